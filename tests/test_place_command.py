@@ -214,10 +214,10 @@ IS = WEB + "      tolerations: [{key: batch, operator: Is}]\n"
 def test_what_the_api_server_refuses_has_no_pods_though_the_scheduler_could_read_them(place: Place) -> None:
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=IS)
     [web] = done.plan["workloads"]
-    assert web["error"] == "the API server would refuse it: a toleration has no operator `Is` (line 15)"
+    assert web["error"] == "the API server would refuse it: a toleration does not support the operator `Is` (line 15)"
     assert done.nodes_of("Deployment shop/web") == [None, None]
     assert done.code == 1
-    assert done.err == "afflint: web.yaml:15:44: a toleration has no operator `Is`\n"
+    assert done.err == "afflint: web.yaml:15:44: a toleration does not support the operator `Is`\n"
 
 
 def test_what_somebody_silences_is_not_refused(place: Place) -> None:

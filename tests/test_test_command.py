@@ -68,7 +68,7 @@ def test_what_is_not_found_and_what_is_not_expected_is_said_at_its_line(tested: 
     assert done.code == 1
     assert done.out.splitlines() == [
         "./wrong-type.md:12:4: expected a finding of `wrong-type`, there is none",
-        "./wrong-type.md:22:24: not expected: the value of `disk` must be a string, and unquoted `1` is a number [wrong-type]",
+        "./wrong-type.md:22:24: not expected: the value of `disk` must be a string, but unquoted `1` is a number [wrong-type]",
         "2 examples, 2 not as expected",
     ]
 
@@ -96,7 +96,7 @@ def test_files_say_by_their_names_what_they_are_examples_of(tested: Examples, ba
     assert swapped.code == 1
     assert sorted(line.split(":", 3)[3].split(" [")[0] for line in swapped.out.splitlines()[:-1]) == [
         " a bad example, and `wrong-type` finds nothing in it",
-        " not expected: the value of `disk` must be a string, and unquoted `1` is a number",
+        " not expected: the value of `disk` must be a string, but unquoted `1` is a number",
     ]
 
 
@@ -128,7 +128,7 @@ def test_the_report_as_data(tested: Examples) -> None:
                     {
                         "line": 5,
                         "column": 24,
-                        "message": "not expected: the value of `disk` must be a string, and unquoted `1` is a number [wrong-type]",
+                        "message": "not expected: the value of `disk` must be a string, but unquoted `1` is a number [wrong-type]",
                     }
                 ],
             }
@@ -168,7 +168,7 @@ def test_what_is_no_example_is_said_at_its_line_counts_as_failed_and_the_others_
     assert done.code == 1
     assert done.out.splitlines() == [
         f"./{name}:{said}",
-        "./wrong-type/good.yaml:5:24: not expected: the value of `disk` must be a string, and unquoted `1` is a number [wrong-type]",
+        "./wrong-type/good.yaml:5:24: not expected: the value of `disk` must be a string, but unquoted `1` is a number [wrong-type]",
         "3 examples, 2 not as expected",
     ]
 

@@ -29,8 +29,12 @@ class TestWords:
 
     def test_values_that_no_schema_looks_at_are_refused_with_the_pods(self) -> None:
         text = kafka("tolerations:\n  - {key: a, operator: Equals, effect: NoSchedul}")
-        assert said(text, "unknown-operator") == [f"10:30 a toleration has no operator `Equals`; did you mean `Equal`? {STORED}"]
-        assert said(text, "invalid-toleration") == [f"10:46 the effect cannot be `NoSchedul`; did you mean `NoSchedule`? {STORED}"]
+        assert said(text, "unknown-operator") == [
+            f"10:30 a toleration does not support the operator `Equals`; did you mean `Equal`? {STORED}"
+        ]
+        assert said(text, "invalid-toleration") == [
+            f"10:46 `NoSchedul` is not a valid toleration effect; did you mean `NoSchedule`? {STORED}"
+        ]
 
     def test_another_type_is_refused_at_once(self) -> None:
         text = kafka("tolerations: {key: a}")
@@ -52,7 +56,7 @@ class TestWords:
                   - {key: a, operator: Exists, value: b}
         """
         assert said(text, "invalid-toleration") == [
-            "8:43 a toleration with the operator Exists has no value (the webhook of CloudNativePG refuses it)"
+            "8:43 a toleration with the operator Exists must not have a value (the webhook of CloudNativePG refuses it)"
         ]
 
     def test_where_the_schema_leaves_all_open_only_the_operator_reads_it(self) -> None:

@@ -70,7 +70,7 @@ def test_what_is_made_of_an_accepted_object_is_said_to_be_refused(validated: lis
     stored = [case for case in validated if case["accepted"] and case["refused"]]
     wrong = []
     for case in stored:
-        said = [f"every {made} made from it is refused" for made in MADE.get(case["kind"], ("pod",))]
+        said = [f"every {made} created from it is rejected" for made in MADE.get(case["kind"], ("pod",))]
         messages = [found.message for found in findings(case, "1.37.1")]
         if not any(each in message for message in messages for each in said):
             wrong.append(f"{case['id']}: {messages}")

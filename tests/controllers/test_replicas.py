@@ -279,5 +279,5 @@ def test_fragments_and_pod_templates_make_no_pods() -> None:
 def test_what_no_scheduler_could_read_is_an_error_of_that_workload_alone() -> None:
     broken: Any = {"nodeSelector": [1]}
     arrangement = build_schedule(inventory([node("n1")]), [pod_source("broken", **broken), pod_source("web")])
-    assert arrangement.workloads[0].error == "Pod 'default/broken-0': spec.nodeSelector is no map of labels"
+    assert arrangement.workloads[0].error == "Pod 'default/broken-0': spec.nodeSelector is not a map of labels"
     assert list(arrangement.workloads[1].nodes.values()) == ["n1"]

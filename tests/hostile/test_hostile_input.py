@@ -24,7 +24,7 @@ spec:
   containers: [{name: web, image: "web:1"}]
 """
 BAD = POD + "  nodeSelector: {a: 5}\n"
-FOUND = "bad.yaml:7:21: error the value of `a` must be a string, and unquoted `5` is a number [wrong-type]"
+FOUND = "bad.yaml:7:21: error the value of `a` must be a string, but unquoted `5` is a number [wrong-type]"
 
 Write = Callable[..., None]
 
@@ -149,7 +149,7 @@ def test_surrogates_in_json_may_stand_alone(afflint: Afflint, write: Write) -> N
     )
     ended = afflint("check", "--no-config", "--format", "concise", ".")
     assert (ended.code, [line.split(": ", 1)[0] for line in ended.lines]) == (1, ["a.json:1:79", "a.json:1:94"])
-    assert "`\ufffd` is no label value" in ended.lines[0]
+    assert "`\ufffd` is not a valid label value" in ended.lines[0]
 
 
 # Size.

@@ -20,7 +20,7 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: "web:1"}]}
 """
-FOUND = "web.yaml:4:1: error a Deployment without a selector [selector-missing]"
+FOUND = "web.yaml:4:1: error this Deployment has no selector [selector-missing]"
 STARS = "*a" * 25 + "b"
 LONG = "a" * 60 + ".yaml"
 

@@ -59,7 +59,7 @@ def test_a_field_of_the_machine_inside_its_domain() -> None:
         "unknown-field spec.domain.evictionStrategy: unknown field `evictionStrategy` in this domain"
     ]
     [finding] = [each for each in lint(MACHINE.replace("DOMAIN", "{evictionStrategy: LiveMigrate}")) if each.rule == "unknown-field"]
-    assert finding.help == "Move `evictionStrategy` one level up, beside `domain`."
+    assert finding.help == "Move `evictionStrategy` one level up, next to `domain`."
 
 
 def test_a_pool_is_as_strict() -> None:

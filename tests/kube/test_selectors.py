@@ -65,17 +65,17 @@ class TestReadingLabelSelectors:
     @pytest.mark.parametrize(
         "data, path, problem",
         [
-            ("app=web", (), "is no label selector"),
-            ({"matchLabels": ["app"]}, ("matchLabels",), "is no map of labels"),
-            ({"matchLabels": {"app": 1}}, ("matchLabels", "app"), "is no string"),
-            ({"matchLabels": {1: "a"}}, ("matchLabels",), "has a key that is no string"),
-            ({"matchLabels": {"app": "two words"}}, ("matchLabels", "app"), "is no label value"),
-            ({"matchExpressions": {}}, ("matchExpressions",), "is no list"),
-            ({"matchExpressions": ["a"]}, ("matchExpressions", 0), "is no requirement"),
+            ("app=web", (), "is not a label selector"),
+            ({"matchLabels": ["app"]}, ("matchLabels",), "is not a map of labels"),
+            ({"matchLabels": {"app": 1}}, ("matchLabels", "app"), "is not a string"),
+            ({"matchLabels": {1: "a"}}, ("matchLabels",), "has a key that is not a string"),
+            ({"matchLabels": {"app": "two words"}}, ("matchLabels", "app"), "is not a valid label value"),
+            ({"matchExpressions": {}}, ("matchExpressions",), "is not a list"),
+            ({"matchExpressions": ["a"]}, ("matchExpressions", 0), "is not a requirement"),
             ({"matchExpressions": [None]}, ("matchExpressions", 0, "operator"), None),
-            ({"matchExpressions": [{"operator": "Exists"}]}, ("matchExpressions", 0, "key"), "is no label key"),
-            ({"matchExpressions": [{"key": 1, "operator": "Exists"}]}, ("matchExpressions", 0, "key"), "is no string"),
-            ({"matchExpressions": [{"key": "a", "operator": True}]}, ("matchExpressions", 0, "operator"), "is no string"),
+            ({"matchExpressions": [{"operator": "Exists"}]}, ("matchExpressions", 0, "key"), "is not a valid label key"),
+            ({"matchExpressions": [{"key": 1, "operator": "Exists"}]}, ("matchExpressions", 0, "key"), "is not a string"),
+            ({"matchExpressions": [{"key": "a", "operator": True}]}, ("matchExpressions", 0, "operator"), "is not a string"),
             (
                 {"matchExpressions": [{"key": "a", "operator": "in"}]},
                 ("matchExpressions", 0, "operator"),
@@ -88,13 +88,13 @@ class TestReadingLabelSelectors:
                 ("matchExpressions", 0, "values"),
                 "must be empty",
             ),
-            ({"matchExpressions": [{"key": "a", "operator": "In", "values": "x"}]}, ("matchExpressions", 0, "values"), "is no list"),
+            ({"matchExpressions": [{"key": "a", "operator": "In", "values": "x"}]}, ("matchExpressions", 0, "values"), "is not a list"),
             (
                 {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x", True]}]},
                 ("matchExpressions", 0, "values", 1),
-                "is no string",
+                "is not a string",
             ),
-            ({"matchExpressions": [{"key": "a b", "operator": "Exists"}]}, ("matchExpressions", 0, "key"), "is no label key"),
+            ({"matchExpressions": [{"key": "a b", "operator": "Exists"}]}, ("matchExpressions", 0, "key"), "is not a valid label key"),
         ],
     )
     def test_what_kubernetes_cannot_parse_is_malformed_and_matches_nothing(
@@ -105,7 +105,7 @@ class TestReadingLabelSelectors:
         assert parsed.path == path
         assert problem in (None, parsed.problem)
         assert parsed.mistyped is any(
-            text in parsed.problem for text in ("no string", "no list", "no map", "no requirement", "no label selector")
+            text in parsed.problem for text in ("not a string", "not a list", "not a map", "not a requirement", "not a label selector")
         )
         assert not matches(parsed, {"app": "web"})
 

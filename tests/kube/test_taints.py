@@ -129,9 +129,9 @@ class TestReading:
     @pytest.mark.parametrize(
         "data, expected",
         [
-            ({"key": "gpu"}, Malformed((), "is no list of taints", mistyped=True)),
-            (["gpu"], Malformed((0,), "is no taint", mistyped=True)),
-            ([{"key": "gpu", "value": True}], Malformed((0, "value"), "is no string", mistyped=True)),
+            ({"key": "gpu"}, Malformed((), "is not a list of taints", mistyped=True)),
+            (["gpu"], Malformed((0,), "is not a taint", mistyped=True)),
+            ([{"key": "gpu", "value": True}], Malformed((0, "value"), "is not a string", mistyped=True)),
         ],
     )
     def test_malformed(self, data: object, expected: Malformed) -> None:

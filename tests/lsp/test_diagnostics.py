@@ -57,7 +57,7 @@ def test_a_finding_has_all_that_an_editor_can_show(shop: Path) -> None:
         "code": "wrong-type",
         "codeDescription": {"href": of_path(rules()["wrong-type"].path)},
         "source": "afflint",
-        "message": "the value of `ssd` must be a string, and unquoted `true` is a boolean",
+        "message": "the value of `ssd` must be a string, but unquoted `true` is a boolean",
     }
     assert on_label["severity"] == 2
     (related,) = on_label["relatedInformation"]

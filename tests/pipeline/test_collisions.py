@@ -26,7 +26,7 @@ spec:
   containers: [{name: till, image: "nginx:1.27"}]
 """
 BAD = GOOD.replace("zone: a", "zone: 1")
-FOUND = ":5:24: error the value of `zone` must be a string, and unquoted `1` is a number [wrong-type]"
+FOUND = ":5:24: error the value of `zone` must be a string, but unquoted `1` is a number [wrong-type]"
 
 
 # A buffer of an editor: standard input under the name of a file.

@@ -84,7 +84,7 @@ OF_THE_NODES = (
     "nodes.yaml:7:55: error nodes w1 and w2 have the same kubernetes.io/hostname `w`: constraints over hostnames see one node"
     " [inconsistent-topology]"
 )
-OF_THE_POD = "nodes.yaml:13:28: error a toleration has no operator `Is` [unknown-operator]"
+OF_THE_POD = "nodes.yaml:13:28: error a toleration does not support the operator `Is` [unknown-operator]"
 
 
 @pytest.mark.parametrize("named", [["nodes.yaml", "web.yaml"], ["web.yaml", "nodes.yaml"], ["."]])

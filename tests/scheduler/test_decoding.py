@@ -33,8 +33,8 @@ class TestNodes:
             (labelled({"zone": True}), "Node 'n1': metadata.labels['zone'] is true, not a string"),
             (labelled({"zone": {}}), "Node 'n1': metadata.labels['zone'] is a map, not a string"),
             (labelled({1: "a"}), "Node 'n1': metadata.labels has a key that is the number 1, not a string"),
-            ({**labelled({}), "spec": {"taints": "gpu"}}, "Node 'n1': spec.taints is no list of taints"),
-            ({**labelled({}), "spec": {"taints": [{"key": 1}]}}, "Node 'n1': spec.taints[0]['key'] is no string"),
+            ({**labelled({}), "spec": {"taints": "gpu"}}, "Node 'n1': spec.taints is not a list of taints"),
+            ({**labelled({}), "spec": {"taints": [{"key": 1}]}}, "Node 'n1': spec.taints[0]['key'] is not a string"),
             ({**labelled({}), "spec": {"unschedulable": "yes"}}, "Node 'n1': spec.unschedulable is a string, not true or false"),
         ],
     )
@@ -63,14 +63,14 @@ class TestPods:
     @pytest.mark.parametrize(
         "spec, message",
         [
-            ({"tolerations": {}}, "spec.tolerations is no list of tolerations"),
-            ({"nodeSelector": ["a"]}, "spec.nodeSelector is no map of labels"),
-            ({"nodeSelector": {"gpu": True}}, "spec.nodeSelector['gpu'] is no string"),
+            ({"tolerations": {}}, "spec.tolerations is not a list of tolerations"),
+            ({"nodeSelector": ["a"]}, "spec.nodeSelector is not a map of labels"),
+            ({"nodeSelector": {"gpu": True}}, "spec.nodeSelector['gpu'] is not a string"),
             ({"affinity": "east"}, "spec.affinity is a string, not a map"),
             ({"affinity": together("web")}, f"{FIRST_TERM} is a string, not a map"),
             (
                 {"affinity": together(term("zone", {"matchLabels": {"app": 1}}))},
-                f"{FIRST_TERM}.labelSelector['matchLabels']['app'] is no string",
+                f"{FIRST_TERM}.labelSelector['matchLabels']['app'] is not a string",
             ),
             ({"affinity": together({"topologyKey": 1})}, f"{FIRST_TERM}.topologyKey is the number 1, not a string"),
             (
@@ -115,7 +115,7 @@ class TestTheRest:
         [
             ({"namespaces": [named("a", labels={"env": 1})]}, "Namespace 'a': metadata.labels['env'] is the number 1, not a string"),
             ({"services": [named("a", selector="app")]}, "Service 'a': spec.selector is a string, not a map"),
-            ({"replica_sets": [named("a", selector="app")]}, "ReplicaSet 'a': spec.selector is no label selector"),
+            ({"replica_sets": [named("a", selector="app")]}, "ReplicaSet 'a': spec.selector is not a label selector"),
             ({"stateful_sets": [named("")]}, "a StatefulSet has no name"),
         ],
     )

@@ -50,15 +50,15 @@ def key_fault(text: str) -> str:
         return "it is empty"
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
-        return "it has more than one `/`"
+        return "it contains more than one `/`"
     if slash and not prefix:
-        return "nothing stands before the `/`"
+        return "the prefix before the `/` is empty"
     if slash and not is_subdomain(prefix):
         if prefix.lower() != prefix and is_subdomain(prefix.lower()):
-            return f"the part before the `/` must be lower case: `{prefix.lower()}`"
-        return f"`{prefix}` before the `/` is no DNS name (lower-case letters, digits, `-` and `.`, at most 253)"
+            return f"the prefix before the `/` must be lower case: `{prefix.lower()}`"
+        return f"the prefix `{prefix}` is not a DNS name (lower-case letters, digits, `-` and `.`, at most 253 characters)"
     if not name:
-        return "nothing stands after the `/`"
+        return "the name after the `/` is empty"
     return _name_fault(name)
 
 
@@ -70,10 +70,10 @@ def value_fault(text: str) -> str:
 def _name_fault(text: str) -> str:
     odd = _ODD_CHARACTER.search(text)
     if odd:
-        return f"it has {_CHARACTER_NAMES.get(odd[0], f'`{odd[0]}`')}; only letters, digits, `-`, `_` and `.` are allowed"
+        return f"it contains {_CHARACTER_NAMES.get(odd[0], f'`{odd[0]}`')}; only letters, digits, `-`, `_` and `.` are allowed"
     if len(text) > 63:
-        return f"it has {len(text)} characters, at most 63 are allowed"
+        return f"it has {len(text)} characters, but at most 63 are allowed"
     return "it must start and end with a letter or a digit"
 
 
-_CHARACTER_NAMES = {" ": "a blank", "\n": "a line break", "\t": "a tab"}
+_CHARACTER_NAMES = {" ": "a space", "\n": "a line break", "\t": "a tab"}

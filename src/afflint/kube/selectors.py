@@ -90,15 +90,15 @@ def from_labels(data: object) -> Selector | Malformed:
     if data is None:
         return EVERYTHING
     if not isinstance(data, dict):
-        return Malformed((), "is no map of labels", mistyped=True)
+        return Malformed((), "is not a map of labels", mistyped=True)
     requirements = []
     for key, value in data.items():
         if not isinstance(key, str):
-            return Malformed((), "has a key that is no string", mistyped=True)
+            return Malformed((), "has a key that is not a string", mistyped=True)
         if value is None:
             value = ""
         if not isinstance(value, str):
-            return Malformed((key,), "is no string", mistyped=True)
+            return Malformed((key,), "is not a string", mistyped=True)
         requirements.append(Requirement(key, "In", (value,)))
     return Selector(tuple(requirements))
 
@@ -108,7 +108,7 @@ def parse_label_selector(data: object) -> Parsed:
     if data is None:
         return None
     if not isinstance(data, dict):
-        return Malformed((), "is no label selector", mistyped=True)
+        return Malformed((), "is not a label selector", mistyped=True)
     labels = from_labels(data.get("matchLabels"))
     if isinstance(labels, Malformed):
         return labels._replace(path=("matchLabels", *labels.path))
@@ -132,7 +132,7 @@ def parse_node_term(data: object) -> Parsed:
     if data is None:
         return None
     if not isinstance(data, dict):
-        return Malformed((), "is no node selector term", mistyped=True)
+        return Malformed((), "is not a node selector term", mistyped=True)
     expressions = _parse_expressions(data.get("matchExpressions"), "matchExpressions", NODE_OPERATORS)
     if isinstance(expressions, Malformed):
         return expressions
@@ -147,7 +147,7 @@ def parse_node_selector_terms(data: object) -> tuple[Parsed, ...] | Malformed:
     if data is None:
         return ()
     if not isinstance(data, list):
-        return Malformed((), "is no list of node selector terms", mistyped=True)
+        return Malformed((), "is not a list of node selector terms", mistyped=True)
     return tuple(parse_node_term(term) for term in data)
 
 
@@ -187,7 +187,7 @@ def _parse_expressions(data: object, name: str, operators: Sequence[str]) -> tup
     if data is None:
         return ()
     if not isinstance(data, list):
-        return Malformed((name,), "is no list", mistyped=True)
+        return Malformed((name,), "is not a list", mistyped=True)
     requirements = []
     for index, item in enumerate(data):
         requirement = _parse_requirement(item, operators, field=name == "matchFields")
@@ -200,21 +200,21 @@ def _parse_expressions(data: object, name: str, operators: Sequence[str]) -> tup
 def _parse_requirement(data: object, operators: Sequence[str], field: bool) -> Requirement | Malformed:
     entry = {} if data is None else data
     if not isinstance(entry, dict):
-        return Malformed((), "is no requirement", mistyped=True)
+        return Malformed((), "is not a requirement", mistyped=True)
     key, operator, listed = entry.get("key"), entry.get("operator"), entry.get("values")
     if not isinstance(key, str | None):
-        return Malformed(("key",), "is no string", mistyped=True)
+        return Malformed(("key",), "is not a string", mistyped=True)
     if not isinstance(operator, str | None):
-        return Malformed(("operator",), "is no string", mistyped=True)
+        return Malformed(("operator",), "is not a string", mistyped=True)
     if operator is None or operator not in operators:
         return Malformed(("operator",), "is none of " + ", ".join(operators))
     values: list[str] = []
     if listed is not None:
         if not isinstance(listed, list):
-            return Malformed(("values",), "is no list", mistyped=True)
+            return Malformed(("values",), "is not a list", mistyped=True)
         for index, value in enumerate(listed):
             if value is not None and not isinstance(value, str):
-                return Malformed(("values", index), "is no string", mistyped=True)
+                return Malformed(("values", index), "is not a string", mistyped=True)
             values.append(value or "")
     requirement = Requirement(key or "", operator, tuple(values), field)
     fault = _field_fault(requirement) if field else _label_fault(requirement)
@@ -229,7 +229,7 @@ def _label_fault(requirement: Requirement) -> tuple[Path, str] | None:
     """Why the scheduler cannot parse a requirement on a label, and where; None when it can."""
     key, operator, values, _ = requirement
     if not is_key(key):
-        return ("key",), "is no label key"
+        return ("key",), "is not a valid label key"
     if operator in ("In", "NotIn"):
         if not values:
             return ("values",), "needs at least one value"
@@ -240,10 +240,10 @@ def _label_fault(requirement: Requirement) -> tuple[Path, str] | None:
         if len(values) != 1:
             return ("values",), "must have exactly one value"
         if parse_int64(values[0]) is None:
-            return ("values", 0), "is no integer"
+            return ("values", 0), "is not an integer"
     for index, value in enumerate(values):
         if not is_value(value):
-            return ("values", index), "is no label value"
+            return ("values", index), "is not a valid label value"
     return None
 
 

@@ -159,14 +159,14 @@ def _parse_entries(data: object, fields: Sequence[str], what: str) -> list[list[
     if data is None:
         return []
     if not isinstance(data, list):
-        return Malformed((), f"is no list of {what}s", mistyped=True)
+        return Malformed((), f"is not a list of {what}s", mistyped=True)
     entries = []
     for index, item in enumerate(data):
         entry = {} if item is None else item
         if not isinstance(entry, dict):
-            return Malformed((index,), f"is no {what}", mistyped=True)
+            return Malformed((index,), f"is not a {what}", mistyped=True)
         for field in fields:
             if not isinstance(entry.get(field, ""), str | None):
-                return Malformed((index, field), "is no string", mistyped=True)
+                return Malformed((index, field), "is not a string", mistyped=True)
         entries.append([entry.get(field) or "" for field in fields])
     return entries

@@ -203,9 +203,9 @@ class Guarded(Type):
 ANYTHING = Type()
 TEXT = TextType()
 FLAG = Flag()
-INT32 = Integer(-(2**31), 2**31 - 1, "a whole number of 32 bits")
-INT64 = Integer(-(2**63), 2**63 - 1, "a whole number")
-EXACT_FLOAT = Integer(-(2**53) + 1, 2**53 - 1, "a whole number below 2^53")
+INT32 = Integer(-(2**31), 2**31 - 1, "a 32-bit integer")
+INT64 = Integer(-(2**63), 2**63 - 1, "an integer")
+EXACT_FLOAT = Integer(-(2**53) + 1, 2**53 - 1, "an integer below 2^53")
 """A whole number as a schema reads it that keeps numbers as 64-bit floats: beyond 2**53 they are no longer exact, and no integers."""
 TEXTS = MapOf(TEXT)
 PRUNED_TEXTS = PrunedMap(TEXT)

@@ -24,7 +24,7 @@ def test_the_limit_is_one_of_bytes() -> None:
     """Two of them for each é, and the name of the annotation counts."""
     fits = "é" * ((262_144 - 4) // 2)
     assert found(annotated(f"{{note: {fits}}}")) == []
-    message = "annotations of 262146 bytes; all together may have at most 262144"
+    message = "the annotations have 262146 bytes in total, but at most 262144 are allowed"
     assert found(annotated(f"{{note: {fits}é}}")) == [f"3:56 invalid-annotation {message}"]
     assert [each.split(maxsplit=1)[1] for each in found(annotated(f"{{note: {fits}é}}", "Deployment"))] == [f"invalid-annotation {message}"]
 
@@ -36,19 +36,19 @@ def test_keys_are_lowered_letter_by_letter() -> None:
 
 class TestDeletionCost:
     COST = "{controller.kubernetes.io/pod-deletion-cost: null}"
-    LATE = " (the object is stored, but every pod made from it is refused)"
+    LATE = " (the object is accepted, but every pod created from it is rejected)"
 
     @pytest.mark.parametrize(
         "kind, late", [("Pod", ""), ("Deployment", ""), ("VirtualMachineInstance", LATE), ("VirtualMachinePool", LATE)]
     )
     def test_a_null_is_the_empty_text(self, kind: str, late: str) -> None:
         assert [each.split(maxsplit=1)[1] for each in found(annotated(self.COST, kind))] == [
-            f'invalid-annotation the deletion cost `""` is no whole number{late}'
+            f'invalid-annotation the deletion cost `""` is not an integer{late}'
         ]
 
     def test_where_kubevirt_refuses_the_null_that_is_said(self) -> None:
         (finding,) = found(annotated(self.COST, "VirtualMachine"))
-        assert "is null, and KubeVirt wants a string" in finding
+        assert "is null, but KubeVirt requires a string" in finding
 
 
 class TestLegacyTolerations:
@@ -59,28 +59,28 @@ class TestLegacyTolerations:
         """What is said of a list of tolerations, without what goes before in every message."""
         messages = found(annotated(f"{{scheduler.alpha.kubernetes.io/tolerations: '{tolerations}'}}"), target)
         assert all(each.startswith("3:113 invalid-annotation ") for each in messages)
-        before = ("the annotation must hold a JSON list of tolerations, and ", "in this list of tolerations: ")
+        before = ("the annotation must be a JSON list of tolerations, but ", "in this list of tolerations: ")
         return [each.removeprefix("3:113 invalid-annotation ").removeprefix(before[0]).removeprefix(before[1]) for each in messages]
 
     @pytest.mark.parametrize(
         "tolerations, expected",
         [
-            ("[1]", "item 1 is no object"),
-            ('["a"]', "item 1 is no object"),
-            ('[{"operator": "Exists"}, []]', "item 2 is no object"),
-            ('[{"operator": 1}]', "item 1 has no string as operator"),
-            ('[{"key": ["a"]}]', "item 1 has no string as key"),
-            ("[NaN]", "this is no JSON"),
-            ('[{"operator": "Exists", "x": -Infinity}]', "this is no JSON"),
-            ("1", "this is no list"),
-            ('{"operator": "Exists"}', "this is no list"),
-            (" ", "this is no JSON"),
-            ("[null]", "a toleration without a key needs `operator: Exists`, and then tolerates every taint"),
+            ("[1]", "item 1 is not an object"),
+            ('["a"]', "item 1 is not an object"),
+            ('[{"operator": "Exists"}, []]', "item 2 is not an object"),
+            ('[{"operator": 1}]', "item 1 has a value of operator that is not a string"),
+            ('[{"key": ["a"]}]', "item 1 has a value of key that is not a string"),
+            ("[NaN]", "it is not valid JSON"),
+            ('[{"operator": "Exists", "x": -Infinity}]', "it is not valid JSON"),
+            ("1", "it is not a list"),
+            ('{"operator": "Exists"}', "it is not a list"),
+            (" ", "it is not valid JSON"),
+            ("[null]", "a toleration without a key must have `operator: Exists`, which tolerates every taint"),
             (
                 '[{"OPERATOR": "Equal", "Key": "a b"}]',
-                "`a b` is no label key: it has a blank; only letters, digits, `-`, `_` and `.` are allowed",
+                "`a b` is not a valid label key: it contains a space; only letters, digits, `-`, `_` and `.` are allowed",
             ),
-            ('[{"operator": "Exists", "OPERATOR": "In"}]', "a toleration has no operator `In`"),
+            ('[{"operator": "Exists", "OPERATOR": "In"}]', "a toleration does not support the operator `In`"),
         ],
     )
     def test_refused(self, tolerations: str, expected: str) -> None:
@@ -89,7 +89,7 @@ class TestLegacyTolerations:
     @pytest.mark.parametrize("seconds", ["1e3", "5.0", "9223372036854775808", '"5"', "true"])
     def test_seconds_that_go_does_not_decode(self, seconds: str) -> None:
         (message,) = self.said(f'[{{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": {seconds}}}]')
-        assert message.startswith("item 1 has tolerationSeconds of ")
+        assert message.startswith("item 1 has the tolerationSeconds ")
 
     @pytest.mark.parametrize(
         "tolerations",
@@ -108,6 +108,8 @@ class TestLegacyTolerations:
 
     def test_comparisons_where_their_gate_is_on(self) -> None:
         comparing = Target(NEWEST, frozenset(("TaintTolerationComparisonOperators",)))
-        assert self.said('[{"key": "a", "operator": "Gt", "value": "5"}]') == ["a toleration has no operator `Gt`"]
+        assert self.said('[{"key": "a", "operator": "Gt", "value": "5"}]') == ["a toleration does not support the operator `Gt`"]
         assert self.said('[{"key": "a", "operator": "Gt", "value": "5"}]', comparing) == []
-        assert self.said('[{"key": "a", "operator": "Gt"}]', comparing) == ["the operator Gt compares numbers, and there is no value"]
+        assert self.said('[{"key": "a", "operator": "Gt"}]', comparing) == [
+            "the operator Gt compares integers, but the toleration has no value"
+        ]

@@ -64,7 +64,7 @@ def test_a_field_of_the_controller_in_the_spec_of_its_pods(kind: str, field: str
     name = field.partition(":")[0]
     assert (rule, message.partition("; ")[2]) == ("unknown-field", f"it belongs in {home}")
     there = kind == "VirtualMachine"
-    assert help_ == (f"Remove it: {home} has a {name} already." if there else f"Move {name} to {home}.")
+    assert help_ == (f"Remove it: {home} already has {name}." if there else f"Move {name} to {home}.")
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_host_names_are_those_of_a_host_alias() -> None:
     text = workload("Pod", "hostAliases:\n  - ip: 10.0.0.1\nhostnames: [db]")
     assert the(text) == (
         "unknown-field",
-        "unknown field `hostnames` in this pod spec; it belongs in an item of spec.hostAliases, beside its ip",
-        "Move hostnames to an item of spec.hostAliases, beside its ip.",
+        "unknown field `hostnames` in this pod spec; it belongs in an item of spec.hostAliases, next to its ip",
+        "Move hostnames to an item of spec.hostAliases, next to its ip.",
     )
 
 
@@ -108,7 +108,7 @@ def test_one_dedent_with_placement_in_it_is_a_misplaced_constraint() -> None:
     text = under(workload("Deployment", ""), "spec:", "volumes: []", "nodeSelector: {disk: ssd}", "tolerations: []", "replicas: 3")
     assert the(text) == (
         "misplaced-constraint",
-        "volumes, nodeSelector and tolerations stand in the Deployment spec, where they are unknown; they belong in spec.template.spec",
+        "volumes, nodeSelector and tolerations are not fields of the Deployment spec; they belong in spec.template.spec",
         "Move them to spec.template.spec.",
     )
 
@@ -138,8 +138,8 @@ def test_a_term_without_its_wrapper_is_one_finding() -> None:
     )
     assert the(text) == (
         "missing-term-wrapper",
-        "labelSelector, topologyKey and namespaces stand directly in a preferred term; they belong under podAffinityTerm",
-        "Indent labelSelector and topologyKey under `podAffinityTerm:`, beside weight.",
+        "labelSelector, topologyKey and namespaces are set directly in a preferred term; they belong under podAffinityTerm",
+        "Indent labelSelector and topologyKey under `podAffinityTerm:`, next to weight.",
     )
 
 
@@ -147,8 +147,8 @@ def test_what_a_label_selector_swallowed_is_one_finding() -> None:
     text = workload("Pod", pod_term("labelSelector: {matchLabels: {app: web}, topologyKey: zone, namespaces: [shop]}"))
     assert the(text) == (
         "misplaced-constraint",
-        "topologyKey and namespaces stand inside the label selector",
-        "Dedent topologyKey and namespaces to stand beside labelSelector.",
+        "topologyKey and namespaces are inside the label selector; they belong next to it",
+        "Align topologyKey and namespaces with labelSelector.",
     )
 
 
@@ -160,7 +160,7 @@ def test_a_spec_that_was_left_out_below_the_metadata_of_a_template_is_one_findin
     )
     rule, message, _ = the(text)
     assert rule == "misplaced-constraint"
-    assert message.startswith("terminationGracePeriodSeconds, nodeSelector, domain and networks stand in the template metadata, ")
+    assert message.startswith("terminationGracePeriodSeconds, nodeSelector, domain and networks are not fields of the template metadata; ")
     assert message.endswith("; they belong in spec.template.spec")
 
 

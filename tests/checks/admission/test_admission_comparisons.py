@@ -26,42 +26,44 @@ def test_numbers(value: str) -> None:
 
 @pytest.mark.parametrize("value", ["abc", "007", "+5", "-0", "1e3", "5.0", " 5"])
 def test_what_is_no_number_in_its_one_form(value: str) -> None:
-    message = f"the operator Lt compares numbers, and `{value}` is none in plain form: digits, no plus sign, no leading zero"
+    message = (
+        f"the operator Lt compares integers, but `{value}` is not an integer in plain form: digits without a plus sign or leading zeros"
+    )
     assert found(f'{{key: a, operator: Lt, value: "{value}"}}') == [f"6:47 invalid-toleration {message}"]
 
 
 def test_numbers_that_are_too_large() -> None:
     for value in ("9223372036854775808", "-9223372036854775809"):
         (finding,) = found(f'{{key: a, operator: Gt, value: "{value}"}}')
-        assert finding.endswith(f"`{value}` is no whole number of 64 bits")
+        assert finding.endswith(f"`{value}` is not a 64-bit integer")
 
 
 def test_without_value_or_key() -> None:
-    no_value = "6:18 invalid-toleration the operator Gt compares numbers, and there is no value"
+    no_value = "6:18 invalid-toleration the operator Gt compares integers, but the toleration has no value"
     assert found("{key: a, operator: Gt}") == [no_value]
-    no_key = "a toleration without a key needs `operator: Exists`, and then tolerates every taint"
+    no_key = "a toleration without a key must have `operator: Exists`, which tolerates every taint"
     assert [each.split(maxsplit=1)[1] for each in found('{operator: Gt, value: "5"}')] == [f"invalid-toleration {no_key}"]
 
 
 @pytest.mark.parametrize(
     "target, why",
     [
-        (Target(NEWEST), "unless the feature gate TaintTolerationComparisonOperators is on"),
+        (Target(NEWEST), "unless the feature gate TaintTolerationComparisonOperators is enabled"),
         (Target((1, 34), GATE), "before Kubernetes 1.35"),
     ],
 )
 def test_without_the_gate(target: Target, why: str) -> None:
     for value in ("5", "abc"):
         toleration = f'{{key: a, operator: Gt, value: "{value}"}}'
-        assert found(toleration, target=target) == [f"6:36 unknown-operator a toleration has no operator Gt {why}"]
+        assert found(toleration, target=target) == [f"6:36 unknown-operator a toleration does not support the operator Gt {why}"]
 
 
 def test_the_webhook_of_kubevirt_knows_them_not_and_has_no_schema_for_pools() -> None:
     for value in ("5", "abc"):
         toleration = f'{{key: a, operator: Gt, value: "{value}"}}'
         assert [each.split(maxsplit=1)[1] for each in found(toleration, "VirtualMachine")] == [
-            "unknown-operator a toleration has no operator Gt in KubeVirt"
+            "unknown-operator a toleration does not support the operator Gt in KubeVirt"
         ]
     assert found('{key: a, operator: Gt, value: "5"}', "VirtualMachinePool") == []
     (finding,) = found('{key: a, operator: Gt, value: "abc"}', "VirtualMachinePool")
-    assert finding.endswith("(the object is stored, but every pod made from it is refused)")
+    assert finding.endswith("(the object is accepted, but every pod created from it is rejected)")

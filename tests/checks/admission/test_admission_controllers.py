@@ -40,18 +40,18 @@ spec:
 
     def test_the_selector_does_not_match(self) -> None:
         text = self.TEXT.replace("labels: {app: db}", "labels: {app: web}")
-        message = "the selector does not match the pod template: it asks for `app: db`, and there it is `web`"
+        message = "the selector does not match the pod template: it requires `app: db`, but the value is `web`"
         assert found(text) == [f"5:19 selector-template-mismatch {message}"]
         (finding,) = [each for each in lint(text) if each.rule == "selector-template-mismatch"]
         assert finding.field == "spec.template.metadata.labels"
 
     def test_nobody_looks_whether_the_selector_could_ever_match(self) -> None:
-        message = "the selector does not match the pod template: it asks for `app: a b`, and there it is `db`"
+        message = "the selector does not match the pod template: it requires `app: a b`, but the value is `db`"
         assert found(self.TEXT.replace("selector: {app: db}", "selector: {app: a b}")) == [f"5:19 selector-template-mismatch {message}"]
 
     @pytest.mark.parametrize("labels", ["{}", "null"])
     def test_neither_a_selector_nor_labels(self, labels: str) -> None:
-        message = "a ReplicationController without a selector, and without labels on its template to take for one"
+        message = "this ReplicationController has no selector, and its template has no labels to derive one from"
         text = self.TEXT.replace("  selector: {app: db}\n", "").replace("{app: db}", labels)
         assert [each.split(maxsplit=1)[1] for each in found(text)] == [f"selector-missing {message}"]
 
@@ -77,8 +77,8 @@ class TestHashOfTheTemplate:
     )
     def test_excluded(self, expression: str, labels: str, asked: str) -> None:
         message = (
-            f"the selector asks for `{asked}`, and every ReplicaSet of a Deployment has a pod-template-hash of its own"
-            " (the object is stored, but every ReplicaSet made from it is refused)"
+            f"the selector requires `{asked}`, but every ReplicaSet of a Deployment has its own pod-template-hash"
+            " (the object is accepted, but every ReplicaSet created from it is rejected)"
         )
         text = self.deployment(f"matchExpressions: [{expression}]", labels)
         assert found(text) == [f"5:59 selector-template-mismatch {message}"]
@@ -135,16 +135,16 @@ spec:
           restartPolicy: Never
           containers: [{name: sum, image: "busybox:1.37"}]
 """
-JOBS_REFUSED = " (the object is stored, but every Job made from it is refused)"
+JOBS_REFUSED = " (the object is accepted, but every Job created from it is rejected)"
 
 
 class TestJobsOfACronJob:
     @pytest.mark.parametrize(
         "metadata, expected",
         [
-            ("{labels: {zone: a b}}", "7:31 invalid-label-value `a b` is no label value: it has a blank"),
-            ("{labels: {a/b/c: x}}", "7:25 invalid-label-key `a/b/c` is no label key: it has more than one `/`"),
-            ("{annotations: {a/b/c: x}}", "7:30 invalid-annotation `a/b/c` is no annotation key: it has more than one `/`"),
+            ("{labels: {zone: a b}}", "7:31 invalid-label-value `a b` is not a valid label value: it contains a space"),
+            ("{labels: {a/b/c: x}}", "7:25 invalid-label-key `a/b/c` is not a valid label key: it contains more than one `/`"),
+            ("{annotations: {a/b/c: x}}", "7:30 invalid-annotation `a/b/c` is not a valid annotation key: it contains more than one `/`"),
         ],
     )
     def test_labels_and_annotations_of_the_job_template(self, metadata: str, expected: str) -> None:
@@ -156,7 +156,7 @@ class TestJobsOfACronJob:
     def test_labels_of_jobs_on_its_pods(self, key: str) -> None:
         """The Jobs are named after the time as well, so not even its own name is right."""
         text = CRON_JOB.replace("{app: sums}", f"{{app: sums, {key}: sums}}")
-        assert found(text) == [f"10:40 jobs-refused the label `{key}` is generated for every Job and may not be set{JOBS_REFUSED}"]
+        assert found(text) == [f"10:40 jobs-refused the label `{key}` is generated for every Job and must not be set{JOBS_REFUSED}"]
         (finding,) = lint(text)
         assert (finding.severity, finding.category) == ("error", "labels")
 
@@ -201,7 +201,7 @@ class TestIndexedJobs:
         indexed = indexed.replace("spec:\n  template:", "spec:\n  completionMode: Indexed\n  template:")
         (finding,) = found(indexed)
         assert "label-keys-conflict" in finding
-        assert finding.endswith("(the object is stored, but every pod made from it is refused)")
+        assert finding.endswith("(the object is accepted, but every pod created from it is rejected)")
 
 
 def test_a_pod_template_is_stored_and_whatever_is_made_of_it_is_refused() -> None:
@@ -218,8 +218,8 @@ template:
       - {topologyKey: zone, maxSkew: 1, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}, matchLabelKeys: [app]}
 """
     (finding,) = found(text)
-    assert finding.startswith("9:134 label-keys-conflict `app` stands in matchLabelKeys and is asked for by the labelSelector as well")
-    assert finding.endswith("(the object is stored, but every pod made from it is refused)")
+    assert finding.startswith("9:134 label-keys-conflict `app` is in both matchLabelKeys and the labelSelector")
+    assert finding.endswith("(the object is accepted, but every pod created from it is rejected)")
 
 
 class TestMissingApiVersion:
@@ -228,7 +228,7 @@ class TestMissingApiVersion:
     def test_a_workload_without_api_version_is_read_all_the_same(self) -> None:
         text = self.DEPLOYMENT.replace("apiVersion: apps/v1\n", "").replace("app: web}}", "app: db}}")
         assert [each.partition(" ")[2].partition(" ")[0] for each in found(text)] == ["missing-api-version", "selector-template-mismatch"]
-        assert found(text)[0] == "1:1 missing-api-version this Deployment has no apiVersion, and is refused whatever else it says"
+        assert found(text)[0] == "1:1 missing-api-version this Deployment has no apiVersion, so the API server rejects it"
 
     def test_the_fix_writes_it_above_the_kind(self) -> None:
         text = self.DEPLOYMENT.replace("apiVersion: apps/v1\n", "")
@@ -242,30 +242,30 @@ class TestMissingApiVersion:
     )
     def test_the_help_names_the_version_that_is_served(self, kind: str, version: str) -> None:
         text = workload(kind, "").replace(f"apiVersion: {version}\n", "")
-        assert [(each.rule, each.help) for each in lint(text)] == [("missing-api-version", f"Write `apiVersion: {version}`.")]
+        assert [(each.rule, each.help) for each in lint(text)] == [("missing-api-version", f"Add `apiVersion: {version}`.")]
 
     def test_a_workload_without_kind(self) -> None:
         (finding,) = lint(self.DEPLOYMENT.replace("kind: Deployment\n", ""))
         assert (finding.rule, finding.span.line, finding.span.column) == ("missing-api-version", 1, 1)
-        assert finding.message == "`apps/v1` stands here without a kind, so nobody can tell what this is to be"
-        assert finding.help == "Write `kind: Deployment`, or which other kind it is."
+        assert finding.message == "this object has the apiVersion `apps/v1`, but no kind"
+        assert finding.help == "Add `kind: Deployment`, or the kind that it is."
 
     def test_the_kind_is_guessed_by_the_fields(self) -> None:
         text = workload("StatefulSet", "").replace("kind: StatefulSet\n", "").replace("spec:\n", "spec:\n  serviceName: web\n", 1)
-        assert [each.help for each in lint(text)] == ["Write `kind: StatefulSet`, or which other kind it is."]
+        assert [each.help for each in lint(text)] == ["Add `kind: StatefulSet`, or the kind that it is."]
 
     def test_a_mistake_elsewhere_does_not_hide_it(self) -> None:
         text = workload("StatefulSet", "nodeSelector: {ssd: true}").replace("kind: StatefulSet\n", "")
         text = text.replace("spec:\n", "spec:\n  serviceName: web\n", 1)
         assert [(each.rule, each.help.split(",")[0]) for each in lint(text)] == [
-            ("missing-api-version", "Write `kind: StatefulSet`"),
+            ("missing-api-version", "Add `kind: StatefulSet`"),
             ("wrong-type", 'Quote it: `"true"`.'),
         ]
 
     def test_a_virtual_machine_without_kind(self) -> None:
         (finding,) = lint(workload("VirtualMachine", "").replace("kind: VirtualMachine\n", ""))
-        assert finding.message == "`kubevirt.io/v1` stands here without a kind, so nobody can tell what this is to be"
-        assert finding.help == "Write `kind: VirtualMachine`, or which other kind it is."
+        assert finding.message == "this object has the apiVersion `kubevirt.io/v1`, but no kind"
+        assert finding.help == "Add `kind: VirtualMachine`, or the kind that it is."
 
     @pytest.mark.parametrize(("kind", "version"), [("Deployment", "apps/v1"), ("VirtualMachine", "kubevirt.io/v1")])
     def test_neither_apiversion_nor_kind(self, kind: str, version: str) -> None:
@@ -275,8 +275,8 @@ class TestMissingApiVersion:
         for each, column in ((text, 1), (as_json, 2)):
             (finding,) = lint(each)
             assert (finding.rule, finding.span.line, finding.span.column) == ("missing-api-version", 1, column)
-            assert finding.message == f"this looks like a {kind}, and has neither apiVersion nor kind"
-            assert finding.help == f"Write `apiVersion: {version}` and `kind: {kind}`, or what else it is."
+            assert finding.message == f"this looks like a {kind}, but has neither apiVersion nor kind"
+            assert finding.help == f"Add `apiVersion: {version}` and `kind: {kind}`, or those of another kind."
 
     @pytest.mark.parametrize(
         "text",
@@ -349,5 +349,5 @@ spec:
     ],
 )
 def test_an_indexed_job_says_how_many_pods_it_has(text: str, more: str, place: str | None) -> None:
-    expected = [f"{place} invalid-replicas `completionMode: Indexed` needs completions, and there are none"] if place else []
+    expected = [f"{place} invalid-replicas `completionMode: Indexed` requires completions, which is not set"] if place else []
     assert found(text.replace("MORE", more)) == expected

@@ -27,7 +27,7 @@ def reported(text: str, *, version: tuple[int, int] = (1, 37)) -> list[str]:
 @pytest.mark.parametrize("number", ["-1", "65536", "70000"])
 def test_numbers_that_are_not_ports(number: str) -> None:
     assert reported(pod(f"{{containerPort: 80, hostPort: {number}}}")) == [
-        f"invalid-host-port spec.containers[0].ports[0].hostPort: the host port `{number}` is out of range"
+        f"invalid-host-port spec.containers[0].ports[0].hostPort: the host port `{number}` is outside the range 1 to 65535"
     ]
 
 
@@ -39,7 +39,7 @@ def test_numbers_that_are_and_none(number: str) -> None:
 @pytest.mark.parametrize("value", ['"80"', "web", "1.5", "[80]", "{}", "yes", "2147483648", "1e19"])
 def test_values_of_another_type(value: str) -> None:
     [message] = reported(pod(f"{{containerPort: 80, hostPort: {value}}}"))
-    assert message.startswith("wrong-type spec.containers[0].ports[0].hostPort: `hostPort` must be a whole number")
+    assert message.startswith("wrong-type spec.containers[0].ports[0].hostPort: `hostPort` must be a")
 
 
 def test_a_misspelt_field_of_a_port() -> None:
@@ -53,7 +53,7 @@ def test_a_host_port_that_a_pod_requests_twice() -> None:
     assert reported(pod(twice)) == [
         (
             "invalid-host-port spec.containers[0].ports[1].hostPort: "
-            "the host port `8080/TCP` is requested twice by this pod: containers[0].ports[0] requests it as well"
+            "this pod requests the host port `8080/TCP` twice: containers[0].ports[0] requests it as well"
         )
     ]
 
@@ -83,7 +83,7 @@ def test_two_host_ports_on_one_address() -> None:
     assert reported(pod("{containerPort: 80, hostPort: 80, hostIP: 127.0.0.1}, {containerPort: 81, hostPort: 80, hostIP: 127.0.0.1}")) == [
         (
             "invalid-host-port spec.containers[0].ports[1].hostPort: "
-            "the host port `80/TCP` of 127.0.0.1 is requested twice by this pod: containers[0].ports[0] requests it as well"
+            "this pod requests the host port `80/TCP` of 127.0.0.1 twice: containers[0].ports[0] requests it as well"
         )
     ]
 
@@ -93,7 +93,7 @@ def test_on_the_network_of_the_host_both_ports_are_the_same() -> None:
     assert reported(pod("{containerPort: 80, hostPort: 8080}", more=on_host)) == [
         (
             "invalid-host-port spec.containers[0].ports[0].containerPort: "
-            "hostPort `8080` differs from containerPort `80`, and `hostNetwork: true` needs both to be the same"
+            "hostPort `8080` differs from containerPort `80`, but with `hostNetwork: true` both must be the same"
         )
     ]
     assert reported(pod("{containerPort: 80, hostPort: 80}, {containerPort: 81}", more=on_host)) == []
@@ -103,10 +103,10 @@ def test_on_the_network_of_the_host_both_ports_are_the_same() -> None:
 def test_on_the_network_of_the_host_each_container_port_is_a_host_port() -> None:
     text = pod("{containerPort: 80}, {containerPort: 80}", more="hostNetwork: true, ", kind="Deployment")
     message = (
-        "invalid-host-port spec.template.spec.containers[0].ports[1].hostPort: the host port `80/TCP` is requested twice by this pod: "
-        "containers[0].ports[0] requests it as well, since with `hostNetwork: true` each containerPort is a host port"
+        "invalid-host-port spec.template.spec.containers[0].ports[1].hostPort: this pod requests the host port `80/TCP` twice: "
+        "containers[0].ports[0] requests it as well, because with `hostNetwork: true` each containerPort is also a host port"
     )
-    late = " (the object is stored, but every pod made from it is refused)"
+    late = " (the object is accepted, but every pod created from it is rejected)"
     assert reported(text) == [message + late]
     assert reported(text, version=(1, 27)) == [message]
     assert reported(pod("{containerPort: 80}, {containerPort: 80}", kind="Deployment")) == []

@@ -36,7 +36,7 @@ def test_a_null_in_the_selector_asks_for_nothing(text: str) -> None:
 def test_a_null_in_the_selector_of_a_core_kind_asks_for_the_empty_value() -> None:
     text = workload("Deployment", "").replace("matchLabels: {app: web}", "matchLabels: {app: web, zone: null}")
     assert found(text) == [
-        '5:44 selector-template-mismatch the selector does not match the pod template: it asks for `zone: ""`, and there is no such label'
+        '5:44 selector-template-mismatch the selector does not match the pod template: it requires `zone: ""`, but the label is missing'
     ]
 
 
@@ -51,12 +51,12 @@ def test_an_alias_of_a_pruned_map_keeps_its_nulls() -> None:
     """``labels`` of an object are decoded, not pruned: their null is the empty string, whatever shares it."""
     text = workload("VirtualMachineInstance", "nodeSelector: *zone").replace("{app: web, tier: front}", "&zone {a b: null}")
     assert found(text) == [
-        "3:38 invalid-label-key `a b` is no label key: it has a blank; only letters, digits, `-`, `_` and `.` are allowed"
+        "3:38 invalid-label-key `a b` is not a valid label key: it contains a space; only letters, digits, `-`, `_` and `.` are allowed"
     ]
 
 
 def test_null_metadata_of_a_template() -> None:
-    expected = "wrong-type `metadata` is null, and KubeVirt wants an object"
+    expected = "wrong-type `metadata` is null, but KubeVirt requires an object"
     text = workload("VirtualMachine", "").replace("metadata: {labels: {app: web, tier: front}}", "metadata: null")
     assert found(text) == [f"7:15 {expected}"]
     text = VMIRS.replace("metadata: {labels: {app: web}}", "metadata:").replace("{matchLabels: {app: web}}", "{}")
@@ -74,8 +74,8 @@ def test_numbers_that_a_float_does_not_hold_exactly(number: str) -> None:
     for kind in ("VirtualMachine", "VirtualMachineInstance"):
         (finding,) = found(workload(kind, SECONDS % number))
         assert finding.endswith(
-            "wrong-type `tolerationSeconds` must be a whole number below 2^53, which is as far as KubeVirt reads numbers exactly,"
-            f" and `{number}` is too {size}"
+            "wrong-type `tolerationSeconds` must be an integer below 2^53 (KubeVirt cannot represent larger ones exactly),"
+            f" but `{number}` is too {size}"
         )
         assert found(workload(kind, SECONDS % number.replace("2", "1", 1).replace("9007199154740992", "9007199154740991"))) == []
     for kind in ("VirtualMachinePool", "Deployment"):

@@ -13,22 +13,22 @@ NODE_AFFINITY = "spec.template.spec.affinity.nodeAffinity.requiredDuringScheduli
 @pytest.mark.parametrize(
     "field, message",
     [
-        ("affinity: {}", "affinity stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec"),
+        ("affinity: {}", "affinity is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec"),
         (
             "tolerations: [a]",
-            "tolerations stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec",
+            "tolerations is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec",
         ),
         (
             "podAffinity: {}",
-            "podAffinity stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec.affinity",
+            "podAffinity is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec.affinity",
         ),
         (
             "nodeSelectorTerms: []",
-            f"nodeSelectorTerms stands in the nodeSelector, where it is taken for a key of its own; it belongs in {NODE_AFFINITY}",
+            f"nodeSelectorTerms is in the nodeSelector, where it is read as a key; it belongs in {NODE_AFFINITY}",
         ),
-        ("volumes: [a]", "volumes stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec"),
-        ("matchLabels: {a: b}", "matchLabels stands in the nodeSelector, which is itself the map of labels"),
-        ("matchExpressions: [a]", "matchExpressions stands in the nodeSelector, which is a plain map of labels"),
+        ("volumes: [a]", "volumes is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec"),
+        ("matchLabels: {a: b}", "matchLabels is in the nodeSelector, which is itself a map of labels"),
+        ("matchExpressions: [a]", "matchExpressions is in the nodeSelector, which is a plain map of labels"),
     ],
 )
 def test_a_field_below_node_selector(field: str, message: str) -> None:
@@ -40,25 +40,25 @@ def test_a_field_below_node_selector(field: str, message: str) -> None:
 def test_fields_that_one_indentation_moved_below_node_selector_are_one_finding() -> None:
     fields = "nodeSelector:\n  disk: ssd\n  tolerations: []\n  affinity: {}\n  hostNetwork: true\n  terminationGracePeriodSeconds: 30"
     text = workload("Deployment", fields)
-    there = "where they are taken for keys of their own; they belong in spec.template.spec"
+    there = "where they are read as keys; they belong in spec.template.spec"
     names = "tolerations, affinity, hostNetwork and terminationGracePeriodSeconds"
-    assert said(text, "misplaced-constraint") == [f"12:9 {names} stand in the nodeSelector, {there}"]
+    assert said(text, "misplaced-constraint") == [f"12:9 {names} are in the nodeSelector, {there}"]
     assert said(text, "wrong-type") == []
     (finding,) = lint(text)
     assert finding.help == "Move them to spec.template.spec."
     many = text.replace("hostNetwork: true", "hostNetwork: true\n        hostPID: true\n        volumes: []")
     assert said(many, "misplaced-constraint") == [
-        f"12:9 tolerations, affinity, hostNetwork, hostPID and 2 more stand in the nodeSelector, {there}"
+        f"12:9 tolerations, affinity, hostNetwork, hostPID and 2 more are in the nodeSelector, {there}"
     ]
 
 
 def test_a_label_of_nodes_that_misses_its_quotes_is_no_field() -> None:
     text = workload("Deployment", "nodeSelector:\n  affinity: {}\n  volumes: []\n  matchExpressions: []\n  ssd: true")
-    assert [each.split(" stand")[0] for each in said(text, "misplaced-constraint")] == [
+    assert [each.partition(" is ")[0].partition(" are ")[0] for each in said(text, "misplaced-constraint")] == [
         "11:9 affinity and volumes",
         "13:9 matchExpressions",
     ]
-    assert said(text, "wrong-type") == ["14:14 the value of `ssd` must be a string, and unquoted `true` is a boolean"]
+    assert said(text, "wrong-type") == ["14:14 the value of `ssd` must be a string, but unquoted `true` is a boolean"]
     text = workload("Deployment", "nodeSelector: {hostNetwork: 1, priority: true}")
     assert [each.split(" must")[0] for each in said(text, "wrong-type")] == [
         "10:35 the value of `hostNetwork`",
@@ -70,7 +70,7 @@ def test_the_domain_of_a_virtual_machine_below_node_selector() -> None:
     text = workload("VirtualMachine", "nodeSelector:\n  domain: {devices: {}}")
     (finding,) = lint(text)
     assert finding.rule == "misplaced-constraint"
-    assert finding.message == "domain stands in the nodeSelector, where it is taken for a key of its own; it belongs in spec.template.spec"
+    assert finding.message == "domain is in the nodeSelector, where it is read as a key; it belongs in spec.template.spec"
     assert finding.help == "Move domain to spec.template.spec."
     # KubeVirt's schemas prune the map before they look at its type, and complain of what is in it.
     assert finding.field == "spec.template.spec.nodeSelector.domain.devices"
@@ -86,8 +86,8 @@ def test_a_label_with_a_wrong_value_is_just_that(name: str) -> None:
 @pytest.mark.parametrize(
     "field, message",
     [
-        ("matchExpressions: [a]", "matchExpressions stands in matchLabels, where it is taken for a label"),
-        ("namespaces: [a]", "namespaces stands in matchLabels, where it is taken for a label"),
+        ("matchExpressions: [a]", "matchExpressions is in matchLabels, where it is read as a label"),
+        ("namespaces: [a]", "namespaces is in matchLabels, where it is read as a label"),
     ],
 )
 def test_a_field_below_match_labels(field: str, message: str) -> None:
@@ -97,7 +97,7 @@ def test_a_field_below_match_labels(field: str, message: str) -> None:
 
 def test_annotations_below_labels() -> None:
     text = workload("Deployment", "").replace("tier: front", "annotations: {a: b}")
-    message = "annotations stands in the labels, where it is taken for a key of its own; it belongs in spec.template.metadata"
+    message = "annotations is in the labels, where it is read as a key; it belongs in spec.template.metadata"
     assert said(text, "misplaced-constraint") == [f"7:35 {message}"]
 
 
@@ -106,11 +106,11 @@ def test_annotations_below_labels() -> None:
     [
         (
             "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {}}]}}",
-            "podAffinityTerm stands in a preferred scheduling term; it belongs to terms about pods",
+            "podAffinityTerm is set in a preferred scheduling term; it belongs in a pod affinity term",
         ),
         (
             "affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {}}]}}",
-            "preference stands in a weighted pod affinity term; it belongs to terms about nodes",
+            "preference is set in a weighted pod affinity term; it belongs in a node selector term",
         ),
     ],
 )
@@ -124,10 +124,10 @@ def test_terms_about_nodes_and_terms_about_pods_are_not_mixed(lines: str, messag
     [
         (spread("namespaces: [a]"), "A spread constraint counts the pods of its own namespace only; remove it."),
         (spread("weight: 5"), "A spread constraint has no weight; `whenUnsatisfiable: ScheduleAnyway` makes it a preference."),
-        ("replicas: 3", "A Pod is one pod; for several use a Deployment."),
+        ("replicas: 3", "A Pod is one pod; for several, use a Deployment."),
         (pod_term("labelSelector: {app: db}"), "Put `app` under `matchLabels:`."),
-        (pod_term("namespace: a"), "Write `namespaces`, which takes a list."),
-        ("toleration: []\ntolerations: []", "`tolerations` stands beside it already: merge the two, or remove one."),
+        (pod_term("namespace: a"), "Write `namespaces`, whose value must be a list."),
+        ("toleration: []\ntolerations: []", "Merge it with `tolerations`, which is set already, or remove one of the two."),
     ],
 )
 def test_the_help_for_an_unknown_field_says_what_to_do_instead(lines: str, remedy: str) -> None:

@@ -54,7 +54,7 @@ spec:
 def test_a_field_is_known_from_its_version_on(text: str, since: int, place: str) -> None:
     assert found(text, (1, since)) == []
     assert found(text) == []
-    assert found(text, (1, since - 1)) == [f"{place} is known from Kubernetes 1.{since}; the target is 1.{since - 1}"]
+    assert found(text, (1, since - 1)) == [f"{place} exists since Kubernetes 1.{since}; the target is 1.{since - 1}"]
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def test_what_newer_fields_hold(field: str, expected: str | None) -> None:
 def test_a_field_that_is_gone_again() -> None:
     text = workload("Pod", "workloadRef: {name: ring, podGroup: left}")
     assert found(text, (1, 35)) == []
-    assert found(text, (1, 34)) == ["6:3 unknown-field `workloadRef` is known from Kubernetes 1.35; the target is 1.34"]
-    assert found(text) == ["6:3 unknown-field `workloadRef` is known only in Kubernetes 1.35; the target is 1.37"]
+    assert found(text, (1, 34)) == ["6:3 unknown-field `workloadRef` exists since Kubernetes 1.35; the target is 1.34"]
+    assert found(text) == ["6:3 unknown-field `workloadRef` exists only in Kubernetes 1.35; the target is 1.37"]
 
 
 def test_the_help_says_what_to_do() -> None:
     gates = lint(workload("Pod", "schedulingGates: [{name: example.com/quota}]"), target=Target((1, 20)))
-    assert [each.help for each in gates] == ['Remove it, or say `kubernetes-version: "1.26"` if the cluster is that new.']
+    assert [each.help for each in gates] == ['Remove it, or set `kubernetes-version: "1.26"` if the cluster runs that version.']
     group = lint(workload("Pod", "workloadRef: {name: ring, podGroup: left}"))
-    assert [each.help for each in group] == ["Write `schedulingGroup`, which took its place."]
+    assert [each.help for each in group] == ["Write `schedulingGroup`, which replaced it."]
 
 
 def test_kubevirt_has_an_api_of_its_own() -> None:

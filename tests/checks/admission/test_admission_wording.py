@@ -9,7 +9,7 @@ from afflint.checks.match import Target
 from linting import lint
 
 GATE = "TaintTolerationComparisonOperators"
-LETTERS = "at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
+LETTERS = "at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends"
 SPREAD = "topologyKey: zone\nlabelSelector: {}\n"
 COMPARISON = "tolerations: [{key: a, operator: Gt, value: '5'}]"
 
@@ -25,100 +25,100 @@ def words(text: str, target: Target | None = None) -> list[tuple[str, str]]:
         # Empty and missing.
         (
             pod_term('topologyKey: ""\nlabelSelector: {}'),
-            "this required podAntiAffinity term has an empty topologyKey, which does not stand for every topology; there is no default",
+            "this required podAntiAffinity term has an empty topologyKey, but the field is required and has no default",
             "Name the node label that defines the domains, such as `kubernetes.io/hostname` or `topology.kubernetes.io/zone`.",
         ),
         (
             node_term("matchFields: [{key: metadata.name, values: [a]}]"),
-            "a matchFields requirement without an operator",
+            "this matchFields requirement has no operator",
             "Write In or NotIn.",
         ),
         (
             node_term('matchExpressions: [{key: a, operator: ""}]'),
-            'a node selector term has no operator `""`',
+            'a node selector term does not support the operator `""`',
             "Write In, NotIn, Exists, DoesNotExist, Gt or Lt.",
         ),
         (
             node_term("matchExpressions: [{operator: Exists}]"),
-            "a match expression without a key",
-            "Add `key:` with the label that it is about.",
+            "this match expression has no key",
+            "Add `key:` with the name of a label.",
         ),
         (
             "schedulingGates: [{}]",
-            "a scheduling gate without a name",
+            "this scheduling gate has no name",
             "Name gates like labels: `example.com/gate`.",
         ),
         # Values of matchFields.
         (
             node_term("matchFields: [{key: metadata.name, operator: In, values: [a, b]}]"),
-            "matchFields takes exactly one node name, and there are 2",
+            "matchFields takes exactly one node name, not 2",
             "Write one term for each node.",
         ),
         (
             node_term("matchFields: [{key: metadata.name, operator: NotIn, values: [a, b]}]"),
-            "matchFields takes exactly one node name, and there are 2",
+            "matchFields takes exactly one node name, not 2",
             "Write one NotIn requirement for each node.",
         ),
         (
             node_term("matchFields: [{key: metadata.name, operator: In, values: []}]"),
-            "matchFields takes exactly one node name, and there are none",
+            "matchFields takes exactly one node name, not 0",
             "Name one node.",
         ),
         # Operators and other words.
         (
             pod_term("topologyKey: zone\nlabelSelector: {matchExpressions: [{key: a, operator: Gt, values: ['5']}]}"),
-            "a label selector has no operator Gt; only node selector terms have it",
+            "a label selector does not support the operator Gt; only node selector terms do",
             "Write In, NotIn, Exists or DoesNotExist.",
         ),
         (
             "tolerations: [{key: a, operator: '==', value: b}]",
-            "a toleration has no operator `==`; did you mean `Equal`?",
+            "a toleration does not support the operator `==`; did you mean `Equal`?",
             "Write Equal or Exists.",
         ),
         (
             "tolerations: [{key: a, operator: Exists, effect: NoAdmit}]",
-            "the effect cannot be `NoAdmit`",
+            "`NoAdmit` is not a valid toleration effect",
             "Write NoSchedule, PreferNoSchedule or NoExecute.",
         ),
         (
             "tolerations: [{effect: NoSchedule}]",
-            "a toleration without a key needs `operator: Exists`, and then tolerates every taint",
+            "a toleration without a key must have `operator: Exists`, which tolerates every taint",
             "Add the key of the taint, or write `operator: Exists` if every taint is meant.",
         ),
         (
             "preemptionPolicy: Always",
-            "preemptionPolicy cannot be `Always`",
+            "`Always` is not a valid value of preemptionPolicy",
             "Write PreemptLowerPriority or Never.",
         ),
         # Types.
         (
             "nodeSelector: {a: true}",
-            "the value of `a` must be a string, and unquoted `true` is a boolean",
+            "the value of `a` must be a string, but unquoted `true` is a boolean",
             'Quote it: `"true"`.',
         ),
         (
             "nodeSelector: {a: yes}",
-            "the value of `a` must be a string, and unquoted `yes` is a boolean (true)",
+            "the value of `a` must be a string, but unquoted `yes` is a boolean (true)",
             'Quote it: `"yes"`.',
         ),
         (
             "nodeSelector: {a: 1e3}",
-            "the value of `a` must be a string, and unquoted `1e3` is a number (1000)",
+            "the value of `a` must be a string, but unquoted `1e3` is a number (1000)",
             'Quote it: `"1e3"`.',
         ),
         (
             "nodeSelector: {a: 1.0}",
-            "the value of `a` must be a string, and unquoted `1.0` is a number",
+            "the value of `a` must be a string, but unquoted `1.0` is a number",
             'Quote it: `"1.0"`.',
         ),
         (
             'nodeSelector: {a: !!int "5"}',
-            "the value of `a` must be a string, and its tag makes `5` a number",
+            "the value of `a` must be a string, but its tag makes `5` a number",
             'Write `"5"` without the tag.',
         ),
         (
             node_term("matchExpressions: [{key: a, operator: In, values: [7]}]"),
-            "a value in `values` must be a string, and unquoted `7` is a number",
+            "a value in `values` must be a string, but unquoted `7` is a number",
             'Quote it: `"7"`.',
         ),
         (
@@ -133,28 +133,28 @@ def words(text: str, target: Target | None = None) -> list[tuple[str, str]]:
         ),
         (
             spread(f"{SPREAD}whenUnsatisfiable: DoNotSchedule\nmaxSkew: 1.5"),
-            "`maxSkew` must be a whole number, and `1.5` is none",
-            "Write a whole number of at most 9 digits.",
+            "`maxSkew` must be an integer, but `1.5` is not",
+            "Write an integer of at most 9 digits.",
         ),
         (
             spread(f"{SPREAD}whenUnsatisfiable: DoNotSchedule\nmaxSkew: 99999999999"),
-            "`maxSkew` must be a whole number of 32 bits, and `99999999999` is too large",
-            "Write a whole number of at most 9 digits.",
+            "`maxSkew` must be a 32-bit integer, but `99999999999` is too large",
+            "Write an integer of at most 9 digits.",
         ),
         (
             spread(f"{SPREAD}whenUnsatisfiable: DoNotSchedule\nmaxSkew: [5]"),
-            "`maxSkew` must be a whole number, not a list",
-            "Remove the `- ` or the brackets: this is one whole number, not a list.",
+            "`maxSkew` must be an integer, not a list",
+            "Remove the `- ` or the brackets: the field takes one integer, not a list.",
         ),
         (
             f"nodeSelector: {{{'p' * 250}.com/a: b}}",
-            f"`{'p' * 59}…` is no label key: the part before the `/` has 254 characters, at most 253 are allowed",
-            f"A key is an optional DNS name and `/`, then {LETTERS}",
+            f"`{'p' * 59}…` is not a valid label key: the prefix before the `/` has 254 characters, but at most 253 are allowed",
+            f"Use {LETTERS}; a DNS name and `/` may come first.",
         ),
         (
             'nodeSelector: {a: "b\\nc"}',
-            r"`b\nc` is no label value: it has a line break; only letters, digits, `-`, `_` and `.` are allowed",
-            f"A value is empty or {LETTERS}",
+            r"`b\nc` is not a valid label value: it contains a line break; only letters, digits, `-`, `_` and `.` are allowed",
+            f"Use {LETTERS}, or an empty value.",
         ),
     ],
 )
@@ -165,9 +165,9 @@ def test_what_is_said_of_a_pod(lines: str, message: str, remedy: str) -> None:
 @pytest.mark.parametrize(
     "target, message",
     [
-        (Target(), f"a toleration has no operator Gt unless the feature gate {GATE} is on"),
-        (Target((1, 35)), f"a toleration has no operator Gt unless the feature gate {GATE} is on"),
-        (Target((1, 34), frozenset((GATE,))), "a toleration has no operator Gt before Kubernetes 1.35"),
+        (Target(), f"a toleration does not support the operator Gt unless the feature gate {GATE} is enabled"),
+        (Target((1, 35)), f"a toleration does not support the operator Gt unless the feature gate {GATE} is enabled"),
+        (Target((1, 34), frozenset((GATE,))), "a toleration does not support the operator Gt before Kubernetes 1.35"),
         (Target((1, 35), frozenset((GATE,))), None),
     ],
 )
@@ -186,21 +186,21 @@ def test_tolerations_compare_behind_a_feature_gate(target: Target, message: str 
 def test_null_in_the_metadata_of_a_virtual_machine(field: str, remedy: str) -> None:
     text = workload("VirtualMachine", "").replace("labels: {app: web, tier: front}", field)
     ((message, help_),) = words(text)
-    assert message.endswith(" is null, and KubeVirt wants a string") or message == "`labels` is null, and KubeVirt wants a map"
+    assert message.endswith(" is null, but KubeVirt requires a string") or message == "`labels` is null, but KubeVirt requires a map"
     assert help_ == remedy
 
 
 def test_controllers() -> None:
     deployment = workload("Deployment", "")
     assert words(deployment.replace("{matchLabels: {app: web}}", "{}")) == [
-        ("an empty selector, which would match every pod", "Name labels out of spec.template.metadata.labels.")
+        ("the selector is empty and would match every pod", "Select labels from spec.template.metadata.labels.")
     ]
     assert words(
         deployment.replace("{matchLabels: {app: web}}", "{matchExpressions: [{key: tier, operator: NotIn, values: [front]}]}")
     ) == [
         (
-            "the selector does not match the pod template: it asks for `tier NotIn [front]`, and there it is `front`",
-            "Make the selector and spec.template.metadata.labels agree; controllers find their pods by them.",
+            "the selector does not match the pod template: it requires `tier NotIn [front]`, but the value is `front`",
+            "Make the selector and spec.template.metadata.labels agree; a controller finds its pods by these labels.",
         )
     ]
     assert words(deployment.replace("apps/v1", "extensions/v1beta1")) == [
@@ -216,21 +216,21 @@ def test_a_pool_selects_machines() -> None:
     selected = "spec.virtualMachineTemplate.metadata.labels"
     assert words(pool.replace("selector: {matchLabels: {app: web}}", "selector: {matchLabels: {app: db}}")) == [
         (
-            "the selector does not match the template of its virtual machines: it asks for `app: db`, and there it is `web`",
-            f"Make the selector and {selected} agree; controllers find their pods by them.",
+            "the selector does not match the template of its virtual machines: it requires `app: db`, but the value is `web`",
+            f"Make the selector and {selected} agree; a controller finds its pods by these labels.",
         )
     ]
     assert words(pool.replace("  selector: {matchLabels: {app: web}}\n", "")) == [
-        ("a VirtualMachinePool without a selector", f"Add `selector: {{matchLabels: …}}` with labels out of {selected}.")
+        ("this VirtualMachinePool has no selector", f"Add `selector: {{matchLabels: …}}` with labels from {selected}.")
     ]
 
 
 @pytest.mark.parametrize(
     "selector, message",
     [
-        ("{matchLabels: {app: import}}", "its generated labels do not answer `app: import`"),
-        ("{matchExpressions: [{key: app, operator: In, values: [a, b]}]}", "its generated labels do not answer `app In [a, b]`"),
-        ("{matchExpressions: [{key: app, operator: DoesNotExist}]}", "the labels of its pods do not answer `app DoesNotExist`"),
+        ("{matchLabels: {app: import}}", "its generated labels do not match `app: import`"),
+        ("{matchExpressions: [{key: app, operator: In, values: [a, b]}]}", "its generated labels do not match `app In [a, b]`"),
+        ("{matchExpressions: [{key: app, operator: DoesNotExist}]}", "the labels of its pods do not match `app DoesNotExist`"),
         ("{}", None),
     ],
 )
@@ -247,8 +247,8 @@ spec:
       restartPolicy: Never
       containers: [{{name: web, image: "nginx:1.27"}}]
 """
-    remedy = "Remove the selector, or set `manualSelector: true` if you know that you need your own."
-    assert words(text) == ([(f"a Job generates its selector, and {message}", remedy)] if message else [])
+    remedy = "Remove the selector, or set `manualSelector: true` if you need your own selector."
+    assert words(text) == ([(f"the selector of a Job is generated, and {message}", remedy)] if message else [])
 
 
 def test_the_selector_of_a_job_is_held_to_its_pods_where_it_is_its_own_affair() -> None:
@@ -267,8 +267,8 @@ spec:
 """
     assert words(text) == [
         (
-            "the selector does not match the pod template: it asks for `app: load`, and there it is `import`",
-            "Make the selector and spec.template.metadata.labels agree; controllers find their pods by them.",
+            "the selector does not match the pod template: it requires `app: load`, but the value is `import`",
+            "Make the selector and spec.template.metadata.labels agree; a controller finds its pods by these labels.",
         )
     ]
     assert words(text.replace("app: load", "app: import")) == []
@@ -283,14 +283,14 @@ def test_an_api_version_is_gone_from_the_very_version_that_removed_it(version: t
 @pytest.mark.parametrize(
     "cost, message",
     [
-        ("high", "the deletion cost `high` is no whole number"),
-        ("+5", "the deletion cost `+5` has a plus sign, which the API server does not take"),
-        ("99999999999", "the deletion cost `99999999999` is no whole number of 32 bits"),
-        ("", 'the deletion cost `""` is no whole number'),
+        ("high", "the deletion cost `high` is not an integer"),
+        ("+5", "the deletion cost `+5` has a plus sign, which the API server rejects"),
+        ("99999999999", "the deletion cost `99999999999` is not a 32-bit integer"),
+        ("", 'the deletion cost `""` is not an integer'),
         ("${COST}", None),
     ],
 )
 def test_deletion_costs(cost: str, message: str | None) -> None:
     annotated = f'annotations: {{controller.kubernetes.io/pod-deletion-cost: "{cost}"}}, name: web'
     found = words(workload("Pod", "").replace("name: web", annotated, 1))
-    assert found == ([(message, 'Write a whole number in quotes, such as "100".')] if message else [])
+    assert found == ([(message, 'Write an integer in quotes, such as "100".')] if message else [])

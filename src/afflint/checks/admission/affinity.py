@@ -53,10 +53,12 @@ def weight_out_of_range(workload: Workload) -> Iterator[Match]:
             weight, path = weighted.data.get("weight"), (*weighted.path, "weight")
             if weight is None:
                 if is_missing(workload, weighted, "weight", struct):
-                    yield Match(path, "a preferred term without a weight", "Add `weight:` with a number from 1 to 100.")
+                    yield Match(path, "this preferred term has no weight", "Add `weight:` with a number from 1 to 100.")
             elif INT32.fits(weight) and not 1 <= weight <= 100:
                 nearer = 100 if weight > 100 else 1
-                yield Match(path, f"the weight {quoted(weight)} is out of range", f"Write a number from 1 to 100, such as {nearer}.")
+                yield Match(
+                    path, f"the weight {quoted(weight)} is outside the range 1 to 100", f"Write a number from 1 to 100, such as {nearer}."
+                )
 
 
 @of_workloads
@@ -75,13 +77,13 @@ def _no_topology_key(workload: Workload, item: ConstraintItem | PodTerm, name: s
     key, path = item.data.get("topologyKey"), (*item.path, "topologyKey")
     struct = POD_TERM if isinstance(item, PodTerm) else SPREAD
     if key == "":
-        yield Match(path, f"this {name} has an empty topologyKey, which does not stand for every topology; there is no default")
+        yield Match(path, f"this {name} has an empty topologyKey, but the field is required and has no default")
     elif key is None and "topologyKey" in map_at(item.data, "labelSelector", "matchLabels"):
         inside = (*item.path, "labelSelector", "matchLabels", "topologyKey")
-        message = "topologyKey stands in matchLabels, where it is taken for a label"
-        yield Match(inside, message, "Dedent topologyKey to stand beside labelSelector.", key=True, field=path)
+        message = "topologyKey is in matchLabels, where it is read as a label"
+        yield Match(inside, message, "Align topologyKey with labelSelector.", key=True, field=path)
     elif key is None and is_missing(workload, item, "topologyKey", struct):
-        yield Match(path, f"this {name} has no topologyKey, and there is no default")
+        yield Match(path, f"this {name} has no topologyKey, but the field is required and has no default")
 
 
 @of_workloads
@@ -101,9 +103,11 @@ def _operator_faults(workload: Workload, expression: ConstraintItem, known: tupl
         return
     if operator is None:
         if is_missing(workload, expression, "operator", EXPRESSION):
-            yield Match(path, "a match expression without an operator", f"Write {join_words(known, 'or')}.")
+            yield Match(path, "this match expression has no operator", f"Write {join_words(known, 'or')}.")
     elif operator in COMPARISONS:
-        yield Match(path, f"{where} has no operator {operator}; only node selector terms have it", f"Write {join_words(known, 'or')}.")
+        yield Match(
+            path, f"{where} does not support the operator {operator}; only node selector terms do", f"Write {join_words(known, 'or')}."
+        )
     elif type(operator) is str and not is_placeholder(operator):
         yield _unknown_operator(expression, operator, known, where)
 
@@ -118,12 +122,13 @@ def _toleration_operator_faults(workload: Workload, toleration: ConstraintItem, 
         return
     if not operator:
         if webhook:
-            yield Match(path, "an empty operator, which KubeVirt refuses", "Write Equal or Exists, or leave it out.")
+            yield Match(path, "the operator is empty, which KubeVirt rejects", "Write Equal or Exists, or remove operator.")
     elif operator not in COMPARISONS:
         yield stored_refusal_note(_unknown_operator(toleration, operator, known, "a toleration"), is_pool)
     else:
         yield stored_refusal_note(
-            Match(path, f"a toleration has no operator {operator} {_unless(webhook, target)}", "Write Equal or Exists."), is_pool
+            Match(path, f"a toleration does not support the operator {operator} {_unless(webhook, target)}", "Write Equal or Exists."),
+            is_pool,
         )
 
 
@@ -131,12 +136,12 @@ def _unless(webhook: bool, target: Target) -> str:
     """When a toleration could compare numbers after all."""
     if webhook:
         return "in KubeVirt"
-    return "before Kubernetes 1.35" if target.version < (1, 35) else f"unless the feature gate {COMPARISON_GATE} is on"
+    return "before Kubernetes 1.35" if target.version < (1, 35) else f"unless the feature gate {COMPARISON_GATE} is enabled"
 
 
 def _unknown_operator(item: ConstraintItem, operator: str, known: tuple[str, ...], where: str) -> Match:
     close = next((each for each in _OTHER_OPERATORS.get(operator, ()) if each in known), None)
-    return misspelt_value((*item.path, "operator"), f"{where} has no operator {quoted(operator)}", operator, known, close)
+    return misspelt_value((*item.path, "operator"), f"{where} does not support the operator {quoted(operator)}", operator, known, close)
 
 
 @of_workloads
@@ -160,10 +165,10 @@ def _values_faults(workload: Workload, expression: ConstraintItem, *, comparing:
     elif values is None and not is_missing(workload, expression, "values", EXPRESSION):
         return
     elif operator in ("In", "NotIn") and count == 0:
-        yield Match(path, f"the operator {operator} needs values, and there are none", "Add values, or ask with Exists or DoesNotExist.")
+        yield Match(path, f"the operator {operator} requires at least one value", "Add values, or use Exists or DoesNotExist.")
     elif comparing and operator in COMPARISONS and count != 1:
-        message = f"the operator {operator} takes exactly one value, and there are {count or 'none'}"
-        yield Match(path, message, "Give one whole number in quotes.")
+        message = f"the operator {operator} takes exactly one value, not {count}"
+        yield Match(path, message, "Write one integer in quotes.")
 
 
 @of_workloads
@@ -171,7 +176,7 @@ def empty_node_selector_terms(workload: Workload) -> Iterator[Match]:
     """A required node affinity without terms."""
     required = workload.constraints.node_required
     if required and required.data.get("nodeSelectorTerms") in (None, []) and not has_unknown(required, NODE_SELECTOR):
-        yield Match((*required.path, "nodeSelectorTerms"), "a required node affinity without nodeSelectorTerms")
+        yield Match((*required.path, "nodeSelectorTerms"), "the required node affinity has no nodeSelectorTerms; at least one is required")
 
 
 @of_workloads
@@ -180,7 +185,7 @@ def missing_preference(workload: Workload) -> Iterator[Match]:
     if workload.kind.kubevirt:
         for weighted in workload.constraints.node_preferred:
             if not has_unknown(weighted, WEIGHTED_NODE_TERM) and is_missing(workload, weighted, "preference", WEIGHTED_NODE_TERM):
-                yield Match((*weighted.path, "preference"), "a preferred node term without a preference")
+                yield Match((*weighted.path, "preference"), "this preferred node term has no preference, which KubeVirt requires")
 
 
 @of_workloads
@@ -195,33 +200,37 @@ def invalid_match_field(workload: Workload) -> Iterator[Match]:
 def _match_field_faults(workload: Workload, requirement: ConstraintItem) -> Iterator[Match]:
     key, operator = requirement.data.get("key"), requirement.data.get("operator")
     if type(key) is str and key != "metadata.name" and not is_placeholder(key):
-        remedy = "Write `metadata.name`; requirements about labels belong in matchExpressions."
-        yield Match((*requirement.path, "key"), f"matchFields knows only metadata.name, not {quoted(key)}", remedy)
+        remedy = "Write `metadata.name`; put requirements for labels in matchExpressions."
+        yield Match((*requirement.path, "key"), f"matchFields supports only metadata.name, not {quoted(key)}", remedy)
     elif key is None and is_missing(workload, requirement, "key", EXPRESSION):
-        yield Match((*requirement.path, "key"), "a matchFields requirement without a key", "Add `key: metadata.name`.")
+        yield Match((*requirement.path, "key"), "this matchFields requirement has no key", "Add `key: metadata.name`.")
     if type(operator) is str and operator not in ("In", "NotIn") and not is_placeholder(operator):
-        yield Match((*requirement.path, "operator"), f"matchFields takes only In and NotIn, not {quoted(operator)}", "Write In or NotIn.")
+        yield Match(
+            (*requirement.path, "operator"),
+            f"matchFields supports only the operators In and NotIn, not {quoted(operator)}",
+            "Write In or NotIn.",
+        )
     elif operator is None and is_missing(workload, requirement, "operator", EXPRESSION):
-        yield Match((*requirement.path, "operator"), "a matchFields requirement without an operator", "Write In or NotIn.")
+        yield Match((*requirement.path, "operator"), "this matchFields requirement has no operator", "Write In or NotIn.")
     yield from _node_name_faults(workload, requirement, operator)
 
 
 def _node_name_faults(workload: Workload, requirement: ConstraintItem, operator: object) -> Iterator[Match]:
     values, path = requirement.data.get("values"), (*requirement.path, "values")
     if not values and (type(values) is list or is_missing(workload, requirement, "values", EXPRESSION)):
-        yield Match(path, "matchFields takes exactly one node name, and there are none", "Name one node.")
+        yield Match(path, "matchFields takes exactly one node name, not 0", "Name one node.")
     if type(values) is not list or not values:
         return
     if len(values) > 1:
         each = "NotIn requirement" if operator == "NotIn" else "term"
-        yield Match(path, f"matchFields takes exactly one node name, and there are {len(values)}", f"Write one {each} for each node.")
+        yield Match(path, f"matchFields takes exactly one node name, not {len(values)}", f"Write one {each} for each node.")
         return
     name = values[0]
     if name is None and not workload.kind.kubevirt:
         name = ""
     if type(name) is str and not is_subdomain(name) and not is_placeholder(name):
-        remedy = "A node name has at most 253 lower-case letters, digits, `-` and `.`."
-        yield Match((*path, 0), f"{quoted(name)} can be no node name", remedy)
+        remedy = "Use at most 253 lower-case letters, digits, `-` and `.`."
+        yield Match((*path, 0), f"{quoted(name)} is not a valid node name", remedy)
 
 
 @of_workloads
@@ -238,12 +247,12 @@ def _two_lists(workload: Workload, item: ConstraintItem | PodTerm) -> Iterator[M
     lists = {field: texts_at(item.data, field) for field in ("matchLabelKeys", "mismatchLabelKeys") if field in struct.fields}
     for field, keys in lists.items():
         if keys and is_missing(workload, item, "labelSelector", struct):
-            message = f"{field} narrows the labelSelector, and there is none"
+            message = f"{field} must not be set without a labelSelector"
             yield Match((*item.path, field), message, "Add a labelSelector; `{}` selects all pods.")
     mismatch = frozenset(lists.get("mismatchLabelKeys", ()))
     for index, key in enumerate(lists["matchLabelKeys"]):
         if key in mismatch:
-            message = f"{quoted(key)} stands in matchLabelKeys and in mismatchLabelKeys"
+            message = f"{quoted(key)} is in both matchLabelKeys and mismatchLabelKeys"
             yield Match((*item.path, "matchLabelKeys", index), message, "Remove it from one of the two lists.")
 
 
@@ -276,6 +285,6 @@ def _selected_keys(selector: dict[str, Any]) -> Iterator[str]:
 
 def _repetition(key: str, standing: int) -> tuple[str, str]:
     if not standing:
-        return f"{quoted(key)} stands in matchLabelKeys more than once", "Name the key once."
-    where = ", and twice in the labelSelector" if standing > 1 else " and is asked for by the labelSelector as well"
-    return f"{quoted(key)} stands in matchLabelKeys{where}", "Name the key once: in the selector or in matchLabelKeys."
+        return f"{quoted(key)} is in matchLabelKeys more than once", "List the key once."
+    where = "in matchLabelKeys, and twice in the labelSelector" if standing > 1 else "in both matchLabelKeys and the labelSelector"
+    return f"{quoted(key)} is {where}", "Use the key once, either in the labelSelector or in matchLabelKeys."

@@ -43,20 +43,20 @@ def selector_missing(workload: Workload) -> Iterator[Match]:
         if _lacks_selector(workload):
             # For a DaemonSet the API server complains only that the labels of the template do not match the nil selector.
             field = (*workload.template_path, "metadata", "labels") if kind == "DaemonSet" else None
-            remedy = f"Add `selector: {{matchLabels: …}}` with labels out of {_labels_field(workload)}."
-            yield Match(path, f"a {kind} without a selector", remedy, field=field)
+            remedy = f"Add `selector: {{matchLabels: …}}` with labels from {_labels_field(workload)}."
+            yield Match(path, f"this {kind} has no selector", remedy, field=field)
     elif empty and style == "core":
         if not has_unknown(empty, LABEL_SELECTOR) and _is_whole(workload):
-            yield Match(path, "an empty selector, which would match every pod", f"Name labels out of {_labels_field(workload)}.")
+            yield Match(path, "the selector is empty and would match every pod", f"Select labels from {_labels_field(workload)}.")
     elif kind == "Job" and selector is None and workload.spec.get("manualSelector") and _lacks_selector(workload):
-        yield Match(path, "a Job with manualSelector and without a selector", "Add the selector, or remove manualSelector.")
+        yield Match(path, "this Job has manualSelector, but no selector", "Add the selector, or remove manualSelector.")
 
 
 def _neither_selector_nor_labels(workload: Workload) -> Iterator[Match]:
     """A ReplicationController takes the labels of its template for its selector when it has none. That takes labels."""
     if workload.spec.get("selector") or workload.template_labels or not _is_whole(workload):
         return
-    message = f"a {workload.kind.name} without a selector, and without labels on its template to take for one"
+    message = f"this {workload.kind.name} has no selector, and its template has no labels to derive one from"
     yield Match((*workload.base, "spec", "selector"), message, f"Add {_labels_field(workload)}.")
 
 
@@ -87,8 +87,8 @@ def selector_template_mismatch(workload: Workload, target: Target) -> Iterator[M
         template = "the template of its virtual machines" if kind == "VirtualMachinePool" else "the pod template"
         yield Match(
             (*at, *where),
-            f"the selector does not match {template}: it asks for {asked}, and there {found}",
-            f"Make the selector and {_labels_field(workload)} agree; controllers find their pods by them.",
+            f"the selector does not match {template}: it requires {asked}, but {found}",
+            f"Make the selector and {_labels_field(workload)} agree; a controller finds its pods by these labels.",
             # KubeVirt names the selector, the API server the labels of the template.
             field=at if style == "kubevirt" else path,
         )
@@ -101,7 +101,7 @@ def _hash_excluded(selector: dict[str, Any], labels: Labels, at: Path, field: Pa
     parts = [part for part in _parts(selector) if part.path != ("matchLabels", POD_TEMPLATE_HASH)]
     clash = _clash(parts, {**labels, POD_TEMPLATE_HASH: _GENERATED})
     if clash is not None:
-        message = f"the selector asks for {clash.asked}, and every ReplicaSet of a Deployment has a {POD_TEMPLATE_HASH} of its own"
+        message = f"the selector requires {clash.asked}, but every ReplicaSet of a Deployment has its own {POD_TEMPLATE_HASH}"
         yield stored_refusal_note(
             Match((*at, *clash.path), message, f"Do not select by {POD_TEMPLATE_HASH}.", field=field), made="ReplicaSet"
         )
@@ -160,7 +160,9 @@ def _clash(parts: Iterable[_SelectorPart], labels: Labels) -> _Clash | None:
             continue
         if any(map(is_placeholder, (*requirement.values, *labels, *labels.values()))):
             return None
-        return _Clash(path, quoted(_question(path, requirement)), "is no such label" if found is None else f"it is {quoted(found)}")
+        return _Clash(
+            path, quoted(_question(path, requirement)), "the label is missing" if found is None else f"the value is {quoted(found)}"
+        )
     return None
 
 
@@ -178,7 +180,9 @@ def job_selector(workload: Workload) -> Iterator[Match]:
     if workload.kind.name == "CronJob":
         path, spec = workload.template_path[:-1], workload.above(1)
         if spec.get("selector") is not None:
-            yield Match((*path, "selector"), "the Jobs of a CronJob generate their selector, none may be given", "Remove the selector.")
+            yield Match(
+                (*path, "selector"), "selector must not be set: the selector of every Job of a CronJob is generated", "Remove the selector."
+            )
         if spec.get("manualSelector") is True:
             yield Match((*path, "manualSelector"), "a CronJob cannot use manualSelector", "Remove manualSelector.")
     elif workload.kind.name == "Job" and not workload.spec.get("manualSelector"):
@@ -198,8 +202,8 @@ def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Matc
     ):
         clash = _clash(_parts(selector), labels)
         if clash is not None:
-            message = f"a Job generates its selector, and {whose} do not answer {clash.asked}"
-            remedy = "Remove the selector, or set `manualSelector: true` if you know that you need your own."
+            message = f"the selector of a Job is generated, and {whose} do not match {clash.asked}"
+            remedy = "Remove the selector, or set `manualSelector: true` if you need your own selector."
             yield Match((*path, *clash.path), message, remedy, field=field)
             return
 
@@ -225,8 +229,8 @@ def _indexed_without_completions(workload: Workload) -> Iterator[Match]:
     is_filled_in = workload.kind.name == "Job" and workload.at(parallelism) is None
     if workload.at((*job, "completionMode")) == "Indexed" and workload.at((*job, "completions")) is None and not is_filled_in:
         path = (*workload.base, *job, "completionMode")
-        message = "`completionMode: Indexed` needs completions, and there are none"
-        yield Match(path, message, "Add the number of indexes as completions.", field=(*path[:-1], "completions"))
+        message = "`completionMode: Indexed` requires completions, which is not set"
+        yield Match(path, message, "Set completions to the number of indexes.", field=(*path[:-1], "completions"))
 
 
 def _counts(workload: Workload) -> tuple[Path, ...]:
@@ -241,18 +245,18 @@ def missing_api_version(manifest: Manifest) -> Iterator[Match]:
     if manifest.identity.served:
         return
     if _lacks_kind(manifest) and manifest.ref.api_version is None:
-        message = f"this looks like a {manifest.kind.name}, and has neither apiVersion nor kind"
-        help_ = f"Write `apiVersion: {_current(manifest.kind)}` and `kind: {manifest.kind.name}`, or what else it is."
+        message = f"this looks like a {manifest.kind.name}, but has neither apiVersion nor kind"
+        help_ = f"Add `apiVersion: {_current(manifest.kind)}` and `kind: {manifest.kind.name}`, or those of another kind."
         yield Match((*manifest.base, "metadata"), message, help_, key=True, field=manifest.base)
     elif _lacks_kind(manifest):
-        message = f"{quoted(manifest.ref.api_version)} stands here without a kind, so nobody can tell what this is to be"
-        help_ = f"Write `kind: {manifest.kind.name}`, or which other kind it is."
+        message = f"this object has the apiVersion {quoted(manifest.ref.api_version)}, but no kind"
+        help_ = f"Add `kind: {manifest.kind.name}`, or the kind that it is."
         yield Match((*manifest.base, "apiVersion"), message, help_, key=True)
     elif manifest.ref.api_version is None:
         current = _current(manifest.kind)
         edits = inserting(manifest.base, "apiVersion", current, before="kind")
-        message = f"this {manifest.kind.name} has no apiVersion, and is refused whatever else it says"
-        yield Match((*manifest.base, "kind"), message, f"Write `apiVersion: {current}`.", key=True, edits=edits)
+        message = f"this {manifest.kind.name} has no apiVersion, so the API server rejects it"
+        yield Match((*manifest.base, "kind"), message, f"Add `apiVersion: {current}`.", key=True, edits=edits)
 
 
 def _lacks_kind(manifest: Manifest) -> bool:
@@ -310,14 +314,14 @@ def _is_filled_in(name: str, workload: Workload) -> bool:
 def _name(workload: Workload, field: str, what: str) -> Iterator[Match]:
     name = workload.pod.get(field)
     if name and type(name) is str and not is_subdomain(name) and not is_placeholder(name) and not _is_filled_in(name, workload):
-        message = f"{field} {quoted(name)} is no DNS name: lower-case letters, digits, `-` and `.`, at most 253 of them"
+        message = f"{field} {quoted(name)} is not a DNS name: lower-case letters, digits, `-` and `.`, at most 253 characters"
         yield Match((*workload.pod_path, field), message, f"Write the name of an existing {what}.")
 
 
 def _word(workload: Workload, field: str, known: tuple[str, ...]) -> Iterator[Match]:
     word = workload.pod.get(field)
     if type(word) is str and word not in known and not is_placeholder(word):
-        yield misspelt_value((*workload.pod_path, field), f"{field} cannot be {quoted(word)}", word, known)
+        yield misspelt_value((*workload.pod_path, field), f"{quoted(word)} is not a valid value of {field}", word, known)
 
 
 def _gates(workload: Workload) -> Iterator[Match]:
@@ -330,13 +334,13 @@ def _gates(workload: Workload) -> Iterator[Match]:
             continue
         if not name:
             if "name" in gate.data or is_missing(workload, gate, "name", GATE):
-                yield Match(path, "a scheduling gate without a name", "Name gates like labels: `example.com/gate`.", field=gate.path)
+                yield Match(path, "this scheduling gate has no name", "Name gates like labels: `example.com/gate`.", field=gate.path)
         elif not is_key(name) and not is_placeholder(name):
-            message = f"{quoted(name)} is no name of a scheduling gate: {visible(key_fault(name))}"
+            message = f"{quoted(name)} is not a valid scheduling gate name: {visible(key_fault(name))}"
             yield Match(path, message, "Name gates like labels: `example.com/gate`.", field=gate.path)
         elif name in seen:
-            yield Match(path, f"the scheduling gate {quoted(name)} stands here twice", "Remove one of them.", field=gate.path)
+            yield Match(path, f"the scheduling gate {quoted(name)} is listed twice", "Remove one of them.", field=gate.path)
         seen.add(name or "")
     if seen and workload.pod.get("nodeName"):
-        match = Match((*workload.pod_path, "nodeName"), "nodeName together with schedulingGates", "Remove one of the two.")
+        match = Match((*workload.pod_path, "nodeName"), "nodeName must not be set together with schedulingGates", "Remove one of the two.")
         yield stored_refusal_note(match, workload.kind.name != "Pod")

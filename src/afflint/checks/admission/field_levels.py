@@ -67,7 +67,7 @@ def belongs_elsewhere(group: MovedFields, manifest: Manifest) -> Match:
     holder = struct.name if struct else ""
     shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
     if group.of_placement:
-        message = f"{join_words(shown)} stand in the {holder}, where they are unknown; they belong in {home.words}"
+        message = f"{join_words(shown)} are not fields of the {holder}; they belong in {home.words}"
     elif len(names) == 1:
         message = f"unknown field {quoted(names[0])} in this {holder}; it belongs in {home.words}"
     else:
@@ -83,9 +83,9 @@ _MOST_NAMED = 4
 def _remedy(names: list[str], home: FieldHome, manifest: Manifest) -> str:
     there = {} if home.path is None else map_at(manifest.data, *home.path)
     if len(names) == 1:
-        return f"Remove it: {home.words} has a {names[0]} already." if names[0] in there else f"Move {names[0]} to {home.words}."
+        return f"Remove it: {home.words} already has {names[0]}." if names[0] in there else f"Move {names[0]} to {home.words}."
     if all(name in there for name in names):
-        return f"Remove them: {home.words} has all of them already."
+        return f"Remove them: {home.words} already has all of them."
     return f"Move them to {home.words}."
 
 
@@ -104,7 +104,7 @@ def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], dept
         return None
     pod, pod_spec = levels[-1]
     if "hostAliases" in pod_spec.fields and name == "hostnames":
-        return FieldHome(f"an item of {field_of((*pod, 'hostAliases'))}, beside its ip")
+        return FieldHome(f"an item of {field_of((*pod, 'hostAliases'))}, next to its ip")
     by_distance = sorted(range(len(levels)), key=lambda index: (abs(index - here), -index))
     for index in by_distance:
         path, struct = levels[index]

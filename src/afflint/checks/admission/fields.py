@@ -39,8 +39,8 @@ def _bare_weights(workload: Workload) -> Iterator[Match]:
         if not has_unknown(weighted, WEIGHTED_POD_TERM) and is_missing(workload, weighted, "podAffinityTerm", WEIGHTED_POD_TERM):
             yield Match(
                 (*weighted.path, "podAffinityTerm"),
-                "a preferred pod term without podAffinityTerm: it says how much it weighs, not what it is about",
-                "Put labelSelector and topologyKey under podAffinityTerm, beside weight.",
+                "this preferred pod term has no podAffinityTerm: it has a weight, but selects no pods",
+                "Put labelSelector and topologyKey under podAffinityTerm, next to weight.",
             )
 
 

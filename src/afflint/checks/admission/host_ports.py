@@ -53,19 +53,19 @@ def _faults(port: ConstraintItem, number: int, own: int | None) -> Iterator[Matc
     """``own`` is the containerPort of a container on the host network."""
     path = (*port.path, "hostPort")
     if not 0 < number <= _LAST:
-        yield Match(path, f"the host port {quoted(number)} is out of range", f"Write the number of a port, from 1 to {_LAST}.")
+        yield Match(path, f"the host port {quoted(number)} is outside the range 1 to {_LAST}", f"Write a port number from 1 to {_LAST}.")
     elif own and own != number:
-        message = f"hostPort {quoted(number)} differs from containerPort {quoted(own)}, and `hostNetwork: true` needs both to be the same"
+        message = f"hostPort {quoted(number)} differs from containerPort {quoted(own)}, but with `hostNetwork: true` both must be the same"
         yield Match(path, message, "Write the same number in both, or remove hostPort.", field=(*port.path, "containerPort"))
 
 
 def _duplicate(port: ConstraintItem, key: _Key, first: str, *, named: bool) -> Match:
     """``first`` is the port that requests the same; ``named`` tells a port with a hostPort from one on the host network without."""
     protocol, address, number = key
-    requested = f"the host port {quoted(f'{number}/{protocol}')}{f' of {address}' if address else ''} is requested twice"
-    message = f"{requested} by this pod: {first} requests it as well"
+    port_name = f"the host port {quoted(f'{number}/{protocol}')}{f' of {address}' if address else ''}"
+    message = f"this pod requests {port_name} twice: {first} requests it as well"
     if not named:
-        message += ", since with `hostNetwork: true` each containerPort is a host port"
+        message += ", because with `hostNetwork: true` each containerPort is also a host port"
     path, field = (*port.path, "hostPort" if named else "containerPort"), (*port.path, "hostPort")
     return Match(path, message, "Remove one of the two, or use another port.", field=field)
 

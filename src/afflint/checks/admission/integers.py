@@ -16,10 +16,10 @@ def is_whole_number(text: str) -> bool:
 def deletion_cost_fault(text: str) -> str | None:
     """Why the API server does not take a text as the deletion cost of a pod; None when it does."""
     if not _DIGITS.fullmatch(text):
-        return "is no whole number"
+        return "is not an integer"
     if text[0] == "+" or (text[0] == "0" and text != "0"):
-        return f"has a {'plus sign' if text[0] == '+' else 'leading zero'}, which the API server does not take"
-    return None if _is_int32(text) else "is no whole number of 32 bits"
+        return f"has a {'plus sign' if text[0] == '+' else 'leading zero'}, which the API server rejects"
+    return None if _is_int32(text) else "is not a 32-bit integer"
 
 
 def _is_int32(text: str) -> bool:

@@ -11,13 +11,13 @@ _LONGEST_PREFIX = 253
 def invalid_key_message(what: str, key: str) -> str:
     """What is wrong with a text that is no label key, or no annotation key."""
     if not key:
-        return f"an empty {what}"
+        return f"the {what} is empty"
     prefix = key.rpartition("/")[0]
     if len(prefix) > _LONGEST_PREFIX:
-        why = f"the part before the `/` has {len(prefix)} characters, at most {_LONGEST_PREFIX} are allowed"
+        why = f"the prefix before the `/` has {len(prefix)} characters, but at most {_LONGEST_PREFIX} are allowed"
     else:
         why = visible(key_fault(lowercase_first(key) if what == "annotation key" else key))
-    return f"{quoted(key)} is no {what}: {why}"
+    return f"{quoted(key)} is not a valid {what}: {why}"
 
 
 def lowercase_first(key: str) -> str:

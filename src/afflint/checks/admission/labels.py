@@ -19,8 +19,8 @@ from afflint.kube.manifests import Manifest, Workload
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 
-_KEY_HELP = "A key is an optional DNS name and `/`, then at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
-_VALUE_HELP = "A value is empty or at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends."
+_KEY_HELP = "Use at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; a DNS name and `/` may come first."
+_VALUE_HELP = "Use at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, or an empty value."
 
 _GENERATED_BY_JOB = frozenset(label.key for label in JOB)
 LEGACY_TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
@@ -46,7 +46,7 @@ def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
     for expression in found.expressions:
         yield from _bad_key_in(expression, "key", False)
         if expression.data.get("key") is None and is_missing(workload, expression, "key", EXPRESSION):
-            yield Match((*expression.path, "key"), "a match expression without a key", "Add `key:` with the label that it is about.")
+            yield Match((*expression.path, "key"), "this match expression has no key", "Add `key:` with the name of a label.")
     for toleration in constraints.tolerations:
         if toleration.data.get("key"):
             yield from _bad_key_in(toleration, "key", kubevirt)
@@ -127,8 +127,8 @@ def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
     for term in workload.constraints.pod_terms:
         for step, name in _texts_in(workload, term, "namespaces"):
             if not is_dns_label(name) and not is_placeholder(name):
-                help_ = "For all namespaces write `namespaceSelector: {}` instead of a list." if name in ("*", "") else ""
-                yield Match((*term.path, *step), f"{quoted(name)} is no name of a namespace", help_, field=(*term.path, "namespace"))
+                help_ = "To select all namespaces, write `namespaceSelector: {}` instead of a list." if name in ("*", "") else ""
+                yield Match((*term.path, *step), f"{quoted(name)} is not a valid namespace name", help_, field=(*term.path, "namespace"))
 
 
 def forbidden_label(workload: Workload) -> Iterator[Match]:
@@ -140,8 +140,8 @@ def forbidden_label(workload: Workload) -> Iterator[Match]:
     if kind in ("VirtualMachineInstance", "VirtualMachine", "VirtualMachinePool"):
         for key in workload.template_labels:
             if key in RESERVED_BY_KUBEVIRT:
-                message = f"the label {quoted(key)} is reserved: KubeVirt sets it, and refuses it from anybody else"
-                yield Match((*path, key), message, "Remove the label; to reach one VM use a label of your own.", key=True, field=path)
+                message = f"the label {quoted(key)} is reserved for KubeVirt, which rejects objects that set it"
+                yield Match((*path, key), message, "Remove the label; to select one VM, use a label of your own.", key=True, field=path)
     elif kind == "Job" and not workload.spec.get("manualSelector"):
         for key, value in workload.template_labels.items():
             if key in _GENERATED_BY_JOB and not (key.endswith("job-name") and value == workload.ref.name):
@@ -161,7 +161,7 @@ def jobs_refused(workload: Workload) -> Iterator[Match]:
 
 def _label_of_jobs(workload: Workload, key: str) -> Match:
     path = (*workload.template_path, "metadata", "labels", key)
-    return Match(path, f"the label {quoted(key)} is generated for every Job and may not be set", "Remove the label.", key=True)
+    return Match(path, f"the label {quoted(key)} is generated for every Job and must not be set", "Remove the label.", key=True)
 
 
 def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
@@ -173,7 +173,7 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
             if not is_key(lowercase_first(key)) and not is_placeholder(key):
                 yield _refused(Match((*path, key), invalid_key_message("annotation key", key), _KEY_HELP, key=True, field=path), refused)
         if size > _ANNOTATIONS_LIMIT:
-            message = f"annotations of {size} bytes; all together may have at most {_ANNOTATIONS_LIMIT}"
+            message = f"the annotations have {size} bytes in total, but at most {_ANNOTATIONS_LIMIT} are allowed"
             yield _refused(Match(path, message, "Move the data to a ConfigMap."), refused)
     if manifest.kind.name == "Namespace":
         yield from _annotations_about_pods(manifest)
@@ -188,7 +188,7 @@ def _annotations_about_pods(namespace: Manifest) -> Iterator[Match]:
 
     for said in namespace_rules(namespace, Site(NO_FILE, 0, namespace.base)):
         if said.fault:
-            message = f"{quoted(said.text)} is {said.fault.removeprefix('which is ')}: {said.who} refuses every pod of the namespace"
+            message = f"{quoted(said.text)} is {said.fault.removeprefix('which is ')}: {said.who} rejects every pod of the namespace"
             remedy = "Write `key=value,key=value`; a label without a value is `key=`." if said.of_labels else _TOLERATION_LIST
             yield Match(said.path, message, remedy, severity="warning" if said.plugin else None)
 
@@ -225,7 +225,7 @@ def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
 
     fault = deletion_cost_fault(cost)
     if fault:
-        yield Match(path, f"the deletion cost {quoted(cost)} {fault}", 'Write a whole number in quotes, such as "100".')
+        yield Match(path, f"the deletion cost {quoted(cost)} {fault}", 'Write an integer in quotes, such as "100".')
 
 
 def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any], str | None]]:
@@ -258,4 +258,4 @@ def _texts_in(workload: Workload, item: ConstraintItem | PodTerm, field: str) ->
 
 
 def _bad_value(value: str) -> str:
-    return f"{quoted(value)} is no label value: {visible(value_fault(value))}"
+    return f"{quoted(value)} is not a valid label value: {visible(value_fault(value))}"

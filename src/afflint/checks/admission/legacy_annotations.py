@@ -34,7 +34,7 @@ def tolerations_faults(text: str, path: Path, target: Target) -> Iterator[Match]
     """What is wrong with the text of the annotation at ``path``, by GetTolerationsFromPodAnnotations and ValidateTolerations."""
     read = tolerations_in(text)
     if isinstance(read, str):
-        yield Match(path, f"the annotation must hold a JSON list of tolerations, and {read}", _REMEDY, field=path[:-1])
+        yield Match(path, f"the annotation must be a JSON list of tolerations, but {read}", _REMEDY, field=path[:-1])
         return
     known = operators(target)
     for item in [ConstraintItem((index,), toleration) for index, toleration in enumerate(read)]:
@@ -48,9 +48,9 @@ def tolerations_in(text: str) -> list[dict[str, Any]] | str:
     try:
         value = json.loads(text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
     except (ValueError, RecursionError):
-        return "this is no JSON"
+        return "it is not valid JSON"
     if type(value) is not list:
-        return [] if value is None else "this is no list"
+        return [] if value is None else "it is not a list"
     tolerations: list[dict[str, Any]] = []
     for index, each in enumerate(value):
         toleration = _toleration(each)
@@ -63,7 +63,7 @@ def tolerations_in(text: str) -> list[dict[str, Any]] | str:
 def _words(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match]:
     operator, key = toleration.data.get("operator"), toleration.data.get("key")
     if operator and operator not in known:
-        yield Match((*toleration.path, "operator"), f"a toleration has no operator {quoted(operator)}")
+        yield Match((*toleration.path, "operator"), f"a toleration does not support the operator {quoted(operator)}")
     if key and not is_key(key):
         yield Match((*toleration.path, "key"), invalid_key_message("label key", key))
 
@@ -77,7 +77,7 @@ def _toleration(value: Any) -> dict[str, Any] | str:
     if value is None:
         return {}
     if not isinstance(value, _Object):
-        return "is no object"
+        return "is not an object"
     fields: dict[str, Any] = {}
     for key, each in value:
         name = _FIELDS.get(key.translate(_FOLDS).lower())
@@ -85,12 +85,12 @@ def _toleration(value: Any) -> dict[str, Any] | str:
             continue
         if name in _TEXTS:
             if type(each) is not str:
-                return f"has no string as {name}"
+                return f"has a value of {name} that is not a string"
             fields[name] = each
         else:
             seconds = int(each) if isinstance(each, _Number) and _is_integer(each) else None
             if seconds is None or not INT64.fits(seconds):
-                return f"has tolerationSeconds of {quoted(str(each))}; that takes an integer of 64 bits, written as digits alone"
+                return f"has the tolerationSeconds {quoted(str(each))}, which is not a 64-bit integer in plain digits"
             fields[name] = seconds
     return fields
 

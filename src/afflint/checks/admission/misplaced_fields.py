@@ -64,7 +64,7 @@ def wrapper_fault(mismatch: Mismatch, beside: Sequence[str], holder: Mapping[str
     name, path, struct = str(mismatch.path[-1]), mismatch.path, mismatch.struct
     if struct is not None and struct.name == WEIGHTED_POD_TERM.name and name in POD_TERM.fields:
         unwrapped = [each for each in beside if each in POD_TERM.fields]
-        message = f"{_stand(unwrapped)} directly in a preferred term; {_belong(unwrapped)} under podAffinityTerm"
+        message = f"{_stand(unwrapped)} set directly in a preferred term; {_belong(unwrapped)} under podAffinityTerm"
         edits = tuple(edit for each in unwrapped for edit in moving((*path[:-1], each), (*path[:-1], "podAffinityTerm")))
         return Match((*path[:-1], unwrapped[0]), message, _WRAP, key=True, edits=edits)
     in_struct = _IN_STRUCT.get(struct.name) if struct else None
@@ -79,16 +79,20 @@ def _at(path: Path, fault: _MisplacedField) -> Match:
 def _in_pod_term(name: str, path: Path, holder: Mapping[str, Any]) -> _MisplacedField | None:
     wrapped = path[-2] == "podAffinityTerm"
     if name == "podAffinityTerm" and not wrapped:
-        message = "a required term has no podAffinityTerm wrapper; only preferred terms do"
+        message = "a required term must not have the wrapper podAffinityTerm; only preferred terms have it"
         # With a weight it may as well have been meant as a preference.
         edits = () if "weight" in holder else unwrapping(path, holder[name])
         return _MisplacedField(message, "Move its fields up into the list item and remove `podAffinityTerm:`.", edits)
     if name == "weight" and wrapped:
         return _MisplacedField(
-            "weight stands inside podAffinityTerm", "Move weight one level up, beside podAffinityTerm.", moving(path, path[:-2])
+            "weight is inside podAffinityTerm; it belongs next to it",
+            "Move weight one level up, next to podAffinityTerm.",
+            moving(path, path[:-2]),
         )
     if name == "weight":
-        return _MisplacedField("a required term has no weight; only preferred terms do", f"Remove weight, or move the term to {PREFERRED}.")
+        return _MisplacedField(
+            "a required term has no weight; only preferred terms have one", f"Remove weight, or move the term to {PREFERRED}."
+        )
     return None
 
 
@@ -96,15 +100,15 @@ def _in_weighted_pod_term(name: str, _path: Path, _holder: Mapping[str, Any]) ->
     field = meant_in(name, POD_TERM, WEIGHTED_POD_TERM)
     if field is None:
         return None
-    message = f"{_shown(name)} stands directly in a preferred term; it belongs under podAffinityTerm{_as(field, name)}"
+    message = f"{_shown(name)} is set directly in a preferred term; it belongs under podAffinityTerm{_as(field, name)}"
     return _MisplacedField(message, _WRAP)
 
 
-_WRAP = "Indent labelSelector and topologyKey under `podAffinityTerm:`, beside weight."
+_WRAP = "Indent labelSelector and topologyKey under `podAffinityTerm:`, next to weight."
 
 
 def _stand(names: Sequence[str]) -> str:
-    return f"{join_words(names)} {'stands' if len(names) == 1 else 'stand'}"
+    return f"{join_words(names)} {'is' if len(names) == 1 else 'are'}"
 
 
 def _belong(names: Sequence[str]) -> str:
@@ -115,16 +119,16 @@ def _in_weighted_node_term(name: str, path: Path, _holder: Mapping[str, Any]) ->
     field = meant_in(name, NODE_TERM, WEIGHTED_NODE_TERM)
     if field is None:
         return None
-    message = f"{_shown(name)} stands beside weight; it belongs under preference{_as(field, name)}"
+    message = f"{_shown(name)} is set next to weight; it belongs under preference{_as(field, name)}"
     edits = moving(path, (*path[:-1], "preference")) if field == name else ()
-    return _MisplacedField(message, f"Put {field} under `preference:`, beside weight.", edits)
+    return _MisplacedField(message, f"Put {field} under `preference:`, next to weight.", edits)
 
 
 def _in_node_selector(name: str, path: Path, holder: Mapping[str, Any]) -> _MisplacedField | None:
     field = meant_in(name, NODE_TERM, NODE_SELECTOR)
     if field is None:
         return None
-    message = f"{_shown(name)} stands directly under {REQUIRED}; a required node affinity is a list of nodeSelectorTerms"
+    message = f"{_shown(name)} is set directly under {REQUIRED}; a required node affinity is a list of nodeSelectorTerms"
     edits = moving(path, (*path[:-1], "nodeSelectorTerms", 0)) if field == name and len(holder) == 1 else ()
     return _MisplacedField(message, f"Put it into a list item of nodeSelectorTerms: `nodeSelectorTerms: [{{{field}: …}}]`.", edits)
 
@@ -132,15 +136,19 @@ def _in_node_selector(name: str, path: Path, holder: Mapping[str, Any]) -> _Misp
 def _in_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _MisplacedField | None:
     preferred = PREFERRED in path
     if name == "nodeSelectorTerms":
-        message = "a preference is one term and has no nodeSelectorTerms" if preferred else "nodeSelectorTerms inside a term"
+        message = (
+            "a preference is one term and has no nodeSelectorTerms" if preferred else "nodeSelectorTerms is set inside a node selector term"
+        )
         return _MisplacedField(message, "Put matchExpressions directly here; write several preferences as several list items.")
     if name not in ("preference", "weight"):
         return None
     if preferred:
         edits = moving(path, path[:-2]) if name == "weight" else ()
-        return _MisplacedField(f"{name} stands inside preference", f"Move {name} one level up, into the list item.", edits)
+        return _MisplacedField(
+            f"{name} is inside preference; it belongs next to it", f"Move {name} one level up, into the list item.", edits
+        )
     return _MisplacedField(
-        f"a required node term has no {name}; only preferred terms do", f"Remove {name}, or move the term to {PREFERRED}."
+        f"a required node term has no {name}; only preferred terms have one", f"Remove {name}, or move the term to {PREFERRED}."
     )
 
 
@@ -171,9 +179,15 @@ def misplaced_fault(mismatch: Mismatch, manifest: Manifest, beside: Sequence[str
     holder = mismatch.struct.name if mismatch.struct else ""
     if holder == LABEL_SELECTOR.name and name in POD_TERM.fields:
         swallowed = [each for each in beside if each in POD_TERM.fields]
-        help_ = f"Dedent {join_words(swallowed)} to stand beside labelSelector."
+        help_ = f"Align {join_words(swallowed)} with labelSelector."
         edits = tuple(edit for each in swallowed for edit in moving((*path[:-1], each), path[:-2]))
-        return Match((*path[:-1], swallowed[0]), f"{_stand(swallowed)} inside the {holder}", help_, key=True, edits=edits)
+        return Match(
+            (*path[:-1], swallowed[0]),
+            f"{_stand(swallowed)} inside the {holder}; {_belong(swallowed)} next to it",
+            help_,
+            key=True,
+            edits=edits,
+        )
     found = _known_in_pod_spec(path, holder, manifest) or _known_beside_term(path, holder)
     if found is None and name in ("labels", "label", "annotations"):
         found = _labels_outside_metadata(path, holder, manifest)
@@ -210,7 +224,7 @@ def _known_in_pod_spec(path: Path, holder: str, manifest: Manifest) -> _Misplace
     if not paths:
         return None
     homes = [field_of(each) for each in paths]
-    message = f"{name} stands in the {holder}, where it is unknown; it belongs in {join_words(homes, 'or')}"
+    message = f"{name} is not a field of the {holder}; it belongs in {join_words(homes, 'or')}"
     edits = moved_home(path, paths[0], manifest) if len(paths) == 1 else ()
     return _MisplacedField(message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}.", edits)
 
@@ -220,21 +234,23 @@ def _known_beside_term(path: Path, holder: str) -> _MisplacedField | None:
     is_term_field = name in POD_TERM.fields
     if is_term_field and holder == EXPRESSION.name:
         edits = moving(path, path[:-4]) if path[-4:-2] == ("labelSelector", "matchExpressions") else ()
-        return _MisplacedField(f"{name} stands inside the {holder}", f"Dedent {name} to stand beside labelSelector.", edits)
+        return _MisplacedField(
+            f"{name} is inside the {holder}; it belongs next to labelSelector", f"Align {name} with labelSelector.", edits
+        )
     if name in LABEL_SELECTOR.fields and holder in (POD_TERM.name, WEIGHTED_POD_TERM.name, "topology spread constraint"):
         edits = moving(path, (*path[:-1], "labelSelector")) if holder != WEIGHTED_POD_TERM.name else ()
-        return _MisplacedField(f"{name} stands directly in the {holder}", f"Put {name} under `labelSelector:`.", edits)
+        return _MisplacedField(
+            f"{name} is set directly in the {holder}; it belongs under labelSelector", f"Put {name} under `labelSelector:`.", edits
+        )
     if name in EXPRESSION.fields and holder in (LABEL_SELECTOR.name, NODE_TERM.name, POD_TERM.name):
         return _MisplacedField(
-            f"{name} stands beside the match expressions, not in one", f"Indent {name} into its item of matchExpressions."
+            f"{name} is set next to the match expressions, not in one of them", f"Indent {name} into its item of matchExpressions."
         )
     if holder in (NODE_TERM.name, WEIGHTED_NODE_TERM.name) and (is_term_field or name in ("matchLabels", "podAffinityTerm")):
-        message = f"{name} stands in a {holder}; it belongs to terms about pods"
-        return _MisplacedField(
-            message, "Write matchExpressions about node labels here, or move the term to podAffinity or podAntiAffinity."
-        )
+        message = f"{name} is set in a {holder}; it belongs in a pod affinity term"
+        return _MisplacedField(message, "Write matchExpressions for node labels here, or move the term to podAffinity or podAntiAffinity.")
     if holder in (POD_TERM.name, WEIGHTED_POD_TERM.name) and name in ("preference", "nodeSelectorTerms", "matchFields"):
-        message = f"{name} stands in a {holder}; it belongs to terms about nodes"
+        message = f"{name} is set in a {holder}; it belongs in a node selector term"
         return _MisplacedField(message, "Write labelSelector and topologyKey here, or move the term to nodeAffinity.")
     return None
 
@@ -245,7 +261,7 @@ def _labels_outside_metadata(path: Path, holder: str, manifest: Manifest) -> _Mi
     name = str(path[-1])
     plural = "annotations" if name == "annotations" else "labels"
     home = field_of((*manifest.template_path[len(manifest.base) :], "metadata", plural))
-    message = f"{name} stands in the {holder}, where it is unknown; the pods get theirs from {home}"
+    message = f"{name} is not a field of the {holder}; pods get their {plural} from {home}"
     # What stands beside the metadata of the template can be meant for nothing else.
     beside = name == plural and path[:-1] == manifest.template_path
     edits = moving(path, (*manifest.template_path, "metadata"), merge=True, before="spec") if beside else ()
@@ -269,7 +285,7 @@ def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[M
         names = [str(each.path[-1]) for each in together]
         shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
         where = field_of(home or ())
-        message = f"{_stand(shown)} in the {holder}, where they are taken for keys of their own; they belong in {where}"
+        message = f"{_stand(shown)} in the {holder}, where they are read as keys; they belong in {where}"
         edits = tuple(edit for each in together for edit in moving(each.path, (*manifest.base, *(home or ())), merge=True, prune=True))
         return Match(together[0].path, message, f"Move them to {where}.", key=True, edits=edits)
     if holder == "nodeSelector":
@@ -280,7 +296,7 @@ def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[M
         found = None
     if found is None and home:
         where = field_of(home)
-        message = f"{name} stands in the {holder}, where it is taken for a key of its own; it belongs in {where}"
+        message = f"{name} is in the {holder}, where it is read as a key; it belongs in {where}"
         found = _MisplacedField(message, f"Move {name} to {where}.", moving(path, (*manifest.base, *home), merge=True, prune=True))
     return _at(path, found) if found else None
 
@@ -318,10 +334,10 @@ def _may_be_swallowed(mismatch: Mismatch) -> bool:
 def _in_node_selector_map(path: Path, value: object) -> _MisplacedField | None:
     name = str(path[-1])
     if name == "matchLabels":
-        message = "matchLabels stands in the nodeSelector, which is itself the map of labels"
+        message = "matchLabels is in the nodeSelector, which is itself a map of labels"
         return _MisplacedField(message, "Put the labels directly under nodeSelector.", unwrapping(path, value))
     if name in NODE_TERM.fields:
-        message = f"{name} stands in the nodeSelector, which is a plain map of labels"
+        message = f"{name} is in the nodeSelector, which is a plain map of labels"
         return _MisplacedField(message, f"Put it into a term of nodeAffinity: `nodeSelectorTerms: [{{{name}: …}}]`.")
     return None
 
@@ -329,13 +345,11 @@ def _in_node_selector_map(path: Path, value: object) -> _MisplacedField | None:
 def _in_match_labels(path: Path) -> _MisplacedField | None:
     name = str(path[-1])
     if name == "matchExpressions":
-        message = "matchExpressions stands in matchLabels, where it is taken for a label"
-        return _MisplacedField(message, "Dedent it to stand beside matchLabels.", moving(path, path[:-2]))
+        message = "matchExpressions is in matchLabels, where it is read as a label"
+        return _MisplacedField(message, "Align it with matchLabels.", moving(path, path[:-2]))
     if name in POD_TERM.fields:
         edits = moving(path, path[:-3]) if path[-3] == "labelSelector" else ()
-        return _MisplacedField(
-            f"{name} stands in matchLabels, where it is taken for a label", f"Dedent {name} to stand beside labelSelector.", edits
-        )
+        return _MisplacedField(f"{name} is in matchLabels, where it is read as a label", f"Align {name} with labelSelector.", edits)
     return None
 
 

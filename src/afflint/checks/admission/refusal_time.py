@@ -9,7 +9,7 @@ from afflint.checks.match import Match, Target, asks_for_target
 from afflint.kube.manifests import Manifest, Workload
 
 _STATEFUL_SETS_READ = (1, 34)
-_LATE = " (the object is stored, but every {} made from it is refused)"
+_LATE = " (the object is accepted, but every {} created from it is rejected)"
 
 ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
 WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]

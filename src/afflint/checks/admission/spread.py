@@ -59,11 +59,11 @@ def duplicate_spread_constraint(workload: Workload) -> Iterator[Match]:
         if earlier is not spread:
             # The API server names the earlier one, KubeVirt's schema the later one.
             field: Path = spread.path if workload.kind.kubevirt else (*earlier.path, "{topologyKey, whenUnsatisfiable}")
-            doing = quoted(action) if action else "the same action"
+            doing = quoted(action) if action else "the same whenUnsatisfiable"
             yield Match(
                 (*spread.path, "topologyKey") if "topologyKey" in spread.data else spread.path,
-                f"a second spread constraint over {quoted(key)} with {doing}; there may be only one",
-                "Merge the two; over one topology key there may be one DoNotSchedule and one ScheduleAnyway.",
+                f"duplicate spread constraint for {quoted(key)} with {doing}; only one is allowed",
+                "Merge the two; a topology key can have one DoNotSchedule and one ScheduleAnyway constraint.",
                 field=field,
             )
 
@@ -72,7 +72,7 @@ def _max_skew(workload: Workload, spread: ConstraintItem) -> Iterator[Match]:
     skew, path = spread.data.get("maxSkew"), (*spread.path, "maxSkew")
     if skew is None:
         if not workload.partial and is_missing(workload, spread, "maxSkew", SPREAD):
-            yield Match(path, "a spread constraint without maxSkew", "Add `maxSkew: 1` for the most even spread.")
+            yield Match(path, "this spread constraint has no maxSkew, which is required", "Add `maxSkew: 1` for the most even spread.")
     elif INT32.fits(skew) and skew < 1 and not fills_in(workload, skew):
         yield Match(path, f"maxSkew must be at least 1, not {quoted(skew)}", "Write `maxSkew: 1` for the most even spread.")
 
@@ -84,7 +84,7 @@ def _action(workload: Workload, spread: ConstraintItem) -> Iterator[Match]:
             yield from _word(spread, "whenUnsatisfiable", _ACTIONS)
     elif not workload.partial and is_missing(workload, spread, "whenUnsatisfiable", SPREAD):
         remedy = "Write DoNotSchedule for a requirement, ScheduleAnyway for a preference."
-        yield Match((*spread.path, "whenUnsatisfiable"), "a spread constraint without whenUnsatisfiable", remedy)
+        yield Match((*spread.path, "whenUnsatisfiable"), "this spread constraint has no whenUnsatisfiable, which is required", remedy)
 
 
 def _min_domains(spread: ConstraintItem) -> Iterator[Match]:
@@ -92,14 +92,14 @@ def _min_domains(spread: ConstraintItem) -> Iterator[Match]:
     if domains is None or not INT32.fits(domains):
         return
     if domains < 1:
-        remedy = "Write how many domains must be in use, or remove minDomains."
+        remedy = "Write the minimum number of domains, or remove minDomains."
         yield Match(path, f"minDomains must be at least 1, not {quoted(domains)}", remedy)
     elif spread.data.get("whenUnsatisfiable") == "ScheduleAnyway":
         remedy = "Remove minDomains, or make the constraint required."
-        yield Match(path, "minDomains works only with whenUnsatisfiable: DoNotSchedule", remedy)
+        yield Match(path, "minDomains is allowed only with `whenUnsatisfiable: DoNotSchedule`", remedy)
 
 
 def _word(spread: ConstraintItem, field: str, known: tuple[str, ...]) -> Iterator[Match]:
     word = spread.data.get(field)
     if type(word) is str and word not in known and not is_placeholder(word):
-        yield misspelt_value((*spread.path, field), f"{field} cannot be {quoted(word)}", word, known)
+        yield misspelt_value((*spread.path, field), f"{quoted(word)} is not a valid value of {field}", word, known)

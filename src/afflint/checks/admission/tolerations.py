@@ -38,9 +38,11 @@ def invalid_toleration(workload: Workload, target: Target) -> Iterator[Match]:
     for toleration in workload.constraints.tolerations:
         effect, path = toleration.data.get("effect"), (*toleration.path, "effect")
         if _is_wrong_effect(effect):
-            yield stored_refusal_note(misspelt_value(path, f"the effect cannot be {quoted(effect)}", str(effect), _EFFECTS), is_pool)
+            yield stored_refusal_note(
+                misspelt_value(path, f"{quoted(effect)} is not a valid toleration effect", str(effect), _EFFECTS), is_pool
+            )
         elif effect == "" and kubevirt and not is_pool:
-            yield Match(path, "an empty effect, which KubeVirt refuses", "Leave effect out to tolerate every effect.")
+            yield Match(path, "the effect is empty, which KubeVirt rejects", "Remove effect to tolerate every effect.")
             continue
         for match in _clashes(toleration, known):
             yield stored_refusal_note(match, kubevirt)
@@ -53,7 +55,9 @@ def toleration_faults(toleration: ConstraintItem, known: tuple[str, ...]) -> Ite
     """What the API server's own validation says of one toleration, but for its key's syntax and operators that are not ``known``."""
     effect = toleration.data.get("effect")
     if _is_wrong_effect(effect):
-        yield Match((*toleration.path, "effect"), f"the effect cannot be {quoted(effect)}", f"Write {join_words(_EFFECTS, 'or')}.")
+        yield Match(
+            (*toleration.path, "effect"), f"{quoted(effect)} is not a valid toleration effect", f"Write {join_words(_EFFECTS, 'or')}."
+        )
     yield from _clashes(toleration, known)
     for _, match in _omissions(toleration, known):
         yield match
@@ -68,31 +72,31 @@ def _clashes(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Mat
     path = toleration.path
     operator, value, effect = (toleration.data.get(name) or "" for name in ("operator", "value", "effect"))
     if operator == "Exists" and value and type(value) is str:
-        message = "a toleration with the operator Exists has no value"
+        message = "a toleration with the operator Exists must not have a value"
         yield Match((*path, "value"), message, "Remove value, or write `operator: Equal`.", field=(*path, "operator"))
     elif operator in ("", "Equal") and type(value) is str and not is_value(value) and not is_placeholder(value):
         message, remedy = (
-            f"{quoted(value)} is no label value: {value_fault(value)}",
-            "Write the value of the taint as it stands on the node.",
+            f"{quoted(value)} is not a valid label value: {value_fault(value)}",
+            "Write the value of the taint exactly as it is on the node.",
         )
         yield Match((*path, "value"), message, remedy, field=(*path, "operator"))
     elif operator in COMPARISONS and operator in known and value and type(value) is str and not is_placeholder(value):
         fault = _comparison_fault(value)
         if fault:
-            message = f"the operator {operator} compares numbers, and {quoted(value)} {fault}"
+            message = f"the operator {operator} compares integers, but {quoted(value)} {fault}"
             yield Match((*path, "value"), message, _NUMBER_HELP)
     if effect in ("NoSchedule", "PreferNoSchedule") and toleration.data.get("tolerationSeconds") is not None:
         yield _seconds_without_no_execute((*path, "effect"), toleration)
 
 
-_NUMBER_HELP = 'Write a whole number in quotes, such as "100".'
+_NUMBER_HELP = 'Write an integer in quotes, such as "100".'
 
 
 def _comparison_fault(value: str) -> str | None:
     """Why the API server does not take a text as the number of a comparison: it wants the one way to write it, in 64 bits."""
     if not re.fullmatch(_DECIMAL, value):
-        return "is none in plain form: digits, no plus sign, no leading zero"
-    return None if parse_int64(value) is not None else "is no whole number of 64 bits"
+        return "is not an integer in plain form: digits without a plus sign or leading zeros"
+    return None if parse_int64(value) is not None else "is not a 64-bit integer"
 
 
 def _omissions(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[tuple[str, Match]]:
@@ -101,16 +105,16 @@ def _omissions(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[t
     operator = data.get("operator")
     # An operator that nobody knows is reported as that.
     if not data.get("key") and operator != "Exists" and (not operator or operator in known):
-        message = "a toleration without a key needs `operator: Exists`, and then tolerates every taint"
+        message = "a toleration without a key must have `operator: Exists`, which tolerates every taint"
         remedy = "Add the key of the taint, or write `operator: Exists` if every taint is meant."
         yield "key", Match((*toleration.path, "operator"), message, remedy)
     if not data.get("value") and operator in COMPARISONS and operator in known:
-        message = f"the operator {operator} compares numbers, and there is no value"
+        message = f"the operator {operator} compares integers, but the toleration has no value"
         yield "value", Match((*toleration.path, "value"), message, _NUMBER_HELP)
     if not data.get("effect") and data.get("tolerationSeconds") is not None:
         yield "effect", _seconds_without_no_execute((*toleration.path, "tolerationSeconds"), toleration)
 
 
 def _seconds_without_no_execute(path: Path, toleration: ConstraintItem) -> Match:
-    message = "tolerationSeconds works only with the effect NoExecute"
+    message = "tolerationSeconds is allowed only with the effect NoExecute"
     return Match(path, message, "Write `effect: NoExecute`, or remove tolerationSeconds.", field=(*toleration.path, "effect"))

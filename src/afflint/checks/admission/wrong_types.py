@@ -14,12 +14,12 @@ from afflint.kube.types import EXACT_FLOAT, INT32, INT64, Mismatch
 
 # What fits a whole number, where one is too large.
 _RANGES = {
-    INT32.expected: "a whole number of 32 bits",
-    INT64.expected: "a whole number of 64 bits",
-    EXACT_FLOAT.expected: "a whole number below 2^53, which is as far as KubeVirt reads numbers exactly",
+    INT32.expected: "a 32-bit integer",
+    INT64.expected: "a 64-bit integer",
+    EXACT_FLOAT.expected: "an integer below 2^53 (KubeVirt cannot represent larger ones exactly)",
 }
 _REMEDIES = {
-    "a string": "Write a string; if this is a field of its own, dedent it.",
+    "a string": "Write a string; if this key is a field, indent it less.",
     "an object": "Write an object: `name: value` for each of its fields.",
     "a map": "Write a map: `key: value` on each line.",
     "true or false": "Write true or false.",
@@ -40,11 +40,11 @@ def wrong_type_message(mismatch: Mismatch, manifest: Manifest) -> Match:
     if wanted == "a string" and isinstance(value, (bool, int, float)):
         return _unquoted(path, value, manifest)
     if value is None:
-        return Match(path, f"{_name(path)} is null, and KubeVirt wants {wanted}", _null_remedy(path, wanted))
+        return Match(path, f"{_name(path)} is null, but KubeVirt requires {wanted}", _null_remedy(path, wanted))
     match = None
     if wanted in _RANGES:
         match = _whole_number(path, value, _RANGES[wanted])
-        wanted = "a whole number"
+        wanted = "an integer"
     return match or Match(path, f"{_name(path)} must be {wanted}, not {type_name(value)}", _remedy(path, value, wanted))
 
 
@@ -58,10 +58,10 @@ def _unquoted(path: Path, value: Any, manifest: Manifest) -> Match:
     name = f"the value of {quoted(path[-1])}" if isinstance(path[-1], str) else f"a value in {quoted(path[-2])}"
     if not manifest.document.is_plain(path):
         return Match(
-            path, f"{name} must be a string, and its tag makes {quoted(raw)} {type_name(value)}", f'Write `"{raw}"` without the tag.'
+            path, f"{name} must be a string, but its tag makes {quoted(raw)} {type_name(value)}", f'Write `"{raw}"` without the tag.'
         )
     reading = "" if raw.lower() in (plain(value), str(value)) else f" ({plain(value)})"
-    message = f"{name} must be a string, and unquoted {quoted(raw)} is {type_name(value)}{reading}"
+    message = f"{name} must be a string, but unquoted {quoted(raw)} is {type_name(value)}{reading}"
     return Match(path, message, f'Quote it: `"{raw}"`.', edits=replacing(path, raw) if _may_be_quoted(path, raw) else ())
 
 
@@ -83,22 +83,22 @@ def _whole_number(path: Path, value: Any, fitting: str) -> Match | None:
     """The match for a string or a number where a whole number is wanted; None for what is neither."""
     if isinstance(value, str):
         shown = f'"{value}"'
-        message = f"{_name(path)} must be a whole number, and {quoted(shown)} is a string"
+        message = f"{_name(path)} must be an integer, but {quoted(shown)} is a string"
         if not is_whole_number(value):
             return Match(path, message, _number_remedy(path))
         return Match(path, message, "Remove the quotes.", edits=replacing(path, int(value)))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if value != int(value):
-        return Match(path, f"{_name(path)} must be a whole number, and {quoted(value)} is none", _number_remedy(path))
-    message = f"{_name(path)} must be {fitting}, and {quoted(value)} is too {'small' if value < 0 else 'large'}"
+        return Match(path, f"{_name(path)} must be an integer, but {quoted(value)} is not", _number_remedy(path))
+    message = f"{_name(path)} must be {fitting}, but {quoted(value)} is too {'small' if value < 0 else 'large'}"
     return Match(path, message, _number_remedy(path))
 
 
 def _number_remedy(path: Path) -> str:
     if path[-1] in ("hostPort", "containerPort"):
-        return "Write the number of a port, from 1 to 65535."
-    return "Write a whole number from 1 to 100." if path[-1] == "weight" else "Write a whole number of at most 9 digits."
+        return "Write a port number from 1 to 65535."
+    return "Write an integer from 1 to 100." if path[-1] == "weight" else "Write an integer of at most 9 digits."
 
 
 def _remedy(path: Path, value: Any, wanted: str) -> str:
@@ -107,7 +107,7 @@ def _remedy(path: Path, value: Any, wanted: str) -> str:
     if wanted == "a list":
         return _list_remedy(path, value)
     if isinstance(value, list):
-        return f"Remove the `- ` or the brackets: this is one {wanted.split(maxsplit=1)[1]}, not a list."
+        return f"Remove the `- ` or the brackets: the field takes one {wanted.split(maxsplit=1)[1]}, not a list."
     if wanted == "an object" and path[-1] in _SELECTORS:
         return "Write an object, such as `{matchLabels: {app: web}}`."
     return _REMEDIES.get(wanted) or _number_remedy(path)
@@ -115,10 +115,10 @@ def _remedy(path: Path, value: Any, wanted: str) -> str:
 
 def _list_remedy(path: Path, value: Any) -> str:
     if isinstance(value, dict):
-        return "Make it a list: `- ` before the first key and the others indented to match, or `[…]` around it."
+        return "Make it a list: put `- ` before the first key and indent the others to match, or write `[…]` around it."
     if path[-1] in _LISTS_OF_TEXTS and isinstance(value, str):
         return f"Write a list: {quoted(f'[{value}]')}."
-    return "Write a list, each item behind a `- `."
+    return "Write a list, with `- ` before each item."
 
 
 def _null_remedy(path: Path, wanted: str) -> str:
