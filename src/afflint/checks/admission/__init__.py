@@ -1,1 +1,1 @@
-"""What the API server or KubeVirt refuses: the object itself, or every pod made from it. Facts: one module per field group."""
+"""Checks for what the API server or KubeVirt rejects: the object itself, or every pod created from it."""

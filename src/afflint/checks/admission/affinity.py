@@ -46,7 +46,7 @@ _OTHER_OPERATORS = {
 
 @of_workloads
 def weight_out_of_range(workload: Workload) -> Iterator[Match]:
-    """Preferred terms whose weight is missing or not 1 to 100."""
+    """Find preferred terms whose weight is missing or not from 1 to 100."""
     constraints = workload.constraints
     for terms, struct in ((constraints.node_preferred, WEIGHTED_NODE_TERM), (constraints.pod_preferred, WEIGHTED_POD_TERM)):
         for weighted in terms:
@@ -63,9 +63,9 @@ def weight_out_of_range(workload: Workload) -> Iterator[Match]:
 
 @of_workloads
 def empty_topology_key(workload: Workload) -> Iterator[Match]:
-    """Pod terms and spread constraints without a topology key."""
+    """Find pod affinity terms and spread constraints without a topologyKey."""
     for term in workload.constraints.pod_terms:
-        # A required term with podAffinityTerm in it is another mistake, and reported as that one.
+        # `missing-term-wrapper` reports a required term with podAffinityTerm in it.
         if not term.data.get("topologyKey") and "podAffinityTerm" not in term.data:
             yield from _no_topology_key(workload, term, f"{term.name} term")
     for spread in workload.constraints.spreads:
@@ -88,7 +88,7 @@ def _no_topology_key(workload: Workload, item: ConstraintItem | PodTerm, name: s
 
 @of_workloads
 def unknown_operator(workload: Workload, target: Target) -> Iterator[Match]:
-    """Operators of match expressions and tolerations that do not exist, or not there."""
+    """Find operators that match expressions and tolerations do not support."""
     for expression in workload_selectors(workload).node_expressions:
         yield from _operator_faults(workload, expression, _NODE_OPERATORS, "a node selector term")
     for expression in workload_selectors(workload).selector_expressions:
@@ -114,7 +114,7 @@ def _operator_faults(workload: Workload, expression: ConstraintItem, known: tupl
 
 def _toleration_operator_faults(workload: Workload, toleration: ConstraintItem, target: Target) -> Iterator[Match]:
     operator, path = toleration.data.get("operator"), (*toleration.path, "operator")
-    # The webhook of KubeVirt has a schema of its own, and none for pools.
+    # KubeVirt's webhook has its own schema, and no schema for pools.
     is_pool = workload.kind.name == "VirtualMachinePool"
     webhook = workload.kind.kubevirt and not is_pool
     known = tolerations.operators(target, workload.kind)
@@ -133,7 +133,7 @@ def _toleration_operator_faults(workload: Workload, toleration: ConstraintItem, 
 
 
 def _unless(webhook: bool, target: Target) -> str:
-    """When a toleration could compare numbers after all."""
+    """Return the condition under which a toleration does not support comparisons."""
     if webhook:
         return "in KubeVirt"
     return "before Kubernetes 1.35" if target.version < (1, 35) else f"unless the feature gate {COMPARISON_GATE} is enabled"
@@ -146,7 +146,7 @@ def _unknown_operator(item: ConstraintItem, operator: str, known: tuple[str, ...
 
 @of_workloads
 def operator_values_mismatch(workload: Workload) -> Iterator[Match]:
-    """In and NotIn without values, Exists and DoesNotExist with some, Gt and Lt with other than one."""
+    """Find In and NotIn without values, Exists and DoesNotExist with values, and Gt and Lt without exactly one value."""
     for expression in workload_selectors(workload).node_expressions:
         yield from _values_faults(workload, expression, comparing=True)
     for expression in workload_selectors(workload).selector_expressions:
@@ -173,7 +173,7 @@ def _values_faults(workload: Workload, expression: ConstraintItem, *, comparing:
 
 @of_workloads
 def empty_node_selector_terms(workload: Workload) -> Iterator[Match]:
-    """A required node affinity without terms."""
+    """Find required node affinities without terms."""
     required = workload.constraints.node_required
     if required and required.data.get("nodeSelectorTerms") in (None, []) and not has_unknown(required, NODE_SELECTOR):
         yield Match((*required.path, "nodeSelectorTerms"), "the required node affinity has no nodeSelectorTerms; at least one is required")
@@ -181,7 +181,7 @@ def empty_node_selector_terms(workload: Workload) -> Iterator[Match]:
 
 @of_workloads
 def missing_preference(workload: Workload) -> Iterator[Match]:
-    """Preferred node terms without a preference: KubeVirt refuses them, the API server reads them as matching nothing."""
+    """Find preferred node terms without a preference: KubeVirt rejects them; for the API server they match no node."""
     if workload.kind.kubevirt:
         for weighted in workload.constraints.node_preferred:
             if not has_unknown(weighted, WEIGHTED_NODE_TERM) and is_missing(workload, weighted, "preference", WEIGHTED_NODE_TERM):
@@ -190,7 +190,7 @@ def missing_preference(workload: Workload) -> Iterator[Match]:
 
 @of_workloads
 def invalid_match_field(workload: Workload) -> Iterator[Match]:
-    """matchFields other than ``metadata.name`` In or NotIn one node name."""
+    """Find matchFields requirements other than ``metadata.name`` In or NotIn one node name."""
     for term in workload.constraints.node_terms:
         if "matchFields" in term.data:
             for requirement in items(term.data, "matchFields", term.path):
@@ -235,7 +235,7 @@ def _node_name_faults(workload: Workload, requirement: ConstraintItem, operator:
 
 @of_workloads
 def label_keys_conflict(workload: Workload, target: Target) -> Iterator[Match]:
-    """matchLabelKeys and mismatchLabelKeys that the selector beside them makes impossible or ambiguous."""
+    """Find matchLabelKeys and mismatchLabelKeys that conflict with each other or with the labelSelector."""
     for item in label_key_carriers(workload):
         if "matchLabelKeys" in item.data or "mismatchLabelKeys" in item.data:
             for match in (*_two_lists(workload, item), *_repeated_keys(workload, item, target)):
@@ -257,14 +257,14 @@ def _two_lists(workload: Workload, item: ConstraintItem | PodTerm) -> Iterator[M
 
 
 def _repeated_keys(workload: Workload, item: ConstraintItem | PodTerm, target: Target) -> Iterator[Match]:
-    """The server adds ``key In [own value]`` for each key that the pod has, and then refuses keys that stand twice."""
+    """Yield keys that are selected twice: the API server adds ``key In [value]`` for each label of the pod, then rejects duplicates."""
     selector, keys = item.data.get("labelSelector"), texts_at(item.data, "matchLabelKeys")
     selected = list(_selected_keys(selector)) if type(selector) is dict else []
     if type(selector) is not dict or (len(set(keys)) == len(keys) and set(keys).isdisjoint(selected)):
         return
-    # Before 1.34 nothing was merged into the selectors of spread constraints, and no key of theirs could be in both.
+    # Before 1.34 matchLabelKeys of spread constraints were not merged into the selector, and no key could be in both.
     merged = isinstance(item, PodTerm) or target.version >= (1, 34)
-    # Controllers add theirs before the API server merges.
+    # Controllers add their labels before the API server merges.
     pod_labels = {*workload.template_labels, *(label.key for label in added_labels(workload))} if merged else set()
     in_selector, in_keys = Counter(selected), Counter(keys)
     first = {key: index for index, key in reversed([*enumerate(keys)])}

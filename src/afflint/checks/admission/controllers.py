@@ -1,4 +1,4 @@
-"""The fields around the constraints: selectors of controllers, replicas, API versions, node names, gates, strategies."""
+"""Fields other than placement constraints: selectors of controllers, replicas, API versions, node names, scheduling gates."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -22,13 +22,13 @@ from afflint.yaml.placeholders import is_placeholder
 
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
-# In place of a value that a controller makes up: no label has it, and no selector asks for it.
+# Represents a value that a controller generates: an invalid label value, so that no selector matches it.
 _GENERATED = "?"
 
 
 @of_workloads
 def selector_missing(workload: Workload) -> Iterator[Match]:
-    """Controllers without a selector, or with one that selects everything."""
+    """Find controllers without a selector, or with an empty one."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
     if style == "map":
         yield from _neither_selector_nor_labels(workload)
@@ -37,7 +37,7 @@ def selector_missing(workload: Workload) -> Iterator[Match]:
         ConstraintItem((*workload.base, "spec", "selector"), selector) if type(selector) is dict and not any(selector.values()) else None
     )
     if style is None or (selector is not None and empty is None) or (style == "core" and not workload.template_labels):
-        return  # Without labels it is a base whose labels and selector are filled in elsewhere.
+        return  # Without labels it is a kustomize base: labels and selector are set elsewhere.
     path = (*workload.base, "spec", "selector")
     if selector is None and style in ("core", "kubevirt"):
         if _lacks_selector(workload):
@@ -53,7 +53,7 @@ def selector_missing(workload: Workload) -> Iterator[Match]:
 
 
 def _neither_selector_nor_labels(workload: Workload) -> Iterator[Match]:
-    """A ReplicationController takes the labels of its template for its selector when it has none. That takes labels."""
+    """Yield ReplicationControllers without selector and labels: the API server defaults the selector to the labels of the template."""
     if workload.spec.get("selector") or workload.template_labels or not _is_whole(workload):
         return
     message = f"this {workload.kind.name} has no selector, and its template has no labels to derive one from"
@@ -72,13 +72,13 @@ def _is_whole(workload: Workload) -> bool:
 
 @of_workloads
 def selector_template_mismatch(workload: Workload, target: Target) -> Iterator[Match]:
-    """Controllers whose selector does not match the labels of their own template."""
+    """Find controllers whose selector does not match the labels of their own template."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
     if type(selector) is not dict or style is None or kind == "CronJob" or (kind == "Job" and not workload.spec.get("manualSelector")):
         return
     path, labels = _labelled_template(workload)
     if (not labels and workload.partial) or is_metadata_malformed(workload, path[:-2], target):
-        return  # Labels and selector may both be filled in elsewhere; or the labels are told to be wrong already.
+        return  # Labels and selector may be set elsewhere, or another rule reports the labels.
     parts = _labels_asked(selector) if style == "map" else _parts(selector)
     at = (*workload.base, "spec", "selector")
     clash = _clash(parts, labels)
@@ -97,7 +97,7 @@ def selector_template_mismatch(workload: Workload, target: Target) -> Iterator[M
 
 
 def _hash_excluded(selector: dict[str, Any], labels: Labels, at: Path, field: Path) -> Iterator[Match]:
-    """A ReplicaSet gets the Deployment's selector, and on selector and template the hash of the template, whatever was written there."""
+    """Yield selectors with a pod-template-hash: the Deployment controller overwrites it in the selector and template of each ReplicaSet."""
     parts = [part for part in _parts(selector) if part.path != ("matchLabels", POD_TEMPLATE_HASH)]
     clash = _clash(parts, {**labels, POD_TEMPLATE_HASH: _GENERATED})
     if clash is not None:
@@ -108,7 +108,7 @@ def _hash_excluded(selector: dict[str, Any], labels: Labels, at: Path, field: Pa
 
 
 def _labelled_template(workload: Workload) -> tuple[Path, Labels]:
-    """The labels a controller's selector is held against. A pool selects VirtualMachines, not their pods."""
+    """Return the path and the labels that a controller's selector must match. A pool selects VirtualMachines, not their pods."""
     if workload.kind.name != "VirtualMachinePool":
         return (*workload.template_path, "metadata", "labels"), workload.template_labels
     path = (*workload.base, "spec", "virtualMachineTemplate", "metadata", "labels")
@@ -127,7 +127,7 @@ class _SelectorPart(NamedTuple):
 
 
 class _Clash(NamedTuple):
-    """A part of a selector that labels do not meet: its path, what it asks for, and what is there instead."""
+    """A requirement of a selector that labels do not match: its path, the requirement, and the label found, in words."""
 
     path: Path
     asked: str
@@ -135,7 +135,7 @@ class _Clash(NamedTuple):
 
 
 def _parts(selector: dict[str, Any]) -> Iterator[_SelectorPart]:
-    """The requirements of a label selector. Malformed ones are left out: other rules speak about them."""
+    """Yield the requirements of a label selector, without malformed ones, which other rules report."""
     for part in _labels_asked(map_at(selector, "matchLabels")):
         if is_key(part.requirement.key) and (is_value(part.requirement.values[0]) or is_placeholder(part.requirement.values[0])):
             yield _SelectorPart(("matchLabels", *part.path), part.requirement)
@@ -146,14 +146,14 @@ def _parts(selector: dict[str, Any]) -> Iterator[_SelectorPart]:
 
 
 def _labels_asked(labels: dict[str, Any]) -> Iterator[_SelectorPart]:
-    """A plain map of labels as requirements; null is the empty value. Nobody looks whether its keys and values can be labels."""
+    """Yield the requirements of a plain map of labels; null is the empty value. The API server does not validate the syntax."""
     for key, value in labels.items():
         if value is None or type(value) is str:
             yield _SelectorPart((key,), Requirement(key, "In", (value or "",)))
 
 
 def _clash(parts: Iterable[_SelectorPart], labels: Labels) -> _Clash | None:
-    """The first part of a selector that labels do not meet; None also while values are to be filled in."""
+    """Return the first requirement that labels do not match; None also if placeholders may still match."""
     for path, requirement in parts:
         found = labels.get(requirement.key)
         if holds(requirement, found):
@@ -176,7 +176,7 @@ def _question(path: Path, requirement: Requirement) -> str:
 
 @of_workloads
 def job_selector(workload: Workload) -> Iterator[Match]:
-    """Selectors that people wrote for Jobs, which generate their own."""
+    """Find selectors that are set on Jobs, whose selector is generated."""
     if workload.kind.name == "CronJob":
         path, spec = workload.template_path[:-1], workload.above(1)
         if spec.get("selector") is not None:
@@ -192,7 +192,7 @@ def job_selector(workload: Workload) -> Iterator[Match]:
 
 
 def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Match]:
-    """The server generates the selector and compares: what is given must match the generated labels alone, and the template's with them."""
+    """Yield the first mismatch: a given selector must match the generated labels, and the template's labels together with them."""
     name = workload.ref.name or _GENERATED
     generated = {label.key: name if label.value == "{name}" else _GENERATED for label in JOB}
     path = (*workload.base, "spec", "selector")
@@ -210,9 +210,9 @@ def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Matc
 
 @of_workloads
 def invalid_replicas(workload: Workload) -> Iterator[Match]:
-    """Negative replicas, and a number of pods of a Job that is negative or missing, also in a CronJob (validateJobSpec)."""
+    """Find negative replicas, and negative or missing completions and parallelism of Jobs and CronJobs (`validateJobSpec`)."""
     if workload.kind.root is None or workload.kind.name == "VirtualMachineInstanceReplicaSet":
-        return  # The latter KubeVirt stores.
+        return  # KubeVirt accepts negative replicas of a VirtualMachineInstanceReplicaSet.
     for field in _counts(workload):
         count = workload.at(field)
         if count is not None and INT32.fits(count) and count < 0:
@@ -221,7 +221,7 @@ def invalid_replicas(workload: Workload) -> Iterator[Match]:
 
 
 def _indexed_without_completions(workload: Workload) -> Iterator[Match]:
-    """The API server sets completions to 1 in a Job that has no parallelism either, but not in the template of a CronJob."""
+    """Yield Indexed Jobs without completions. The API server defaults completions only in a Job without parallelism, not in a CronJob."""
     parallelism = workload.declared.replicas
     if workload.kind.selector != "job" or parallelism is None or workload.partial:
         return
@@ -241,7 +241,7 @@ def _counts(workload: Workload) -> tuple[Path, ...]:
 
 
 def missing_api_version(manifest: Manifest) -> Iterator[Match]:
-    """Whole workloads without an apiVersion or a kind, which nothing can be told to make."""
+    """Find complete workloads without an apiVersion or a kind."""
     if manifest.identity.served:
         return
     if _lacks_kind(manifest) and manifest.ref.api_version is None:
@@ -268,7 +268,7 @@ def _current(kind: Kind) -> str:
 
 
 def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Group versions that the target cluster does not serve under this kind."""
+    """Find API versions that the target cluster does not serve for this kind."""
     identity = manifest.identity
     if identity.served or manifest.ref.api_version is None or is_placeholder(manifest.ref.api_version) or _lacks_kind(manifest):
         return
@@ -286,7 +286,7 @@ def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
 
 
 def _is_drop_in(manifest: Manifest) -> bool:
-    """Whether the current version takes the object as it is, with the same defaults: only a selector is none of them any more."""
+    """Return whether the current version accepts the object unchanged; only the default of the selector was removed."""
     if manifest.ref.api_version == "batch/v1beta1":
         return manifest.kind.name == "CronJob"
     return manifest.ref.api_version == "apps/v1beta2" and bool(map_at(manifest.data, "spec", "selector"))
@@ -294,7 +294,7 @@ def _is_drop_in(manifest: Manifest) -> bool:
 
 @of_workloads
 def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
-    """nodeName, priorityClassName, schedulingGates, preemptionPolicy and evictionStrategy outside what they may be."""
+    """Find invalid values of nodeName, priorityClassName, schedulingGates, preemptionPolicy and evictionStrategy."""
     kubevirt = workload.kind.kubevirt
     for match in _name(workload, "priorityClassName", "PriorityClass"):
         yield stored_refusal_note(match, kubevirt)
@@ -307,7 +307,7 @@ def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
 
 
 def _is_filled_in(name: str, workload: Workload) -> bool:
-    """Whether a name is a word for ``sed``: in capitals, and part of the object's own name, which can have none."""
+    """Return whether a name is a placeholder for ``sed``: in capitals, and part of the object's own name, where capitals are invalid."""
     return name.isupper() and name in (workload.ref.name or "")
 
 

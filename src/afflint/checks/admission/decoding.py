@@ -1,4 +1,4 @@
-"""Where the data of an object does not fit its type: the fields nobody knows and the values of wrong types, found once."""
+"""Unknown fields and values of the wrong type in an object, computed once per object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 def mismatches_of(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
-    """Every mismatch of an object with what the target cluster knows, but for what is to be filled in or deleted."""
+    """Return what the target cluster cannot decode in an object, without placeholders and the null values of patches."""
     mismatches = _mismatches(manifest, target)
     return tuple([each for each in mismatches if not _is_open(each, manifest)]) if mismatches else mismatches
 
@@ -26,7 +26,7 @@ def _is_open(mismatch: Mismatch, manifest: Manifest) -> bool:
 
 
 def _mismatches(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
-    """All of them; remembered by the object, because several rules share them."""
+    """Return all mismatches; the object caches them because several rules share them."""
     if manifest.mismatches is None:
         root = manifest.kind.root
         if root is not None and not manifest.kind.kubevirt:
@@ -34,13 +34,13 @@ def _mismatches(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
         if root is None:
             manifest.mismatches = tuple(_custom_mismatches(manifest))
         else:
-            # The fast question first: nearly every manifest fits.
+            # `fits` is fast, and nearly every manifest fits.
             manifest.mismatches = () if root.fits(manifest.data) else tuple(root.mismatches(manifest.data, manifest.base))
     return manifest.mismatches
 
 
 def _custom_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
-    """A custom resource's own fields are its own affair; the placement fields of its pod template are core's."""
+    """Yield the mismatches in the placement fields of a custom resource's pod templates; its own fields are not checked."""
     if isinstance(manifest, Workload):
         for path, value, type_ in manifest.typed_values():
             for mismatch in type_.mismatches(value, path):
@@ -49,6 +49,6 @@ def _custom_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
 
 
 def is_metadata_malformed(manifest: Manifest, template: Path, target: Target) -> bool:
-    """True when something in a pod template, other than its spec, does not fit its type: its labels may be other than they seem."""
+    """Return whether a pod template has a mismatch outside its spec, so that its labels cannot be relied on."""
     depth = len(template)
     return any(each.path[:depth] == template and each.path[depth : depth + 1] != ("spec",) for each in _mismatches(manifest, target))

@@ -1,4 +1,4 @@
-"""Where a field belongs that is known at another level of the same object, and which of them one wrong indentation moved together."""
+"""Fields that exist at another level of the same object, grouped by the wrong indentation that moved them together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from afflint.yaml.document import map_at
 
 
 class FieldHome(NamedTuple):
-    """Where a field belongs, in words; ``path`` is that of the map that is to hold it, where there is one such map."""
+    """The place where a field belongs, in words, and the ``path`` of the map if it is unique."""
 
     words: str
     path: Path | None = None
@@ -30,7 +30,7 @@ class MovedFields(NamedTuple):
     of_placement: bool
 
 
-# Fields of a container, which stands in a list of them, that the pod spec does not have as well.
+# Fields of containers that the pod spec does not have.
 _OF_CONTAINERS = frozenset(
     (
         "args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "ports", "readinessProbe",
@@ -38,12 +38,12 @@ _OF_CONTAINERS = frozenset(
         "volumeDevices", "volumeMounts", "workingDir",
     )
 )  # fmt: skip
-# Every object has these, or every level of it.
+# Fields of every object, or of every level.
 _EVERYWHERE = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "labels", "annotations"))
 
 
 def moved_fields(mismatches: Sequence[Mismatch], manifest: Manifest, target: Target) -> dict[Path, MovedFields]:
-    """What belongs at another level, by the path of each field."""
+    """Return the fields that belong at another level, by the path of each field."""
     found: dict[tuple[Path, FieldHome], list[Mismatch]] = {}
     levels = _levels(manifest, target) if isinstance(manifest, Workload) else []
     for mismatch in mismatches if levels else ():
@@ -61,7 +61,7 @@ def moved_fields(mismatches: Sequence[Mismatch], manifest: Manifest, target: Tar
 
 
 def belongs_elsewhere(group: MovedFields, manifest: Manifest) -> Match:
-    """The match for fields that one indentation, or one mistake, put at a level where nobody knows them; it stands at the first."""
+    """Return the match for fields at a level where they do not exist; its position is the first of them."""
     names = [str(each.path[-1]) for each in group.fields]
     path, struct, home = group.fields[0].path, group.fields[0].struct, group.home
     holder = struct.name if struct else ""
@@ -95,7 +95,7 @@ def _home_of_placement(name: str, manifest: Manifest) -> FieldHome | None:
 
 
 def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], depth: int) -> FieldHome | None:
-    """The nearest level of the object that knows a field which stands at another one."""
+    """Return the nearest level of the object that has a misplaced field."""
     holder = mismatch.path[depth:-1]
     if holder[-1:] == ("metadata",):
         holder = holder[:-1]  # A `spec:` was left out, or its fields were indented too far.
@@ -116,7 +116,7 @@ def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], dept
 
 
 def _levels(workload: Workload, target: Target) -> list[tuple[Path, Struct]]:
-    """The structs from the object down to the spec of its pods, each with its path in the object."""
+    """Return the structs from the object down to its pod spec, each with its path in the object."""
     root = workload.kind.root
     if root is None:
         return []

@@ -1,4 +1,4 @@
-"""Fields nobody knows and values of the wrong type: what strict decoding refuses, told apart by the mistake behind it."""
+"""Unknown fields and values of the wrong type, which strict decoding rejects, divided into rules by the likely mistake."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def unknown_field(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Fields that the API does not know at this place, misspelt ones above all, or not in the version of the target."""
+    """Find fields that do not exist at this level or in the target version, most often misspelt ones."""
     return _of_rule("unknown-field", manifest, target)
 
 
 def misplaced_constraint(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Fields of placement, or labels, at a level where they are unknown."""
+    """Find placement fields and labels at a level where they do not exist."""
     return _of_rule("misplaced-constraint", manifest, target)
 
 
 def missing_term_wrapper(workload: Workload, target: Target) -> Iterator[Match]:
-    """Terms without the object that wraps them in a preferred list, or with one in a required list."""
+    """Find preferred terms without their wrapper object, and required terms with one."""
     return chain(_of_rule("missing-term-wrapper", workload, target), _bare_weights(workload, target))
 
 
@@ -45,12 +45,12 @@ def _bare_weights(workload: Workload) -> Iterator[Match]:
 
 
 def wrong_type(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Numbers, booleans, lists or maps where something else is wanted."""
+    """Find values whose type is not the type of their field."""
     return _of_rule("wrong-type", manifest, target)
 
 
 def annotation_not_string(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Annotations whose unquoted value is a number or a boolean."""
+    """Find annotations whose unquoted value is a number or a boolean."""
     return _of_rule("annotation-not-string", manifest, target)
 
 
@@ -69,22 +69,22 @@ def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mis
     for mismatch in mismatches:
         if mismatch.struct is not None:
             unknown.setdefault(mismatch.path[:-1], []).append(str(mismatch.path[-1]))
-    told: set[tuple[Path, str]] = set()
+    reported: set[tuple[Path, str]] = set()
     for mismatch in mismatches:
         if mismatch.struct is None:
             match = _type_fault(rule, mismatch, manifest, swallowed.get(mismatch.path, []))
         else:
             beside = unknown[mismatch.path[:-1]]
             match = _unknown_fault(rule, mismatch, manifest, target, elsewhere.get(mismatch.path), beside)
-        if match is not None and (match.path, match.message) not in told:
-            told.add((match.path, match.message))
+        if match is not None and (match.path, match.message) not in reported:
+            reported.add((match.path, match.message))
             yield match
 
 
 def _unknown_fault(
     rule: str, mismatch: Mismatch, manifest: Manifest, target: Target, elsewhere: MovedFields | None, beside: list[str]
 ) -> Match | None:
-    """The match for an unknown field, if ``rule`` is the one that names it best; several that belong at one place have one match."""
+    """Return the match for an unknown field if ``rule`` describes it best; fields that belong to the same place share one match."""
     if str(mismatch.path[-1]).startswith("$"):
         return None  # A directive of a strategic merge patch; no cluster ever sees it.
     from afflint.checks.admission.field_levels import belongs_elsewhere
@@ -106,7 +106,7 @@ def _unknown_fault(
 
 
 def _type_fault(rule: str, mismatch: Mismatch, manifest: Manifest, swallowed: list[Mismatch]) -> Match | None:
-    """The match for a value of the wrong type, if ``rule`` is the one that names it best."""
+    """Return the match for a value of the wrong type if ``rule`` describes it best."""
     from afflint.checks.admission.misplaced_fields import swallowed_fault
     from afflint.checks.admission.wrong_types import is_annotation, wrong_type_message
 

@@ -1,4 +1,4 @@
-"""Host ports that the API server refuses: out of range, requested twice by one pod, or different from the port on the host network."""
+"""Host ports that the API server rejects: out of range, requested twice by one pod, or different from the port on the host network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 _LAST = 65535
 _DEFAULTED_IN_PODS = (1, 28)
-"""Since this version host ports of pods on the host network are filled in when the pod is created, no longer in pod templates."""
+"""Since this version hostPort is defaulted to containerPort for pods on the host network, but not in pod templates."""
 
 _Key = tuple[str, str, int]
 """Protocol, address and number: a pod requests each host port once."""
@@ -24,7 +24,7 @@ _Key = tuple[str, str, int]
 
 @of_workloads
 def invalid_host_port(workload: Workload, target: Target) -> Iterator[Match]:
-    """Host ports out of range, those that a pod requests twice, and those that differ from containerPort on the host network."""
+    """Find host ports out of range, requested twice by a pod, or different from containerPort on the host network."""
     on_host = workload.pod.get("hostNetwork") is True
     stored = workload.kind.name != "Pod" and target.version >= _DEFAULTED_IN_PODS
     for containers in _sharing_ports(workload):
@@ -43,14 +43,14 @@ def invalid_host_port(workload: Workload, target: Target) -> Iterator[Match]:
 
 
 def _sharing_ports(workload: Workload) -> Iterator[Iterable[ConstraintItem]]:
-    """The containers that must not request the same host port: all that run together, and each init container by itself."""
+    """Yield groups of containers that must not request the same host port: all containers, and each init container alone."""
     yield items(workload.pod, "containers", workload.pod_path)
     for container in items(workload.pod, "initContainers", workload.pod_path):
         yield [container]
 
 
 def _faults(port: ConstraintItem, number: int, own: int | None) -> Iterator[Match]:
-    """``own`` is the containerPort of a container on the host network."""
+    """Yield the mistakes of a host port; ``own`` is the containerPort of a container on the host network."""
     path = (*port.path, "hostPort")
     if not 0 < number <= _LAST:
         yield Match(path, f"the host port {quoted(number)} is outside the range 1 to {_LAST}", f"Write a port number from 1 to {_LAST}.")
@@ -60,7 +60,7 @@ def _faults(port: ConstraintItem, number: int, own: int | None) -> Iterator[Matc
 
 
 def _duplicate(port: ConstraintItem, key: _Key, first: str, *, named: bool) -> Match:
-    """``first`` is the port that requests the same; ``named`` tells a port with a hostPort from one on the host network without."""
+    """Return the match for a repeated host port; ``first`` requested it before, ``named`` is whether hostPort is set."""
     protocol, address, number = key
     port_name = f"the host port {quoted(f'{number}/{protocol}')}{f' of {address}' if address else ''}"
     message = f"this pod requests {port_name} twice: {first} requests it as well"
@@ -71,7 +71,7 @@ def _duplicate(port: ConstraintItem, key: _Key, first: str, *, named: bool) -> M
 
 
 def _key(port: dict[str, Any], number: int) -> _Key | None:
-    """None where protocol or address are not known yet."""
+    """Return the key of a host port; None if protocol or address is a placeholder."""
     protocol, address = (port.get(field) or "" for field in ("protocol", "hostIP"))
     if not isinstance(protocol, str) or not isinstance(address, str) or is_placeholder(protocol) or is_placeholder(address):
         return None
@@ -79,5 +79,5 @@ def _key(port: dict[str, Any], number: int) -> _Key | None:
 
 
 def _number(value: object) -> int | None:
-    """A port as the API server decodes it; None if it is absent or not a whole number of 32 bits, which is reported as the wrong type."""
+    """Return a port as the API server decodes it; None if it is absent or not a 32-bit integer, which `wrong-type` reports."""
     return int(value) if isinstance(value, int | float) and INT32.fits(value) else None

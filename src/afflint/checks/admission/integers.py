@@ -1,4 +1,4 @@
-"""Texts that stand for whole numbers of 32 bits, and why others do not."""
+"""Strings that the API server reads as 32-bit integers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _DIGITS = re.compile(r"[+-]?[0-9]{1,40}")
 
 
 def is_whole_number(text: str) -> bool:
-    """True for a number as YAML and JSON both write it: no plus sign, no leading zero (an octal number in YAML), 32 bits."""
+    """Return whether YAML and JSON both read `text` as a 32-bit integer: no plus sign, no leading zero (octal in YAML)."""
     digits = text.removeprefix("-")
     return _is_int32(text) and (digits == "0" or not digits.startswith("0")) and text[:1] != "+" and text != "-0"
 
 
 def deletion_cost_fault(text: str) -> str | None:
-    """Why the API server does not take a text as the deletion cost of a pod; None when it does."""
+    """Return why the API server rejects a pod deletion cost, or None if the cost is valid."""
     if not _DIGITS.fullmatch(text):
         return "is not an integer"
     if text[0] == "+" or (text[0] == "0" and text != "0"):

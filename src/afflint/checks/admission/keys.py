@@ -1,4 +1,4 @@
-"""What is wrong with the keys of labels and annotations, in words."""
+"""Messages about invalid keys of labels and annotations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LONGEST_PREFIX = 253
 
 
 def invalid_key_message(what: str, key: str) -> str:
-    """What is wrong with a text that is no label key, or no annotation key."""
+    """Return the message for an invalid key; `what` is "label key" or "annotation key"."""
     if not key:
         return f"the {what} is empty"
     prefix = key.rpartition("/")[0]
@@ -21,5 +21,5 @@ def invalid_key_message(what: str, key: str) -> str:
 
 
 def lowercase_first(key: str) -> str:
-    """A key in lower case as Go has it: one character for each. Python makes two of İ."""
+    """Return a key in lower case as Go's `strings.ToLower` does: İ becomes one character, where Python makes two."""
     return key.replace("\u0130", "i").lower()

@@ -1,4 +1,4 @@
-"""Label keys and values wherever they stand, labels nobody may set, and annotations that must mean something."""
+"""Label keys and values, reserved labels, and annotations with a defined format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 
 def invalid_label_key(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Keys of labels, node selectors, match expressions, tolerations and topology keys that are no label keys."""
+    """Find invalid keys of labels, node selectors, match expressions, tolerations and topology keys."""
     for path, labels, refused in _maps(manifest, "labels"):
         yield from _bad_keys(labels, path, refused)
     if isinstance(manifest, Workload):
@@ -50,7 +50,7 @@ def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
     for toleration in constraints.tolerations:
         if toleration.data.get("key"):
             yield from _bad_key_in(toleration, "key", kubevirt)
-    # The API server itself takes any text as the topologyKey of a spread constraint; KubeVirt does not.
+    # The API server accepts any string as the topologyKey of a spread constraint; KubeVirt does not.
     for item in label_key_carriers(workload) if kubevirt else constraints.pod_terms:
         if item.data.get("topologyKey"):
             yield from _bad_key_in(item, "topologyKey", False)
@@ -72,7 +72,7 @@ def _bad_key_in(item: ConstraintItem | PodTerm, field: str, stored: bool) -> Ite
 
 
 def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Iterator[Match]:
-    """Bad keys in matchLabelKeys and mismatchLabelKeys, at which KubeVirt never looks."""
+    """Yield invalid keys in matchLabelKeys and mismatchLabelKeys, which KubeVirt does not validate."""
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
         for step, key in _texts_in(workload, item, field):
             if not is_key(key) and not is_placeholder(key):
@@ -82,7 +82,7 @@ def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Itera
 
 
 def invalid_label_value(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Values of labels, node selectors, selectors and required node terms that are no label values."""
+    """Find invalid values of labels, node selectors, label selectors and required node selector terms."""
     for path, labels, refused in _maps(manifest, "labels"):
         yield from _bad_values(labels, path, refused)
     if isinstance(manifest, Workload):
@@ -114,7 +114,7 @@ def _bad_values(data: dict[str, Any], path: Path, refused: str | None = None) ->
 
 def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
     values = expression.data.get("values")
-    # Exists and DoesNotExist may have no values at all, and that is said of them.
+    # Exists and DoesNotExist must not have values, which `operator-values-mismatch` reports.
     if type(values) is list and expression.data.get("operator") not in ("Exists", "DoesNotExist"):
         for index, value in enumerate(values):
             if type(value) is str and not is_value(value) and not is_placeholder(value):
@@ -123,7 +123,7 @@ def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
 
 @of_workloads
 def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
-    """Names in the ``namespaces`` of a pod term that can be no namespaces."""
+    """Find invalid names in the ``namespaces`` of a pod affinity term."""
     for term in workload.constraints.pod_terms:
         for step, name in _texts_in(workload, term, "namespaces"):
             if not is_dns_label(name) and not is_placeholder(name):
@@ -132,7 +132,7 @@ def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
 
 
 def forbidden_label(workload: Workload) -> Iterator[Match]:
-    """Labels that only a controller may set: KubeVirt refuses its own ones on VMs, the API server those of Jobs."""
+    """Find labels that only a controller may set: KubeVirt rejects its own on VMs, the API server those of Jobs."""
     kind = workload.kind.name
     if workload.from_cluster:
         return
@@ -149,9 +149,9 @@ def forbidden_label(workload: Workload) -> Iterator[Match]:
 
 
 def jobs_refused(workload: Workload) -> Iterator[Match]:
-    """A CronJob whose template sets labels of Jobs: it is stored, and then every Job that it makes is refused.
+    """Find CronJobs whose template sets generated labels of Jobs: the CronJob is accepted, but every Job of it is rejected.
 
-    Its Jobs are named after the CronJob and the time, so not even ``job-name`` can be right.
+    Its Jobs are named after the CronJob and the time, so even a ``job-name`` label cannot be right.
     """
     if workload.kind.name == "CronJob" and not workload.from_cluster:
         for key in workload.template_labels:
@@ -165,7 +165,7 @@ def _label_of_jobs(workload: Workload, key: str) -> Match:
 
 
 def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Annotation keys that are none, annotations whose value the scheduler reads and cannot, and too many of them."""
+    """Find invalid annotation keys, values that Kubernetes cannot parse, and annotations above the size limit."""
     for path, values, refused in _maps(manifest, "annotations"):
         size = 0
         for key, value in values.items():
@@ -183,21 +183,21 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
 
 
 def _annotations_about_pods(namespace: Manifest) -> Iterator[Match]:
-    """Annotations by which a namespace gives its pods a node selector or tolerations, and that nobody can read."""
+    """Yield the annotations with a node selector or tolerations for the pods of a namespace that cannot be parsed."""
     from afflint.admission.pod_admission import namespace_rules
 
-    for said in namespace_rules(namespace, Site(NO_FILE, 0, namespace.base)):
-        if said.fault:
-            message = f"{quoted(said.text)} is {said.fault.removeprefix('which is ')}: {said.who} rejects every pod of the namespace"
-            remedy = "Write `key=value,key=value`; a label without a value is `key=`." if said.of_labels else _TOLERATION_LIST
-            yield Match(said.path, message, remedy, severity="warning" if said.plugin else None)
+    for rule in namespace_rules(namespace, Site(NO_FILE, 0, namespace.base)):
+        if rule.fault:
+            message = f"{quoted(rule.text)} is {rule.fault.removeprefix('which is ')}: {rule.who} rejects every pod of the namespace"
+            remedy = "Write `key=value,key=value`; a label without a value is `key=`." if rule.of_labels else _TOLERATION_LIST
+            yield Match(rule.path, message, remedy, severity="warning" if rule.plugin else None)
 
 
 _TOLERATION_LIST = 'Write a JSON list in quotes, such as `[{"key": "dedicated", "operator": "Exists"}]`.'
 
 
 def _bytes(text: str) -> int:
-    """How many bytes a text has in UTF-8."""
+    """Return the size of a text in UTF-8, in bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -216,7 +216,7 @@ def _meaningful_annotations(workload: Workload, target: Target) -> Iterator[Matc
         yield from tolerations_faults(legacy, (*path, LEGACY_TOLERATIONS), target)
 
 
-# A null annotation is the empty one, but on a template of these, where KubeVirt refuses it for its type.
+# The API server reads a null annotation as the empty string; for templates of these kinds KubeVirt rejects the type.
 _STRICT_ANNOTATIONS = ("VirtualMachine", "VirtualMachineInstanceReplicaSet")
 
 
@@ -229,7 +229,7 @@ def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
 
 
 def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any], str | None]]:
-    """The labels or annotations of an object and of its templates, and what is refused for them: None stands for the object itself."""
+    """Yield the labels or annotations of an object and of its templates, and what they get rejected: None means the object itself."""
     own = map_at(manifest.data, "metadata", field)
     if own and not (isinstance(manifest, Workload) and manifest.operated):
         yield (*manifest.base, "metadata", field), own, None
@@ -243,12 +243,12 @@ def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any]
 
 
 def _refused(match: Match, made: str | None) -> Match:
-    """The match, saying what is refused: the object itself, or only what is made from it."""
+    """Add to a match what is rejected, unless it is the object itself."""
     return stored_refusal_note(match, made=made) if made else match
 
 
 def _texts_in(workload: Workload, item: ConstraintItem | PodTerm, field: str) -> Iterator[tuple[Path, str]]:
-    """The strings of a list with their steps; null is the empty string for the API server, and refused for its type by KubeVirt."""
+    """Yield the strings of a list with their paths; the API server reads null as the empty string, KubeVirt rejects it."""
     values = item.data.get(field)
     for index, value in enumerate(values if type(values) is list else ()):
         if type(value) is str:

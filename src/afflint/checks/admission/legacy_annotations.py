@@ -1,4 +1,4 @@
-"""The annotation that held tolerations before Kubernetes 1.6, as the API server still reads it: JSON by the rules of Go."""
+"""The annotation that set tolerations before Kubernetes 1.6; the API server still validates it as JSON."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _FIELDS = {name.lower(): name for name in (*_TEXTS, "tolerationSeconds")}
 
 
 class _Number(str):
-    """A number of a JSON text as it is written: whether it is an integer depends on that."""
+    """A number as it is written in JSON, which decides whether it is an integer."""
 
 
 class _Object(list[tuple[str, Any]]):
-    """The fields of a JSON object in their order."""
+    """The fields of a JSON object, in order."""
 
 
 def tolerations_faults(text: str, path: Path, target: Target) -> Iterator[Match]:
-    """What is wrong with the text of the annotation at ``path``, by GetTolerationsFromPodAnnotations and ValidateTolerations."""
+    """Yield the mistakes in the annotation at ``path``, as GetTolerationsFromPodAnnotations and ValidateTolerations find them."""
     read = tolerations_in(text)
     if isinstance(read, str):
         yield Match(path, f"the annotation must be a JSON list of tolerations, but {read}", _REMEDY, field=path[:-1])
@@ -44,7 +44,7 @@ def tolerations_faults(text: str, path: Path, target: Target) -> Iterator[Match]
 
 
 def tolerations_in(text: str) -> list[dict[str, Any]] | str:
-    """The tolerations that the text of the annotation holds, or why it holds none."""
+    """Return the tolerations of the annotation, or why it cannot be parsed."""
     try:
         value = json.loads(text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -73,7 +73,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _toleration(value: Any) -> dict[str, Any] | str:
-    """A toleration as Go decodes it, or why it cannot: null leaves what it stands for as it is, and of two the last one wins."""
+    """Return a toleration as Go decodes it, or why it cannot: null changes nothing, and the last of two equal fields takes effect."""
     if value is None:
         return {}
     if not isinstance(value, _Object):

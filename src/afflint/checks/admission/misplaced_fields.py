@@ -1,4 +1,4 @@
-"""Fields that exist, but not where they stand: beside, above or below their place, or without the object that wraps them."""
+"""Fields that exist, but at another level, or without the object that wraps them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class _MisplacedField(NamedTuple):
-    """What is wrong, what to do, and the edits that do it where nothing else can have been meant."""
+    """The message and help for a misplaced field, and the edits that move it if the intent is certain."""
 
     message: str
     help: str
     edits: tuple[SymbolicEdit, ...] = ()
 
 
-# Where a placement field belongs, below the pod spec. Fields of terms are told apart by the struct that they ended up in.
+# Where a placement field belongs, below the pod spec. The struct that contains a field of a term decides where it belongs.
 _HOMES: dict[str, tuple[Path, ...]] = {
     "affinity": ((),),
     "tolerations": ((),),
@@ -57,7 +57,7 @@ _HOMES: dict[str, tuple[Path, ...]] = {
 
 
 def wrapper_fault(mismatch: Mismatch, beside: Sequence[str], holder: Mapping[str, Any]) -> Match | None:
-    """The match for an unknown field of an affinity term that lacks a wrapper, or has one where none belongs.
+    """Return the match for an unknown field of an affinity term with a missing or an unneeded wrapper.
 
     ``beside`` are all unknown fields of the same map, which is ``holder``. Those that lack the same wrapper have one match, at the first.
     """
@@ -80,7 +80,7 @@ def _in_pod_term(name: str, path: Path, holder: Mapping[str, Any]) -> _Misplaced
     wrapped = path[-2] == "podAffinityTerm"
     if name == "podAffinityTerm" and not wrapped:
         message = "a required term must not have the wrapper podAffinityTerm; only preferred terms have it"
-        # With a weight it may as well have been meant as a preference.
+        # With a weight, the term may be meant as a preference.
         edits = () if "weight" in holder else unwrapping(path, holder[name])
         return _MisplacedField(message, "Move its fields up into the list item and remove `podAffinityTerm:`.", edits)
     if name == "weight" and wrapped:
@@ -153,7 +153,7 @@ def _in_node_term(name: str, path: Path, _holder: Mapping[str, Any]) -> _Misplac
 
 
 def _shown(name: str) -> str:
-    """Names of fields stand as they are; what is only nearly one may hold anything."""
+    """Return the name of a field for messages; only a misspelt name may need quotes."""
     return name if name.isalnum() and name.isascii() else quoted(name)
 
 
@@ -170,11 +170,11 @@ _IN_STRUCT = {
 }
 
 
-# Fields at a level where they are unknown.
+# Fields at a level where they do not exist.
 
 
 def misplaced_fault(mismatch: Mismatch, manifest: Manifest, beside: Sequence[str]) -> Match | None:
-    """The match for an unknown field of placement, or labels, that is known at another level. ``beside`` as for ``wrapper_fault``."""
+    """Return the match for a placement field, or labels, that exists at another level; ``beside`` as for ``wrapper_fault``."""
     name, path = str(mismatch.path[-1]), mismatch.path
     holder = mismatch.struct.name if mismatch.struct else ""
     if holder == LABEL_SELECTOR.name and name in POD_TERM.fields:
@@ -195,7 +195,7 @@ def misplaced_fault(mismatch: Mismatch, manifest: Manifest, beside: Sequence[str
 
 
 def home_in_pod_spec(name: str, manifest: Manifest) -> Path | None:
-    """The path in the object where a field of placement belongs; None for other fields, and where there are several such places."""
+    """Return the path where a placement field belongs; None for other fields, and if several paths are possible."""
     homes = _homes(name, manifest)
     return homes[0] if len(homes) == 1 else None
 
@@ -204,14 +204,14 @@ def _homes(name: str, manifest: Manifest) -> list[Path]:
     if name not in _HOMES or not isinstance(manifest, Workload) or (name == "nodeName" and manifest.kind.kubevirt):
         return []
     if manifest.operated:
-        return []  # Its fields stand where its own kind has them.
+        return []  # A custom resource defines where its fields belong.
     return [(*manifest.pod_path[len(manifest.base) :], *home) for home in _HOMES[name]]
 
 
 def moved_home(path: Path, home: Path, manifest: Manifest) -> tuple[SymbolicEdit, ...]:
-    """The edits that move a field into a map of the object, at ``home`` in it, as far as the pod spec or template is there to hold it.
+    """Return the edits that move a field to the path ``home`` of the object; none if the object has no pod spec.
 
-    What is there already is merged with it where both are maps and agree.
+    The edits merge it with an existing map if the two do not conflict.
     """
     if not isinstance(manifest, Workload) or not manifest.pod:
         return ()
@@ -257,24 +257,24 @@ def _known_beside_term(path: Path, holder: str) -> _MisplacedField | None:
 
 def _labels_outside_metadata(path: Path, holder: str, manifest: Manifest) -> _MisplacedField | None:
     if not isinstance(manifest, Workload) or holder.endswith("metadata"):
-        return None  # "label" beside "labels" is a slip of the pen, not of the level.
+        return None  # "label" next to "labels" is misspelt, not misplaced.
     name = str(path[-1])
     plural = "annotations" if name == "annotations" else "labels"
     home = field_of((*manifest.template_path[len(manifest.base) :], "metadata", plural))
     message = f"{name} is not a field of the {holder}; pods get their {plural} from {home}"
-    # What stands beside the metadata of the template can be meant for nothing else.
+    # Next to the metadata of the template, the intent is certain.
     beside = name == plural and path[:-1] == manifest.template_path
     edits = moving(path, (*manifest.template_path, "metadata"), merge=True, before="spec") if beside else ()
     return _MisplacedField(message, f"Move it to {home}.", edits)
 
 
-# Fields that are indented into a map of strings, where any key is known.
+# Fields that are indented into a map of strings, which accepts any key.
 
 
 def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[Mismatch]) -> Match | None:
-    """The match for a list or map that stands in ``nodeSelector``, ``matchLabels``, labels or annotations, and is a field of its own.
+    """Return the match for a field that is indented into ``nodeSelector``, ``matchLabels``, labels or annotations.
 
-    ``together`` are those that one indentation put there, as ``swallowed_together`` has them: they have one match, at the first.
+    ``together``, from ``swallowed_together``, are the fields that one indentation moved there: they share one match at the first.
     """
     path = mismatch.path
     if not _may_be_swallowed(mismatch):
@@ -305,7 +305,7 @@ _MOST_NAMED = 4
 
 
 def swallowed_together(mismatches: Sequence[Mismatch], manifest: Manifest) -> dict[Path, list[Mismatch]]:
-    """For each field that is indented into a map of strings those of the map that belong at the same place, itself included."""
+    """Group the fields that are indented into a map of strings by the place where they belong; return the group of each path."""
     found: dict[tuple[Path, Path], list[Mismatch]] = {}
     for mismatch in mismatches:
         if mismatch.struct is None and _may_be_swallowed(mismatch):
@@ -321,7 +321,7 @@ def swallowed_together(mismatches: Sequence[Mismatch], manifest: Manifest) -> di
 
 
 def _may_be_swallowed(mismatch: Mismatch) -> bool:
-    """Whether it stands in a map of strings, and is no string that misses its quotes: a list, a map, or what a field of that name takes."""
+    """Return whether a value in a map of strings is probably a field: a list, a map, or a valid value of the field of that name."""
     path = mismatch.path
     if mismatch.expected != "a string" or len(path) < 3 or path[-2] not in ("nodeSelector", "matchLabels", "labels", "annotations"):
         return False
@@ -354,7 +354,7 @@ def _in_match_labels(path: Path) -> _MisplacedField | None:
 
 
 def _home_of_swallowed(name: str, holder: str, path: Path, manifest: Manifest) -> Path | None:
-    """Where in the object a field belongs that is indented into nodeSelector or under the labels and annotations of metadata."""
+    """Return where a field belongs that is indented into nodeSelector, labels or annotations."""
     depth = len(manifest.base)
     if isinstance(manifest, Workload) and name in _HOMES and len(_HOMES[name]) == 1:
         return (*manifest.pod_path[depth:], *_HOMES[name][0])

@@ -1,4 +1,4 @@
-"""Whether a mistake is refused at once, or the object is stored and only its pods are refused; and how messages say so."""
+"""Whether the object itself is rejected or only the pods created from it, and how messages say so."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Targ
 
 
 def stored_refusal_note(match: Match, stored: bool = True, made: str = "pod") -> Match:
-    """The match, saying that the object itself is ``stored`` and only what is ``made`` from it is refused."""
+    """Add to a match that the object is accepted (``stored``) and what is created from it (``made``) is rejected."""
     return match._replace(message=match.message + _LATE.format(made)) if stored and not is_refused_later(match.message) else match
 
 
 def is_refused_later(message: str) -> bool:
-    """Whether a message says that the object itself is stored."""
+    """Return whether a message says that the object itself is accepted."""
     before, after = _LATE.split("{}")
     return message.endswith(after) and before in message
 
 
 def of_workloads(check: WorkloadCheck) -> Callable[[Workload, Target], Iterator[Match]]:
-    """A check of workloads. What it finds in a pod spec that the API server stores unread is said to be refused late."""
+    """Wrap a check of workloads so that matches in a pod spec that the API server does not validate mention the later rejection."""
 
     function: Callable[..., Iterator[Match]] = check
     asking = asks_for_target(check)
@@ -35,7 +35,7 @@ def of_workloads(check: WorkloadCheck) -> Callable[[Workload, Target], Iterator[
     @wraps(check)
     def checked(workload: Workload, target: Target) -> Iterator[Match]:
         found = function(workload, target) if asking else function(workload)
-        # Before 1.34 the API server looked at nothing but labels and annotations in the pod template of a StatefulSet.
+        # Before 1.34 the API server validated only labels and annotations in the pod template of a StatefulSet.
         if target.version < _STATEFUL_SETS_READ and workload.kind.name == "StatefulSet" and workload.kind.group == "apps":
             return _late_in_pod_spec(found, workload)
         return found

@@ -1,4 +1,4 @@
-"""The label selectors and match expressions of a workload that the API server reads, wherever they stand."""
+"""The label selectors and match expressions of a workload that the API server reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from afflint.kube.manifests import Workload
 
 
 class WorkloadSelectors:
-    """What selects in a workload: its label selectors, its own one included, the match expressions in them, and those of node terms."""
+    """The label selectors of a workload, with its own selector, and the match expressions of selectors and node selector terms."""
 
     __slots__ = ("expressions", "node_expressions", "required_expressions", "selector_expressions", "selectors")
 
@@ -25,12 +25,12 @@ class WorkloadSelectors:
 
 @lru_cache(maxsize=1)
 def workload_selectors(workload: Workload) -> WorkloadSelectors:
-    """The same, remembered for the checks that follow each other on one workload."""
+    """Return the selectors of a workload, cached for the checks that run on the same workload."""
     return WorkloadSelectors(workload)
 
 
 def own_selector(workload: Workload) -> ConstraintItem | None:
-    """The controller's own selector of pods, where it is a label selector that the API server reads."""
+    """Return the pod selector of the controller if it is a label selector that the API server reads."""
     style = workload.kind.selector
     if style in ("core", "kubevirt") or (style == "job" and workload.kind.name == "Job"):
         selector = workload.spec.get("selector")
@@ -40,7 +40,7 @@ def own_selector(workload: Workload) -> ConstraintItem | None:
 
 
 def label_key_carriers(workload: Workload) -> tuple[ConstraintItem | PodTerm, ...]:
-    """What has a topologyKey and may have matchLabelKeys: pod affinity terms and spread constraints."""
+    """Return the items with a topologyKey and matchLabelKeys: pod affinity terms and spread constraints."""
     return (*workload.constraints.pod_terms, *workload.constraints.spreads)
 
 

@@ -1,4 +1,4 @@
-"""Topology spread constraints that the cluster refuses."""
+"""Topology spread constraints that the cluster rejects."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Percona's operator for MongoDB fills in a missing labelSelector only.
 
 
 def fills_in(workload: Workload, value: object) -> bool:
-    """Whether the operator replaces this value of a field of a spread constraint by its default. A missing field is refused before."""
+    """Return whether the operator replaces this value of a spread constraint with its default; a missing field is rejected earlier."""
     return (value == "" or (value == 0 and type(value) is int)) and (workload.kind.group, workload.kind.name) in _DEFAULTING
 
 
 @of_workloads
 def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
-    """maxSkew, minDomains, whenUnsatisfiable and the two policies outside what they may be."""
+    """Find invalid values of maxSkew, minDomains, whenUnsatisfiable, nodeAffinityPolicy and nodeTaintsPolicy."""
     for spread in workload.constraints.spreads:
         yield from _max_skew(workload, spread)
         yield from _action(workload, spread)
-        # KubeVirt does not look at minDomains, and of a pool not at the policies either.
+        # KubeVirt does not validate minDomains, nor the policies of a VirtualMachinePool.
         if "minDomains" in spread.data:
             for match in _min_domains(spread):
                 yield stored_refusal_note(match, workload.kind.kubevirt)
@@ -49,7 +49,7 @@ def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
 
 @of_workloads
 def duplicate_spread_constraint(workload: Workload) -> Iterator[Match]:
-    """Two spread constraints with the same topology key and the same action."""
+    """Find two spread constraints with the same topologyKey and whenUnsatisfiable."""
     first: dict[tuple[str, str], ConstraintItem] = {}
     for spread in workload.constraints.spreads:
         key, action = spread.data.get("topologyKey") or "", spread.data.get("whenUnsatisfiable") or ""

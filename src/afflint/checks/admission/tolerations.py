@@ -1,4 +1,4 @@
-"""Tolerations that the cluster refuses. KubeVirt looks at two words only: for a VM most of these fail when its pod is created."""
+"""Tolerations that the cluster rejects. KubeVirt validates only operator and effect: most mistakes of a VM fail when its pod is created."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DECIMAL = r"0|-?[1-9][0-9]*"
 
 
 def operators(target: Target, kind: Kind | None = None) -> tuple[str, ...]:
-    """The operators that a toleration may have: the API server's, or those of KubeVirt's webhook, which has no schema for pools."""
+    """Return the valid operators of a toleration: those of the API server, or of KubeVirt's webhook, which has no schema for pools."""
     if kind is not None and kind.kubevirt and kind.name != "VirtualMachinePool":
         return WORDS
     return (*WORDS, *COMPARISONS) if compares_values(target.version, target.feature_gates) else WORDS
@@ -32,7 +32,7 @@ def operators(target: Target, kind: Kind | None = None) -> tuple[str, ...]:
 
 @of_workloads
 def invalid_toleration(workload: Workload, target: Target) -> Iterator[Match]:
-    """Keys, values, effects and seconds of tolerations that do not go together."""
+    """Find tolerations whose key, operator, value, effect and seconds do not fit together (`ValidateTolerations`)."""
     kubevirt, is_pool = workload.kind.kubevirt, workload.kind.name == "VirtualMachinePool"
     known = operators(target, workload.kind)
     for toleration in workload.constraints.tolerations:
@@ -52,7 +52,7 @@ def invalid_toleration(workload: Workload, target: Target) -> Iterator[Match]:
 
 
 def toleration_faults(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match]:
-    """What the API server's own validation says of one toleration, but for its key's syntax and operators that are not ``known``."""
+    """Yield the mistakes that the API server finds in a toleration, except the syntax of its key and unknown operators."""
     effect = toleration.data.get("effect")
     if _is_wrong_effect(effect):
         yield Match(
@@ -68,7 +68,7 @@ def _is_wrong_effect(effect: object) -> bool:
 
 
 def _clashes(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match]:
-    """Fields that are there and do not go together."""
+    """Yield the mistakes in fields that are set but do not fit together."""
     path = toleration.path
     operator, value, effect = (toleration.data.get(name) or "" for name in ("operator", "value", "effect"))
     if operator == "Exists" and value and type(value) is str:
@@ -93,17 +93,17 @@ _NUMBER_HELP = 'Write an integer in quotes, such as "100".'
 
 
 def _comparison_fault(value: str) -> str | None:
-    """Why the API server does not take a text as the number of a comparison: it wants the one way to write it, in 64 bits."""
+    """Return why the API server rejects the value of Gt or Lt: it must be a 64-bit integer in canonical form."""
     if not re.fullmatch(_DECIMAL, value):
         return "is not an integer in plain form: digits without a plus sign or leading zeros"
     return None if parse_int64(value) is not None else "is not a 64-bit integer"
 
 
 def _omissions(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[tuple[str, Match]]:
-    """Fields that are not there, or empty, and that others need: the field and the match."""
+    """Yield each missing or empty field that other fields require, with its match."""
     data = toleration.data
     operator = data.get("operator")
-    # An operator that nobody knows is reported as that.
+    # `unknown-operator` reports operators that do not exist.
     if not data.get("key") and operator != "Exists" and (not operator or operator in known):
         message = "a toleration without a key must have `operator: Exists`, which tolerates every taint"
         remedy = "Add the key of the taint, or write `operator: Exists` if every taint is meant."

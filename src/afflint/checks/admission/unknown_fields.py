@@ -1,4 +1,4 @@
-"""Fields that the API does not know: misspelt ones, ones of other kinds, and ones that were never built."""
+"""Fields that the API does not have: misspelt fields, fields of other kinds, and fields that never existed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEVER_EXISTED = {
     ),
 }
 
-# What to do instead, for fields that exist elsewhere: by the struct they stand in.
+# Help for fields that exist elsewhere, by the struct that contains them.
 _INSTEAD: dict[str, dict[str, str]] = {
     "VirtualMachineInstance spec": {
         "nodeName": "KubeVirt has no nodeName; use nodeSelector or nodeAffinity.",
@@ -63,12 +63,12 @@ _INSTEAD: dict[str, dict[str, str]] = {
 }
 
 
-# What took the place of a field that is gone again.
+# The field that replaced a removed one.
 _SUCCESSORS = {("pod spec", "workloadRef"): "schedulingGroup"}
 
 
 def of_another_version(mismatch: Mismatch, target: Target) -> Match | None:
-    """The match for a field that other versions of Kubernetes know, and the target does not."""
+    """Return the match for a field that exists in other versions of Kubernetes, but not in the target."""
     name, struct = str(mismatch.path[-1]), mismatch.struct
     span = lifespan(struct, name) if struct else None
     if struct is None or span is None:
@@ -90,7 +90,7 @@ def _version(version: Version) -> str:
 
 
 def unknown_field_message(mismatch: Mismatch, manifest: Manifest) -> Match:
-    """The match for a field that its struct does not know."""
+    """Return the match for a field that its struct does not have."""
     name, struct, path = str(mismatch.path[-1]), mismatch.struct, mismatch.path
     assert struct is not None
     if name in _NEVER_EXISTED:
@@ -127,7 +127,7 @@ def _misspelt(mismatch: Mismatch, manifest: Manifest, name: str, struct: Struct,
 
 
 def map_around(mismatch: Mismatch, manifest: Manifest) -> dict[str, Any]:
-    """The map that the field of a mismatch stands in."""
+    """Return the map that contains the field of a mismatch."""
     value = manifest.document.data
     for step in mismatch.path[:-1]:
         value = value[step]

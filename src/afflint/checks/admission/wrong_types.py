@@ -1,4 +1,4 @@
-"""Values of another type than their field: what they are, what is wanted, and the quotes that mend most of them."""
+"""Messages and fixes for values of the wrong type; quotes fix most of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import EXACT_FLOAT, INT32, INT64, Mismatch
 
-# What fits a whole number, where one is too large.
+# How messages describe the range of an integer field.
 _RANGES = {
     INT32.expected: "a 32-bit integer",
     INT64.expected: "a 64-bit integer",
@@ -30,12 +30,12 @@ _SELECTORS = ("selector", "labelSelector", "namespaceSelector")
 
 
 def is_annotation(mismatch: Mismatch) -> bool:
-    """True for a number or a boolean as the value of an annotation."""
+    """Return whether the mismatch is a number or a boolean as the value of an annotation."""
     return "annotations" in mismatch.path[:-1] and isinstance(mismatch.value, (bool, int, float))
 
 
 def wrong_type_message(mismatch: Mismatch, manifest: Manifest) -> Match:
-    """The match for a value of the wrong type."""
+    """Return the match for a value of the wrong type."""
     path, value, wanted = mismatch.path, mismatch.value, mismatch.expected
     if wanted == "a string" and isinstance(value, (bool, int, float)):
         return _unquoted(path, value, manifest)
@@ -49,7 +49,7 @@ def wrong_type_message(mismatch: Mismatch, manifest: Manifest) -> Match:
 
 
 def _name(path: Path) -> str:
-    """How messages call a value: by its key, or by the list that it is in."""
+    """Return the name of a value in messages: its key, or the list that contains it."""
     return quoted(path[-1]) if isinstance(path[-1], str) else f"an item of {quoted(path[-2])}"
 
 
@@ -66,7 +66,7 @@ def _unquoted(path: Path, value: Any, manifest: Manifest) -> Match:
 
 
 def _may_be_quoted(path: Path, raw: str) -> bool:
-    """Whether a word with quotes around it is what its field may hold: no label value begins with a sign, no operator is a number."""
+    """Return whether the quoted value is valid in its field: a label value cannot begin with a sign, an operator cannot be a number."""
     if path[-1] in _OF_FEW_WORDS:
         return False
     return is_value(raw) or path[-2] not in ("labels", "matchLabels", "nodeSelector", "values")
@@ -80,7 +80,7 @@ _OF_FEW_WORDS = frozenset(
 
 
 def _whole_number(path: Path, value: Any, fitting: str) -> Match | None:
-    """The match for a string or a number where a whole number is wanted; None for what is neither."""
+    """Return the match for a string or a number in an integer field; None for other types."""
     if isinstance(value, str):
         shown = f'"{value}"'
         message = f"{_name(path)} must be an integer, but {quoted(shown)} is a string"
