@@ -1,4 +1,4 @@
-"""The labels that controllers put on the pods they make: the one table of them.
+"""The labels that controllers add to the pods they create.
 
 A value is text with fields in braces. ``{name}`` is the name of the object, ``{part}`` that of one of its several templates, ``{machine}``
 the name of the virtual machine instance and ``{hostname}`` what its guest is called; ``{ordinal}``, ``{job}``, ``{group}`` and ``{worker}``

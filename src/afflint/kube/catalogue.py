@@ -65,7 +65,7 @@ class CustomKind(NamedTuple):
     known_by: str = "catalogue"
 
     def labels_at(self, place: ConstraintPlace) -> tuple[AddedLabel, ...]:
-        """Those of the pods of one place. Of several values the field that holds a component tells which: nobody, where it is none."""
+        """Return the labels of the pods at one place; if a label has several values, the field that contains the component selects one."""
         return _labels_at(self.labels, place.path) if place.labelled else ()
 
     def places_in(self, version: str) -> tuple[ConstraintPlace, ...]:
@@ -78,8 +78,8 @@ def _labels_at(labels: tuple[AddedLabel, ...], path: Path) -> tuple[AddedLabel, 
     found = []
     for label in labels:
         values = label.value.split("|")
-        told = next((value for value in values if value in path), "{unknown}")
-        found.append(label if len(values) == 1 else label._replace(value=told))
+        component = next((value for value in values if value in path), "{unknown}")
+        found.append(label if len(values) == 1 else label._replace(value=component))
     return tuple(found)
 
 

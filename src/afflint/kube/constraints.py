@@ -168,7 +168,7 @@ def _add_pod_terms(pod: Data, at: Path, anti: bool, terms: list[PodTerm], prefer
 
 
 def constraints_of_parts(parts: "Iterable[ShapedValue]") -> Constraints:
-    """The constraints of pods whose fields stand apart, or by other names: each part has its shape and a path of its own."""
+    """The constraints of pods whose fields are in several places or have other names; each part has its own shape and path."""
     node_selector = node_required = None
     node_terms: list[NodeTerm] = []
     node_preferred: list[ConstraintItem] = []

@@ -18,7 +18,7 @@ _OF_PODS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraint
 _OPEN = "x-kubernetes-preserve-unknown-fields"
 # Under these names a region that a schema leaves open may hold constraints.
 _OPEN_NAMES = re.compile(r"template|podSpec|pod|overrides?|affinity|tolerations", re.IGNORECASE)
-# How many pods there are stands nearest above them under one of these names.
+# The nearest field above the pods with one of these names is the number of replicas.
 _REPLICAS = (
     "replicas", "replicaCount", "size", "count", "instances", "numberOfInstances", "members", "nodes", "nodeCount", "servers",
     "clusterSize",

@@ -123,7 +123,7 @@ class CustomWorkload(Workload):
         return self.custom is None or self.custom.lenient
 
     def is_opened(self, path: Path) -> bool:
-        """Whether no schema describes what stands at a path."""
+        """Return whether no schema describes the value at a path."""
         if self.known != "schema" or self.place is None:
             return True
         name = next((part.path[-1] for part in self.parts if path[: len(part.path)] == part.path), None)
@@ -145,13 +145,13 @@ class CustomWorkload(Workload):
                 yield path, value, types[shape]
 
     def webhook(self, path: Path) -> str:
-        """Who looks at the field that a path leads into before the resource is stored; empty for nobody."""
+        """Return what validates the field at a path before the resource is stored; empty if nothing does."""
         name = next((str(part.path[-1]) for part in self.parts if path[: len(part.path)] == part.path), "")
         return dict(self.custom.webhooks).get(name, "") if self.custom is not None else ""
 
 
 def value_at(workload: Workload, path: Path) -> Any:
-    """What stands at a path of the document of a workload; None where nothing does."""
+    """Return the value at a path of the document of a workload; None if absent."""
     value: Any = workload.document.data
     for step in path:
         if type(value) is dict:
@@ -207,7 +207,7 @@ def custom_workloads(
             yield workload
         labelled = next((place for place in custom.places_in(version) if place.labelled), None)
         if labelled is not None and not any(each.place is not None and each.place.labelled for each in found):
-            # Nothing is said of where they go, and there are such pods all the same.
+            # The pods exist even without placement constraints.
             path = tuple(itertools.takewhile(EACH.__ne__, labelled.path))
             place = labelled._replace(path=path, replicas=labelled.replicas if path == labelled.path else None)
             yield CustomWorkload(document, data, base, kind, Holder((*base, *path), ()), "schema", custom, place)
@@ -224,7 +224,7 @@ def unknown_kinds(data: Any, manifests: Iterable[Manifest], learnt: Learnt) -> l
 
 
 def _is_custom(group: str) -> bool:
-    """Whether a group is somebody's own, and none of Kubernetes itself."""
+    """Return whether an API group is custom, not one of Kubernetes itself."""
     return "." in group and group not in _OF_KUBERNETES
 
 

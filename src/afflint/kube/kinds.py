@@ -59,7 +59,7 @@ _PLACEMENT_NAMES = (
     f" {REQUIRED} {PREFERRED} nodeSelectorTerms"
 )
 PLACEMENT_FIELDS = frozenset(_PLACEMENT_NAMES.split())
-"""Field names that belong to placement and to nothing else, wherever they stand in a workload."""
+"""Field names that always belong to placement, at any level of a workload."""
 
 
 class _Placement(NamedTuple):
@@ -467,7 +467,7 @@ WITHOUT_PODS: frozenset[bytes] = frozenset(
         "VirtualService", "DestinationRule", "Gateway", "HTTPRoute",
     )
 )  # fmt: skip
-"""Kinds that are common and place no pods, whatever words stand in them: those that nobody has to look into."""
+"""Common kinds that create no pods, whatever words they contain, so that their content is not searched."""
 
 HOLDERS: dict[tuple[str, str], Path] = {
     ("", "List"): ("items",),
@@ -529,7 +529,7 @@ def identify(api_version: object, name: object, custom: dict[tuple[str, str], Ki
     for old, since in ours.removed:
         if old == api_version:
             return TypeMeta(ours, False, since)
-    # "Pod" in apps/v1 is a slip; "Deployment" in somebody's own group is somebody's own kind.
+    # "Pod" in apps/v1 is a mistake; "Deployment" in a custom group is a custom kind.
     return TypeMeta(ours, False) if group in _OUR_GROUPS or group == "extensions" else _NOT_OURS
 
 

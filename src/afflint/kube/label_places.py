@@ -1,4 +1,4 @@
-"""Everywhere in the constraints of pods that the key of a node label stands."""
+"""The places in placement constraints that contain the key of a node label."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ SPREAD = "spread constraint"
 
 
 class LabelPlace(NamedTuple):
-    """A place where the key of a node label stands. ``key_of_map``: it is the key of a map, not a value.
+    """A place that contains the key of a node label. ``key_of_map``: it is the key of a map, not a value.
 
     ``what`` says in words what it is there for, ``group`` is the path of the term or map that it belongs to, ``operator`` that of a
     match expression.

@@ -1,4 +1,4 @@
-"""The syntax of label keys and values, of DNS names, and why a text is none. Answers are remembered: labels repeat."""
+"""The syntax of label keys, label values and DNS names. Valid texts are cached because labels repeat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _REMEMBERED = 50_000
 
 
 def is_key(text: str) -> bool:
-    """An optional DNS subdomain and a slash, then 1 to 63 characters from ``A-Za-z0-9_.-`` with alphanumeric ends."""
+    """Return whether `text` is a label key.
+
+    That is an optional DNS subdomain and a slash, then 1 to 63 characters from ``A-Za-z0-9_.-`` with alphanumeric ends.
+    """
     if text in _good_keys:
         return True
     prefix, slash, name = text.rpartition("/")
@@ -25,7 +28,7 @@ def is_key(text: str) -> bool:
 
 
 def is_value(text: str) -> bool:
-    """Empty, or at most 63 characters from ``A-Za-z0-9_.-`` with alphanumeric ends."""
+    """Return whether `text` is a label value: empty, or at most 63 characters from ``A-Za-z0-9_.-`` with alphanumeric ends."""
     if text in _good_values:
         return True
     good = _NAME.fullmatch(text) is not None
@@ -35,17 +38,17 @@ def is_value(text: str) -> bool:
 
 
 def is_subdomain(text: str) -> bool:
-    """A DNS-1123 subdomain of at most 253 characters."""
+    """Return whether `text` is a DNS-1123 subdomain of at most 253 characters."""
     return len(text) <= 253 and _DNS_SUBDOMAIN.fullmatch(text) is not None
 
 
 def is_dns_label(text: str) -> bool:
-    """A DNS-1123 label of 1 to 63 characters."""
+    """Return whether `text` is a DNS-1123 label of 1 to 63 characters."""
     return _DNS_LABEL.fullmatch(text) is not None
 
 
 def key_fault(text: str) -> str:
-    """Why ``text`` is no label key. Only for texts that are none."""
+    """Return why ``text`` is not a valid label key; call it only for invalid keys."""
     if not text:
         return "it is empty"
     prefix, slash, name = text.rpartition("/")
@@ -63,7 +66,7 @@ def key_fault(text: str) -> str:
 
 
 def value_fault(text: str) -> str:
-    """Why ``text`` is no label value. Only for texts that are none."""
+    """Return why ``text`` is not a valid label value; call it only for invalid values."""
     return _name_fault(text)
 
 

@@ -62,12 +62,12 @@ class Manifest:
         return bool("uid" in metadata or "resourceVersion" in metadata or self.data.get("status"))
 
     def covers(self, _path: Path) -> bool:
-        """Whether what stands at a path of the document is ours to judge; of most objects all is."""
+        """Return whether the value at a path of the document is checked; for most objects all values are."""
         return True
 
     @property
     def operated(self) -> bool:
-        """Whether an operator makes pods of it, by fields that stand where its own kind has them."""
+        """Return whether an operator creates pods from it, by fields at the places that its own kind defines."""
         return False
 
     @property
@@ -154,7 +154,7 @@ class Workload(Manifest):
         return True
 
     def refuses_unknown(self, _path: Path) -> bool:
-        """Whether fields that nobody knows are refused at a path."""
+        """Return whether unknown fields are rejected at a path."""
         return True
 
     def typed_values(self) -> Iterator[tuple[Path, Any, Type]]:
@@ -182,7 +182,7 @@ class Workload(Manifest):
         return any(type(each) is dict and not each.get("image") for each in containers) or self.document.has_directives
 
     def at(self, path: Path | None) -> Any:
-        """What stands at a path of the kind, bound to the items that this template lies in; None where nothing does."""
+        """Return the value at a path of the kind, bound to the items that contain this template; None if absent."""
         value: Any = self.data
         own, bound = self.template_path[len(self.base) :], True
         for index, step in enumerate(path or ()):
@@ -196,7 +196,7 @@ class Workload(Manifest):
         return None if path is None else value
 
     def above(self, levels: int) -> dict[str, Any]:
-        """The map that holds the template, so many levels above it; an empty one where there is none."""
+        """Return the map that many levels above the template; an empty one if it does not exist."""
         value: Any = self.data
         for step in self.template_path[len(self.base) : -levels]:
             value = _item(value, step)
@@ -274,7 +274,7 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
 
 
 def _of_operators(document: Document, data: dict[str, Any], base: Path, custom: Configured | None, learnt: Learnt) -> Iterator[Manifest]:
-    """What operators make pods of in a custom resource, and the whole objects that stand in it."""
+    """Return the pods that operators create from a custom resource, and the complete objects that it contains."""
     from afflint.kube.custom_resources import custom_workloads
 
     inside: list[tuple[dict[str, Any], Path]] = []

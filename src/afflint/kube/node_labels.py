@@ -1,4 +1,4 @@
-"""Labels that nodes carry: which are deprecated, which nobody ever set, and which make no sense as a topology key.
+"""Labels of nodes: which are deprecated, which never existed, and which are not useful as a topology key.
 
 After the well-known labels of Kubernetes, the clouds, KubeVirt and Cluster API; who sets each is in their documentation.
 """
@@ -26,7 +26,7 @@ DEPRECATED = {
 """Deprecated labels with what took their place under the same values."""
 
 REPLACED = {"karpenter.sh/provisioner-name": "karpenter.sh/nodepool"}
-"""Labels that nobody sets any more, with what took their place under other values."""
+"""Labels that no component sets any more, with the labels that replaced them under other values."""
 
 _SINCE = {
     "failure-domain.beta.kubernetes.io/zone": "Kubernetes 1.17",
@@ -60,7 +60,7 @@ _NEVER_SET = {
     "node.kubernetes.io/os": "kubernetes.io/os",
     "node.kubernetes.io/arch": "kubernetes.io/arch",
 }
-# A key that differs from one of these by a slip is that slip. Only keys with a prefix that somebody reserves: others are free to anybody.
+# A key that differs from one of these by a slip is that slip. Only for keys with a reserved prefix: users choose the others.
 _WELL_KNOWN = (
     HOSTNAME, ZONE, REGION, "kubernetes.io/os", "kubernetes.io/arch", _INSTANCE_TYPE, *DEPRECATED, CONTROL_PLANE,
     "karpenter.sh/nodepool", "karpenter.sh/capacity-type",
@@ -118,7 +118,7 @@ def deprecated(key: str) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=4096)
 def suggested_label(key: str) -> str | None:
-    """The label that was meant by one that nobody sets; None for labels that somebody sets, or may."""
+    """Return the label that a label without a known setter probably means; None for labels that a component or user may set."""
     if key in _NEVER_SET:
         return _NEVER_SET[key]
     if "/" not in key or key in _WELL_KNOWN or key in _REAL or key in REPLACED or not is_key(key):
@@ -137,7 +137,7 @@ def is_usual_on_pods(key: str) -> bool:
 
 
 def unlikely_domain(key: str) -> str | None:
-    """Why nodes that share a value of this label are no failure domain; None where they may be one."""
+    """Return why nodes with the same value of this label are not a failure domain, or None if they may be one."""
     if key in _CONSTANT:
         return "it has the same value on every node"
     if key == "metadata.name":

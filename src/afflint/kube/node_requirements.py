@@ -12,7 +12,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 class Counterexample(NamedTuple):
-    """A node that pods may go to without the label that they ought to ask for, by which of their alternatives.
+    """A counterexample: a node without the wanted label on which pods can be scheduled, and the alternative that allows it.
 
     ``value`` is that of the label on the node, None where it has none. ``any_other`` when it stands for all values that nobody lists.
     """
@@ -23,7 +23,7 @@ class Counterexample(NamedTuple):
 
 
 def counterexample(alternatives: Sequence[Sequence[Requirement]], wanted: Requirement) -> Counterexample | None:
-    """A node that some pods may go to and that does not meet ``wanted``; None where their demands imply it.
+    """Return a node without ``wanted`` on which the pods can be scheduled; None if their constraints imply ``wanted``.
 
     ``alternatives`` are what they ask for: on a node all requirements of one of them must hold (``required_nodes``). Whoever asks for
     nothing has one without requirements. Demands that no node meets imply everything, and so may those that are yet to be filled in.
@@ -46,7 +46,7 @@ def _counterexample(alternatives: tuple[tuple[Requirement, ...], ...], asked: Re
 
 
 def with_given(alternatives: Sequence[Sequence[Requirement]], given: Mapping[str, str]) -> list[tuple[Requirement, ...]]:
-    """The same with labels that somebody else adds to the nodeSelector of the pods."""
+    """Return the constraints with labels that another component adds to the nodeSelector of the pods."""
     added = [Requirement(key, "In", (value,)) for key, value in given.items()]
     return [(*added, *each) for each in alternatives]
 

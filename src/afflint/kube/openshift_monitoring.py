@@ -1,4 +1,4 @@
-"""OpenShift's own monitoring: where its parts run stands as YAML in a string of a ConfigMap.
+"""OpenShift's own monitoring: the placement of its components is YAML in a string of a ConfigMap.
 
 Names of the ConfigMaps and of their parts: openshift/cluster-monitoring-operator pkg/manifests/types.go, config.go.
 """
@@ -29,7 +29,7 @@ _KIND = Kind("ConfigMap", "", (), (), None)
 
 
 def monitoring_workloads(document: Document, data: dict[str, Any], base: Path) -> Iterator[CustomWorkload]:
-    """The parts of the monitoring in a ConfigMap, each where it stands in the text; nothing in any other ConfigMap.
+    """Yield the monitoring components in a ConfigMap, each with its place in the text; nothing for other ConfigMaps.
 
     Their document is that of the text: spans in it are those of the file, while paths lead through the text only.
     """

@@ -7,7 +7,7 @@ import re
 from afflint.findings.namedtuples import NamedTuple
 
 MOST = 2**63 - 1
-"""No quantity stands for more than this; what is larger is taken for this."""
+"""The largest quantity; larger ones are read as this."""
 
 _NANO = 10**9
 _MILLI = 10**6

@@ -45,13 +45,13 @@ class Selector(NamedTuple):
 
 
 class AnyOf(NamedTuple):
-    """Selectors of which one must hold, as the terms of a required node affinity. Without any it matches nothing."""
+    """Alternatives, as the terms of a required node affinity; without any, it matches nothing."""
 
     selectors: tuple[Selector, ...] = ()
 
 
 class Malformed(NamedTuple):
-    """What stands in place of data that Kubernetes cannot parse. ``path`` leads to the culprit inside that data.
+    """The result of parsing data that Kubernetes cannot parse. ``path`` leads to the culprit inside that data.
 
     ``mistyped`` tells what cannot even be decoded (a number for a string) from what decodes and then makes no sense.
     """
@@ -63,7 +63,7 @@ class Malformed(NamedTuple):
 
 Selection = Selector | AnyOf
 Parsed = Selector | Malformed | None
-"""A selector as read: ``None`` stands for one that is absent, or for a node selector term without any requirement. Both match nothing."""
+"""A parsed selector; ``None`` is an absent selector or a node selector term without requirements. Both match nothing."""
 
 EVERYTHING = Selector()
 NOTHING = AnyOf()
@@ -73,7 +73,7 @@ NOTHING = AnyOf()
 
 
 def parse_int64(text: str) -> int | None:
-    """The integer that Gt and Lt see in ``text``: base 10, 64 bits, no blanks, no underscores; None where there is none."""
+    """Return the integer that Gt and Lt read from ``text`` (`strconv.ParseInt`, base 10, 64 bits): None if invalid."""
     if not _INTEGER.fullmatch(text):
         return None
     if len(text.lstrip("+-0")) > 19:  # Python refuses to convert absurdly long digit strings
@@ -174,7 +174,7 @@ def merge_label_keys(selector: Parsed, labels: Mapping[str, str], match: Iterabl
 
 
 def requirement_paths(data: object) -> tuple[Path, ...]:
-    """Where each requirement of a parsed label selector or node selector term stands in ``data``, in the order of its requirements."""
+    """Return the path in ``data`` of each requirement of a parsed label selector or node selector term, in order."""
     paths: list[Path] = []
     if isinstance(data, dict):
         paths += [("matchLabels", key) for key in data.get("matchLabels") or ()]
@@ -251,7 +251,7 @@ def _label_fault(requirement: Requirement) -> tuple[Path, str] | None:
 
 
 def holds(requirement: Requirement, value: str | None) -> bool:
-    """Whether a requirement holds for a label with this value; None stands for a label that is absent."""
+    """Return whether a requirement matches a label with this value; None is an absent label."""
     operator = requirement.operator
     if operator == "In":
         return value in requirement.values
@@ -286,8 +286,8 @@ def matches(selection: Selection | Malformed | None, labels: Mapping[str, str], 
 
 # --- set questions -----------------------------------------------------------------------------------------------------
 #
-# A finite number of requirements tells only finitely many values of a label apart: absence, each value they list, and for
-# Gt and Lt each interval between their operands. One sample of each such class stands for all of it, so that a requirement
+# A finite number of requirements distinguishes only finitely many values of a label: absence, each value they list, and for
+# Gt and Lt each interval between their operands. One sample of each such class represents all of it, so that a requirement
 # becomes a finite set of samples, a selector a box (one set per key), and every question one about finite sets.
 
 Key = tuple[str, bool]
@@ -318,7 +318,7 @@ class Witness(NamedTuple):
 
 
 def implies(first: Selection, second: Selection) -> bool:
-    """Whether everything that ``first`` matches is matched by ``second``.
+    """Return whether ``second`` matches everything that ``first`` matches.
 
     Exact, but for selections of so many overlapping terms that a proof takes too many steps: those count as not implied.
     """
@@ -329,7 +329,7 @@ def implies(first: Selection, second: Selection) -> bool:
 
 
 def outside(first: Selection, second: Selection) -> Witness | None:
-    """Something that ``first`` matches and ``second`` does not; None where there is nothing, or where finding out takes too many steps.
+    """Return labels that ``first`` matches and ``second`` does not; None if there are none, or the search takes too many steps.
 
     An absent label shows it before a listed value does, and that before any other. Numbers are taken to be written without leading
     zeros: to the scheduler 05 is 5 as well, and nobody labels a node so.
@@ -481,7 +481,7 @@ def _compact(requirements: Sequence[Requirement]) -> list[Requirement]:
 
 
 def _tightest(requirements: Sequence[Requirement], operator: str) -> Requirement:
-    """Of several Gt or several Lt the one that the others add nothing to; one whose operand is no integer never holds."""
+    """Return the strictest of several Gt or several Lt; one whose operand is not an integer never matches."""
     operands = [(parse_int64(each.values[0]), each) for each in requirements]
     for operand, each in operands:
         if operand is None:

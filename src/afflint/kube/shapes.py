@@ -1,4 +1,4 @@
-"""Placement constraints recognised by their shape, in data of which nobody says what it is: custom resources, values of charts.
+"""Placement constraints recognised by their shape in data without a known schema: custom resources, chart values.
 
 A value counts only where its own form shows what it is: the names alone mean other things elsewhere (session affinity, label selectors
 of nodes, Percona's and CloudNativePG's own ``affinity``). What has another shape is left alone.
@@ -35,7 +35,7 @@ class Holder(NamedTuple):
 
 
 def mentions_placement(text: bytes) -> bool:
-    """Whether a constraint may stand in a text: one look for each of the words without which none does."""
+    """Return whether a text may contain a constraint: a fast search for words that every constraint has."""
     return any(map(text.__contains__, _WORDS))
 
 
@@ -45,13 +45,13 @@ _WORDS = (b"ffinity", b"oleration", b"oleRation", b"odeSelector", b"SpreadConstr
 def holders_in(
     value: Any, path: Path, passing: frozenset[Path] = frozenset(), manifests: list[tuple[dict[str, Any], Path]] | None = None
 ) -> Iterator[Holder]:
-    """Everything in some data that holds placement constraints, by the shape of its values.
+    """Find everything in `data` that contains placement constraints, by the shape of its values.
 
     ``path`` is where the data stands; below the paths of ``passing`` nothing is looked for, as what stands there is known already, nor
     below ``status`` and ``metadata``. Objects in it that are manifests of their own are added to ``manifests`` instead, where the field
     that holds them is one of those by which policies and templates hold such.
     """
-    # What holds something that is known is no constraint itself.
+    # A map that contains a recognised constraint is not a constraint itself.
     above = frozenset(each[:length] for each in passing for length in range(len(path), len(each)))
     waiting: list[tuple[Any, Path]] = [(value, path)]
     while waiting:

@@ -11,7 +11,7 @@ _SELECTED_BY = (("matchExpressions", HOSTNAME), ("matchFields", "metadata.name")
 
 
 def pinned_host(constraints: Constraints) -> tuple[Path, str] | None:
-    """The one host that the nodeSelector or required node affinity leaves, with the path of its name; None where there is none."""
+    """Return the only host that nodeSelector or required node affinity allows, with the path of its name, or None."""
     selector = constraints.node_selector
     host = selector.data.get(HOSTNAME) if selector else None
     if selector and _is_name(host):

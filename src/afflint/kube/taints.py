@@ -1,4 +1,4 @@
-"""Taints of nodes, tolerations of pods, and which taint keeps which pod away."""
+"""Taints of nodes, tolerations of pods, and which tolerations match which taints."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -7,7 +7,7 @@ from afflint.kube.selectors import Malformed, parse_int64
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
-"""The effects that bar a pod from a node; PreferNoSchedule only lowers the node's score."""
+"""The effects that prevent scheduling on a node; PreferNoSchedule only lowers the node's score."""
 COMPARISONS = ("Gt", "Lt")
 """The operators of tolerations that compare numbers."""
 COMPARISON_GATE = "TaintTolerationComparisonOperators"
@@ -32,23 +32,23 @@ class Toleration(NamedTuple):
 
 
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-"""The taint a pod must tolerate to be put on a node with ``spec.unschedulable``."""
+"""The taint that a pod must tolerate to be scheduled on a node with ``spec.unschedulable``."""
 
 
 UNREACHABLE = Taint("node.kubernetes.io/unreachable", "", "NoExecute")
-"""What drives the pods off a node of which nothing is heard any more."""
+"""The taint that evicts pods from a node whose kubelet no longer responds."""
 SHUT = UNREACHABLE._replace(effect="NoSchedule")
-"""The taint that such a node gets first, which keeps new pods away."""
+"""The taint that an unreachable node gets first, which prevents new pods from being scheduled on it."""
 NOT_READY = "node.kubernetes.io/not-ready"
 
 
 def compares_values(version: tuple[int, int], feature_gates: Collection[str]) -> bool:
-    """Whether a cluster of this version with these feature gates supports ``Gt`` and ``Lt`` in tolerations."""
+    """Return whether a cluster of this version with these feature gates supports ``Gt`` and ``Lt`` in tolerations."""
     return version >= (1, 35) and COMPARISON_GATE in feature_gates
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether this toleration matches this taint. An unknown operator matches no taint.
+    """Return whether this toleration matches this taint (`Toleration.ToleratesTaint`). An unknown operator matches no taint.
 
     ``Gt`` matches a taint whose value is greater than the toleration's, ``Lt`` one whose value is less. Neither matches if one of the
     values is not a 64-bit integer. Clusters without the feature gate ignore both: see ``supported``.
@@ -66,17 +66,17 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def supported(tolerations: tuple[Toleration, ...], *, comparisons: bool) -> tuple[Toleration, ...]:
-    """The tolerations that can match a taint; without ``comparisons`` the scheduler ignores those with ``Gt`` and ``Lt``."""
+    """Return the tolerations that can match a taint; without ``comparisons`` the scheduler ignores those with ``Gt`` and ``Lt``."""
     return tolerations if comparisons else tuple([each for each in tolerations if each.operator not in COMPARISONS])
 
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Whether any of the tolerations matches the taint."""
+    """Return whether any of the tolerations matches the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 def first_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
-    """The first taint, in the order of the node, that keeps a pod with these tolerations away; None when none does."""
+    """Return the first taint of the node that prevents a pod with these tolerations from being scheduled on it, or None."""
     for taint in taints:
         if taint.effect in KEEPS_AWAY and not tolerated(taint, tolerations):
             return taint
@@ -84,21 +84,21 @@ def first_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]
 
 
 def near_miss(taint: Taint, tolerations: Iterable[Toleration]) -> Toleration | None:
-    """The first toleration that would match the taint but for a slip of the pen in its key or in its value; None if there is none."""
+    """Return the first toleration that would match the taint without a typo in its key or value, or None."""
     from afflint.findings.similarity import is_likely_typo
 
     for each in tolerations:
-        for mended in (each._replace(key=taint.key), each._replace(value=taint.value)):
-            differs = (each.key, mended.key) if each.key != mended.key else (each.value, mended.value)
-            if is_likely_typo(*differs) and tolerates(mended, taint):
+        for corrected in (each._replace(key=taint.key), each._replace(value=taint.value)):
+            differs = (each.key, corrected.key) if each.key != corrected.key else (each.value, corrected.value)
+            if is_likely_typo(*differs) and tolerates(corrected, taint):
                 return each
     return None
 
 
 def toleration_seconds_of(tolerations: Iterable[object], taint: Taint) -> int | None:
-    """For how many seconds a pod with these tolerations, as parsed, stays on a node that gets this NoExecute taint; None for ever.
+    """Return how many seconds a pod with these tolerations stays on a node with this NoExecute taint; None means forever.
 
-    The first that matches decides, and stands for ever unless it has ``tolerationSeconds``: GetMatchingTolerations, getMinTolerationTime.
+    The first match decides, and means forever unless it has ``tolerationSeconds``: GetMatchingTolerations, getMinTolerationTime.
     """
     for each in tolerations:
         if isinstance(each, dict):
@@ -110,17 +110,17 @@ def toleration_seconds_of(tolerations: Iterable[object], taint: Taint) -> int | 
 
 
 def admits_cordoned(tolerations: Iterable[Toleration]) -> bool:
-    """Whether a pod with these tolerations may go to a cordoned node."""
+    """Return whether a pod with these tolerations can be scheduled on a cordoned node."""
     return tolerated(CORDON, tolerations)
 
 
 def count_unpreferred(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> int:
-    """How many PreferNoSchedule taints speak against the node: the raw score of TaintToleration, where less is better."""
+    """Count the PreferNoSchedule taints without a toleration: the raw score of the TaintToleration plugin, where lower is better."""
     return sum(taint.effect == "PreferNoSchedule" and not tolerated(taint, tolerations) for taint in taints)
 
 
 def implies(first: Toleration, second: Toleration) -> bool:
-    """Whether ``first`` tolerates every taint that ``second`` tolerates, which makes ``second`` redundant beside it."""
+    """Return whether ``first`` tolerates every taint that ``second`` tolerates, so that ``second`` is redundant."""
     if second.operator not in ("", "Equal", "Exists", *COMPARISONS):
         return True
     if first.effect and first.effect != second.effect:
@@ -144,13 +144,13 @@ def _implied_by_comparison(first: Toleration, second: Toleration) -> bool:
 
 
 def parse_taints(data: object) -> tuple[Taint, ...] | Malformed:
-    """The ``spec.taints`` of a node."""
+    """Parse the ``spec.taints`` of a node."""
     entries = _parse_entries(data, ("key", "value", "effect"), "taint")
     return entries if isinstance(entries, Malformed) else tuple(Taint(*entry) for entry in entries)
 
 
 def parse_tolerations(data: object) -> tuple[Toleration, ...] | Malformed:
-    """The ``tolerations`` of a pod. ``tolerationSeconds`` is left out: it does not bear on where the pod goes."""
+    """Parse the ``tolerations`` of a pod, without ``tolerationSeconds``, which does not affect scheduling."""
     entries = _parse_entries(data, ("key", "operator", "value", "effect"), "toleration")
     return entries if isinstance(entries, Malformed) else tuple(Toleration(*entry) for entry in entries)
 

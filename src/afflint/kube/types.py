@@ -1,6 +1,6 @@
-"""Types of manifest fields as the API server decodes them: what fits, and what exactly does not fit where.
+"""Types of manifest fields as the API server decodes them: which values fit, and where others do not.
 
-Checking is done twice over: ``fits`` only says yes or no and is fast, ``mismatches`` says where, for what did not fit.
+``fits`` is the fast check; ``mismatches`` locates what does not fit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,9 +11,9 @@ from afflint.findings.namedtuples import NamedTuple
 
 
 class Mismatch(NamedTuple):
-    """A field nobody knows (``unknown``), or a value of another type than wanted (``type``).
+    """An unknown field (``unknown``), or a value of the wrong type (``type``).
 
-    ``struct`` is the type that holds the unknown field, ``expected`` what was wanted in words.
+    ``struct`` is the type that holds the unknown field, ``expected`` names the type of the field in messages.
     """
 
     what: Literal["unknown", "type"]
@@ -24,7 +24,7 @@ class Mismatch(NamedTuple):
 
 
 class Type:
-    """Anything at all: also the type of the fields that placement does not read."""
+    """Any value: the type of fields that do not affect placement."""
 
     __slots__ = ()
     expected = "any value"
@@ -33,7 +33,7 @@ class Type:
         return True
 
     def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
-        """Every place at or below ``path`` that does not fit."""
+        """Yield every value at or below ``path`` that does not fit."""
         if not self.fits(value):
             yield Mismatch("type", path, None, self.expected, value)
 
@@ -128,7 +128,7 @@ class ListOf(Type):
 
 
 class PrunedMap(MapOf):
-    """A map in a custom resource. The API server drops its entries with a null value before it or anybody else looks at them."""
+    """A map in a custom resource. The API server drops its entries with a null value before validation."""
 
     __slots__ = ()
 
@@ -176,7 +176,7 @@ class Struct(Type):
 
 
 class Guarded(Type):
-    """An object that may have any fields: the types of some are known, and placement fields that ended up too deep are wrong."""
+    """An object with any fields: the types of some are known, and placement fields at this level are misplaced."""
 
     __slots__ = ("fields", "name", "wrong")
     expected = "an object"
@@ -206,7 +206,7 @@ FLAG = Flag()
 INT32 = Integer(-(2**31), 2**31 - 1, "a 32-bit integer")
 INT64 = Integer(-(2**63), 2**63 - 1, "an integer")
 EXACT_FLOAT = Integer(-(2**53) + 1, 2**53 - 1, "an integer below 2^53")
-"""A whole number as a schema reads it that keeps numbers as 64-bit floats: beyond 2**53 they are no longer exact, and no integers."""
+"""An integer in a schema that stores numbers as 64-bit floats, which are exact only up to 2**53."""
 TEXTS = MapOf(TEXT)
 PRUNED_TEXTS = PrunedMap(TEXT)
 

@@ -1,4 +1,4 @@
-"""Which Kubernetes versions know a field: what the server of a version does not know, it refuses as an unknown field.
+"""Which Kubernetes versions know a field: an API server rejects a field that its version does not have as unknown.
 
 From the published API of Kubernetes 1.10 to 1.37. A field counts as known as soon as it stands in the API, with its feature
 gate on or off. KubeVirt brings an API of its own with it, so none of this is asked of its kinds.
