@@ -1,7 +1,7 @@
 """The placement constraints of one pod spec, picked out of plain data with their paths.
 
-Malformed parts are left out: the types of fields are checked elsewhere, so whoever reads these may trust that
-every ``data`` is a map. What is inside a map is still as the author wrote it.
+Malformed parts are left out: the types of fields are checked elsewhere, so callers may rely on
+every ``data`` being a map. What is inside a map is still as the author wrote it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -112,9 +112,9 @@ def _node_selector(pod_spec: Data, path: Path) -> ConstraintItem | None:
 
 
 def items(data: Data, field: str, path: Path) -> Iterator[ConstraintItem]:
-    """The maps in the list ``data[field]``; a null element counts as an empty map, as the API server reads it.
+    """Yield the maps in the list ``data[field]``; a null element counts as an empty map, as the API server reads it.
 
-    What a patch replaces or deletes is no element.
+    Elements that a patch replaces or deletes are skipped.
     """
     values = data.get(field)
     if type(values) is list:

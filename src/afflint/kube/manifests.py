@@ -196,7 +196,7 @@ class Workload(Manifest):
         return None if path is None else value
 
     def above(self, levels: int) -> dict[str, Any]:
-        """Return the map that many levels above the template; an empty one if it does not exist."""
+        """Return the map `levels` levels above the template; an empty one if it does not exist."""
         value: Any = self.data
         for step in self.template_path[len(self.base) : -levels]:
             value = _item(value, step)

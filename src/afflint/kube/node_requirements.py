@@ -25,8 +25,8 @@ class Counterexample(NamedTuple):
 def counterexample(alternatives: Sequence[Sequence[Requirement]], wanted: Requirement) -> Counterexample | None:
     """Return a node without ``wanted`` on which the pods can be scheduled; None if their constraints imply ``wanted``.
 
-    ``alternatives`` are what they ask for: on a node all requirements of one of them must hold (``required_nodes``). Whoever asks for
-    nothing has one without requirements. Demands that no node meets imply everything, and so may those that are yet to be filled in.
+    A node must meet all requirements of one of the ``alternatives`` (``required_nodes``). Pods without constraints have one alternative
+    without requirements. Requirements that no node meets imply everything, and so may those with placeholders.
     Labels under their deprecated names are taken for those of today, which have the same values.
     """
     asked = _renamed(wanted)

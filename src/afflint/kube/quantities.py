@@ -56,9 +56,9 @@ class Quantity(NamedTuple):
 
 
 def parse_quantity(data: object) -> Quantity | None:
-    """A quantity as it stands in a manifest, where a plain number is one as well. None for what is none.
+    """Parse a quantity of a manifest, which may be a plain number; return None if it is not valid.
 
-    More digits than any quantity can have a use for are no quantity either.
+    Numbers with an excessive number of digits are not valid either.
     """
     if isinstance(data, bool) or not isinstance(data, str | int | float):
         return None

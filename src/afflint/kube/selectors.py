@@ -51,9 +51,9 @@ class AnyOf(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """The result of parsing data that Kubernetes cannot parse. ``path`` leads to the culprit inside that data.
+    """The result of parsing data that Kubernetes cannot parse. ``path`` leads to the invalid value.
 
-    ``mistyped`` tells what cannot even be decoded (a number for a string) from what decodes and then makes no sense.
+    ``mistyped`` is whether decoding fails (a number for a string), not only validation.
     """
 
     path: Path

@@ -1,7 +1,7 @@
 """Which Kubernetes versions know a field: an API server rejects a field that its version does not have as unknown.
 
-From the published API of Kubernetes 1.10 to 1.37. A field counts as known as soon as it stands in the API, with its feature
-gate on or off. KubeVirt brings an API of its own with it, so none of this is asked of its kinds.
+From the published API of Kubernetes 1.10 to 1.37. A field is known from the first version whose API has it, whether its
+feature gate is on or off. KubeVirt has its own API, so this does not apply to its kinds.
 """
 
 from functools import cache
