@@ -1,8 +1,8 @@
 """The labels that controllers add to the pods they create.
 
 A value is text with fields in braces. ``{name}`` is the name of the object, ``{part}`` that of one of its several templates, ``{machine}``
-the name of the virtual machine instance and ``{hostname}`` the host name of its guest; ``{ordinal}``, ``{job}``, ``{group}`` and ``{worker}``
-are indexes; the values of other fields cannot be known from a manifest.
+the name of the virtual machine instance and ``{hostname}`` the host name of its guest; ``{ordinal}``,
+``{job}``, ``{group}`` and ``{worker}`` are indexes; the values of other fields cannot be known from a manifest.
 """
 
 from afflint.findings.namedtuples import NamedTuple
