@@ -86,7 +86,7 @@ UNREADABLE = {
     "compact lists nested 100,000 deep": HEAD + "spec:\n  " + "- " * DEEP,
     "a NUL byte": HEAD + "spec: {a: \0}\n",
     "an unpaired surrogate": (HEAD + "spec: {a: ").encode() + b"\xed\xa0\x80}\n",
-    "bytes that are no UTF-8": (HEAD + "spec: {a: ").encode() + b"\xff\xfe}\n",
+    "bytes that are not valid UTF-8": (HEAD + "spec: {a: ").encode() + b"\xff\xfe}\n",
     "a tab for indentation": HEAD + "spec:\n\tcontainers: []\n",
     "a key that is a map": HEAD + "spec:\n  ? {a: b}\n  : c\n",
     "an anchor that holds itself": HEAD + "spec: &a\n  b: *a\n",

@@ -226,8 +226,8 @@ def test_a_fence_may_say_where_its_finding_is() -> None:
         ("```yaml\nkind: Pod\n```\n", "line 6: an example begins with ```yaml bad or ```yaml good, not ```yaml"),
         ("```yaml bad\nkind: Pod\n# ^finding\n```\n", "line 8: a marker reads `# ^ finding`, not '# ^finding'"),
         ("```yaml bad\nkind: Pod # ^ finding\n```\n", "line 7: a marker reads `# ^ finding`, not 'kind: Pod # ^ finding'"),
-        ("```yaml bad\nkind: Pod\n```\n", "line 6: a bad example marks its findings, a good one has none"),
-        ("```yaml good\nkind: Pod\n# ^ finding\n```\n", "line 6: a bad example marks its findings, a good one has none"),
+        ("```yaml bad\nkind: Pod\n```\n", "line 6: a bad example must mark its findings, and a good example must not have any"),
+        ("```yaml good\nkind: Pod\n# ^ finding\n```\n", "line 6: a bad example must mark its findings, and a good example must not have any"),
         ("```yaml bad row=2\nkind: Pod\n```\n", "line 6: a fence may say line=N column=N, not 'row=2'"),
     ],
 )

@@ -16,4 +16,4 @@ def directory(name: str) -> str:
     for candidate in (installed, checkout):
         if os.path.isdir(candidate):
             return candidate
-    raise FileNotFoundError(f"afflint is not installed completely: `{name}` is neither at {installed} nor at {checkout}")
+    raise FileNotFoundError(f"afflint is not installed completely: neither {installed} nor {checkout} exists")

@@ -76,14 +76,14 @@ def test_a_file_may_name_the_policies_of_another(write: Write, load: Load) -> No
 def test_circles_are_refused_where_they_close(write: Write, mistakes: Mistakes) -> None:
     write("a.yaml", "complete: true\nextends: [b.yaml]\n")
     write("b.yaml", "extends:\n- ./a.yaml\n")
-    assert mistakes("a.yaml") == "b.yaml:2:3: `./a.yaml` leads back to a file that extends this one"
+    assert mistakes("a.yaml") == "b.yaml:2:3: `./a.yaml` creates a cycle: it already extends this file"
     assert mistakes("extends: .afflint.yaml\n") == ".afflint.yaml:1:10: `.afflint.yaml` is this file itself"
 
 
 def test_endless_chains_are_refused(write: Write, mistakes: Mistakes) -> None:
     for number in range(40):
         write(f"{number}.yaml", f"extends: {number + 1}.yaml\n")
-    assert mistakes("0.yaml") == ("32.yaml:1:10: `33.yaml` is the end of a chain of more than 32 configurations that extend each other")
+    assert mistakes("0.yaml") == ("32.yaml:1:10: `33.yaml` is too deep in a chain of more than 32 configurations that extend each other")
 
 
 def test_a_file_that_cannot_be_read_is_the_mistake_of_whoever_names_it(mistakes: Mistakes) -> None:

@@ -25,15 +25,15 @@ MISTAKES = {
     ),
     "a key that stands twice": (
         "select: [all]\ncomplete: true\nselect: [admission]\n",
-        ".afflint.yaml:3:1: the key `select` stands twice; first on line 1",
+        ".afflint.yaml:3:1: duplicate key `select`; first set on line 1",
     ),
     "a key that stands twice, deeper": (
         "severity: {empty-topology-key: info, empty-topology-key: error}\n",
-        ".afflint.yaml:1:38: the key `empty-topology-key` stands twice; first on line 1",
+        ".afflint.yaml:1:38: duplicate key `empty-topology-key`; first set on line 1",
     ),
     "a key that is not text": (
         "? [a, b]\n: 1\n",
-        ".afflint.yaml:1:3: cannot be read: a key that is a list or a map: the API server takes only strings, numbers and booleans as keys",
+        ".afflint.yaml:1:3: cannot be read: a key that is a list or a map: the API server accepts only strings, numbers and booleans as keys",
     ),
     "an unknown rule": (
         "select:\n- admission\n- empty-topologykey\n",
@@ -56,8 +56,8 @@ MISTAKES = {
     "a severity for a category": (
         "severity:\n  admission: info\n  all: info\n",
         """\
-        .afflint.yaml:2:3: `admission` is not one rule; severities are set rule by rule
-        .afflint.yaml:3:3: `all` is not one rule; severities are set rule by rule""",
+        .afflint.yaml:2:3: `admission` is not a rule; set the severity of each rule separately
+        .afflint.yaml:3:3: `all` is not a rule; set the severity of each rule separately""",
     ),
     "an unknown severity": (
         "severity:\n  empty-topology-key: Eror\n",
@@ -69,7 +69,7 @@ MISTAKES = {
     ),
     "an unknown severity like no other": (
         "severity:\n  empty-topology-key: none\n",
-        ".afflint.yaml:2:23: unknown severity `none`; it is one of `error`, `warning`, `info`",
+        ".afflint.yaml:2:23: unknown severity `none`; expected one of `error`, `warning`, `info`",
     ),
     "a severity that is no text": (
         "severity:\n  empty-topology-key: 3\n",
@@ -77,23 +77,23 @@ MISTAKES = {
     ),
     "a version as a number": (
         "kubernetes-version: 1.30\n",
-        '.afflint.yaml:1:21: `kubernetes-version` must be quoted: write "1.30", for as a number 1.30 is 1.3',
+        '.afflint.yaml:1:21: `kubernetes-version` must be quoted: write "1.30", because the number 1.30 is 1.3',
     ),
     "a version that is none": (
         'kubernetes-version: "v1.34.1"\n',
-        '.afflint.yaml:1:21: `kubernetes-version` must be a quoted version such as "1.34", not the text `v1.34.1`',
+        '.afflint.yaml:1:21: `kubernetes-version` must be a quoted version such as "1.34", not the string `v1.34.1`',
     ),
     "a version with a line break": (
         "kubernetes-version: |\n  1.34\n",
-        '.afflint.yaml:1:21: `kubernetes-version` must be a quoted version such as "1.34", not the text `1.34\\n`',
+        '.afflint.yaml:1:21: `kubernetes-version` must be a quoted version such as "1.34", not the string `1.34\\n`',
     ),
     "text for a list": (
         "select: admission\n",
-        ".afflint.yaml:1:9: `select` must be a list of rules and categories, not the text `admission`",
+        ".afflint.yaml:1:9: `select` must be a list of rules and categories, not the string `admission`",
     ),
     "nothing for a list": (
         "exclude:\n",
-        ".afflint.yaml:1:9: `exclude` must be a list of globs, not empty",
+        ".afflint.yaml:1:9: `exclude` must be a list of globs, not null",
     ),
     "a number in a list": (
         "context:\n- deploy/\n- 3\n",
@@ -105,7 +105,7 @@ MISTAKES = {
     ),
     "text for true": (
         'complete: "yes"\n',
-        ".afflint.yaml:1:11: `complete` must be true or false, not the text `yes`",
+        ".afflint.yaml:1:11: `complete` must be true or false, not the string `yes`",
     ),
     "true for a list": (
         "admission-plugins: true\n",
@@ -113,7 +113,7 @@ MISTAKES = {
     ),
     "a label key that is none": (
         "physical-host-key: rack/host/x\n",
-        ".afflint.yaml:1:20: `physical-host-key` must be a node label key such as example.com/host, not the text `rack/host/x`",
+        ".afflint.yaml:1:20: `physical-host-key` must be a node label key such as example.com/host, not the string `rack/host/x`",
     ),
     "a glob that cannot match": (
         'include: ["[z-a].yaml", "/"]\n',
@@ -127,14 +127,14 @@ exclude: ['vendor\charts', 'deploy\**', 'old\*.yaml', '\#note', '\!a', 'a\ ', 's
 per-file-ignores: {'legacy\**': [all]}
 """,
         """\
-        .afflint.yaml:2:11: `vendor\\charts`: what separates folders in a glob is `/`, on Windows too
-        .afflint.yaml:2:28: `deploy\\**`: what separates folders in a glob is `/`, on Windows too
-        .afflint.yaml:2:41: `old\\*.yaml`: what separates folders in a glob is `/`, on Windows too
-        .afflint.yaml:3:20: `legacy\\**`: what separates folders in a glob is `/`, on Windows too""",
+        .afflint.yaml:2:11: `vendor\\charts`: use `/` to separate folders in a glob, on Windows too
+        .afflint.yaml:2:28: `deploy\\**`: use `/` to separate folders in a glob, on Windows too
+        .afflint.yaml:2:41: `old\\*.yaml`: use `/` to separate folders in a glob, on Windows too
+        .afflint.yaml:3:20: `legacy\\**`: use `/` to separate folders in a glob, on Windows too""",
     ),
     "an empty glob": (
         'exclude: [""]\n',
-        ".afflint.yaml:1:11: `exclude[0]` must be a glob, not empty text",
+        ".afflint.yaml:1:11: `exclude[0]` must be a glob, not an empty string",
     ),
     "a glob that takes back where there is nothing to take back": (
         'per-file-ignores:\n  "!deploy/**": [all]\n',
@@ -146,20 +146,20 @@ per-file-ignores: {'legacy\**': [all]}
     ),
     "a workload with a key too many": (
         "workloads:\n- {apiVersion: example.com/v1, kind: Web, template: spec.template, x: 1}\n",
-        ".afflint.yaml:2:68: unknown key `x` in `workloads[0]`; it may have `apiVersion`, `kind`, `template`",
+        ".afflint.yaml:2:68: unknown key `x` in `workloads[0]`; valid keys are `apiVersion`, `kind`, `template`",
     ),
     "a workload with keys too few": (
         "workloads:\n- kind: Web\n",
         """\
-        .afflint.yaml:2:3: `workloads[0]` lacks the key `apiVersion`
-        .afflint.yaml:2:3: `workloads[0]` lacks the key `template`""",
+        .afflint.yaml:2:3: missing key `apiVersion` in `workloads[0]`
+        .afflint.yaml:2:3: missing key `template` in `workloads[0]`""",
     ),
     "a workload with wrong values": (
         "workloads:\n- apiVersion: Example\n  kind: web\n  template: .spec.template\n",
         """\
-        .afflint.yaml:2:15: `workloads[0].apiVersion` must be an API version such as example.com/v1, not the text `Example`
-        .afflint.yaml:3:9: `workloads[0].kind` must be a kind such as Rollout, not the text `web`
-        .afflint.yaml:4:13: `workloads[0].template` must be a dotted path such as spec.template, not the text `.spec.template`""",
+        .afflint.yaml:2:15: `workloads[0].apiVersion` must be an API version such as example.com/v1, not the string `Example`
+        .afflint.yaml:3:9: `workloads[0].kind` must be a kind such as Rollout, not the string `web`
+        .afflint.yaml:4:13: `workloads[0].template` must be a dotted path such as spec.template, not the string `.spec.template`""",
     ),
     "policies that take names": (
         (
@@ -167,9 +167,9 @@ per-file-ignores: {'legacy\**': [all]}
             "- {name: Own, check: no-pinning}\n"
         ),
         """\
-        .afflint.yaml:2:10: `admission` is the name of a rule or category of afflint; a policy needs another
-        .afflint.yaml:4:10: another policy is named `own` already
-        .afflint.yaml:5:10: `policies[3].name` must be a name of lower-case letters, digits and dashes, not the text `Own`""",
+        .afflint.yaml:2:10: `admission` is the name of a rule or category of afflint; choose another name for the policy
+        .afflint.yaml:4:10: duplicate policy name `own`
+        .afflint.yaml:5:10: `policies[3].name` must be a name of lower-case letters, digits and dashes, not the string `Own`""",
     ),
     "no map": (
         "- select\n",
@@ -191,11 +191,11 @@ per-file-ignores: {'legacy\**': [all]}
     ),
     "a number that JSON does not know": (
         "complete: .nan\n",
-        ".afflint.yaml:1:11: cannot be read: `.nan` is an infinity or not a number, which JSON cannot carry",
+        ".afflint.yaml:1:11: cannot be read: `.nan` is infinity or not a number, which JSON cannot represent",
     ),
     "a tag": (
         "complete: !!bool yes\n",
-        ".afflint.yaml:1:11: tags have no meaning in a configuration",
+        ".afflint.yaml:1:11: tags are not supported in a configuration",
     ),
     "an alias without an anchor": (
         "select: *rules\n",
@@ -203,7 +203,7 @@ per-file-ignores: {'legacy\**': [all]}
     ),
     "YAML that is none": (
         "select:\n- a: b: c\n",
-        ".afflint.yaml:2:7: cannot be read: `: ` is not allowed here: the line before is unfinished, or the indentation is off",
+        ".afflint.yaml:2:7: cannot be read: `: ` is not allowed here: the line before it is incomplete, or the indentation is wrong",
     ),
     "an unclosed list": (
         "select: [all\ncomplete: true\n",
@@ -230,9 +230,9 @@ def test_all_mistakes_are_shown_at_once_in_the_order_of_the_file(mistakes: Mista
     complete: 1
     """
     assert mistakes(text) == dedent("""\
-        .afflint.yaml:1:10: `exclude` must be a list of globs, not the text `vendor`
+        .afflint.yaml:1:10: `exclude` must be a list of globs, not the string `vendor`
         .afflint.yaml:2:10: unknown rule or category `flet`; did you mean `fleet`?
-        .afflint.yaml:3:30: unknown severity `high`; it is one of `error`, `warning`, `info`
+        .afflint.yaml:3:30: unknown severity `high`; expected one of `error`, `warning`, `info`
         .afflint.yaml:4:11: `complete` must be true or false, not the number `1`""")
 
 
@@ -260,7 +260,7 @@ def test_what_a_file_says_never_reaches_the_terminal_raw(mistakes: Mistakes) -> 
 
 
 def test_long_values_are_cut(mistakes: Mistakes) -> None:
-    assert mistakes(f"complete: {'y' * 1000}\n") == f".afflint.yaml:1:11: `complete` must be true or false, not the text `{'y' * 79}…`"
+    assert mistakes(f"complete: {'y' * 1000}\n") == f".afflint.yaml:1:11: `complete` must be true or false, not the string `{'y' * 79}…`"
 
 
 def test_a_file_that_cannot_be_read(mistakes: Mistakes, write: Write) -> None:
@@ -284,7 +284,7 @@ def test_a_configuration_that_is_too_large_or_too_deep_is_refused(mistakes: Mist
     assert mistakes(aliased) == ".afflint.yaml:2:4: too large or too deeply nested for a configuration"
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9))
     assert mistakes(bomb) == (
-        ".afflint.yaml:3:5: cannot be read: excessive aliasing: the anchors expand to far more than the document holds"
+        ".afflint.yaml:3:5: cannot be read: excessive aliasing: the aliases expand to far more data than the document contains"
     )
 
 

@@ -91,7 +91,7 @@ MISTAKES = {
     ),
     "a version as a number": (
         "[tool.afflint]\nkubernetes-version = 1.30\n",
-        'pyproject.toml:2:22: `kubernetes-version` must be quoted: write "1.30", for as a number 1.30 is 1.3',
+        'pyproject.toml:2:22: `kubernetes-version` must be quoted: write "1.30", because the number 1.30 is 1.3',
     ),
     "a date": (
         "[tool.afflint]\ncomplete = 2024-05-01 10:00:00Z # when\n",
@@ -102,7 +102,7 @@ MISTAKES = {
             "[[tool.afflint.workloads]]\napiVersion = 'v1'\nkind = 'Web'\ntemplate = 'spec'\n"
             "[[tool.afflint.workloads]]\napiVersion = 'v1'\nkind = 'Web'\n"
         ),
-        "pyproject.toml:5:1: `workloads[1]` lacks the key `template`",
+        "pyproject.toml:5:1: missing key `template` in `workloads[1]`",
     ),
     "parameters of the second policy": (
         (
@@ -114,15 +114,15 @@ MISTAKES = {
     ),
     "a key that stands twice": (
         "[tool.afflint]\nselect = ['all']\nselect = [\n  'fleet',\n]\n",
-        "pyproject.toml:3:1: the key `select` stands twice; first on line 2",
+        "pyproject.toml:3:1: duplicate key `select`; first set on line 2",
     ),
     "a key that stands twice on a line": (
         "[tool.afflint]\nseverity = { empty-topology-key = 'info', empty-topology-key = 'error' }\n",
-        "pyproject.toml:2:43: the key `empty-topology-key` stands twice; first on line 2",
+        "pyproject.toml:2:43: duplicate key `empty-topology-key`; first set on line 2",
     ),
     "a table that stands twice": (
         "[tool.afflint]\n[tool.other]\n[tool.afflint]\n",
-        "pyproject.toml:3:7: the key `afflint` stands twice; first on line 1",
+        "pyproject.toml:3:7: duplicate key `afflint`; first set on line 1",
     ),
     "a value that is none": (
         "[tool.afflint]\ncomplete = yes\n",
@@ -134,7 +134,7 @@ MISTAKES = {
     ),
     "no table": (
         "[project]\nname = 'web'\n",
-        "pyproject.toml:1:1: the file has no table [tool.afflint]",
+        "pyproject.toml:1:1: the file does not have a table [tool.afflint]",
     ),
     "a value for the table": (
         "[tool]\nafflint = 3\n",
@@ -142,7 +142,7 @@ MISTAKES = {
     ),
     "a number beyond measure": (
         f"[tool.afflint]\ncomplete = 0x{'f' * 5000}\n",
-        "pyproject.toml:2:12: a number of more than 64 bits",
+        "pyproject.toml:2:12: the number does not fit in 64 bits",
     ),
     "nesting beyond measure": (
         f"[tool.afflint]\nparams = {'[' * 40}{']' * 40}\n",

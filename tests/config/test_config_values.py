@@ -175,7 +175,7 @@ def test_who_names_a_format_or_an_output_on_the_command_line_names_both(load: Lo
         ("format: yaml", "`format` must be text, concise, json, sarif, github, gitlab, junit, markdown or html, or a list of them"),
         ("format: [text, yaml]", "`format[1]` must be text, concise, json, sarif, github, gitlab, junit, markdown or html"),
         ("jobs: 0", "`jobs` must be a number from 1 up"),
-        ("fail-on: never", "unknown severity `never`; it is one of"),
+        ("fail-on: never", "unknown severity `never`; expected one of"),
         ("baseline: [a]", "`baseline` must be a path"),
     ],
 )

@@ -69,7 +69,7 @@ def test_an_alias_bomb(unreadable: Callable[[str], str]) -> None:
     levels = ["  l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"  l{number}: &l{number} [{', '.join(10 * [f'*l{number - 1}'])}]" for number in range(1, 60)]
     said = unreadable(under_spec("\n".join(levels)))
-    assert said.endswith("error excessive aliasing: the anchors expand to far more than the document holds [unreadable-manifest]")
+    assert said.endswith("error excessive aliasing: the aliases expand to far more data than the document contains [unreadable-manifest]")
 
 
 def test_a_merge_bomb(unreadable: Callable[[str], str]) -> None:
@@ -122,9 +122,9 @@ def test_a_key_that_is_a_map(unreadable: Callable[[str], str]) -> None:
     [
         (under_spec("  x: a\0b\n"), "7:7: error a control character, which YAML does not allow"),
         (under_spec("  x: \x1b[31m\n"), "7:6: error a control character, which YAML does not allow"),
-        (POD.encode() + b"  x: caf\xe9\n", "7:9: error bytes that are no UTF-8"),
-        (POD.encode() + b"  x: \xed\xa0\x80\n", "7:6: error bytes that are no UTF-8"),
-        (under_spec('  x: "\\ud800"\n'), "7:9: error an escape that is no Unicode character"),
+        (POD.encode() + b"  x: caf\xe9\n", "7:9: error bytes that are not valid UTF-8"),
+        (POD.encode() + b"  x: \xed\xa0\x80\n", "7:6: error bytes that are not valid UTF-8"),
+        (under_spec('  x: "\\ud800"\n'), "7:9: error an escape that is not a Unicode character"),
         (under_spec("\tx: y\n"), "7:1: error a tab, which YAML does not allow as indentation; use spaces"),
         (BAD.encode("utf-16") + b"\0", "1:1: error broken UTF-16: truncated data"),
         (b"\xff\xfe" + "kind: Pod\n".encode("utf-16-le") + b"\0\xd8\0\0", "1:1: error broken UTF-16: illegal UTF-16 surrogate"),

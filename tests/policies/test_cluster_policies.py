@@ -378,8 +378,8 @@ def test_patterns_find_manifests(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "named, mistake",
     [
-        ("'admission/*.yaml'", "1:12: `admission/*.yaml` finds no file with policies and no manifest"),
-        ("web.yaml", "1:12: no manifest that is named here holds a ValidatingAdmissionPolicy"),
+        ("'admission/*.yaml'", "1:12: `admission/*.yaml` matches no file with policies and no manifest"),
+        ("web.yaml", "1:12: none of these manifests contains a ValidatingAdmissionPolicy"),
     ],
 )
 def test_names_that_lead_to_no_policy_are_mistakes(tmp_path: Path, named: str, mistake: str) -> None:
@@ -409,7 +409,7 @@ def test_it_has_a_page_under_its_name(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_policy_cannot_have_the_name_of_a_rule(tmp_path: Path) -> None:
     with pytest.raises(configuration.ConfigError) as raised:
         run(tmp_path, policy(FIVE, name="wrong-type") + binding(), deployment())
-    assert "has a policy with the name of a rule: `wrong-type`" in str(raised.value)
+    assert "the policy `wrong-type` in `" in str(raised.value)
 
 
 def test_a_policy_that_has_changed_is_judged_again_though_no_manifest_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def test_each_is_shown_with_where_it_stands() -> None:
 def test_a_file_of_policies_holds_nothing_else() -> None:
     write("team.yaml", f"ignore: [pinned-node]\n{TEAM}")
     assert mistakes("policies: [team.yaml]\n") == (
-        ".afflint.yaml:1:12: `team.yaml` says more than policies, such as `ignore`: whoever wants all of it says `extends`"
+        ".afflint.yaml:1:12: `team.yaml` sets keys other than `policies`, such as `ignore`; use `extends` to apply all of them"
     )
 
 
@@ -126,11 +126,11 @@ class TestSetsThatComeWithAfflint:
 
     @pytest.mark.parametrize(
         "name, hint",
-        [("strikt", "; did you mean `afflint:strict`?"), ("x", ": there are `high-availability`, `strict`"), ("../strict", "")],
+        [("strikt", "; did you mean `afflint:strict`?"), ("x", "; known profiles are `high-availability`, `strict`"), ("../strict", "")],
     )
     def test_one_that_is_not_there_is_refused(self, name: str, hint: str) -> None:
         assert mistakes(f"extends: 'afflint:{name}'\n").startswith(
-            f".afflint.yaml:1:10: `afflint:{name}` is no set of policies that comes with afflint{hint}"
+            f".afflint.yaml:1:10: `afflint:{name}` is not a policy profile of afflint{hint}"
         )
 
 
@@ -149,12 +149,12 @@ MISTAKES = {
     ),
     "a parameter that is missing": (
         "{name: a, check: maximum-weight, params: {}}",
-        "2:44: `policies[0].params` lacks the key `weight`",
+        "2:44: missing key `weight` in `policies[0].params`",
     ),
-    "no parameters": ("{name: a, check: maximum-weight}", "2:3: `policies[0]` lacks the key `params`"),
+    "no parameters": ("{name: a, check: maximum-weight}", "2:3: missing key `params` in `policies[0]`"),
     "a parameter of another type": (
         "{name: a, check: maximum-weight, params: {weight: heavy}}",
-        "2:53: `policies[0].params.weight` must be a number from 1 to 100, not the text `heavy`",
+        "2:53: `policies[0].params.weight` must be a number from 1 to 100, not the string `heavy`",
     ),
     "a number out of range": (
         "{name: a, check: maximum-weight, params: {weight: 101}}",
@@ -203,7 +203,7 @@ MISTAKES = {
     "a glob": ("{name: a, check: no-pinning, match: {names: ['a[']}}", "2:48: `a[` is a glob that matches nothing"),
     "a word out of a few": (
         "{name: a, check: allowed-topology-keys, params: {keys: a, constraints: [hard-spred]}}",
-        "2:75: unknown word `hard-spred`; did you mean `hard-spread`?",
+        "2:75: unknown value `hard-spred`; did you mean `hard-spread`?",
     ),
     "a toleration": (
         "{name: a, check: allowed-tolerations, params: {tolerations: [{key: a, operator: Exists, value: b}]}}",

@@ -1,6 +1,6 @@
-"""What schemas/config.schema.json says of policies is made of the registry of checks and their parameters.
+"""What schemas/config.schema.json says about policies is generated from the registry of checks and their parameters.
 
-``python tests/policies/test_schema.py`` writes it anew.
+``python tests/policies/test_schema.py`` writes it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def _policies() -> dict[str, Any]:
     """The schema of ``policies``."""
     return {
         "title": "a list of policies",
-        "description": "Rules of your own: each names a check, its parameters and what it is about. Or paths of files with policies. "
-        "or of manifests with ValidatingAdmissionPolicies. Policies of one name replace each other.",
+        "description": "Policies: each names a check, its parameters and the workloads that it applies to. An item can also be the path "
+        "of a file with policies, or of manifests with ValidatingAdmissionPolicies. A later policy replaces an earlier one of the same name.",
         "type": "array",
         "items": {
             "title": "a map with name and check, or the path of a file with policies",
@@ -34,24 +34,24 @@ def _policies() -> dict[str, Any]:
             "properties": {
                 "name": {
                     "title": "a name of lower-case letters, digits and dashes",
-                    "description": "How findings, `select` and `ignore` call the rule.",
+                    "description": "The name of the rule in findings, `select` and `ignore`.",
                     "type": "string",
                     "pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*(?!\\n)$",
                 },
-                "check": {"title": "the name of a check", "description": "What is checked.", "enum": [*NAMED]},
-                "params": {"title": "a map of parameters", "description": "What the check is told.", "type": "object"},
-                "match": {"description": "The workloads that it is about; without it all.", "$ref": "#/$defs/matching"},
-                "exclude": {"description": "The workloads that it is not about.", "$ref": "#/$defs/matching"},
-                "severity": {"description": "The severity of its findings; without it warning.", "$ref": "#/$defs/severity"},
+                "check": {"title": "the name of a check", "description": "The check that the policy applies.", "enum": [*NAMED]},
+                "params": {"title": "a map of parameters", "description": "The parameters of the check.", "type": "object"},
+                "match": {"description": "The workloads that the policy applies to. Default: all workloads.", "$ref": "#/$defs/matching"},
+                "exclude": {"description": "The workloads that are exempt from the policy.", "$ref": "#/$defs/matching"},
+                "severity": {"description": "The severity of the findings. Default: warning.", "$ref": "#/$defs/severity"},
                 "message": {
-                    "title": "text",
-                    "description": "What a finding says, in place of the check's own message; with fields such as `{object}`.",
+                    "title": "a string",
+                    "description": "The message of the findings instead of that of the check. It can contain fields such as `{object}`.",
                     "type": "string",
                     "minLength": 1,
                 },
                 "mandatory": {
                     "title": "true or false",
-                    "description": "Nothing in a manifest silences its findings.",
+                    "description": "Whether suppressions in a manifest have no effect on the findings.",
                     "type": "boolean",
                 },
             },

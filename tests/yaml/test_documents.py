@@ -230,7 +230,7 @@ def test_the_non_specific_tag_makes_a_string() -> None:
 
 
 def test_an_escaped_slash_is_refused_by_go_but_not_in_json() -> None:
-    assert fault('a: b\nc: "d\\\\\\/"\n') == ("an unknown escape `\\/`; only JSON has it", 2, 8)
+    assert fault('a: b\nc: "d\\\\\\/"\n') == ("unknown escape `\\/`, which only JSON supports", 2, 8)
     assert data("a: 'b\\/'\nc: d\\/\ne: \"f\\\\/\"\n") == {"a": "b\\/", "c": "d\\/", "e": "f\\/"}
     assert data('{"a": "b\\/"}') == {"a": "b/"}
 
@@ -254,13 +254,13 @@ def test_a_list_or_a_map_as_key_is_a_problem(text: str) -> None:
 
 
 def test_a_value_that_json_cannot_carry_is_a_problem_at_its_place() -> None:
-    assert fault("a: 1\nb: [.inf]\n") == ("`.inf` is an infinity or not a number, which JSON cannot carry", 2, 5)
+    assert fault("a: 1\nb: [.inf]\n") == ("`.inf` is infinity or not a number, which JSON cannot represent", 2, 5)
 
 
 def test_a_scalar_that_is_not_what_its_tag_says_is_a_problem_at_its_place() -> None:
     assert fault("a: !!int b\n") == ("`b` cannot be read as !!int", 1, 10)
-    assert fault("a: !!binary '%'\n") == ("`%` is no base64, as !!binary wants it", 1, 13)
-    assert fault("9223372036854775808: a\n") == ("`9223372036854775808` is too large a number for a key", 1, 1)
+    assert fault("a: !!binary '%'\n") == ("`%` is not valid base64, which !!binary requires", 1, 13)
+    assert fault("9223372036854775808: a\n") == ("`9223372036854775808` is too large for a numeric key", 1, 1)
 
 
 def test_block_scalars() -> None:
@@ -275,7 +275,7 @@ def test_flow_collections_may_hold_colons_as_in_images_and_addresses() -> None:
 
 
 def test_a_question_mark_in_a_plain_scalar_in_brackets_is_refused_by_go() -> None:
-    assert fault("a:\n  - [http://x/?y=z]\n") == ("an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes", 2, 15)
+    assert fault("a:\n  - [http://x/?y=z]\n") == ("an unquoted value with a `?` inside `[ ]` or `{ }`; quote the value", 2, 15)
     assert data("a: http://x/?y=z\nb: ['?', \"a?b\"]\nc: [{d: e}] # why?\n") == {"a": "http://x/?y=z", "b": ["?", "a?b"], "c": [{"d": "e"}]}
 
 
@@ -285,7 +285,7 @@ def test_characters_beyond_the_first_plane_in_json_escapes() -> None:
     assert shown(text, ("a",)) == '1:7 "x\\ud83d\\ude00y"'
     assert shown(text, ("d",)) == f'1:{text.index("e", 60)} "e"'
     # In YAML that is no JSON, Go refuses them.
-    assert fault('a: "\\ud83d\\ude00"')[0] == "an escape that is no Unicode character"
+    assert fault('a: "\\ud83d\\ude00"')[0] == "an escape that is not a Unicode character"
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def test_a_merged_value_is_located_where_it_is_written() -> None:
 
 def test_text_after_a_flow_map_has_to_be_quoted_with_it() -> None:
     for text in ("a: {A}/{B}/x\n", "a: [A]x\n", "spec:\n  image: {registry}/web\n"):
-        assert fault(text)[0] == "text after a closing bracket: a value that begins with `{` or `[` has to be quoted as a whole"
+        assert fault(text)[0] == "text after a closing bracket: a value that begins with `{` or `[` must be quoted as a whole"
 
 
 # Repeated keys.
@@ -644,7 +644,7 @@ def test_when_memory_runs_out_that_is_a_problem_of_the_document(monkeypatch: pyt
         raise MemoryError
 
     monkeypatch.setattr(parser, "compose", exhausted)
-    assert fault("a: &b 1") == ("reading it takes more memory than there is", 1, 1)
+    assert fault("a: &b 1") == ("the document needs more memory than is available", 1, 1)
 
 
 # Long Lists are read item by item; nobody should notice.

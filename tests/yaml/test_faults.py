@@ -27,38 +27,38 @@ POD = "  apiVersion: v1\n  kind: Pod\n  metadata: {name: web}\n"
         (
             POD + "nodeSelector: {ssd: true}\n",
             (
-                "4:1 text-after-document: `nodeSelector` stands further left than the first line of the document, which ends it here: "
-                "the API server takes Pod web without it"
+                "4:1 text-after-document: `nodeSelector` is indented less than the first line of the document, which ends the document here: "
+                "the API server ignores it and reads only Pod web"
             ),
         ),
         (
             "# a pod\n---\n" + POD + 'spec:\n  nodeSelector: {ssd: "true"}\n',
             (
-                "6:1 text-after-document: `spec` stands further left than the first line of the document, which ends it here: "
-                "the API server takes Pod web without it"
+                "6:1 text-after-document: `spec` is indented less than the first line of the document, which ends the document here: "
+                "the API server ignores it and reads only Pod web"
             ),
         ),
         (
             " apiVersion: v1\nkind: Pod\nspec: {nodeSelector: {ssd: 1}}\n",
             (
-                "2:1 text-after-document: `kind` stands further left than the first line of the document, which ends it here: "
-                "what stands above is no object, and the API server looks no further"
+                "2:1 text-after-document: `kind` is indented less than the first line of the document, which ends the document here: "
+                "the API server ignores it, and the text above it is not an object"
             ),
         ),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n...\n\n# more\n[\n",
-            "7:1 text-after-document: text behind the line `...`, which ends the document: the API server takes Pod web without it",
+            "7:1 text-after-document: text after the line `...`, which ends the document: the API server ignores it and reads only Pod web",
         ),
         (
             "--\n# another\nkind: Pod\nmetadata: {name: web}\n",
             (
-                "3:1 text-after-document: text behind the end of the document: "
-                "what stands above is no object, and the API server looks no further"
+                "3:1 text-after-document: text after the end of the document: "
+                "the API server ignores it, and the text above it is not an object"
             ),
         ),
         (
             "kind: List\nitems: [{kind: Pod}]\n...\nitems: []\n",
-            "4:1 text-after-document: text behind the line `...`, which ends the document: the API server takes the List without it",
+            "4:1 text-after-document: text after the line `...`, which ends the document: the API server ignores it and reads only the List",
         ),
     ],
 )
@@ -93,7 +93,7 @@ def mended(text: str) -> str:
 
 def test_a_second_object_in_a_document_is_one_finding_where_it_begins() -> None:
     message = (
-        "another object begins here, and no line `---` before it: of `apiVersion` and the other keys that both have, only the last is read"
+        "another object begins here without a line `---` before it: of each key that occurs twice, such as `apiVersion`, only the last value takes effect"
     )
     assert findings(SERVICE + WEB) == [f"5:1 missing-separator: {message}"]
     assert [each.split(":")[0] for each in findings(SERVICE + CONFIG + WEB)] == ["5", "9"]

@@ -180,7 +180,7 @@ class _Loader:
         values = self._one_extended(name, chain)
         others = sorted(values.values.keys() - {"policies"})
         if others:
-            message = f"{quoted(told)} says more than policies, such as `{others[0]}`: whoever wants all of it says `extends`"
+            message = f"{quoted(told)} sets keys other than `policies`, such as `{others[0]}`; use `extends` to apply all of them"
             self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
         return _ConfigValues({key: value for key, value in values.values.items() if key == "policies"}, origins)
@@ -201,7 +201,7 @@ class _Loader:
             message = f"{quoted(pattern)} leads outside the repository; {NEEDS_CONFIG}"
             self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         elif not found:
-            message = f"{quoted(pattern)} finds no file with policies and no manifest"
+            message = f"{quoted(pattern)} matches no file with policies and no manifest"
             self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         return found
 
@@ -215,7 +215,7 @@ class _Loader:
         for name, path in manifests.items():
             for policy in policies_in(name):
                 if policy in {*self.rule_names, *self.categories, ALL}:
-                    fault = ConfigMistake(file.located.span(path), f"{quoted(name)} has a policy with the name of a rule: {quoted(policy)}")
+                    fault = ConfigMistake(file.located.span(path), f"the policy {quoted(policy)} in {quoted(name)} has the name of a rule or category")
                     self.problems.append(file.problem(fault))
                 policies[policy] = Policy(policy, "validating-admission-policy", {"manifests": [*manifests]})
                 origins[field_of(("policies", policy))] = _origin(file, path)
@@ -223,7 +223,7 @@ class _Loader:
             ensure_available()
         else:
             path = next(iter(manifests.values()))
-            fault = ConfigMistake(file.located.span(path), "no manifest that is named here holds a ValidatingAdmissionPolicy")
+            fault = ConfigMistake(file.located.span(path), "none of these manifests contains a ValidatingAdmissionPolicy")
             self.problems.append(file.problem(fault))
         self.admission |= policies.keys()
         return _ConfigValues({"policies": policies}, origins)
@@ -240,9 +240,9 @@ class _Loader:
 
     def _one_extended(self, name: str, chain: tuple[str, ...]) -> _ConfigValues:
         if len(chain) > LONGEST_CHAIN:
-            raise ReadError(f"is the end of a chain of more than {LONGEST_CHAIN} configurations that extend each other")
+            raise ReadError(f"is too deep in a chain of more than {LONGEST_CHAIN} configurations that extend each other")
         if "\0" not in name and os.path.realpath(_shipped(name) if name.startswith(SHIPPED) else name) in chain:
-            raise ReadError("leads back to a file that extends this one" if len(chain) > 1 else "is this file itself")
+            raise ReadError("creates a cycle: it already extends this file" if len(chain) > 1 else "is this file itself")
         return self._resolve(name, chain)
 
     def check_names(self) -> None:
@@ -292,7 +292,7 @@ def _faults(located: Located) -> Iterator[ConfigMistake]:
 
 def _glob_faults(glob: str, span: Span) -> Iterator[ConfigMistake]:
     if separates_by_backslash(glob):
-        yield ConfigMistake(span, f"{quoted(glob)}: what separates folders in a glob is `/`, on Windows too")
+        yield ConfigMistake(span, f"{quoted(glob)}: use `/` to separate folders in a glob, on Windows too")
     elif pattern(glob) is None:
         yield ConfigMistake(span, f"{quoted(glob)} is a glob that matches nothing")
 
@@ -310,9 +310,9 @@ def _policy_faults(located: Located, taken: set[str]) -> Iterator[ConfigMistake]
     seen: set[str] = set()
     for path, name in _texts(located, ("policies",), "name"):
         if name in taken:
-            yield ConfigMistake(located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; a policy needs another")
+            yield ConfigMistake(located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; choose another name for the policy")
         elif name in seen:
-            yield ConfigMistake(located.span(path), f"another policy is named {quoted(name)} already")
+            yield ConfigMistake(located.span(path), f"duplicate policy name {quoted(name)}")
         seen.add(name)
 
 
@@ -328,7 +328,7 @@ def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str
     for name in _keys(located, "severity"):
         at = located.span(("severity", name), key=True)
         if name in categories or name == ALL:
-            yield ConfigMistake(at, f"`{name}` is not one rule; severities are set rule by rule")
+            yield ConfigMistake(at, f"`{name}` is not a rule; set the severity of each rule separately")
         elif name not in known:
             yield ConfigMistake(at, f"unknown rule {quoted(name)}{did_you_mean(nearest(name, known))}")
 
@@ -358,8 +358,8 @@ def _shipped(name: str) -> str:
     known = sorted(each.removesuffix(".yaml") for each in os.listdir(folder) if each.endswith(".yaml")) if os.path.isdir(folder) else []
     if word not in known:
         close = nearest(word, known)
-        hint = did_you_mean(close and f"{SHIPPED}{close}") or (f": there are {', '.join(f'`{each}`' for each in known)}" if known else "")
-        raise ReadError(f"is no set of policies that comes with afflint{hint}")
+        hint = did_you_mean(close and f"{SHIPPED}{close}") or (f"; known profiles are {', '.join(f'`{each}`' for each in known)}" if known else "")
+        raise ReadError(f"is not a policy profile of afflint{hint}")
     return os.path.join(folder, f"{word}.yaml")
 
 

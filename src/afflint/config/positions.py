@@ -90,7 +90,7 @@ def check_bounds(located: Located) -> None:
         if len(path) > DEEPEST or len(pending) > MOST_VALUES:
             raise ReadError("too large or too deeply nested for a configuration", located.span(path[:1]))
         if isinstance(value, int) and abs(value) >> 63:
-            raise ReadError("a number of more than 64 bits", located.span(path))
+            raise ReadError("the number does not fit in 64 bits", located.span(path))
         if isinstance(value, dict):
             pending += [((*path, key), item) for key, item in value.items()]
         elif isinstance(value, list):
@@ -99,7 +99,7 @@ def check_bounds(located: Located) -> None:
 
 def stands_twice(key: str, first: int) -> str:
     """What to say about a key that already stood on line ``first``."""
-    return f"the key {quoted(key)} stands twice; first on line {first}"
+    return f"duplicate key {quoted(key)}; first set on line {first}"
 
 
 def read_bytes(path: str) -> bytes:

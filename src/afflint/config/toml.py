@@ -76,7 +76,7 @@ def read_toml(text: str) -> Table:
     """The ``[tool.afflint]`` table of a TOML text, with positions. Raises ReadError."""
     tool, scanner = _parse(text)
     if not isinstance(tool, dict) or "afflint" not in tool:
-        raise ReadError("the file has no table [tool.afflint]")
+        raise ReadError("the file does not have a table [tool.afflint]")
     values, keys = _below(scanner.values), _below(scanner.keys)
     data = tool["afflint"]
     if not isinstance(data, dict):

@@ -50,7 +50,7 @@ def _unknown_keys(error: ValidationError, path: Path, located: Located) -> Itera
         if key not in known:
             hint = did_you_mean(nearest(key, known))
             if not hint and path:
-                hint = f"; it may have {', '.join(f'`{word}`' for word in known)}"
+                hint = f"; valid keys are {', '.join(f'`{word}`' for word in known)}"
             yield ConfigMistake(located.span((*path, key), key=True), f"unknown key {quoted(key)}{inside}{hint}")
 
 
@@ -60,7 +60,7 @@ def _missing_keys(error: ValidationError, path: Path, located: Located) -> Itera
     meant = {nearest(key, schema["properties"]) for key in instance if key not in schema["properties"]}
     for key in schema["required"]:
         if key not in instance and key not in meant:
-            yield ConfigMistake(located.span(path), f"{name_of(path)} lacks the key `{key}`")
+            yield ConfigMistake(located.span(path), f"missing key `{key}` in {name_of(path)}")
 
 
 def _schema_of(error: ValidationError) -> Mapping[str, Any]:
@@ -79,24 +79,24 @@ def _wrong_value(error: ValidationError, path: Path, located: Located) -> str:
     value = error.instance
     words = _schema_of(error).get("enum")
     if error.validator == "enum" and isinstance(value, str) and isinstance(words, list):
-        hint = did_you_mean(nearest(value, words)) or f"; it is one of {', '.join(f'`{word}`' for word in words)}"
-        what = "severity" if words == [*SEVERITIES] else "word" if path[-1:] != ("check",) else "check"
+        hint = did_you_mean(nearest(value, words)) or f"; expected one of {', '.join(f'`{word}`' for word in words)}"
+        what = "severity" if words == [*SEVERITIES] else "value" if path[-1:] != ("check",) else "check"
         return f"unknown {what} {quoted(value)}{hint}"
     if path == ("kubernetes-version",) and isinstance(value, float):
         number = located.source(path)
-        return f'`kubernetes-version` must be quoted: write "{visible(number)}", for as a number {visible(number)} is {value:g}'
+        return f'`kubernetes-version` must be quoted: write "{visible(number)}", because the number {visible(number)} is {value:g}'
     return f"{name_of(path)} must be {_schema_of(error)['title']}, not {_kind(value, located.source(path))}"
 
 
 def _kind(value: object, source: str) -> str:
     """What a value is, in the words of someone who writes YAML or TOML."""
     if value is None:
-        return "empty"
+        return "null"
     if isinstance(value, bool):
         word = "true" if value else "false"
         return word if source.lower() == word else f"{quoted(source)}, which is {word} in YAML"
     if isinstance(value, str):
-        return f"the text {quoted(value)}" if value else "empty text"
+        return f"the string {quoted(value)}" if value else "an empty string"
     if isinstance(value, dict):
         return "a map"
     if isinstance(value, list):

@@ -68,7 +68,7 @@ def _faults(document: Document) -> Iterator[ConfigMistake]:
         yield ConfigMistake(span, stands_twice(str(path[-1]), first.line))
     for node in nodes_below(document.node_at(())):
         if node.ctag not in (PLAIN, QUOTED, COLLECTION) and node.tag != _TEXT_TAG:
-            yield ConfigMistake(_span(document, node), "tags have no meaning in a configuration")
+            yield ConfigMistake(_span(document, node), "tags are not supported in a configuration")
 
 
 def _span(document: Document, node: Any) -> Span:

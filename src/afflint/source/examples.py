@@ -60,7 +60,7 @@ class Example(NamedTuple):
         """True when the example shows the mistake, False when it shows it mended. Raises ExampleError when it says neither."""
         words = self.info.split()
         if words[:1] != ["yaml"] or words[1:2] not in (["bad"], ["good"]):
-            raise ExampleError(f"an example begins with ```yaml bad or ```yaml good, not ```{self.info}", self.line)
+            raise ExampleError(f"an example must begin with ```yaml bad or ```yaml good, not with ```{self.info}", self.line)
         return words[1] == "bad"
 
     @property
@@ -77,11 +77,11 @@ class Example(NamedTuple):
             if marker is not None:
                 places.append(Expected(marked, line.index("^") + 1, marker[1] or self.rule))
             elif _NEARLY_A_MARKER.search(line):
-                raise ExampleError(f"a marker reads `# ^ finding`, not {line.strip()!r}", self.line + number)
+                raise ExampleError(f"write a marker as `# ^ finding`, not as {line.strip()!r}", self.line + number)
             else:
                 marked = number
         if self.bad < bool(places) or (self.fenced and self.bad and not places):
-            raise ExampleError("a bad example marks its findings, a good one has none", self.line)
+            raise ExampleError("a bad example must mark its findings, and a good example must not have any", self.line)
         return sorted(places)
 
     @property
@@ -96,7 +96,7 @@ class Example(NamedTuple):
             return []
         match = _PLACE.fullmatch(" ".join(words))
         if match is None:
-            raise ExampleError(f"a fence may say line=N column=N, not {' '.join(words)!r}", self.line)
+            raise ExampleError(f"the position of a finding must be written as line=N column=N, not as {' '.join(words)!r}", self.line)
         return [Expected(int(match[1]), int(match[2]), self.rule)]
 
     def __str__(self) -> str:
@@ -119,7 +119,7 @@ def parse(name: str, text: str, file: str = "") -> ExamplePage:
     if text.startswith("---\n"):
         matter, closing, body = text[4:].partition("\n---\n")
         if not closing:
-            raise ExampleError("front matter stands between two `---` lines", 1)
+            raise ExampleError("front matter must be enclosed in two `---` lines", 1)
     before = text[: len(text) - len(body)].count("\n")
     prose, fences = _parts(body)
     examples = [Example(name, before + fence.line, fence.info, fence.text, file) for fence in fences if fence.info != SAID]

@@ -61,7 +61,7 @@ class TooLargeError(ValueError):
     """A text may hold more than MAX_NODES nodes."""
 
     def __init__(self) -> None:
-        super().__init__("too large for one document; split it, with a line `---` between objects")
+        super().__init__("the document is too large; split it with a line `---` between objects")
 
 
 class _Composer(Parser):  # type: ignore[misc]

@@ -11,8 +11,8 @@ from afflint.yaml.scalars import PLAIN_KEYS, PLAIN_VALUES, Scalar, key_text, res
 Pairs = dict[str, tuple[Any, Any]]
 """The keys of a mapping as strings, each with its key node and its value node."""
 
-_NULL_KEY = "a null key: the API server takes only strings, numbers and booleans as keys"
-_ODD_KEY = "a key that is a list or a map: the API server takes only strings, numbers and booleans as keys"
+_NULL_KEY = "a null key: the API server accepts only strings, numbers and booleans as keys"
+_ODD_KEY = "a key that is a list or a map: the API server accepts only strings, numbers and booleans as keys"
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 
 
@@ -158,7 +158,7 @@ class CarefulConversion:
             return
         growth = min(max((self._decoded - 400_000) / 3_600_000, 0.0), 1.0)
         if self._aliased / self._decoded > 0.99 - 0.89 * growth:
-            raise UnreadableError("excessive aliasing: the anchors expand to far more than the document holds", node)
+            raise UnreadableError("excessive aliasing: the aliases expand to far more data than the document contains", node)
 
     def _scalar(self, node: Any) -> Scalar:
         try:
@@ -221,7 +221,7 @@ class CarefulConversion:
         brought: set[str] = set()
         for source in sources:
             if type(source) is not MappingNode:
-                raise UnreadableError("a merge key `<<` takes a map or a list of maps", key_node if is_alias else value_node)
+                raise UnreadableError("the value of a merge key `<<` must be a map or a list of maps", key_node if is_alias else value_node)
             values = self._value(source, path)
             places = self.merged.get(id(source)) or pairs_of(source)
             for key, value in values.items():

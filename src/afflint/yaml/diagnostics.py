@@ -27,19 +27,19 @@ def text_behind(document: Document, title: str) -> YamlDiagnostic | None:
     if document.rest is None:
         return None
     text = document.text()
-    lost = f"the API server takes {title} without it" if title else "what stands above is no object, and the API server looks no further"
+    lost = f"the API server ignores it and reads only {title}" if title else "the API server ignores it, and the text above it is not an object"
     if re.search(r"(?m)^\.\.\.(?=\s)(?:\s+|#.*)*\Z", text[: document.rest]):
-        message = "text behind the line `...`, which ends the document"
-        remedy = "Delete the line `...`, or begin another document with a line `---`."
+        message = "text after the line `...`, which ends the document"
+        remedy = "Delete the line `...`, or start another document with a line `---`."
     elif _column(text, document.rest) < _column(text, _first(text)):
         key = re.compile(r"[\w./-]+(?=[\"']?[ \t]*:)").match(text, document.rest)
-        subject = f"`{key[0]}` stands" if key else "this line stands"
-        message = f"{subject} further left than the first line of the document, which ends it here"
-        remedy = "Indent all keys of the object alike, or begin another document with a line `---`."
+        subject = f"`{key[0]}` is" if key else "this line is"
+        message = f"{subject} indented less than the first line of the document, which ends the document here"
+        remedy = "Indent all keys of the object equally, or start another document with a line `---`."
     else:
-        message = "text behind the end of the document"
+        message = "text after the end of the document"
         dashes = re.match(r"-{1,2}(?=\s)", text[_first(text) :])
-        remedy = f"Write the separator as `---`: `{dashes[0]}` is text." if dashes else "Separate documents by a line `---`."
+        remedy = f"Write the separator as `---`: `{dashes[0]}` is text." if dashes else "Separate documents with a line `---`."
     return YamlDiagnostic(f"{message}: {lost}", remedy, document.character(document.rest))
 
 
@@ -47,8 +47,8 @@ def missing_separators(document: Document) -> list[YamlDiagnostic]:
     """Where another object begins in the same map: at the first of its keys that were there before, apiVersion and kind among them."""
     return [
         YamlDiagnostic(
-            f"another object begins here, and no line `---` before it: of `{keys[0].path[-1]}` and the other keys that both have, "
-            "only the last is read",
+            f"another object begins here without a line `---` before it: of each key that occurs twice, such as `{keys[0].path[-1]}`, "
+            "only the last value takes effect",
             "Insert a line `---` above it.",
             keys[0].span,
             (_separator(document, keys[0].span),),

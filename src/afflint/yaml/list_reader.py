@@ -246,7 +246,7 @@ def _frame(raw_bytes: bytes, start: int, end: int, index: int, line: int) -> Doc
     frame = Document(raw_bytes[:start] + b"\n" * breaks + raw_bytes[end:], index, line)
     frame.root, rest = compose(frame.raw_bytes, MAX_NODES + breaks)
     if rest is not None:
-        raise ValueError("text behind the end of the document")
+        raise ValueError("text after the end of the document")
     convert(frame)
     return frame
 

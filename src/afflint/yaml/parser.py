@@ -28,7 +28,7 @@ def parse_document(raw_bytes: bytes, composed: bytes, index: int, line: int) -> 
     except UnreadableError as error:
         document.problem = Problem(error.message, document._span(error.node))
     except _SlashEscapeError as error:
-        document.problem = Problem("an unknown escape `\\/`; only JSON has it", document.character(error.index))
+        document.problem = Problem("unknown escape `\\/`, which only JSON supports", document.character(error.index))
     except YAMLError as error:
         document.problem = _syntax_problem(document, error)
     except (TooDeepError, TooLargeError) as error:
@@ -36,7 +36,7 @@ def parse_document(raw_bytes: bytes, composed: bytes, index: int, line: int) -> 
     except RecursionError:
         document.problem = _bound_problem(document, TooDeepError(too_deep_at(raw_bytes)))
     except MemoryError:
-        document.problem = Problem("reading it takes more memory than there is", document._start())
+        document.problem = Problem("the document needs more memory than is available", document._start())
     document.data = document.root = document.rest = None
     return document
 
@@ -92,7 +92,7 @@ def convert(document: Document) -> None:
     )
 
 
-_NO_UTF_8 = "bytes that are no UTF-8"
+_NO_UTF_8 = "bytes that are not valid UTF-8"
 _FRIENDLIER = {
     "invalid leading UTF-8 octet": _NO_UTF_8,
     "invalid trailing UTF-8 octet": _NO_UTF_8,
@@ -100,9 +100,9 @@ _FRIENDLIER = {
     "invalid length of a UTF-8 sequence": _NO_UTF_8,
     "invalid Unicode character": _NO_UTF_8,
     "found character that cannot start any token": "a character that cannot start a value here",
-    "mapping values are not allowed in this context": "`: ` is not allowed here: the line before is unfinished, or the indentation is off",
-    "did not find expected key": "the indentation is off: expected a key",
-    "did not find expected '-' indicator": "the indentation is off: expected a list item `- `",
+    "mapping values are not allowed in this context": "`: ` is not allowed here: the line before it is incomplete, or the indentation is wrong",
+    "did not find expected key": "the indentation is wrong: expected a key",
+    "did not find expected '-' indicator": "the indentation is wrong: expected a list item `- `",
     "did not find expected ',' or ']'": "a `[` that is not closed: expected `,` or `]`",
     "did not find expected ',' or '}'": "a `{` that is not closed: expected `,` or `}`",
     "did not find expected node content": "a value is missing or cut off here",
@@ -111,9 +111,9 @@ _FRIENDLIER = {
     "control characters are not allowed": "a control character, which YAML does not allow",
     "did not find the expected '>'": "a tag that is not closed: expected `>`",
     "found undefined alias": "an alias to an anchor that is not defined in this document",
-    "could not find expected ':'": "the indentation is off, or a `:` is missing after the key",
-    "did not find expected <document start>": "text that belongs to no document: a line before it ends the document, or is a `%` directive",
-    "found invalid Unicode character escape code": "an escape that is no Unicode character",
+    "could not find expected ':'": "the indentation is wrong, or a `:` is missing after the key",
+    "did not find expected <document start>": "text outside of any document: a line before it ends the document, or is a `%` directive",
+    "found invalid Unicode character escape code": "an escape that is not a Unicode character",
 }
 
 
@@ -130,9 +130,9 @@ def _syntax_problem(document: Document, error: Exception) -> Problem:
     index = min(index, len(text))
     message = _FRIENDLIER.get(reason, reason)
     if text[index : index + 1] == "?" and reason.startswith("did not find expected ','"):
-        message = "an unquoted value with a `?` inside `[ ]` or `{ }`; put it in quotes"
+        message = "an unquoted value with a `?` inside `[ ]` or `{ }`; quote the value"
     elif reason == "did not find expected key" and text[:index].endswith(("}", "]")):
-        message = "text after a closing bracket: a value that begins with `{` or `[` has to be quoted as a whole"
+        message = "text after a closing bracket: a value that begins with `{` or `[` must be quoted as a whole"
     elif text[index : index + 1] == "\t":
         message = "a tab, which YAML does not allow as indentation; use spaces"
     return Problem(message, document.character(index))

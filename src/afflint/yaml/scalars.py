@@ -43,7 +43,7 @@ def resolve_plain(text: str) -> Scalar:
     if text[0] not in _NUMBER_START:
         return text
     if text in _NOT_IN_JSON:
-        raise ValueError("is an infinity or not a number, which JSON cannot carry")
+        raise ValueError("is infinity or not a number, which JSON cannot represent")
     if text[0] == ".":
         return _float(text) if re.fullmatch(_POINT_FLOAT, text) else text
     digits = text.replace("_", "") if "_" in text else text
@@ -100,7 +100,7 @@ def key_text(value: Scalar) -> str | None:
         return "true" if value else "false"
     if isinstance(value, int):
         if value > _HIGHEST_KEY:
-            raise ValueError("is too large a number for a key")
+            raise ValueError("is too large for a numeric key")
         return str(value)
     if isinstance(value, float):
         return _float_text(value)
@@ -135,7 +135,7 @@ def _binary(text: str) -> str:
     try:
         return base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True).decode("utf-8", "replace")
     except ValueError:
-        raise ValueError("is no base64, as !!binary wants it") from None
+        raise ValueError("is not valid base64, which !!binary requires") from None
 
 
 _DATE = (
