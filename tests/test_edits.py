@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, same
+from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, is_same
 
 DATA: dict[str, Any] = {
     "metadata": {"name": "web", "labels": {"app": "web"}},
@@ -130,8 +130,8 @@ def test_maps_that_contradict_each_other_are_not_merged() -> None:
 
 
 def test_the_same_is_of_the_same_type() -> None:
-    assert same({"a": [1, None, "x"]}, {"a": [1, None, "x"]})
-    assert not any(same(1, other) for other in (True, 1.0, "1", None))
-    assert not same({"a": [1]}, {"a": [True]})
-    assert not same({"a": 1}, {"b": 1})
-    assert not same([1], [1, 1])
+    assert is_same({"a": [1, None, "x"]}, {"a": [1, None, "x"]})
+    assert not any(is_same(1, other) for other in (True, 1.0, "1", None))
+    assert not is_same({"a": [1]}, {"a": [True]})
+    assert not is_same({"a": 1}, {"b": 1})
+    assert not is_same([1], [1, 1])

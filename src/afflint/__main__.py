@@ -1,14 +1,13 @@
-"""Where afflint starts, as a command and as ``python -m afflint``.
+"""The entry point of afflint, as a command and as ``python -m afflint``.
 
-Importing afflint takes longer than most of its runs take otherwise: hence this module, which imports nothing until it can answer an
-interrupt.
+Importing afflint takes longer than the rest of most runs, so this module imports nothing until it can handle an interrupt.
 """
 
 import sys
 
 
 def main() -> None:
-    """Run the command line and end the process with one of its exit codes: quietly with 130 when it is interrupted, whenever that is."""
+    """Run the command line and exit with one of its exit codes; an interrupt at any time exits with 130 and without a message."""
     try:
         from afflint.cli import main as run
 

@@ -6,7 +6,7 @@ import os
 
 
 def directory(name: str) -> str:
-    """The directory ``name`` that ships with afflint: the installed copy first, then the one at the top of the checkout.
+    """Return the path of the directory ``name`` that ships with afflint: the installed copy first, then the one of the checkout.
 
     Raises FileNotFoundError with both places when neither exists.
     """

@@ -33,7 +33,10 @@ MISTAKES = {
     ),
     "a key that is not text": (
         "? [a, b]\n: 1\n",
-        ".afflint.yaml:1:3: cannot be read: a key that is a list or a map: the API server accepts only strings, numbers and booleans as keys",
+        (
+            ".afflint.yaml:1:3: cannot be read: a key that is a list or a map: "
+            "the API server accepts only strings, numbers and booleans as keys"
+        ),
     ),
     "an unknown rule": (
         "select:\n- admission\n- empty-topologykey\n",
@@ -203,7 +206,7 @@ per-file-ignores: {'legacy\**': [all]}
     ),
     "YAML that is none": (
         "select:\n- a: b: c\n",
-        ".afflint.yaml:2:7: cannot be read: `: ` is not allowed here: the line before it is incomplete, or the indentation is wrong",
+        ".afflint.yaml:2:7: cannot be read: `: ` is not allowed here: the previous line is incomplete or the indentation is wrong",
     ),
     "an unclosed list": (
         "select: [all\ncomplete: true\n",

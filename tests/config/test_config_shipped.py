@@ -33,6 +33,4 @@ def test_the_installed_copy_comes_first(package: Path, tmp_path: Path) -> None:
 def test_neither_is_said_clearly(package: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         resources.directory("rules")
-    assert str(caught.value) == (
-        f"afflint is not installed completely: `rules` is neither at {package / 'rules'} nor at {tmp_path / 'rules'}"
-    )
+    assert str(caught.value) == (f"afflint is not installed completely: neither {package / 'rules'} nor {tmp_path / 'rules'} exists")

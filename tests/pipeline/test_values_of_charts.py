@@ -9,7 +9,7 @@ import pytest
 from afflint import config
 from afflint.pipeline.run import Options, run
 from afflint.pipeline.session import Session
-from afflint.source.sources import discover, lies_in_chart
+from afflint.source.sources import discover, is_in_chart
 from linting import settings_of
 
 WRONG = "server:\n  tolerations: [{key: a, operator: Is}]\n"
@@ -64,5 +64,5 @@ def test_comments_in_them_may_be_meant_for_what_they_render_to(project: Path) ->
 
 @pytest.mark.usefixtures("project")
 def test_where_values_lie() -> None:
-    found = [each.removeprefix("charts/web/") for each in FILES if lies_in_chart(each)]
+    found = [each.removeprefix("charts/web/") for each in FILES if is_in_chart(each)]
     assert found == ["Chart.yaml", "production.yaml", "environments/test.yml", "example.yaml"]

@@ -181,8 +181,8 @@ def test_globs_expand_as_in_a_shell(tree: Tree, tmp_path: Path) -> None:
     ],
 )
 def test_globs_may_be_written_as_windows_has_them(pattern: str, top: str, parts: list[str]) -> None:
-    assert module._taken_apart(pattern, ntpath) == (top, parts)
-    assert module._taken_apart("a\\*/b", posixpath) == ("", ["a\\*", "b"])
+    assert module._split_glob(pattern, ntpath) == (top, parts)
+    assert module._split_glob("a\\*/b", posixpath) == ("", ["a\\*", "b"])
 
 
 def test_a_name_with_wildcards_in_it_is_a_name(tree: Tree) -> None:

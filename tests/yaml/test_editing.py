@@ -14,7 +14,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import rule_pages
-from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, find, same
+from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, find, is_same
 from afflint.findings.finding import Edit, Path, Span
 from afflint.yaml import documents as yaml
 from afflint.yaml import list_reader
@@ -464,7 +464,7 @@ def test_whatever_is_offered_does_what_was_meant_and_nothing_else(value: Any, ne
     assert mended.startswith(head)
     again = yaml.read(mended[len(head) :].encode(), 1, head.count("\n"))
     assert (again.problem, again.duplicates) == (None, ())
-    assert same(again.data, intended)
+    assert is_same(again.data, intended)
     if not any(isinstance(edit, Remove) for edit in edits):
         assert mended.count(_COMMENT) == text.count(_COMMENT)
     if all(isinstance(edit, Insert) for edit in edits):
@@ -500,7 +500,7 @@ def test_in_manifests_edits_are_offered_and_comments_stay(document: yaml.Documen
         assert found is not None, "nothing here stands in the way of a new key"
     if found is not None:
         mended = edited(text, found)
-        assert same(yaml.read(mended.encode(), 0, 0).data, intended)
+        assert is_same(yaml.read(mended.encode(), 0, 0).data, intended)
         if not isinstance(edit, Remove):
             assert mended.count("#") >= text.count("#")
 

@@ -27,21 +27,21 @@ POD = "  apiVersion: v1\n  kind: Pod\n  metadata: {name: web}\n"
         (
             POD + "nodeSelector: {ssd: true}\n",
             (
-                "4:1 text-after-document: `nodeSelector` is indented less than the first line of the document, which ends the document here: "
+                "4:1 text-after-document: `nodeSelector` is indented less than the first line, which ends the document here: "
                 "the API server ignores it and reads only Pod web"
             ),
         ),
         (
             "# a pod\n---\n" + POD + 'spec:\n  nodeSelector: {ssd: "true"}\n',
             (
-                "6:1 text-after-document: `spec` is indented less than the first line of the document, which ends the document here: "
+                "6:1 text-after-document: `spec` is indented less than the first line, which ends the document here: "
                 "the API server ignores it and reads only Pod web"
             ),
         ),
         (
             " apiVersion: v1\nkind: Pod\nspec: {nodeSelector: {ssd: 1}}\n",
             (
-                "2:1 text-after-document: `kind` is indented less than the first line of the document, which ends the document here: "
+                "2:1 text-after-document: `kind` is indented less than the first line, which ends the document here: "
                 "the API server ignores it, and the text above it is not an object"
             ),
         ),
@@ -58,7 +58,10 @@ POD = "  apiVersion: v1\n  kind: Pod\n  metadata: {name: web}\n"
         ),
         (
             "kind: List\nitems: [{kind: Pod}]\n...\nitems: []\n",
-            "4:1 text-after-document: text after the line `...`, which ends the document: the API server ignores it and reads only the List",
+            (
+                "4:1 text-after-document: text after the line `...`, which ends the document: "
+                "the API server ignores it and reads only the List"
+            ),
         ),
     ],
 )
@@ -93,7 +96,8 @@ def mended(text: str) -> str:
 
 def test_a_second_object_in_a_document_is_one_finding_where_it_begins() -> None:
     message = (
-        "another object begins here without a line `---` before it: of each key that occurs twice, such as `apiVersion`, only the last value takes effect"
+        "another object begins here without a line `---` before it: of each key that occurs twice, such as `apiVersion`, "
+        "only the last value takes effect"
     )
     assert findings(SERVICE + WEB) == [f"5:1 missing-separator: {message}"]
     assert [each.split(":")[0] for each in findings(SERVICE + CONFIG + WEB)] == ["5", "9"]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from afflint import config
 from afflint.checks.registry import rules
-from afflint.findings.edits import Move, Remove, applied, same
+from afflint.findings.edits import Move, Remove, applied, is_same
 from afflint.findings.finding import Finding, identity_of
 from afflint.fix.fixing import apply_fixes
 from afflint.fix.rounds import fix_files
@@ -60,9 +60,9 @@ def is_made(data: bytes, finding: Finding, known: Counter[tuple[object, ...]]) -
     if finding.rule != "missing-separator":
         old, new = all_data(before), all_data(after)
         assert len(old) == len(new)
-        changed = [number for number in range(len(old)) if not same(old[number], new[number])]
+        changed = [number for number in range(len(old)) if not is_same(old[number], new[number])]
         assert len(changed) == bool(finding.fix.meant)
-        assert all(same(new[number], applied(old[number], finding.fix.meant)) for number in changed)
+        assert all(is_same(new[number], applied(old[number], finding.fix.meant)) for number in changed)
     assert Counter(map(identity_of, findings_in(result.data)))[identity_of(finding)] < known[identity_of(finding)]
     return True
 

@@ -2,9 +2,9 @@
 
 Globs (``include``, ``exclude``, ``context``, ``per-file-ignores``) are read as lines of a ``.gitignore`` and match paths relative to
 ``Config.root``, also those that a configuration inherits by ``extends``. Paths (``extends``, ``nodes``) are relative to the file that
-says them.
+contains them.
 
-Everything that needs a configuration file to exist (YAML, TOML, the schema) is imported when there is one: every run imports this module.
+Every run imports this module, so the modules that read a configuration file (YAML, TOML, the schema) are imported only if one exists.
 """
 
 import os
@@ -50,23 +50,26 @@ __all__ = [
 ]
 
 RENDERERS = ("kustomize", "helm")
-"""What can be rendered, by the tool that does it."""
+"""What can be rendered, by the name of the tool."""
 
 ALL = "all"
-"""Stands for every rule, wherever the name of a rule or category may stand."""
+"""Means every rule, wherever a rule or category can be named."""
 
 AUTO_NODES, NO_NODES = "auto", "none"
-"""What ``nodes`` may say in place of files: those that are found among the manifests, or none at all."""
+"""The values of ``nodes`` that are not files: the nodes among the manifests, or none at all."""
 
 SHIPPED = "afflint:"
-"""How the name of a set of policies begins that comes with afflint, where ``extends`` names files."""
+"""The prefix of the policy profiles of afflint, where ``extends`` and ``policies`` name files."""
 
 _FILES = (".afflint.yaml", ".afflint.yml")
 _LARGEST_PYPROJECT = 8 << 20
 
 
 class Origin(NamedTuple):
-    """Where a value was set. ``file`` is None for defaults and the command line; ``source`` says by what a file's list was added to."""
+    """Where a value was set.
+
+    ``file`` is None for defaults and the command line. ``source`` says what added to a list of the file.
+    """
 
     file: str | None
     line: int
@@ -93,9 +96,9 @@ class CustomWorkloadSetting(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """A rule of the user's: a check with its parameters, what it is about, and what it is not about, all as the file says it.
+    """A rule that the user configures: a check with its parameters, and the workloads that it applies to, as in the file.
 
-    ``severity`` and ``message`` None: the check's own. Nothing in a manifest silences one that is ``mandatory``.
+    ``severity`` and ``message`` are None for those of the check. A suppression in a manifest has no effect on a ``mandatory`` policy.
     """
 
     name: str
@@ -161,7 +164,7 @@ class ConfigProblem(NamedTuple):
 
 
 class ConfigError(UserError):
-    """All the mistakes of a configuration and of those it extends. As text: one line each."""
+    """All mistakes in a configuration and in those it extends; as text, one line each."""
 
     def __init__(self, problems: tuple[ConfigProblem, ...]) -> None:
         super().__init__(problems)
@@ -172,10 +175,10 @@ class ConfigError(UserError):
 
 
 def find(start: str) -> str | None:
-    """The configuration for ``start`` (a directory, or a file in it): the nearest upward, relative to the working directory if below it.
+    """Return the nearest configuration upward from ``start``, a directory or a file in it; relative to the working directory if below it.
 
     In one directory ``.afflint.yaml`` comes before ``.afflint.yml`` before pyproject.toml; a pyproject.toml without ``[tool.afflint]`` is
-    passed over. As with ruff, the search ends at the root of the file system; a ``.git`` directory does not end it.
+    skipped. As with ruff, the search ends at the root of the file system; a ``.git`` directory does not end it.
     """
     directory = os.path.abspath(start)
     if not os.path.isdir(directory):
@@ -198,12 +201,12 @@ def _find_in(directory: str) -> str | None:
 
 
 def _has_table(pyproject: str) -> bool:
-    """Whether the file has ``[tool.afflint]``. Most do not even have the word, which spares importing a parser."""
+    """Whether the file has ``[tool.afflint]``; most do not even contain the word, so that no parser has to be imported."""
     from afflint.source.files import read_regular
 
     try:
         raw = read_regular(pyproject, _LARGEST_PYPROJECT)
-    except OSError:  # whoever may not read it does not know that it is a configuration
+    except OSError:  # without permission to read it, afflint cannot tell whether it is a configuration
         return False
     if b"afflint" not in raw:
         return False
@@ -218,12 +221,12 @@ def _from_here(path: str) -> str:
 
 
 def default() -> Config:
-    """The settings of a run without a configuration; globs are relative to the working directory."""
+    """Return the settings of a run without a configuration; globs are relative to the working directory."""
     return Config(os.getcwd(), dict.fromkeys(KEYS, DEFAULT))
 
 
 def load(path: str, *, rule_names: Sequence[str], categories: Sequence[str], root: str | None = None, was_found: bool = False) -> Config:
-    """The configuration in ``path`` (``.toml``: its ``[tool.afflint]`` table; anything else: YAML) and those it extends.
+    """Load the configuration in ``path`` (``.toml``: its ``[tool.afflint]`` table; anything else: YAML) and those it extends.
 
     ``root``: what globs are relative to; without it, the directory of ``path``. ``was_found``: the user did not name the file, so it is
     trusted only as far as ``config.trust`` says. Raises ConfigError with all mistakes at once.
@@ -258,11 +261,11 @@ def with_overrides(
     output: Sequence[str] = (),
     jobs: int | None = None,
 ) -> Config:
-    """The settings with what the command line says on top; what is empty or None was not said.
+    """Return the settings with those of the command line on top; an empty value or None means that it was not set.
 
-    As with ruff, ``select`` starts afresh: the file's ``ignore`` and ``extend-select`` no longer hold. Without it ``ignore`` and
+    As with ruff, ``select`` starts over: the file's ``ignore`` and ``extend-select`` no longer apply. Without it ``ignore`` and
     ``extend-select`` add to the file's lists, and a name in ``extend-select`` is no longer ignored by the file. ``format`` and
-    ``output`` belong together: who says one of them says both.
+    ``output`` belong together: a command line that sets one of them replaces both.
     """
     said: dict[str, Any] = {}
     if nodes:
@@ -286,7 +289,10 @@ def with_overrides(
 
 
 def is_selected(name: str, category: str, on_by_default: bool, config: Config) -> bool:
-    """Whether a rule runs. Its own name beats its category, the category beats ``all``; at equal rank ``ignore`` wins."""
+    """Whether a rule runs.
+
+    The name of a rule takes precedence over its category, and its category over ``all``; at equal rank ``ignore`` takes precedence.
+    """
     ranked = (ALL, category, name)
 
     def rank(names: Iterable[str]) -> int:
@@ -300,7 +306,7 @@ def is_selected(name: str, category: str, on_by_default: bool, config: Config) -
 
 
 def selected(rules: Iterable[tuple[str, str, bool]], config: Config) -> frozenset[str]:
-    """The names of the rules that run, of rules given as (name, category, on by default)."""
+    """Return the names of the rules that run, of rules given as (name, category, on by default)."""
     return frozenset(name for name, category, on in rules if is_selected(name, category, on, config))
 
 
@@ -310,7 +316,7 @@ def covers(names: frozenset[str], name: str, category: str) -> bool:
 
 
 def ignores(config: Config) -> Callable[[str], frozenset[str]]:
-    """What ``per-file-ignores`` says about a file: from its path relative to ``config.root`` to the names for ``covers``."""
+    """Return the function from a path relative to ``config.root`` to the names that ``per-file-ignores`` has for it (see ``covers``)."""
     entries = [(matcher((glob,)), names) for glob, names in config.per_file_ignores.items()]
 
     def of_file(path: str) -> frozenset[str]:
@@ -320,9 +326,9 @@ def ignores(config: Config) -> Callable[[str], frozenset[str]]:
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a path is matched by ``patterns``, which mean what they mean in a ``.gitignore`` (``!`` takes back, the last match counts).
+    """Return a function that tests a path against ``patterns``, as in a ``.gitignore``: ``!`` negates, and the last match counts.
 
-    Paths are relative to the root with forward slashes; a directory's ends with one. Only a leading ``#`` is no comment here: lists in
+    Paths are relative to the root with forward slashes; a directory's ends with one. A leading ``#`` does not begin a comment: lists in
     a configuration have comments of their own.
     """
     if not patterns:
@@ -333,24 +339,24 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
 
 
 def unknown_name(name: str, rule_names: Iterable[str], categories: Iterable[str]) -> str | None:
-    """What is wrong with ``name`` as the name of a rule, a category or ``all``; None when it is one."""
+    """Return what is wrong with ``name`` as the name of a rule, a category or ``all``; None if it is one."""
     known = (*rule_names, *categories, ALL)
     return None if name in known else f"unknown rule or category {quoted(name)}{did_you_mean(nearest(name, known))}"
 
 
 def is_version(text: str) -> bool:
-    """Whether ``text`` is a Kubernetes version as ``kubernetes-version`` has it: ``1.34``."""
+    """Whether ``text`` is a Kubernetes version in the form of ``kubernetes-version``: ``1.34``."""
     minor = text[2:]
     return text.startswith("1.") and minor.isascii() and minor.isdigit() and len(minor) <= 2 and str(int(minor)) == minor
 
 
 def quoted(text: str) -> str:
-    """``text`` as messages quote it: printable, on one line, between backticks, cut when it is long."""
+    """Quote ``text`` for a message: printable, on one line, between backticks, shortened if it is long."""
     return f"`{visible(text if len(text) <= 80 else text[:79] + '…')}`"
 
 
 def describe(config: Config) -> Iterator[tuple[str, str, str]]:
-    """Each setting as (key, value as YAML would write it on one line, origin); entries of maps one by one."""
+    """Yield each setting as (key, value in YAML on one line, origin); each entry of a map on its own."""
     for key in KEYS:
         value = getattr(config, key.replace("-", "_"))
         if key == "policies":
@@ -370,11 +376,11 @@ def describe(config: Config) -> Iterator[tuple[str, str, str]]:
 
 
 _UNSAID = {"select": "(the default rules)", "baseline": "(none)", "jobs": "(one for each core)"}
-"""What holds where a key is not said that has no value of its own then."""
+"""What applies if a key without a default value is not set."""
 
 
 def display_value(value: object) -> str:
-    """A value in YAML's flow style, near enough to be read by people."""
+    """Format a value in YAML's flow style, for people to read."""
     if isinstance(value, CustomWorkloadSetting):
         value = {"apiVersion": value.api_version, "kind": value.kind, "template": ".".join(value.template)}
     elif isinstance(value, Policy):

@@ -1,4 +1,4 @@
-"""Resolves a configuration file: the files it extends, the mistakes in all of them, and the values that hold in the end."""
+"""Resolves a configuration file: the files it extends, the mistakes in all of them, and the resulting values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from afflint.source.globs import paths_like, pattern, separates_by_backslash
 from afflint.source.repositories import is_really_inside
 
 MOST_PROBLEMS = 100
-"""Of one file; whoever has more has another problem than these."""
+"""The most mistakes that are reported for one file."""
 
 LONGEST_CHAIN = 32
 
@@ -43,13 +43,13 @@ _GLOBS = ("include", "exclude", "context")
 
 
 class _ConfigValues(NamedTuple):
-    """What a file and those below it say, by key, and where."""
+    """The values of a file and of those it extends, by key, and where each is set."""
 
     values: Mapping[str, Any]
     origins: Mapping[str, Origin]
 
     def under(self, above: _ConfigValues) -> _ConfigValues:
-        """Both together: what stands above wins, maps merge key by key."""
+        """Merge both: ``above`` takes precedence, maps merge key by key."""
         merged = {key: {**self.values[key], **above.values[key]} for key in _MAPS if key in self.values and key in above.values}
         return _ConfigValues({**self.values, **above.values, **merged}, {**self.origins, **above.origins})
 
@@ -58,7 +58,7 @@ _NOTHING = _ConfigValues({}, {})
 
 
 def resolve(path: str, rule_names: tuple[str, ...], categories: tuple[str, ...], repository: str | None = None) -> _ConfigValues:
-    """The values and origins of a configuration file by key, those it extends included. Raises ConfigError.
+    """Resolve a configuration file to values and origins by key, including the files it extends. Raises ConfigError.
 
     ``repository``: the only folder to read files from.
     """
@@ -84,17 +84,17 @@ class _Loader:
         self.categories = categories
         self.repository = repository
         self.problems: list[ConfigProblem] = []
-        self.met: list[str] = []  # the names of all files, the one asked for first
+        self.met: list[str] = []  # the names of all files, the requested one first
         self.files: list[_File] = []
         self.resolved: dict[str, _ConfigValues] = {}  # by real path: two files may extend the same third
         self.admission: set[str] = set()  # the names of the cluster's own policies
 
     def order(self, problem: ConfigProblem) -> tuple[object, ...]:
-        """File by file as they were met, in a file by position."""
+        """Return the sort key of a problem: files in the order in which they were read, in a file by position."""
         return (self.met.index(problem.file), *problem)
 
     def resolve(self, path: str) -> _ConfigValues:
-        """What the file that was asked for says."""
+        """Resolve the requested file; its mistakes are added to ``problems``."""
         try:
             if not self._is_inside(path):
                 self.met.append(path)
@@ -105,7 +105,10 @@ class _Loader:
             return _NOTHING
 
     def _resolve(self, name: str, chain: tuple[str, ...]) -> _ConfigValues:
-        """Raises ReadError when the file cannot be opened, for that is a mistake of whoever names it; its own mistakes it notes."""
+        """Resolve a file; its own mistakes are added to ``problems``.
+
+        Raises ReadError if it cannot be opened, because that is a mistake in the file that names it.
+        """
         self.met.append(name)
         self._check_inside(name)
         path = _shipped(name) if name.startswith(SHIPPED) else name
@@ -120,14 +123,14 @@ class _Loader:
         return self.repository is None or is_really_inside(name, self.repository)
 
     def _may_enter(self, folder: str, outside: list[str]) -> bool:
-        """Whether a glob may look into a folder; if not, it is added to ``outside``."""
+        """Whether a glob may enter a folder; if not, the folder is added to ``outside``."""
         if self._is_inside(folder):
             return True
         outside.append(folder)
         return False
 
     def _check_inside(self, name: str) -> None:
-        """Raises ReadError for a file outside the repository."""
+        """Raise ReadError for a file outside the repository."""
         if not name.startswith(SHIPPED) and not self._is_inside(name):
             raise ReadError(f"is outside the repository; {NEEDS_CONFIG}")
 
@@ -150,7 +153,7 @@ class _Loader:
         return self.files[-1]
 
     def _checked(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
-        """What the file says on top of those it extends; its mistakes are noted."""
+        """Merge the values of the file over those it extends; its mistakes are added to ``problems``."""
         below = self._extended(file, chain)
         faults = list(islice(_faults(file.located), MOST_PROBLEMS))
         self.problems += map(file.problem, faults)
@@ -158,7 +161,7 @@ class _Loader:
         return below if faults else below.under(_typed(file))
 
     def _named(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
-        """The policies of the files that ``policies`` names."""
+        """Load the policies of the files that ``policies`` names."""
         found = _NOTHING
         manifests: dict[str, Path] = {}
         for path, target in _texts(file.located, ("policies",)):
@@ -175,7 +178,7 @@ class _Loader:
         return found.under(self._of_admission(file, manifests)) if manifests else found
 
     def _policies_of(self, file: _File, path: Path, names: tuple[str, str], chain: tuple[str, ...]) -> _ConfigValues:
-        """The policies of one file, which is called so there and lies here. Raises ReadError."""
+        """Load the policies of one file; ``names`` are its name in ``policies`` and its path. Raises ReadError."""
         told, name = names
         values = self._one_extended(name, chain)
         others = sorted(values.values.keys() - {"policies"})
@@ -186,7 +189,7 @@ class _Loader:
         return _ConfigValues({key: value for key, value in values.values.items() if key == "policies"}, origins)
 
     def _like(self, file: _File, path: Path, pattern: str) -> list[str]:
-        """The files that a pattern finds, those with policies and those with manifests; of others nothing is said."""
+        """Find the files that match a pattern and contain policies or manifests; other files are skipped."""
         found = []
         folder = os.path.dirname(file.name) or os.curdir
         outside: list[str] = []
@@ -206,7 +209,7 @@ class _Loader:
         return found
 
     def _of_admission(self, file: _File, manifests: Mapping[str, Path]) -> _ConfigValues:
-        """The cluster's own policies in manifests that ``policies`` names, by the places where it names them."""
+        """Load the admission policies from manifests that ``policies`` names, by path and the position of the name."""
         from afflint.admission.cel import ensure_available
         from afflint.policies.admission_manifests import policies_in
 
@@ -215,7 +218,9 @@ class _Loader:
         for name, path in manifests.items():
             for policy in policies_in(name):
                 if policy in {*self.rule_names, *self.categories, ALL}:
-                    fault = ConfigMistake(file.located.span(path), f"the policy {quoted(policy)} in {quoted(name)} has the name of a rule or category")
+                    fault = ConfigMistake(
+                        file.located.span(path), f"the policy {quoted(policy)} in {quoted(name)} has the name of a rule or category"
+                    )
                     self.problems.append(file.problem(fault))
                 policies[policy] = Policy(policy, "validating-admission-policy", {"manifests": [*manifests]})
                 origins[field_of(("policies", policy))] = _origin(file, path)
@@ -229,7 +234,7 @@ class _Loader:
         return _ConfigValues({"policies": policies}, origins)
 
     def _extended(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
-        """What the files that this one extends say, the later over the earlier."""
+        """Load the files that this one extends; a later file takes precedence."""
         below = _NOTHING
         for path, target in _texts(file.located, ("extends",)):
             try:
@@ -246,7 +251,7 @@ class _Loader:
         return self._resolve(name, chain)
 
     def check_names(self) -> None:
-        """Note the names of no rule and no category. Last, for a file may name the policies of another."""
+        """Report unknown names of rules and categories; called last, because a file can name the policies of another."""
         policies = {str(name) for file in self.files for _, name in _texts(file.located, ("policies",), "name")}
         known = (*self.rule_names, *sorted((policies | self.admission) - {*self.rule_names}))
         for file in self.files:
@@ -256,7 +261,7 @@ class _Loader:
 
 
 def _texts(located: Located, path: Path, key: str | None = None) -> Iterator[tuple[Path, str]]:
-    """The text at ``path``, or each text of the list there, or what each map in that list has under ``key``; nothing that is no text."""
+    """Yield the strings at ``path``: of a list there each string, or with ``key`` that value of each map; other types are skipped."""
     value: Any = located.data
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
@@ -275,7 +280,7 @@ def _keys(located: Located, key: str) -> list[str]:
 
 
 def _faults(located: Located) -> Iterator[ConfigMistake]:
-    """What is wrong with a file by itself, apart from the names of rules."""
+    """Yield what is wrong with a file by itself, except for unknown names of rules."""
     yield from located.faults
     yield from shape_faults(located)
     for key in _GLOBS:
@@ -298,7 +303,7 @@ def _glob_faults(glob: str, span: Span) -> Iterator[ConfigMistake]:
 
 
 def _policy_faults(located: Located, taken: set[str]) -> Iterator[ConfigMistake]:
-    """A policy is selected and ignored by its name, so it needs one of its own; and what the schema cannot say of the rest of it."""
+    """Yield mistakes in policies that the schema cannot express, such as a name that is already taken."""
     listed = located.data.get("policies")
     if isinstance(listed, list):
         from afflint.policies.validation import faults_of
@@ -310,14 +315,16 @@ def _policy_faults(located: Located, taken: set[str]) -> Iterator[ConfigMistake]
     seen: set[str] = set()
     for path, name in _texts(located, ("policies",), "name"):
         if name in taken:
-            yield ConfigMistake(located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; choose another name for the policy")
+            yield ConfigMistake(
+                located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; choose another name for the policy"
+            )
         elif name in seen:
             yield ConfigMistake(located.span(path), f"duplicate policy name {quoted(name)}")
         seen.add(name)
 
 
 def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str, ...]) -> Iterator[ConfigMistake]:
-    """Names that are of no rule, where only these may stand, or of no rule and no category."""
+    """Yield names that are neither a rule nor, where allowed, a category."""
     lists: list[Path] = [(key,) for key in _NAMES]
     lists += [("per-file-ignores", glob) for glob in _keys(located, "per-file-ignores")]
     for list_path in lists:
@@ -334,7 +341,7 @@ def _name_faults(located: Located, known: tuple[str, ...], categories: tuple[str
 
 
 def _holds_manifests(name: str) -> bool:
-    """Whether a file that ``policies`` names holds objects of a cluster. Raises ReadError."""
+    """Whether a file that ``policies`` names contains Kubernetes objects. Raises ReadError."""
     if name.startswith(SHIPPED):
         return False
     from afflint.policies.admission_manifests import looks_like_manifest
@@ -343,14 +350,14 @@ def _holds_manifests(name: str) -> bool:
 
 
 def _holds_policies(name: str) -> bool:
-    """Whether a file that a pattern finds holds policies of afflint. Raises ReadError."""
+    """Whether a file that matches a pattern contains policies of afflint. Raises ReadError."""
     import re
 
     return re.search(rb"^[\"']?policies[\"']?[ \t]*:", read_bytes(name), re.MULTILINE) is not None
 
 
 def _shipped(name: str) -> str:
-    """The path of a set of policies that comes with afflint. Raises ReadError for one that is not there."""
+    """Return the path of a policy profile of afflint. Raises ReadError for an unknown one."""
     from afflint import resources
 
     folder = os.path.join(resources.directory("rules"), "profiles")
@@ -358,18 +365,20 @@ def _shipped(name: str) -> str:
     known = sorted(each.removesuffix(".yaml") for each in os.listdir(folder) if each.endswith(".yaml")) if os.path.isdir(folder) else []
     if word not in known:
         close = nearest(word, known)
-        hint = did_you_mean(close and f"{SHIPPED}{close}") or (f"; known profiles are {', '.join(f'`{each}`' for each in known)}" if known else "")
+        hint = did_you_mean(close and f"{SHIPPED}{close}") or (
+            f"; known profiles are {', '.join(f'`{each}`' for each in known)}" if known else ""
+        )
         raise ReadError(f"is not a policy profile of afflint{hint}")
     return os.path.join(folder, f"{word}.yaml")
 
 
 def _beside(file: str, path: str) -> str:
-    """A path that stands in ``file``, or the name of what comes with afflint."""
+    """Resolve a path that is relative to ``file``; the name of a policy profile stays as it is."""
     return path if path.startswith(SHIPPED) else os.path.normpath(os.path.join(os.path.dirname(file), path))
 
 
 def _typed(file: _File) -> _ConfigValues:
-    """The values of a file without mistakes, as Config has them, and where they stand."""
+    """Return the values of a file without mistakes, with the types of Config, and their origins."""
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
     said: Mapping[str, Any] = file.located.data
@@ -385,7 +394,7 @@ def _typed(file: _File) -> _ConfigValues:
 
 
 def typed(file: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of keys, as a file without mistakes says them, by the fields of Config."""
+    """Return the values of a file without mistakes by the fields of Config."""
     return {key.replace("-", "_"): _value(file, key, value) for key, value in values.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a configuration file gives to whoever checks it: plain data, and the place and the text of each key and value in it."""
+"""A configuration file for validation: plain data, and the position and the text of each key and value in it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DEEPEST = 32
 """Bounds on a configuration, far above any real one: the file may come from a stranger's pull request."""
 
 Extent = tuple[int, int]
-"""Where a text stands: offsets of its first character and of the one past its last."""
+"""The position of a text: offsets of its first character and of the one past its last."""
 
 START = Span(1, 1, 1, 1)
-"""Where there is no better place to point at."""
+"""The position if there is no better one."""
 
 
 class ReadError(Exception):
@@ -35,29 +35,29 @@ class ReadError(Exception):
 
 
 class ConfigMistake(NamedTuple):
-    """A mistake at a place of one file."""
+    """A mistake at a position in one file."""
 
     span: Span
     message: str
 
 
 class LineIndex:
-    """The lines of a text: what turns offsets into spans and back."""
+    """The lines of a text, to convert offsets to spans and back."""
 
     def __init__(self, text: str) -> None:
         self.length = len(text)
         self.starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
 
     def span(self, extent: Extent) -> Span:
-        """The lines and columns of an extent, counted from 1."""
+        """Return the lines and columns of an extent, counted from 1."""
         return Span(*self._position(extent[0]), *self._position(extent[1]))
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a line and column counted from 1, at most the length of the text."""
+        """Return the offset of a line and column counted from 1, at most the length of the text."""
         return min(self.starts[min(line, len(self.starts)) - 1] + column - 1, self.length)
 
     def number(self, offset: int) -> int:
-        """The line of an offset, counted from 1."""
+        """Return the line of an offset, counted from 1."""
         return self._position(offset)[0]
 
     def _position(self, offset: int) -> tuple[int, int]:
@@ -66,25 +66,25 @@ class LineIndex:
 
 
 class Located(Protocol):
-    """A configuration file that has been read, in whatever language it is written."""
+    """A configuration file that has been read, in any format."""
 
     @property
     def data(self) -> Mapping[str, object]:
-        """What the file says."""
+        """The content of the file."""
 
     @property
     def faults(self) -> Sequence[ConfigMistake]:
-        """What is wrong with the file as a text, apart from what its keys and values mean."""
+        """What is wrong with the file as text, apart from the meaning of its keys and values."""
 
     def span(self, path: Path, *, key: bool = False) -> Span:
-        """Where the value at ``path`` stands, or the nearest one around it; with ``key`` the key that leads to it."""
+        """Return the span of the value at ``path``, or of its nearest parent; with ``key`` that of its key."""
 
     def source(self, path: Path) -> str:
-        """The scalar at ``path`` as the file writes it."""
+        """Return the scalar at ``path`` as it is written in the file."""
 
 
 def check_bounds(located: Located) -> None:
-    """Refuse what no configuration holds, aliases counted, before anything measures or prints it. Raises ReadError."""
+    """Reject what no configuration contains, aliases counted, before it is measured or printed. Raises ReadError."""
     pending: list[tuple[Path, object]] = [((), located.data)]
     for path, value in pending:
         if len(path) > DEEPEST or len(pending) > MOST_VALUES:
@@ -97,13 +97,13 @@ def check_bounds(located: Located) -> None:
             pending += [((*path, index), item) for index, item in enumerate(value)]
 
 
-def stands_twice(key: str, first: int) -> str:
-    """What to say about a key that already stood on line ``first``."""
+def duplicate_key_message(key: str, first: int) -> str:
+    """Return the message about a key that was already set on line ``first``."""
     return f"duplicate key {quoted(key)}; first set on line {first}"
 
 
 def read_bytes(path: str) -> bytes:
-    """The content of a file; ReadError when it cannot be read or is no size for a configuration."""
+    """Read a file. Raises ReadError if it cannot be read or is too large for a configuration."""
     try:
         return read_regular(path, MOST_BYTES)
     except OSError as error:
@@ -115,7 +115,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def decode(raw: bytes) -> str:
-    """The text of a file in UTF-8, with or without a byte order mark; ReadError at the first byte that is not."""
+    """Decode UTF-8 with or without a byte order mark. Raises ReadError at the first invalid byte."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

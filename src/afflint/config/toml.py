@@ -1,4 +1,4 @@
-"""Reads ``[tool.afflint]`` of a pyproject.toml; the parser gives data without positions, so a scanner of valid TOML finds those."""
+"""Reads ``[tool.afflint]`` of a pyproject.toml; the parser returns data without positions, so a scanner of valid TOML finds those."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from afflint.config.positions import MOST_BYTES, ConfigMistake, Extent, LineIndex, ReadError, check_bounds, stands_twice
+from afflint.config.positions import MOST_BYTES, ConfigMistake, Extent, LineIndex, ReadError, check_bounds, duplicate_key_message
 from afflint.findings.finding import Path, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
@@ -31,7 +31,7 @@ _HEADER = re.compile(r"^[ \t]*\[\[?[ \t]*tool[ \t]*\.[ \t]*afflint\b", re.MULTIL
 
 
 def has_table(raw: bytes) -> bool:
-    """Whether a pyproject.toml configures afflint. A broken one does when a header says so: its mistake is then shown, not passed over."""
+    """Whether a pyproject.toml configures afflint; an invalid file does if a header says so, so that its mistake is reported."""
     text = raw.decode("utf-8-sig", "replace")
     if len(raw) <= MOST_BYTES:
         try:
@@ -44,36 +44,36 @@ def has_table(raw: bytes) -> bool:
 
 
 class Table(NamedTuple):
-    """``[tool.afflint]``: what it says, and the extents of its values and keys by path."""
+    """The content of ``[tool.afflint]``, and the extents of its values and keys by path."""
 
     text: str
     lines: LineIndex
     data: Mapping[str, object]
     values: Mapping[Path, Extent]
     keys: Mapping[Path, Extent]
-    faults: tuple[ConfigMistake, ...] = ()  # the parser refuses what is wrong with the text
+    faults: tuple[ConfigMistake, ...] = ()  # the parser rejects invalid text
 
     def value(self, path: Path) -> Extent:
-        """The extent of a value, or of the nearest value around it."""
+        """Return the extent of a value, or of its nearest parent."""
         while path and path not in self.values:
             path = path[:-1]
         return self.values.get(path, (0, 0))
 
     def key(self, path: Path) -> Extent:
-        """The extent of the key that leads to a value."""
+        """Return the extent of the key of a value."""
         return self.keys.get(path) or self.value(path)
 
     def span(self, path: Path, *, key: bool = False) -> Span:
-        """Where the value or the key stands."""
+        """Return the span of the value or of the key."""
         return self.lines.span(self.key(path) if key else self.value(path))
 
     def source(self, path: Path) -> str:
-        """A value as the file writes it."""
+        """Return a value as it is written in the file."""
         return self.text[slice(*self.value(path))]
 
 
 def read_toml(text: str) -> Table:
-    """The ``[tool.afflint]`` table of a TOML text, with positions. Raises ReadError."""
+    """Read the ``[tool.afflint]`` table of a TOML text, with positions. Raises ReadError."""
     tool, scanner = _parse(text)
     if not isinstance(tool, dict) or "afflint" not in tool:
         raise ReadError("the file does not have a table [tool.afflint]")
@@ -91,7 +91,7 @@ def _refused(text: str, message: str, extent: Extent) -> ReadError:
 
 
 def _parse(text: str) -> tuple[object, _Scanner]:
-    """What ``tool`` is in a TOML text, and where all of it stands. Raises ReadError.
+    """Parse a TOML text to the data of ``tool`` and the positions of all keys and values. Raises ReadError.
 
     The scanner goes first: the parser's memory grows with the square of a dotted key's parts.
     """
@@ -116,7 +116,7 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _syntax_error(text: str, message: str) -> ReadError:
-    """The parser's complaint at its place; about a key that is set twice, at that key instead of behind its value."""
+    """Convert an error of the parser; one about a duplicate key is reported at the key instead of after its value."""
     lines = LineIndex(text)
     match = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", message, re.DOTALL)
     if match is None:
@@ -128,7 +128,7 @@ def _syntax_error(text: str, message: str) -> ReadError:
         scanner.scan()
         for first, again in reversed(scanner.parts):
             if first != again:
-                return _refused(text, stands_twice(text[slice(*again)], lines.number(first[0])), again)
+                return _refused(text, duplicate_key_message(text[slice(*again)], lines.number(first[0])), again)
     return _refused(text, f"not valid TOML: {visible(what[:1].lower() + what[1:])}", (at, at))
 
 
@@ -137,22 +137,22 @@ def _below(extents: dict[Path, Extent]) -> dict[Path, Extent]:
 
 
 class _LostError(Exception):
-    """The text is not valid TOML from here on."""
+    """Raised where the text is not valid TOML."""
 
 
 class _Scanner:
-    """Walks valid TOML and notes where keys and values stand. In a text that breaks off it stops there."""
+    """Scans valid TOML and records the positions of keys and values; it stops where the text is incomplete."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
         self.values: dict[Path, Extent] = {}
         self.keys: dict[Path, Extent] = {}
-        self.parts: list[tuple[Extent, Extent]] = []  # of the key read last: where each part stood first, and where it stands
+        self.parts: list[tuple[Extent, Extent]] = []  # of the last key: the first position of each part, and its current position
         self.tables: dict[Path, int] = {}  # arrays of tables: the index of the current one
 
     def scan(self) -> None:
-        """Read to the end, or to where the text breaks off. Raises ReadError at what no parser should be given."""
+        """Scan to the end, or to where the text is incomplete. Raises ReadError for what would overload the parser."""
         table: Path = ()
         try:
             while self._skip() < len(self.text):
@@ -180,7 +180,7 @@ class _Scanner:
         return self.text.startswith(char, self._skip())
 
     def _header(self) -> Path:
-        """``[a.b]`` or ``[[a.b]]``: the table that the following pairs belong to."""
+        """Scan ``[a.b]`` or ``[[a.b]]``, the table that the following pairs belong to."""
         start = self.at
         repeated = self.text.startswith("[[", self.at)
         self.at += 1 + repeated
@@ -203,7 +203,7 @@ class _Scanner:
         self._value(path)
 
     def _key(self, table: Path, repeated: bool = False) -> Path:
-        """A dotted key below ``table``. In a header, its leading parts lead into the current table of an array."""
+        """Scan a dotted key below ``table``; in a header, its leading parts lead into the current table of an array."""
         path = table
         self.parts = []
         while True:

@@ -1,8 +1,8 @@
-"""What a configuration may make afflint do: one that was found decides only what is reported about its own repository.
+"""What a configuration may make afflint do: one that was found only affects the report about its own repository.
 
-A configuration that the user names (``--config``) is the user's own word. One that was found came with the tree that is linted,
-perhaps from a stranger: it reads nothing outside its repository, writes nothing but a report and a baseline in its own folder, and
-starts no program. docs/security.md lists what this means for each key.
+A configuration that the user names (``--config``) is trusted. One that was found is part of the tree that is linted, and its author
+may be unknown: it reads nothing outside its repository, writes only reports and a baseline in its own folder, and starts no program.
+ docs/security.md lists what this means for each key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from afflint.source.repositories import is_really_inside, root_of
 NEEDS_CONFIG = "only a configuration named with --config may use it"
 
 _OWN_PREFIX = ".afflint"
-"""How hidden files begin that afflint may write: the baseline is named so by default."""
+"""The prefix of hidden files that afflint may write, such as the default baseline."""
 
 
 def repository_root(folder: str) -> str:
@@ -34,12 +34,12 @@ def was_found(config: Config) -> bool:
 
 
 def renderers(config: Config) -> tuple[str, ...]:
-    """The tools that may be started to render: those of a configuration that was found only if the command line asks for them."""
+    """Return the tools that may be started to render; those of a found configuration only if the command line asks for them."""
     return () if _is_untrusted(config, "render") else config.render
 
 
 def check_readable(config: Config, key: str, paths: Iterable[str]) -> None:
-    """Refuse paths outside the repository in a key of a configuration that was found. Raises UserError."""
+    """Reject paths outside the repository in a key of a configuration that was found. Raises UserError."""
     if config.repository is None or not _is_untrusted(config, key):
         return
     for path in paths:
@@ -48,7 +48,7 @@ def check_readable(config: Config, key: str, paths: Iterable[str]) -> None:
 
 
 def check_writable(config: Config, key: str, path: str, is_own: Callable[[bytes], bool]) -> None:
-    """Refuse to write where a configuration that was found says, unless it is a new file in its folder, or one that afflint wrote before.
+    """Reject a path to write in a found configuration, unless it is a new file in its folder or an earlier file of afflint.
 
     ``is_own`` recognises a file of afflint by its first bytes. Raises UserError.
     """

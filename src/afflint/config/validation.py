@@ -1,4 +1,4 @@
-"""What the schema finds wrong with a configuration, in afflint's own words and at its place."""
+"""Validates a configuration against the schema, with messages of afflint and positions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def schema() -> dict[str, Any]:
-    """schemas/config.schema.json. The titles in it complete the sentence "`key` must be ..."."""
+    """Load schemas/config.schema.json; its titles complete the sentence "`key` must be ..."."""
     with open(os.path.join(resources.directory("schemas"), "config.schema.json"), encoding="utf-8") as file:
         loaded: dict[str, Any] = json.load(file)
     return loaded
 
 
 def shape_faults(located: Located) -> Iterator[ConfigMistake]:
-    """Unknown and missing keys, values of the wrong type or form."""
+    """Yield unknown and missing keys, and values of the wrong type or form."""
     for error in Draft202012Validator(schema()).iter_errors(located.data):
         path: Path = tuple(error.absolute_path)
         if error.validator == "additionalProperties":
@@ -39,7 +39,7 @@ def shape_faults(located: Located) -> Iterator[ConfigMistake]:
 
 
 def name_of(path: Path) -> str:
-    """A path as messages quote it."""
+    """Quote a path for a message."""
     return quoted(field_of(path))
 
 
@@ -55,7 +55,7 @@ def _unknown_keys(error: ValidationError, path: Path, located: Located) -> Itera
 
 
 def _missing_keys(error: ValidationError, path: Path, located: Located) -> Iterator[ConfigMistake]:
-    """A key that is only misspelt is an unknown key with a hint, and not missing besides."""
+    """Yield missing keys, except for one that is only misspelt: it is reported as an unknown key with a hint."""
     schema, instance = _schema_of(error), _instance(error)
     meant = {nearest(key, schema["properties"]) for key in instance if key not in schema["properties"]}
     for key in schema["required"]:
@@ -64,13 +64,13 @@ def _missing_keys(error: ValidationError, path: Path, located: Located) -> Itera
 
 
 def _schema_of(error: ValidationError) -> Mapping[str, Any]:
-    """The part of the schema that a value does not meet."""
+    """Return the part of the schema that a value violates."""
     assert isinstance(error.schema, Mapping)
     return error.schema
 
 
 def _instance(error: ValidationError) -> Mapping[str, Any]:
-    """The map that lacks a key or has one too many."""
+    """Return the map with a missing or unknown key."""
     assert isinstance(error.instance, Mapping)
     return error.instance
 
@@ -89,7 +89,7 @@ def _wrong_value(error: ValidationError, path: Path, located: Located) -> str:
 
 
 def _kind(value: object, source: str) -> str:
-    """What a value is, in the words of someone who writes YAML or TOML."""
+    """Describe the type and the text of a value in the terms of YAML and TOML."""
     if value is None:
         return "null"
     if isinstance(value, bool):

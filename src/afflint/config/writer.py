@@ -1,4 +1,4 @@
-"""A configuration as text, with what each key is there for: for whoever begins one."""
+"""Writes a first configuration as text, with a comment that explains each key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_BREAK = "\x00"
 
 
 class ConfigEntry(NamedTuple):
-    """A key with its value as a configuration file has it, and why. ``offered``: it stands there as a comment, for people to take up."""
+    """A key, its value and an explanation; an ``offered`` entry is written as a comment that the user can enable."""
 
     key: str
     value: Any
@@ -26,12 +26,12 @@ class ConfigEntry(NamedTuple):
 
 
 def as_yaml(heading: str, entries: Iterable[ConfigEntry]) -> str:
-    """The text of a ``.afflint.yaml``."""
+    """Write the text of a ``.afflint.yaml``."""
     return _text(heading, ((each, f"{each.key}:{_block(each.value)}") for each in entries))
 
 
 def as_toml(heading: str, entries: Iterable[ConfigEntry]) -> str:
-    """The text of the table ``[tool.afflint]`` of a pyproject.toml."""
+    """Write the text of the table ``[tool.afflint]`` of a pyproject.toml."""
     return "[tool.afflint]\n" + _text(heading, ((each, f"{each.key} = {_toml(each.value)}") for each in entries))
 
 
@@ -42,7 +42,7 @@ def _text(heading: str, written: Iterable[tuple[ConfigEntry, str]]) -> str:
 
 
 def _comment(text: str) -> str:
-    """Lines of comment. What stands in backticks, to be typed, stays on one line."""
+    """Wrap text in comment lines; what is in backticks stays on one line, so that it can be copied."""
     kept = _TYPED.sub(lambda match: match[0].replace(" ", _NO_BREAK), text)
     lines = textwrap.wrap(kept, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
     return "".join(f"# {line.replace(_NO_BREAK, ' ')}\n" for line in lines)
@@ -53,7 +53,7 @@ def _commented(text: str) -> str:
 
 
 def _block(value: Any) -> str:
-    """A value behind its key: on one line, or a list of maps with an item to a line."""
+    """Write a value after its key: on one line, or a list of maps with one item per line."""
     if isinstance(value, list) and any(isinstance(item, dict) for item in value):
         return "".join(f"\n  - {flow(item)}" for item in value)
     return f" {flow(value)}"

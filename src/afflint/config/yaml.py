@@ -1,4 +1,4 @@
-"""Reads a configuration in YAML as manifests are read: what is ``true`` in one is ``true`` in the other."""
+"""Reads a configuration in YAML with the reader of manifests: what is ``true`` in one is ``true`` in the other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.config.positions import ConfigMistake, ReadError, check_bounds, stands_twice
+from afflint.config.positions import ConfigMistake, ReadError, check_bounds, duplicate_key_message
 from afflint.findings.finding import Path, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.yaml.composer import COLLECTION, PLAIN, QUOTED, nodes_below
@@ -17,14 +17,14 @@ _NOTHING = re.compile(r"(?:\s+|#[^\r\n]*|^\.\.\.(?=\s|\Z))*", re.MULTILINE)
 
 
 class YamlConfig(NamedTuple):
-    """What the one document of a file says."""
+    """The only document of a configuration file."""
 
     document: Document
     data: Mapping[str, object]
     faults: tuple[ConfigMistake, ...] = ()
 
     def span(self, path: Path, *, key: bool = False) -> Span:
-        """Where the value or the key stands; an aliased value stands where its anchor is."""
+        """Return the span of the value or of its key; an aliased value is at its anchor."""
         if key and path:
             return self.document.locate(path, key=True)
         while path and self.document.node_at(path) is None:
@@ -32,12 +32,12 @@ class YamlConfig(NamedTuple):
         return _span(self.document, self.document.node_at(path))
 
     def source(self, path: Path) -> str:
-        """The scalar as the file writes it, without quotes."""
+        """Return the scalar as it is written in the file, without quotes."""
         return self.document.raw(path) or ""
 
 
 def read_yaml(text: str) -> YamlConfig:
-    """The one document of a YAML text; no document is an empty map. Raises ReadError."""
+    """Read the only document of a YAML text; an empty text is an empty map. Raises ReadError."""
     document = read(text.encode(), 0, 0)
     if document.problem:
         raise ReadError(f"cannot be read: {document.problem.message}", document.problem.span)
@@ -55,7 +55,7 @@ def read_yaml(text: str) -> YamlConfig:
 
 
 def _refuse_more(document: Document, end: int) -> None:
-    """Only comments may follow the first document: the reader looks at nothing behind it, and settings must not get lost."""
+    """Reject text other than comments after the first document, because the reader ignores it and settings would be lost."""
     text = document.text()
     match = _NOTHING.match(text, end)
     if match is not None and match.end() < len(text):
@@ -65,13 +65,13 @@ def _refuse_more(document: Document, end: int) -> None:
 
 def _faults(document: Document) -> Iterator[ConfigMistake]:
     for path, span, first, _ in document.duplicates:
-        yield ConfigMistake(span, stands_twice(str(path[-1]), first.line))
+        yield ConfigMistake(span, duplicate_key_message(str(path[-1]), first.line))
     for node in nodes_below(document.node_at(())):
         if node.ctag not in (PLAIN, QUOTED, COLLECTION) and node.tag != _TEXT_TAG:
             yield ConfigMistake(_span(document, node), "tags are not supported in a configuration")
 
 
 def _span(document: Document, node: Any) -> Span:
-    """The whole stretch of a node, its anchor and its tag included."""
+    """Return the full span of a node, including its anchor and its tag."""
     start = node.start_mark.index
     return Span(*document.position(start), *document.position(max(start, document.end_of(node))))

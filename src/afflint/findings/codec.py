@@ -1,8 +1,8 @@
-"""Values of afflint's own types as JSON, and back: for whatever is kept or sent and may have been written by somebody else.
+"""Encodes values of afflint's types as JSON and decodes them again: for data that is stored or sent and cannot be trusted.
 
-What goes in is a value of a type that is made of named tuples, dataclasses, tuples, maps, literals and scalars; what comes out is
-exactly of that type, or nothing. No name of a class or a module is read from the text, and nothing in it is executed: a text of
-another making can at worst be a value that is wrong, never one that is of another shape.
+The types consist of named tuples, dataclasses, tuples, maps, literals and scalars. A decoded value has exactly the expected type, or
+decoding fails. No name of a class or a module is read from the text, and nothing in it is executed: a manipulated text can at worst
+be a wrong value, never one of another shape.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _Coding = Callable[[Any], Any]
 
 
 class PlainError(ValueError):
-    """A value that cannot be written, or a text that is none of that type."""
+    """A value that cannot be encoded, or a text that cannot be decoded to the expected type."""
 
 
 class Codec(Generic[Value]):
-    """Writes and reads values of one type. ``elsewhere``: the modules of types that others name only for the type checker."""
+    """Encodes and decodes values of one type; ``elsewhere`` maps types that are imported only for the type checker to modules."""
 
     def __init__(self, of: type[Value], elsewhere: Mapping[str, str] | None = None) -> None:
         self._coder = _Types(elsewhere or {}).coder(of, sys.modules[of.__module__])
 
     def encode(self, value: Value) -> bytes:
-        """The value as JSON. Raises PlainError for one that JSON cannot hold."""
+        """Encode a value as JSON. Raises PlainError for one that JSON cannot represent."""
         try:
             return json.dumps(self._coder.encode(value), separators=(",", ":"), check_circular=False).encode("ascii")
         except (TypeError, ValueError, RecursionError) as error:
             raise PlainError(str(error)) from None
 
     def decode(self, text: bytes) -> Value:
-        """The value that was written. Raises PlainError for anything else."""
+        """Decode the JSON of a value. Raises PlainError for anything else."""
         try:
             return self._coder.decode(json.loads(text))  # type: ignore[no-any-return]
         except (TypeError, ValueError, RecursionError) as error:
@@ -50,16 +50,16 @@ class Codec(Generic[Value]):
 
 
 class _Coder(NamedTuple):
-    """How values of one type become what JSON has, and back. Both raise TypeError or ValueError for anything else."""
+    """How values of one type become JSON data, and back. Both functions raise TypeError or ValueError for anything else."""
 
     encode: _Coding
     decode: _Coding
     types: tuple[type, ...] = ()
-    """Those of scalars that JSON has as they are."""
+    """The types of scalars that JSON represents directly."""
 
 
 class _Types:
-    """The coders of types, each made when it is first needed: most runs meet few of them, and need not import the others."""
+    """The coders of types, each created on first use: most runs need few of them, and need not import the others."""
 
     def __init__(self, elsewhere: Mapping[str, str]) -> None:
         self._elsewhere = elsewhere
@@ -92,7 +92,7 @@ class _Types:
         raise TypeError(f"no coder for {annotation!r}")
 
     def _later(self, name: str, module: Any) -> _Coder:
-        """The coder of a type that is known by name: looked up when a value comes."""
+        """Return the coder of a type that is known by name, which is resolved when the first value comes."""
 
         @cache
         def coder() -> _Coder:
@@ -141,7 +141,7 @@ class _Types:
         return self._alternatives(others, module)
 
     def _alternatives(self, of: Sequence[Any], module: Any) -> _Coder:
-        """Of several types with fields: the number of the type, and the value."""
+        """Return the coder of a union of types with fields: the number of the type, and the value."""
         if not all(isinstance(each, type) for each in of):
             raise TypeError("only a union of scalars, of types with fields, or of one type with None can be written")
         numbers = {each: number for number, each in enumerate(of)}
@@ -162,7 +162,7 @@ class _Types:
         return _Coder(written, read)
 
     def _record(self, of: Any, annotations: Mapping[str, Any], defaults: Sequence[Any]) -> _Coder:
-        """Of a type with named fields: a list of their values, without those at its end that have their default."""
+        """Return the coder of a type with named fields: a list of their values, without defaults at its end."""
         module = sys.modules[of.__module__]
         fields = [_CodecField(name, self.coder(annotation, module)) for name, annotation in annotations.items()]
         values = attrgetter(*annotations)
@@ -194,19 +194,19 @@ class _CodecField(NamedTuple):
 
 
 def _writer(fields: Sequence[_CodecField]) -> _Coding:
-    """A function that writes so many fields of a record."""
+    """Return a function that encodes this number of fields of a record."""
     return _made("values", fields, [each.coder.encode for each in fields], "[", "]", {})
 
 
 def _reader(of: Any, fields: Sequence[_CodecField]) -> _Coding:
-    """A function that reads so many fields of a record."""
+    """Return a function that decodes this number of fields of a record."""
     return _made("data", fields, [each.coder.decode for each in fields], "of(", ")", {"of": of})
 
 
 def _made(given: str, fields: Sequence[_CodecField], codings: Sequence[_Coding], before: str, after: str, names: dict[str, Any]) -> _Coding:
-    """A function that takes a list apart and puts what codings make of its items together: as code, as named tuples are made.
+    """Compile a function that unpacks a list and applies a coding to each item, as named tuples compile their constructor.
 
-    A loop over them takes more than twice as long. What is executed is made of numbers and names of types only.
+    A loop takes more than twice as long. The code that is executed consists only of numbers and names of types.
     """
     if not codings:
         return eval(f"lambda {given}: {before}{after}", names)  # type: ignore[no-any-return]
@@ -225,7 +225,7 @@ def _made(given: str, fields: Sequence[_CodecField], codings: Sequence[_Coding],
 
 
 class _Names(dict[str, Any]):
-    """The types that a module names without importing them."""
+    """Resolves the types that a module uses without importing them."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         super().__init__()
@@ -250,7 +250,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def _many(one: _Coder) -> _Coder:
-    """Of a tuple with any number of values of one kind."""
+    """Return the coder of a tuple with any number of values of one type."""
     encode, decode, types = one
 
     def read(data: Any) -> Any:
@@ -264,7 +264,7 @@ def _many(one: _Coder) -> _Coder:
 
 
 def _all_of(types: tuple[type, ...], data: Any, values: Iterable[Any]) -> Any:
-    """The data whose values are scalars, if they are all of these types. Raises TypeError."""
+    """Return the data if all its values are scalars of these types. Raises TypeError."""
     for value in values:
         if type(value) not in types:
             raise TypeError("of none of these types")
@@ -294,7 +294,7 @@ def _same(value: Any) -> Any:
 
 
 def _checked(value: Any) -> Any:
-    """Data of a manifest, if it is such that JSON gives it back as it was."""
+    """Return data of a manifest if JSON preserves it. Raises TypeError."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -311,7 +311,7 @@ def _checked(value: Any) -> Any:
 
 def _key(key: Any) -> str:
     if type(key) is not str:
-        raise TypeError("a key that is no text")
+        raise TypeError("a key that is not a string")
     return key
 
 

@@ -1,7 +1,7 @@
-"""Changes to a document's data by path: what a rule wants mended, without a word about how the document is written.
+"""Changes to a document's data by path: what a fix changes, independent of how the document is written.
 
-A path leads from the root of the document. Edits are made one after the other, so that the paths of each are those that the ones
-before it left. ``applied`` says what each of them means; ``yaml.editing`` turns them into edits of the text.
+Paths begin at the root of the document. Edits are applied in order, and the paths of each refer to the result of the previous ones.
+``applied`` defines what each of them means; ``yaml.editing`` converts them to edits of the text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,24 +12,24 @@ from afflint.findings.namedtuples import NamedTuple
 
 
 class Replace(NamedTuple):
-    """Put ``value`` in the place of what stands at ``path``."""
+    """Replace the value at ``path`` with ``value``."""
 
     path: Path
     value: Any
 
 
 class Rename(NamedTuple):
-    """Give the entry at ``path`` of a map another key, in the same place. The map must not have that key."""
+    """Change the key of the entry at ``path`` of a map, in place. The map must not have the new key."""
 
     path: Path
     key: str
 
 
 class Insert(NamedTuple):
-    """Add ``value`` to the map at ``path`` under the key ``at``, or to the list there, before the item that has the index ``at``.
+    """Add ``value`` to the map at ``path`` under the key ``at``, or to the list there, before the item with the index ``at``.
 
-    The map must not have the key. An index as great as the list is long appends. What is missing or null at ``path`` or above it is
-    made. A new key comes last, or where the map that gets it has one of these keys, before that of ``before`` or after that of ``after``.
+    The map must not have the key. An index equal to the length of the list appends. Missing or null parents are created.
+    A new key comes last, unless the map has one of the keys ``before`` and ``after``: then next to that.
     """
 
     path: Path
@@ -40,9 +40,9 @@ class Insert(NamedTuple):
 
 
 class Remove(NamedTuple):
-    """Take the entry or the item at ``path`` away; with ``prune`` also each map and list above that this leaves empty.
+    """Remove the entry or the item at ``path``; with ``prune`` also each map and list above it that becomes empty.
 
-    Otherwise a map that is left empty stays as ``{}``, a list as ``[]``: with null in its place many objects would be refused.
+    Without ``prune`` an empty map stays as ``{}`` and an empty list as ``[]``, because the API server rejects null in many places.
     """
 
     path: Path
@@ -50,10 +50,10 @@ class Remove(NamedTuple):
 
 
 class Move(NamedTuple):
-    """Take the entry at ``path`` away and add it to the map at ``to``, under its own key or ``key``. Makes what is missing at ``to``.
+    """Move the entry at ``path`` to the map at ``to``, under its own key or ``key``. Missing parents of ``to`` are created.
 
-    The map must not have that key, unless ``merge``: then both values are maps, and the one gets the entries of the other, except for
-    those that it has already and that are the same. ``prune`` as in Remove; ``before`` as in Insert.
+    The map must not have that key, unless ``merge``: then both values are maps that are merged, and equal entries are kept once.
+    ``prune`` as in Remove; ``before`` as in Insert.
     """
 
     path: Path
@@ -71,11 +71,11 @@ SymbolicEdit = Single | Move
 
 
 class EditError(ValueError):
-    """An edit that makes no sense for the data that it is to change."""
+    """An edit that cannot be applied to the data."""
 
 
 def applied(data: Any, edits: Iterable[SymbolicEdit]) -> Any:
-    """The data that these edits make of ``data``, which stays as it is. Raises EditError where one makes no sense."""
+    """Apply edits to a copy of ``data`` and return it. Raises EditError for one that cannot be applied."""
     for edit in edits:
         for step in steps_of(data, edit):
             data = changed(data, step)
@@ -83,7 +83,7 @@ def applied(data: Any, edits: Iterable[SymbolicEdit]) -> Any:
 
 
 def steps_of(data: Any, edit: SymbolicEdit) -> Sequence[Single]:
-    """The same as edits that change one place each. Raises EditError for a move that makes no sense."""
+    """Split an edit into edits that change one place each. Raises EditError for a move that cannot be applied."""
     if not isinstance(edit, Move):
         return (edit,)
     path, to = edit.path, edit.to
@@ -96,18 +96,18 @@ def steps_of(data: Any, edit: SymbolicEdit) -> Sequence[Single]:
         added = Insert(to, key, value, edit.before) if there is MISSING else Replace((*to, key), value)
         return (added, removal)
     if not edit.merge or type(value) is not dict or type(there) is not dict:
-        raise EditError("there is something already where this is to be moved")
-    if any(each in there and not same(there[each], below) for each, below in value.items()):
-        raise EditError("the two that are to be merged contradict each other")
+        raise EditError("the destination of this move already exists")
+    if any(each in there and not is_same(there[each], below) for each, below in value.items()):
+        raise EditError("the maps to merge contradict each other")
     return (*(Insert((*to, key), each, below) for each, below in value.items() if each not in there), removal)
 
 
 MISSING: Any = object()
-"""What ``find`` gives where nothing is."""
+"""The result of ``find`` if the path does not exist."""
 
 
 def find(data: Any, path: Path) -> Any:
-    """What stands at ``path``, or MISSING."""
+    """Return the value at ``path``, or MISSING."""
     for step in path:
         if type(step) is int:
             if type(data) is not list or not 0 <= step < len(data):
@@ -119,26 +119,26 @@ def find(data: Any, path: Path) -> Any:
 
 
 def value_at(data: Any, path: Path) -> Any:
-    """What stands at ``path``. Raises EditError where nothing is."""
+    """Return the value at ``path``. Raises EditError if it does not exist."""
     found = find(data, path)
     if found is MISSING:
-        raise EditError("nothing stands where this edit is to be made")
+        raise EditError("the path of this edit does not exist")
     return found
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether data is the same, and of the same types: 1 is neither true nor 1.0."""
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two values are equal and of the same types: 1 is neither true nor 1.0."""
     if type(one) is not type(other):
         return False
     if type(one) is dict:
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
     if type(one) is list:
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(is_same, one, other))
     return bool(one == other)
 
 
 def changed(data: Any, edit: Single) -> Any:
-    """The data that one edit of one place makes of ``data``. Raises EditError."""
+    """Apply one edit of one place to a copy of ``data`` and return it. Raises EditError."""
     if isinstance(edit, Replace):
         value_at(data, edit.path)
         return _with(data, edit.path, edit.value)
@@ -158,41 +158,41 @@ def _renamed(data: Any, edit: Rename) -> Any:
 
 
 def _inserted(data: Any, edit: Insert) -> Any:
-    path, at, value = whole(data, edit)
+    path, at, value = insertion_point(data, edit)
     holder = find(data, path)
     if holder is MISSING or holder is None:
         if at not in (0, "") and type(at) is int:
-            raise EditError("a new list has no such index")
+            raise EditError("a new list does not have this index")
         return _with(data, path, [value] if type(at) is int else {at: value})
     if type(at) is int:
         if type(holder) is not list or not 0 <= at <= len(holder):
-            raise EditError("there is no such index in a list here")
+            raise EditError("the path is not a list with this index")
         return _with(data, path, [*holder[:at], value, *holder[at:]])
     if type(holder) is not dict or at in holder:
-        raise EditError("there is no map here, or one that has the key already")
+        raise EditError("the path is not a map, or the map already has the key")
     position = position_in(holder, edit)
     entries = list(holder.items())
     return _with(data, path, dict([*entries[:position], (at, value), *entries[position:]]))
 
 
-def whole(data: Any, edit: Insert) -> tuple[Path, Step, Any]:
-    """Where an insertion begins: the nearest that is there to hold it (or null), the key or index in it, and all that goes there.
+def insertion_point(data: Any, edit: Insert) -> tuple[Path, Step, Any]:
+    """Return the nearest existing parent of an insertion, the key or index in it, and the whole value to insert.
 
-    Raises EditError where something else is in the way.
+    Raises EditError if a value of another type is in the way.
     """
     path, at, value = edit.path, edit.at, edit.value
     while path and find(data, path) is MISSING:
         value = [value] if type(at) is int else {at: value}
         if type(value) is list and at != 0:
-            raise EditError("a new list has no such index")
+            raise EditError("a new list does not have this index")
         path, at = path[:-1], path[-1]
         if find(data, path) is not MISSING and type(at) is int:
-            raise EditError("nothing stands where this edit is to be made")
+            raise EditError("the path of this edit does not exist")
     return path, at, value
 
 
 def position_in(holder: dict[str, Any], edit: Insert) -> int:
-    """Where a new key goes among those of a map."""
+    """Return the index of a new key among those of a map."""
     keys = list(holder)
     if edit.before in holder:
         return keys.index(edit.before)
@@ -211,7 +211,7 @@ def _removed(data: Any, edit: Remove) -> Any:
 
 
 def pruned(data: Any, edit: Remove) -> Path:
-    """What a removal takes away: what stands at its path, or the outermost that holds nothing else."""
+    """Return the path that a removal removes: its own path, or the outermost parent that contains nothing else."""
     path = edit.path
     while edit.prune and len(path) > 1 and len(value_at(data, path[:-1])) == 1:
         path = path[:-1]
@@ -219,7 +219,7 @@ def pruned(data: Any, edit: Remove) -> Path:
 
 
 def _with(data: Any, path: Path, value: Any) -> Any:
-    """A copy of ``data`` with ``value`` at ``path``; what is not on the way is the same."""
+    """Return a copy of ``data`` with ``value`` at ``path``; only the parents are copied."""
     if not path:
         return value
     step = path[0]

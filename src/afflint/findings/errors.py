@@ -1,5 +1,5 @@
-"""What the user gave that cannot be used: one base for all such errors, so that whoever runs afflint knows them by one name."""
+"""The base class of all errors in the input of the user, so that the commands can handle them alike."""
 
 
 class UserError(Exception):
-    """A path, an option, a configuration or another file of the user's that cannot be used; the message is for the user."""
+    """A path, an option, a configuration or another file of the user that cannot be used; the message is for the user."""

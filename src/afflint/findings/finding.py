@@ -1,7 +1,7 @@
-"""What afflint says: findings with their spans, related places and edits. Plain, frozen, picklable values.
+"""Findings with their spans, related positions and edits: plain, immutable, picklable values.
 
-A file is known by its number in the run, never by its name: two sources may have one name, and what the map step says about a file
-must not depend on how the file is called. Names are put in at the end, for reports.
+A file is identified by its number in the run, never by its name: two sources can have the same name, and the result of the map step
+must not depend on the name of the file. Names are added at the end, for reports.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +20,7 @@ Path = tuple[Step, ...]
 
 
 class Span(NamedTuple):
-    """A stretch of a file. Lines and columns count from 1, columns in code points; the end is one past the last."""
+    """A range of a file. Lines and columns count from 1, columns in code points; the end is one past the last."""
 
     line: int
     column: int
@@ -29,16 +29,16 @@ class Span(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Replace the text of ``span`` by ``text``."""
+    """Replace the text of ``span`` with ``text``."""
 
     span: Span
     text: str
 
 
 class Fix(NamedTuple):
-    """The edits that mend a finding. ``safe`` when they cannot change what the manifest already means.
+    """The edits that fix a finding. ``safe`` if they cannot change the meaning of the manifest.
 
-    ``meant`` are the edits of the document's data that they are the text of (``edits.SymbolicEdit``); none where they change no data.
+    ``meant`` are the corresponding edits of the document's data (``edits.SymbolicEdit``); empty if the data does not change.
     """
 
     safe: bool
@@ -47,16 +47,16 @@ class Fix(NamedTuple):
 
 
 FileId = int
-"""A file by its number among those of a run, which stand in the order of their places."""
+"""A file by its number among those of a run, which are sorted by path."""
 
 NO_FILE: FileId = -1
-"""The number of a file that nobody has numbered yet: in the results of the map step."""
+"""The number of a file that does not have one yet: in the results of the map step."""
 
 Folder = tuple[str, ...]
 
 
 class Site(NamedTuple):
-    """Where an object stands: its file, the document in it, the path in that document; and the folders on the way to the file."""
+    """The position of an object: its file, the document in it, the path in that document, and the folders that lead to the file."""
 
     file: FileId
     document: int
@@ -65,7 +65,7 @@ class Site(NamedTuple):
 
 
 class Related(NamedTuple):
-    """Another place that explains a finding. ``file`` is the name for reports, ``source`` says which file has that name."""
+    """Another position that explains a finding. ``file`` is the name for reports, ``source`` the file of the run with that name."""
 
     file: str
     span: Span
@@ -74,7 +74,7 @@ class Related(NamedTuple):
 
 
 class ObjectRef(NamedTuple):
-    """Which object a finding is about; every part is None where the document does not say (or says no string)."""
+    """The object of a finding; a part is None if the document does not set it to a string."""
 
     api_version: str | None
     kind: str | None
@@ -86,10 +86,10 @@ NO_OBJECT = ObjectRef(None, None, None, None)
 
 
 class Found(NamedTuple):
-    """What a check found in a file, located: everything about a finding that the file alone decides.
+    """What a check found in a file, with its position: everything about a finding that depends only on the file.
 
-    ``help`` is empty where that of the rule's page holds, ``severity`` None where that of the rule does. ``related`` are places by the
-    number of their file, ``edits`` the text of a fix, ``meant`` the edits of the document's data that it is the text of.
+    ``help`` is empty if the help of the rule applies, ``severity`` None if the severity of the rule does. ``related`` are positions by the
+    number of their file, ``edits`` the text of a fix, ``meant`` the corresponding edits of the document's data.
     """
 
     rule: str
@@ -103,12 +103,12 @@ class Found(NamedTuple):
     related: tuple["FoundPlace", ...] = ()
     edits: tuple[Edit, ...] = ()
     item: str = ""
-    """``field`` with list items named by what they hold, where it leads through lists: see ``named_field``."""
+    """``field`` with list items named by their content, if the path contains lists: see ``named_field``."""
     meant: "tuple[SymbolicEdit, ...]" = ()
 
 
 class FoundPlace(NamedTuple):
-    """A related place, located."""
+    """A related position."""
 
     file: FileId
     span: Span
@@ -116,9 +116,9 @@ class FoundPlace(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One report line. ``field`` is the path as the API server writes it, "" for the document as a whole.
+    """One line of a report. ``field`` is the path as the API server writes it, "" for the document as a whole.
 
-    ``file`` is the name for reports, ``source`` says which file of the run has that name.
+    ``file`` is the name for reports, ``source`` the file of the run with that name.
     """
 
     rule: str
@@ -135,16 +135,16 @@ class Finding(NamedTuple):
     fix: Fix | None = None
     source: FileId = NO_FILE
     item: str = ""
-    """``field`` with list items named by what they hold; "" where that is the same."""
+    """``field`` with list items named by their content; "" if that is the same."""
     rendered: tuple[str, ...] = ()
-    """The kustomizations and charts that show it as they are rendered, where it was found there."""
+    """The kustomizations and charts whose rendered output has the finding; empty if it was not found there."""
 
 
 class Identity(NamedTuple):
     """What makes a finding the same one after its file has changed: its rule, its object, and the field in the object.
 
-    List items in ``field`` are named by what they hold, so that an item inserted above does not change it. The message is no part of it:
-    it has values in it, and may be worded better.
+    List items in ``field`` are named by their content, so that an item inserted above does not change it. The message is not included:
+    it contains values, and its wording can change.
     """
 
     rule: str
@@ -155,13 +155,13 @@ class Identity(NamedTuple):
 
 
 def identity_of(finding: Finding | Found) -> Identity:
-    """The one identity by which baselines, fingerprints and fixes recognise a finding within a file."""
+    """Return the identity by which baselines, fingerprints and fixes recognise a finding within a file."""
     ref = finding.object
     return Identity(finding.rule, ref.kind or "", ref.namespace or "", ref.name or "", finding.item or finding.field)
 
 
 def sort_key(finding: Finding) -> tuple[object, ...]:
-    """The order of every report: file, line, column, rule, then what makes the order total."""
+    """Return the sort key of every report: file, line, column, rule, then the rest to make the order total."""
     return (
         finding.file,
         finding.span.line,
@@ -175,7 +175,7 @@ def sort_key(finding: Finding) -> tuple[object, ...]:
 
 
 def field_of(path: Path) -> str:
-    """A path as the API server prints it: ``spec.containers[0].name``, ``metadata.labels[a/b]`` for keys with dots or slashes."""
+    """Format a path as the API server does: ``spec.containers[0].name``, ``metadata.labels[a/b]`` for keys with dots or slashes."""
     text = ""
     for step in path:
         if isinstance(step, int) or "." in step or "/" in step:
@@ -185,15 +185,14 @@ def field_of(path: Path) -> str:
     return text
 
 
-# What tells the items of most lists of a manifest apart.
+# The keys that identify the items of most lists in manifests.
 _NAMING_KEYS = ("name", "key", "topologyKey")
 
 
 def named_field(data: Any, path: Path, skipped: int = 0) -> str:
-    """A path in ``data`` with list items named by what they hold instead of by their place: ``containers[name=web].image``.
+    """Format a path in ``data`` with list items named by their content instead of their index: ``containers[name=web].image``.
 
-    An item that has none of the usual keys is named by a checksum of all of it; what is not there keeps its number. The first steps,
-    as many as ``skipped``, are left out of the text.
+    An item without any of the usual keys is named by a checksum; a missing item keeps its index. The first ``skipped`` steps are omitted.
     """
     text = ""
     for depth, step in enumerate(path):

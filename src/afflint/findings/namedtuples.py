@@ -1,20 +1,20 @@
-"""``NamedTuple`` as ``typing`` has it, made in an eighth of the time.
+"""``NamedTuple`` like that of ``typing``, created in an eighth of the time.
 
-A run over one file makes some eighty classes of named tuples. ``typing`` compiles a constructor for each and looks at each annotation,
-which took a fifth of such a run. Here a constructor is compiled once for each number of fields and only its names are replaced, and
-annotations are left alone.
+A run over one file creates about eighty classes of named tuples. ``typing`` compiles a constructor for each and evaluates each
+annotation, which took a fifth of such a run. Here a constructor is compiled once for each number of fields, only its names are
+replaced, and annotations are not evaluated.
 """
 
 import sys
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING or sys.version_info >= (3, 14):  # From there on, annotations are no part of a class until somebody asks.
+if TYPE_CHECKING or sys.version_info >= (3, 14):  # From there on, annotations are evaluated lazily.
     from typing import NamedTuple  # noqa: TID251
 else:
     from types import FunctionType
 
     try:
-        from _collections import _tuplegetter as _getter  # What namedtuple itself uses, where there is one.
+        from _collections import _tuplegetter as _getter  # What namedtuple itself uses, if it exists.
     except ImportError:
         from operator import itemgetter
 
@@ -24,7 +24,7 @@ else:
     _CONSTRUCTORS = {}
 
     def _constructor(count):
-        """``__new__`` for so many fields, whatever their names. Raises SyntaxError for more than Python takes."""
+        """Return ``__new__`` for this number of fields with any names. Raises SyntaxError for more than Python accepts."""
         if count not in _CONSTRUCTORS:
             names = "".join(f", _{number}" for number in range(count))
             _CONSTRUCTORS[count] = eval(f"lambda _cls{names}: _new(_cls, ({names[2:]}{',' if count else ''}))", {"_new": tuple.__new__})
@@ -32,7 +32,7 @@ else:
 
     @classmethod
     def _make(cls, values):
-        """A tuple of these values, as many as there are fields."""
+        """Return a tuple of these values, one for each field."""
         made = tuple.__new__(cls, values)
         if len(made) != len(cls._fields):
             raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
@@ -56,7 +56,7 @@ else:
     _METHODS = {"_make": _make, "_replace": _replace, "_asdict": _asdict, "__repr__": _repr, "__getnewargs__": _values}
 
     class _Maker(type):
-        """Makes of a class with annotations a subclass of tuple."""
+        """Converts a class with annotations to a subclass of tuple."""
 
         def __new__(cls, name, bases, namespace):
             if not bases:

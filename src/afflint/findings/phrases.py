@@ -1,6 +1,6 @@
-"""Turns of phrase that messages share: lists of words, near misses, values cut to a readable length.
+"""Phrases that messages share: lists of words, suggestions, values shortened to a readable length.
 
-Here is also the one place where text out of manifests and configurations is made fit to be shown.
+This is also the only place that makes text from manifests and configurations safe to print.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any
 
 _LONGEST = 60
 _NEAR = 0.72
-"""Words less alike than this (in difflib's measure) are no slips of each other."""
+"""Words with a lower similarity than this (``difflib`` ratio) are not suggested."""
 
 
 def quoted(value: Any) -> str:
-    r"""A value from a manifest in backticks, on one line: cut when it is long, line breaks and the like as ``\n``, nothing as ``""``."""
+    r"""Quote a value from a manifest on one line in backticks: shortened if long, line breaks escaped as ``\n``, nothing as ``""``."""
     text = value if isinstance(value, str) else plain(value)
     if not text:
         return '`""`'
@@ -24,11 +24,11 @@ def quoted(value: Any) -> str:
 
 
 def visible(text: str) -> str:
-    r"""``text`` with every character that is not plainly printable written as an escape: ``\n``, ``\x1b``, ``\u202e``.
+    r"""Escape every character in ``text`` that is not printable: ``\n``, ``\x1b``, ``\u202e``.
 
-    Those are the controls, bidirectional overrides, zero-width characters, line separators, odd spaces, unpaired surrogates
-    and unassigned code points: all that could move a cursor, break a line, hide, or not be encoded at all. What comes out
-    is one line that XML 1.0 can carry. A backslash stays as it is, so that Windows paths stay readable.
+    Those are controls, bidirectional overrides, zero-width characters, line separators, unusual spaces, unpaired surrogates
+    and unassigned code points: all that could move a cursor, break a line, hide text, or not be encoded. The result is one
+    line that XML 1.0 can represent. A backslash is not escaped, so that Windows paths stay readable.
     """
     if text.isprintable():
         return text
@@ -36,7 +36,7 @@ def visible(text: str) -> str:
 
 
 def plain(value: Any) -> str:
-    """A value that is no string as YAML would have it: ``true``, ``null``, ``1000`` also for 1e3."""
+    """Format a value that is not a string as YAML does: ``true``, ``null``, ``1000`` also for 1e3."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -45,13 +45,13 @@ def plain(value: Any) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant, ignoring case, dashes and underscores first; None when nothing is near."""
+    """Return the known word that was probably meant, ignoring case, dashes and underscores first; None if none is similar."""
     candidates = list(known)
     folded = _fold(word)
     for each in candidates:
         if _fold(each) == folded:
             return each
-    # Two letters in each other's place are too far apart for difflib in a short word.
+    # difflib rates a short word with two swapped letters too low.
     letters = sorted(folded)
     for each in candidates:
         if len(each) == len(word) and sorted(_fold(each)) == letters:
@@ -67,25 +67,25 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def join_words(words: Iterable[str], last: str = "and") -> str:
-    """``a, b and c``."""
+    """Join words as in ``a, b and c``."""
     items = list(words)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}"
 
 
 def pluralize(number: int, noun: str) -> str:
-    """``1 file``, ``2 files``, ``3 policies``; "info" has no plural."""
+    """Format a number with a noun: ``1 file``, ``2 files``, ``3 policies``; "info" does not have a plural."""
     if number == 1 or noun == "info":
         return f"{number} {noun}"
     return f"{number} {noun[:-1]}ies" if noun.endswith("cy") else f"{number} {noun}s"
 
 
 def did_you_mean(word: str | None) -> str:
-    """What is added to the message about a word nobody knows: a question, or nothing when no known word is near."""
+    """Return the question to append to a message about an unknown word; empty if no known word is similar."""
     return f"; did you mean {quoted(word)}?" if word else ""
 
 
 def type_name(value: Any) -> str:
-    """What a YAML value is, in the words of its author: a number, a boolean, a list, a map, a string, null."""
+    """Name the type of a YAML value: a number, a boolean, a list, a map, a string, null."""
     if isinstance(value, bool):
         return "a boolean"
     if isinstance(value, (int, float)):

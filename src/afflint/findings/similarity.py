@@ -1,4 +1,4 @@
-"""Slips of the pen: whether one label was written where another was meant, and finding such pairs without comparing all."""
+"""Typos: whether one label was probably meant to be another, and how to find such pairs without comparing all."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator
 _DIGITS = r"\d+"
 _SEPARATORS = r"[-_./]"
 _WITHOUT_SEPARATORS = str.maketrans(dict.fromkeys("-_./"))
-# Hashes and identifiers, which nobody writes by hand.
+# Hashes and identifiers, which are not written by hand.
 _DIGITS_INSIDE = r"[a-z]\d+[a-z]|\d[a-z]+\d"
-# A single letter more or less tells real words of this length apart (cart, chart); longer ones hardly ever.
+# Shorter words that differ in a single letter are often different words (cart, chart); longer ones hardly ever.
 _SHORTEST_SWAP, _SHORTEST_EDIT = 4, 5
 
 
 def is_likely_typo(asked: str, value: str) -> bool:
-    """Whether two texts differ by a slip of the pen: case, separators, a plural, or a letter wrong, missing, doubled or out of place.
+    """Whether two texts differ by a typo: case, separators, a plural, or a letter wrong, missing, doubled or out of place.
 
-    Never two names that share a part: ``web-1`` and ``web-2``, ``zone-a`` and ``zone-b`` are two things each.
+    Names with different numbers or short parts are not typos: ``web-1`` and ``web-2``, ``zone-a`` and ``zone-b`` are different things.
     """
     if asked == value or not asked or not value:
         return False
@@ -54,7 +54,7 @@ def _is_slip_in_word(one: str, other: str) -> bool:
 
 
 class Slips:
-    """Words, ready to be asked which of them are slips of another word. Asking costs what is near, not how many words there are."""
+    """An index of words that finds those which differ from a word by a typo. A lookup takes time by the similar words, not by all words."""
 
     def __init__(self, words: Iterable[str]) -> None:
         # Two words a slip apart are equal once at most one letter of each is left out.
@@ -64,7 +64,7 @@ class Slips:
                 self._near.setdefault(variant, []).append(word)
 
     def of(self, asked: str) -> list[str]:
-        """The words that differ from ``asked`` by a slip, sorted."""
+        """Return the words that differ from ``asked`` by a typo, sorted."""
         found = {word for variant in _variants(asked) for word in self._near.get(variant, ())}
         return sorted(word for word in found if is_likely_typo(asked, word))
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from afflint.checks.registry import rules
-from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, SymbolicEdit, applied, find, same, whole
+from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, SymbolicEdit, applied, find, insertion_point, is_same
 from afflint.findings.finding import Edit, Finding, Found, Path, Span, identity_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import Checker
@@ -193,12 +193,12 @@ class _Touched:
 def _paths(edit: SymbolicEdit, data: Any) -> Iterator[Path]:
     """What an edit touches in the data: below these paths nothing else may be changed at the same time. Raises EditError."""
     if isinstance(edit, Insert):
-        path, at, _ = whole(data, edit)
+        path, at, _ = insertion_point(data, edit)
         # In a list, what stands behind it gets another index.
         yield (*path, at) if type(at) is str and find(data, path) is not None else path
     elif isinstance(edit, Move):
         yield edit.path[:-1]
-        yield whole(data, Insert(edit.to, edit.path[-1], None))[0]
+        yield insertion_point(data, Insert(edit.to, edit.path[-1], None))[0]
     elif isinstance(edit, Remove):
         yield edit.path[:-1]  # What is left may be nothing.
     else:
@@ -316,13 +316,13 @@ class _TrialFix:
             return False
         if len(after) > 1:
             # Of keys that occur in several of them the last one held.
-            return all(type(each.data) is dict for each in after) and same(
+            return all(type(each.data) is dict for each in after) and is_same(
                 {key: value for each in after for key, value in each.data.items()}, before.data
             )
         intended = applied(before.data, [edit for offer in inside for edit in offer.meant])
         gone = sum(finding.rule == _REPETITION for offer in inside for finding in offer.findings)
         as_often = len(after[0].duplicates) == len(before.duplicates) - gone
-        return same(after[0].data, intended) and as_often and after[0].filled == before.filled
+        return is_same(after[0].data, intended) and as_often and after[0].filled == before.filled
 
     def _is_better(self, data: bytes, offers: Sequence[_Offer]) -> bool:
         """Whether the findings are gone, and no safe fix brings an error, none more that the cluster would refuse than there were."""

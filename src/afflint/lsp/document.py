@@ -13,7 +13,7 @@ from afflint.lsp.indexer.protocol import DocumentFindings
 from afflint.lsp.project import Project, ProjectState
 from afflint.lsp.text import EditorText, Shift, shifted
 from afflint.pipeline.map_step import DocumentCache, FileResult
-from afflint.source.sources import Identities, Source, lies_in_chart, relative
+from afflint.source.sources import Identities, Source, is_in_chart, relative
 from afflint.yaml import documents
 
 
@@ -69,7 +69,7 @@ class ServerDocument:
     @property
     def source(self) -> Source:
         """It as a source, as it is now."""
-        return Source(self.name, self.path, self.text.bytes, values=lies_in_chart(self.path))
+        return Source(self.name, self.path, self.text.bytes, values=is_in_chart(self.path))
 
     @property
     def known(self) -> DocumentFindings | None:

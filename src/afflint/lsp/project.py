@@ -17,7 +17,7 @@ from afflint.pipeline.mapping import result_of
 from afflint.pipeline.reduce_step import Reduction
 from afflint.pipeline.run import SuppressionFilter
 from afflint.source.kustomizations import Kustomizations
-from afflint.source.sources import SKIPPED_FOLDERS, Source, lies_in_chart, relative
+from afflint.source.sources import SKIPPED_FOLDERS, Source, is_in_chart, relative
 
 
 class ProjectState(NamedTuple):
@@ -90,7 +90,7 @@ class Project:
 
     def checked(self, buffer: EditorBuffer, kept: DocumentCache | None = None) -> EditorBuffer:
         """The same document with what the map step gives for it. ``kept`` is what is known of its parts."""
-        source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data, values=lies_in_chart(buffer.path))
+        source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data, values=is_in_chart(buffer.path))
         return buffer._replace(settings=self.settings, result=result_of(self._checker, source, kept))
 
     @property
@@ -111,7 +111,7 @@ class Project:
 
     def remaining(self, buffer: EditorBuffer, result: FileResult, known: DocumentFindings | None, across: Sequence[Found]) -> list[Finding]:
         """The findings of a document that nothing silences. ``known`` is what the last run said about it, if it saw it."""
-        source = Source(buffer.path, buffer.path, buffer.data, values=lies_in_chart(buffer.path))
+        source = Source(buffer.path, buffer.path, buffer.data, values=is_in_chart(buffer.path))
         if self.state is None or known is None or known.place is None:
             found = self._silencer({NO_FILE: source.name}, self._alone(source)).remaining(NO_FILE, source, result)[0]
             # What a suppression silences may show only when all manifests have been read.

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from afflint.findings.finding import FileId, Folder
 from afflint.source.kustomizations import Kustomizations
-from afflint.source.sources import SKIPPED_FOLDERS, STDIN, Source, each_once, keep
+from afflint.source.sources import SKIPPED_FOLDERS, STDIN, Source, add_source, each_once
 
 
 class Files:
@@ -20,7 +20,7 @@ class Files:
         found: dict[str, Source] = {}
         for role in roles:
             for identity, source in role.items():
-                keep(found, identity, source)
+                add_source(found, identity, source)
         ordered = sorted(found)
         numbers: dict[str, FileId] = {identity: number for number, identity in enumerate(ordered)}
         self.numbers = numbers

@@ -1,4 +1,4 @@
-"""Writes files: a whole new text in the place of an old one, or nothing at all."""
+"""Writes files atomically: the whole new content, or nothing."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from afflint.source.files import read_regular
 
 
 class WriteError(UserError):
-    """A file that was not written; the message is for the user."""
+    """A file that could not be written; the message is for the user."""
 
 
 def replace_file(path: str, before: bytes, after: bytes, *, doing: str = "fix") -> None:
-    """Put ``after`` in the place of ``before`` in a file, through links, which stay. Raises ReplaceError, and then nothing has changed.
+    """Replace the content ``before`` of a file with ``after``, through links, which stay.
 
-    The file keeps its mode, owner and extended attributes. Of a file that has several names (hard links) only this one gets the new text,
-    as git and sed do it: to write into the file itself could not be undone half way.
+    The file keeps its mode, owner and extended attributes. If it has several names (hard links), only this one gets the new content,
+    as in git and sed: writing into the file itself could not be undone half way. Raises WriteError, and then nothing has changed.
     """
     place = os.path.realpath(path)
     try:
@@ -38,15 +38,15 @@ _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def write_new_file(path: str, data: bytes) -> None:
-    """Write a file where there is none, and leave alone what is there. Raises FileExistsError then, and OSError for the rest."""
+    """Create a file. Raises FileExistsError if the path exists, which then stays as it is, and OSError for other errors."""
     beside = f"{path}.{os.urandom(8).hex()}.tmp"
     write_temporary_beside(beside, lambda file: file.write(data))
     try:
-        # A link is refused where something is already, and so is a new name on Windows. Elsewhere a new name would take its place.
+        # Creating a link fails if the target exists, and so does a rename on Windows. Elsewhere a rename would overwrite the target.
         (os.rename if os.name == "nt" else os.link)(beside, path)
     except FileExistsError:
         raise
-    except OSError:  # A file system without links.
+    except OSError:  # The file system does not support links.
         with open(path, "xb") as file:
             file.write(data)
     finally:
@@ -55,12 +55,12 @@ def write_new_file(path: str, data: bytes) -> None:
 
 
 def write_temporary_beside(place: str, write: Callable[[BinaryIO], object], *, keep: os.stat_result | None = None) -> None:
-    """Write a file beside ``place`` and move it there once it is whole. Raises OSError, and then nothing is there that was not before.
+    """Write a temporary file next to ``place`` and rename it once it is complete. Raises OSError, and then nothing has changed.
 
-    With ``keep`` it must have the owner of the file with this status; otherwise it gets that of what is there as far as that is allowed.
+    With ``keep`` it must get the owner of the file with this status; otherwise it gets the owner of an existing file if permitted.
     """
     beside = f"{place}.{os.urandom(8).hex()}.tmp"
-    # In a folder that others may write to, nobody can have put anything in the way of a new file.
+    # In a folder that others can write to, another user may have created this name: O_EXCL does not open an existing file.
     new = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     ours = False
     try:
@@ -80,7 +80,7 @@ def write_temporary_beside(place: str, write: Callable[[BinaryIO], object], *, k
 
 
 def _take_over(file: int, place: str, keep: os.stat_result | None) -> None:
-    """Give a new file the owner, the mode and the extended attributes of the one that it replaces."""
+    """Give a new file the owner, the mode and the extended attributes of the file that it replaces."""
     status = keep or os.stat(place)
     if hasattr(os, "fchown"):
         try:

@@ -1,15 +1,15 @@
-"""Examples of rules and policies, with the places where findings are expected: in pages, as the rules have them, or in files of YAML.
+"""Examples of rules and policies, with the positions of the expected findings: in Markdown pages, such as those of rules, or in YAML files.
 
-In a page an example is a fence that begins with ```` ```yaml bad ```` or ```` ```yaml good ```` and holds whole manifests (several are
-divided by ``---``). A bad one says where its findings are by comment lines directly under the offending line; the caret stands in the
-column where the finding begins, and several markers may follow each other::
+In a page an example is a fence that begins with ```` ```yaml bad ```` or ```` ```yaml good ```` and contains complete manifests,
+separated by ``---``. A bad example marks its findings with comment lines directly below the reported line; the caret is in the column
+where the finding begins, and several markers can follow each other::
 
     topologyKey: ""
     #            ^ finding
 
-A marker may name the rule, where the page is not about just one: ``# ^ finding: over-zones``. Where no comment can stand (column 1,
-block scalars) the fence says it: ```` ```yaml bad line=5 column=1 ````. Marker lines are part of the manifest, so that ``line=`` counts
-them and afflint sees what the reader sees.
+A marker can name the rule, if the page has several: ``# ^ finding: over-zones``. Where a comment is not possible (column 1, block
+scalars) the fence has the position: ```` ```yaml bad line=5 column=1 ````. Marker lines are part of the manifest, so that ``line=``
+counts them and afflint reads what the reader sees.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import re
 from afflint.findings.namedtuples import NamedTuple
 
 SAID = "said"
-"""What a fence begins with that shows what afflint says of the example above it."""
+"""The info string of a fence with the report of afflint for the example above it."""
 _MARKER = re.compile(r" *# *\^ finding(?:: *(\S+))? *")
 _NEARLY_A_MARKER = re.compile(r"^ *#[ ^]*\^|# *(?:\^+ *)?finding", re.IGNORECASE)
 _FENCE = "```"
@@ -28,7 +28,7 @@ _FILE = re.compile(r"# *file: *(\S+) *")
 
 
 class ExampleError(ValueError):
-    """An example that is not written as one. ``line`` is the line of the file that the message is about, 0 for all of it."""
+    """An invalid example. ``line`` is the line of the file with the mistake, 0 for the file as a whole."""
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(f"line {line}: {message}" if line else message)
@@ -36,7 +36,7 @@ class ExampleError(ValueError):
 
 
 class Expected(NamedTuple):
-    """Where a finding is expected, in lines and columns of the example, and of which rule: "" for any."""
+    """The line and column of an expected finding in the example, and its rule; "" for any rule."""
 
     line: int
     column: int
@@ -44,9 +44,9 @@ class Expected(NamedTuple):
 
 
 class Example(NamedTuple):
-    """One fence of a page, or one file. ``line`` is the page's line on which it opens, ``info`` what stands behind its backticks.
+    """One fence of a page, or one file. ``line`` is the line on which the fence opens, ``info`` the text after its backticks.
 
-    ``rule``: what it is an example of, "" where nothing says so. ``file`` is where it stands, "" for a page of afflint's own.
+    ``rule`` is the rule that it is an example of, "" if it is not known. ``file`` is its path, "" for a page of afflint itself.
     """
 
     rule: str
@@ -57,7 +57,7 @@ class Example(NamedTuple):
 
     @property
     def bad(self) -> bool:
-        """True when the example shows the mistake, False when it shows it mended. Raises ExampleError when it says neither."""
+        """True if the example shows the mistake, False if it shows the fix. Raises ExampleError if the fence has neither word."""
         words = self.info.split()
         if words[:1] != ["yaml"] or words[1:2] not in (["bad"], ["good"]):
             raise ExampleError(f"an example must begin with ```yaml bad or ```yaml good, not with ```{self.info}", self.line)
@@ -65,11 +65,11 @@ class Example(NamedTuple):
 
     @property
     def fenced(self) -> bool:
-        """Whether it stands in a page, and not in a file of its own, where nothing has to be marked."""
+        """Whether it is a fence of a page, not a file of its own, which does not need markers."""
         return self.line > 0
 
     def expected(self) -> list[Expected]:
-        """Line and column of every marked finding, in order. Raises ExampleError for markers that cannot be understood."""
+        """Return line and column of every marked finding, in order. Raises ExampleError for invalid markers."""
         places = self._attributes()
         marked = 0
         for number, line in enumerate(self.text.splitlines(), 1):
@@ -86,7 +86,7 @@ class Example(NamedTuple):
 
     @property
     def stands_for(self) -> str:
-        """The file that it says it stands for, by a comment in its first line; "" without one."""
+        """The file name in a comment ``# file: NAME`` in its first line; "" without one."""
         first = _FILE.fullmatch(self.text.partition("\n")[0])
         return first[1] if first is not None else ""
 
@@ -114,7 +114,7 @@ class ExamplePage(NamedTuple):
 
 
 def parse(name: str, text: str, file: str = "") -> ExamplePage:
-    """A page out of its text; ``name`` is that of the rule it is about. Raises ExampleError when the front matter is not closed."""
+    """Parse the text of a page; ``name`` is that of its rule. Raises ExampleError if the front matter is not closed."""
     matter, body = "", text
     if text.startswith("---\n"):
         matter, closing, body = text[4:].partition("\n---\n")
@@ -128,7 +128,7 @@ def parse(name: str, text: str, file: str = "") -> ExamplePage:
 
 
 class _Fence(NamedTuple):
-    """``line`` is that on which it opens, ``info`` what stands behind its backticks."""
+    """A fence: the ``line`` on which it opens, and ``info``, the text after its backticks."""
 
     line: int
     info: str
@@ -136,7 +136,7 @@ class _Fence(NamedTuple):
 
 
 def _parts(body: str) -> tuple[list[str], list[_Fence]]:
-    """The lines of a page outside its fences, and these. What opens and never closes is none."""
+    """Split a page into the lines outside its fences, and the fences; a fence that is never closed is not one."""
     lines = body.split("\n")
     last = max((number for number, line in enumerate(lines) if line == _FENCE), default=-1)
     prose: list[str] = []

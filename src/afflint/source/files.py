@@ -1,6 +1,6 @@
-"""The bytes of files: never more of them than asked for, and none of what could be waited for in vain.
+"""Reads files: never more bytes than a limit, and never from a pipe that could block.
 
-All that is read of a tree is read here: whoever wrote it may have put a link to a device, a pipe or a file without end into it.
+Every file of a tree is read here, because the author of the tree may have added a link to a device, a pipe or an endless file.
 """
 
 import errno
@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 _AT_ONCE = 1 << 20
 _OPEN_FILES = ("/dev/", "/proc/")
-"""Where the files that a process has open have names, among them what a shell makes of `<(command)`."""
-# A pipe that nobody writes to would block whoever opens it. Windows has neither the flag nor such pipes, but texts with other line ends.
+"""The folders with the names of open files of a process, among them that of the shell's `<(command)`."""
+# Opening a pipe without a writer would block. Windows has neither the flag nor such pipes, but it converts line ends of texts.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def read_regular(path: str, most: int) -> bytes:
-    """The bytes of a regular file. Raises OSError: for a folder, a pipe or a device, too, and when there are more than ``most``."""
+    """Read a regular file. Raises OSError, also for a folder, a pipe or a device, and for more than ``most`` bytes."""
     number = os.open(path, _FLAGS)
     try:
         status = os.fstat(number)
@@ -28,14 +28,14 @@ def read_regular(path: str, most: int) -> bytes:
             raise _too_large(most)
         size = status.st_size
         data = os.read(number, size + 1)
-        # A file may grow or shrink while it is read, and those of /proc do not tell their size.
+        # A file can grow or shrink while it is read, and those of /proc do not report their size.
         return data if data and len(data) == size else read_all(lambda count: os.read(number, count), most, data)
     finally:
         os.close(number)
 
 
 def read_begin(path: str) -> bytes:
-    """The first 64 KB of a regular file. Raises OSError: for a folder, a pipe or a device, too."""
+    """Read the first 64 KB of a regular file. Raises OSError, also for a folder, a pipe or a device."""
     number = os.open(path, _FLAGS)
     try:
         if not stat.S_ISREG(os.fstat(number).st_mode):
@@ -46,9 +46,9 @@ def read_begin(path: str) -> bytes:
 
 
 def read_named(path: str, most: int) -> bytes:
-    """The same for a file that the user names: a pipe of the shell, as for `<(command)`, or a device is read to its end, too.
+    """Read a file that the user names: also a pipe of the shell, as for `<(command)`, or a device, to its end.
 
-    A named pipe in a folder is refused: nothing may ever write to it.
+    A named pipe in a folder is rejected, because it may never have a writer. Raises OSError as ``read_regular``.
     """
     mode = os.stat(path).st_mode
     if stat.S_ISREG(mode):
@@ -60,7 +60,7 @@ def read_named(path: str, most: int) -> bytes:
 
 
 def read_all(read: Callable[[int], bytes], most: int, begun: bytes = b"") -> bytes:
-    """What a function that reads gives until it gives nothing, behind what it gave before. Raises OSError for more than ``most`` bytes."""
+    """Call ``read`` until it returns nothing, and return all bytes after ``begun``. Raises OSError for more than ``most`` bytes."""
     chunks = [begun]
     size = len(begun)
     while chunk := read(_AT_ONCE):

@@ -1,9 +1,9 @@
-"""Patterns of .gitignore files, matched without ever trying a path in two ways.
+"""Patterns of .gitignore files, matched without backtracking.
 
-They mean what gitignore(5) and wildmatch.c of git say; only a `?` is one character here, and there one byte.
+They work as in gitignore(5) and wildmatch.c of git, except that `?` matches one character here, and one byte there.
 
-The time to match follows the length of the pattern times that of the path, whatever stands in either: a tree to be linted may hold
-patterns that are made to take for ever elsewhere.
+The time to match is at most proportional to the length of the pattern times that of the path: a tree can contain patterns that are
+designed to take exponential time.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from functools import lru_cache
 from afflint.findings.namedtuples import NamedTuple
 
 Step = Callable[[str], object] | None
-"""Whether one name on the way is matched. None stands for ``**``: any number of folders."""
+"""Tests one name of a path. None means ``**``: any number of folders."""
 
 
 class Pattern(NamedTuple):
-    """A pattern taken apart. ``steps`` lead from the top, where the patterns are said, to what is matched."""
+    """A parsed pattern. ``steps`` lead from the folder of the pattern to the path that is matched."""
 
     include: bool
-    """False for a pattern that begins with ``!`` and takes back."""
+    """False for a pattern that begins with ``!`` and negates."""
     steps: tuple[Step, ...]
     only_folders: bool
 
     def matches(self, names: list[str], folder: bool) -> bool:
-        """Whether the pattern matches a path itself, given as names from the top; ``folder``: whether it is one."""
+        """Whether the pattern matches a path itself, given as names from the top; ``folder``: whether it is a folder."""
         if self.only_folders and not folder:
             return False
         steps = self.steps
-        if len(steps) == 2 and steps[0] is None and steps[1] is not None:  # The most frequent by far: a name, anywhere.
+        if len(steps) == 2 and steps[0] is None and steps[1] is not None:  # By far the most frequent: a name, anywhere.
             return bool(steps[1](names[-1]))
         return len(names) in self._ends(names)
 
     def matches_above(self, names: list[str]) -> bool:
-        """Whether the pattern matches one of the folders that a path lies in."""
+        """Whether the pattern matches a parent folder of the path."""
         return any(end < len(names) for end in self._ends(names))
 
     def _ends(self, names: list[str]) -> set[int]:
-        """After how many names the pattern may be at its end."""
+        """Return the numbers of names after which the pattern can end."""
         ends = {0}
         for number, step in enumerate(self.steps):
             if step is not None:
                 ends = {end + 1 for end in ends if end < len(names) and step(names[end])}
             elif number + 1 < len(self.steps):
                 ends = set(range(min(ends), len(names)))
-            else:  # What lies in a folder, and not the folder itself.
+            else:  # The content of a folder, not the folder itself.
                 ends = set(range(min(ends) + 1, len(names) + 1))
             if not ends:
                 break
@@ -56,7 +56,7 @@ class Pattern(NamedTuple):
 
 
 class Patterns:
-    """A list of patterns, of which the last that matches decides."""
+    """A list of patterns, of which the last match decides."""
 
     def __init__(self, patterns: Iterable[Pattern | None]) -> None:
         self._patterns = [each for each in patterns if each is not None][::-1]
@@ -65,7 +65,7 @@ class Patterns:
         return bool(self._patterns)
 
     def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """Whether the patterns match exactly this path (True), take it back (False), or say nothing about it."""
+        """Whether the patterns match exactly this path (True), negate it (False), or do not mention it (None)."""
         names = path.split("/")
         for pattern in self._patterns:
             if pattern.matches(names, folder):
@@ -73,7 +73,7 @@ class Patterns:
         return None
 
     def covers(self, path: str) -> bool:
-        """Whether a path is matched, itself or else by a folder that it lies in. That of a folder ends in a slash."""
+        """Whether a path or one of its parent folders is matched. The path of a folder ends with a slash."""
         names = path.rstrip("/").split("/")
         above: bool | None = None
         for pattern in self._patterns:
@@ -85,12 +85,12 @@ class Patterns:
 
 
 def of_lines(lines: Iterable[str]) -> Patterns:
-    """The patterns of a .gitignore file; comments, blank lines and what is no pattern match nothing."""
+    """Parse the patterns of a .gitignore file; comments, blank lines and invalid patterns match nothing."""
     return Patterns(pattern(line) for line in lines if not line.startswith("#"))
 
 
 def pattern(text: str) -> Pattern | None:
-    """One pattern; None for a text that can match nothing."""
+    """Parse one pattern; None for a text that cannot match anything."""
     text = _without_blanks(text)
     include = not text.startswith("!")
     if not include:
@@ -120,7 +120,7 @@ def pattern(text: str) -> Pattern | None:
 
 @lru_cache(maxsize=256)
 def name_matcher(globs: tuple[str, ...]) -> Callable[[str], object] | None:
-    """Whether a name, which may have slashes like any other character, is matched by one of some globs; None where one matches nothing."""
+    """Return a function that tests a name, which can contain slashes, against globs; None if one of them is invalid."""
     steps = [_step(each) for each in globs]
     if None in steps:
         return None
@@ -130,7 +130,7 @@ def name_matcher(globs: tuple[str, ...]) -> Callable[[str], object] | None:
 
 
 def separates_by_backslash(text: str) -> bool:
-    """Whether a pattern has a backslash where another has a slash: before what is no less itself without it."""
+    """Whether a pattern contains a backslash where a slash was meant: before a character that does not need an escape."""
     return _BACKSLASH_FOR_SLASH.search(text) is not None
 
 
@@ -138,7 +138,7 @@ _BACKSLASH_FOR_SLASH = re.compile(r"(?<!\\)(?:\\\\)*\\(?:\w|\*[*.])")
 
 
 def _without_blanks(line: str) -> str:
-    """The line without the spaces at its end, but for one behind a backslash."""
+    """Remove the spaces at the end of a line, except for one after a backslash."""
     line = line.removesuffix("\r")
     text = line.rstrip(" ")
     backslashes = len(text) - len(text.rstrip("\\"))
@@ -146,7 +146,7 @@ def _without_blanks(line: str) -> str:
 
 
 def _step(part: str) -> Callable[[str], object] | None:
-    """What tells whether a name matches one part of a pattern; None when none can."""
+    """Return a function that tests a name against one part of a pattern; None if the part is invalid."""
     if not part:
         return None
     if not _SPECIAL.search(part):
@@ -158,7 +158,7 @@ def _step(part: str) -> Callable[[str], object] | None:
     if not others:
         return re.compile(first, re.DOTALL).fullmatch
     *middle, last = others
-    # Between stars, the first place that fits is as good as any: a lookahead finds it, and is not entered again.
+    # Between stars, the first possible position is sufficient: a lookahead finds it and does not backtrack.
     fixed = "".join(f"(?=(?P<chunk{number}>.*?{chunk}))(?P=chunk{number})" for number, chunk in enumerate(middle) if chunk)
     return re.compile(f"{first}{fixed}.*{last}", re.DOTALL).fullmatch
 
@@ -167,7 +167,7 @@ _SPECIAL = re.compile(r"[*?\[\\]")
 
 
 def _chunks(part: str) -> list[str] | None:
-    """Regular expressions for what stands between the stars; None for a part that matches nothing."""
+    """Return regular expressions for the text between the stars; None for a part that matches nothing."""
     chunks = [""]
     at = 0
     while at < len(part):
@@ -211,7 +211,7 @@ _MEMBER = re.compile(r"\[:(?P<name>[^\]\[]*):\]|(?P<low>\\.|[^\\])(?:-(?P<high>\
 
 
 def _class(part: str, at: int) -> tuple[str, int] | None:
-    """A class of characters as a regular expression, and where it ends; None for one that is not closed or knows no character."""
+    """Convert a class of characters to a regular expression, and return its end; None for one that is not closed or unknown."""
     negated = part[at : at + 1] in ("!", "^")
     at += negated
     members = ""
@@ -238,39 +238,37 @@ def _class(part: str, at: int) -> tuple[str, int] | None:
 
 
 def paths_like(folder: str, glob: str, may_enter: Callable[[str], bool] = lambda _: True) -> Iterator[str]:
-    """The files and folders that a glob finds from a folder on, by the way from there; a ``**`` is any number of folders.
+    """Find the files and folders that match a glob, relative to a folder; ``**`` matches any number of folders.
 
-    ``may_enter`` says whether a folder may be listed.
-
-    A folder is looked into once, however many ways a glob has to it and links lead there. As in a shell, what begins with a dot has to be
-    named with it, and ``**`` does not go through links.
+    ``may_enter`` says whether a folder may be listed. A folder is listed once, however many ways lead to it. As in a shell, a name
+    that begins with a dot is matched only by a part that begins with a dot, and ``**`` does not follow links.
     """
     parts = glob.split("/")
     first = next((number for number, part in enumerate(parts) if _SPECIAL.search(part)), len(parts) - 1)
-    steps = _way(parts[first:])
+    steps = _glob_steps(parts[first:])
     found: set[str] = set()
     seen: set[tuple[int, int, frozenset[int]]] = set()
     waiting = [("/".join(parts[:first]) + "/" if first else "", frozenset({0}))] if steps else []
     while waiting:
-        way, at = waiting.pop()
+        path, at = waiting.pop()
         at |= {number + 1 for number in at if steps[number] is None and number + 1 < len(steps)}
-        known = _identity(os.path.join(folder, way), at)
-        if known is None or known in seen or not may_enter(os.path.join(folder, way)):
+        known = _identity(os.path.join(folder, path), at)
+        if known is None or known in seen or not may_enter(os.path.join(folder, path)):
             continue
         seen.add(known)
-        if way and len(steps) - 1 in at and steps[-1] is None:
-            found.add(way.rstrip("/"))
-        for entry in _entries(os.path.join(folder, way)):
+        if path and len(steps) - 1 in at and steps[-1] is None:
+            found.add(path.rstrip("/"))
+        for entry in _entries(os.path.join(folder, path)):
             after = {after for number in at for after in _after(steps, number, entry)}
             if len(steps) in after:
-                found.add(f"{way}{entry.name}")
+                found.add(f"{path}{entry.name}")
             if more := frozenset(after - {len(steps)}):
-                waiting.append((f"{way}{entry.name}/", more))
+                waiting.append((f"{path}{entry.name}/", more))
     yield from sorted(found)
 
 
-def _way(parts: Sequence[str]) -> list[Step]:
-    """The steps of a glob; [] for one that finds nothing."""
+def _glob_steps(parts: Sequence[str]) -> list[Step]:
+    """Return the steps of a glob; [] for one that matches nothing."""
     steps = [None if part == "**" else _shown(part) for part in parts if part]
     if ".." in parts or steps.count(None) != parts.count("**"):
         return []
@@ -279,13 +277,13 @@ def _way(parts: Sequence[str]) -> list[Step]:
 
 
 def _shown(part: str) -> Step:
-    """What tells whether a name matches one part, which has to name the dot of a name that begins with one."""
+    """Return a function that tests a name against one part; the part must begin with a dot to match a hidden name."""
     step = _step(part)
     return step if step is None or part.startswith(".") else lambda name: not name.startswith(".") and step(name)
 
 
 def _after(steps: Sequence[Step], number: int, entry: os.DirEntry[str]) -> Iterator[int]:
-    """Which steps come after a name that is met at one of them."""
+    """Yield the steps that follow after one of them has met an entry."""
     step = steps[number]
     if step is not None:
         if step(entry.name) and (number + 1 == len(steps) or entry.is_dir()):

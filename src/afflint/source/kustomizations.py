@@ -1,6 +1,6 @@
-"""What the kustomizations of a repository make of a manifest: completed by one, or a patch for others that are named elsewhere.
+"""How the kustomizations of a repository use a manifest: as a resource that they complete, or as a patch for other manifests.
 
-Nothing may be said then about what the manifest lacks; and where a patch has a target, its apiVersion, kind and name are placeholders.
+What such a manifest leaves out proves nothing; and if a patch has a target, its apiVersion, kind and name are placeholders.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from afflint.yaml.documents import read
 LARGEST = 1 << 20
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _MOST_FOLDERS = 20_000
-"""So many folders of a repository are searched for kustomizations, the higher ones first."""
+"""The most folders of a repository that are searched for kustomizations, starting at the top."""
 _MOST_BYTES = 1 << 24
-"""So much text of kustomizations is kept."""
+"""The most bytes of kustomizations that are kept in memory."""
 
 
 class Use(NamedTuple):
-    """What kustomizations do with a file.
+    """How kustomizations use a file.
 
-    ``patches``: it is a patch everywhere, and no object of its own. ``kinds`` are those of the targets that it patches, where such are
-    named. ``labels``: the keys of the labels that the kustomizations which list it put on all pods.
+    ``patches``: only as a patch, so that it does not contain an object of its own. ``kinds`` are those of the named targets of the patch.
+    ``labels``: the keys of the labels that kustomizations with this resource add to all pods.
     """
 
     targeted: bool = False
@@ -36,8 +36,8 @@ class Use(NamedTuple):
     patches: bool = False
     labels: frozenset[str] = frozenset()
 
-    def both(self, other: Use | None) -> Use:
-        """What two kustomizations do with one file."""
+    def merge(self, other: Use | None) -> Use:
+        """Combine the uses of one file by two kustomizations."""
         if other is None:
             return self
         patches = self.patches and other.patches
@@ -45,10 +45,10 @@ class Use(NamedTuple):
 
 
 class Kustomizations:
-    """The kustomizations of the repositories that a run looks at. Made for one run, in which each is read once, and only if asked for.
+    """The kustomizations of the repositories of a run, each read once, and only on demand.
 
-    ``skipped`` are the names of folders in which none is looked for. ``files`` are those of the run: where there is no repository, the
-    folder that holds them all is taken for one.
+    ``skipped`` are the names of folders that are not searched. ``files`` are those of the run: without a repository, the deepest folder
+    that contains all of them takes its place.
     """
 
     def __init__(self, skipped: frozenset[str] = frozenset(), files: Iterable[str] = ()) -> None:
@@ -60,44 +60,44 @@ class Kustomizations:
         self._uses: dict[str, Use | None] = {}
 
     def use_of(self, path: str) -> Use | None:
-        """What the kustomizations of its repository do with a file; None where none of them lists it."""
+        """Return how the kustomizations of its repository use a file; None if none of them lists it."""
         if path not in self._uses:
             found: Use | None = None
-            for here in _places(path):
-                use = self._around(here).use_of(here)
-                found = use.both(found) if use is not None else found
+            for here in _real_paths(path):
+                use = self._repository_of(here).use_of(here)
+                found = use.merge(found) if use is not None else found
             self._uses[path] = found
         return self._uses[path]
 
     def is_patch(self, path: str) -> bool:
-        """Whether kustomizations use a file as a patch everywhere, so that it holds no object of its own."""
+        """Whether kustomizations use a file only as a patch, so that it does not contain an object of its own."""
         use = self.use_of(path)
         return use is not None and use.patches
 
     def labels_added(self, path: str) -> frozenset[str]:
-        """The keys of the labels that kustomizations put on the pods of a file, those that list its folder, and theirs, included."""
+        """Return the keys of the labels that kustomizations add to the pods of a file, directly or through listed folders."""
         keys: frozenset[str] = frozenset()
-        waiting = _places(path)
+        waiting = _real_paths(path)
         seen = {*waiting}
         while waiting:
             here = waiting.pop()
-            for folder, labels in self._around(here).listing(here):
+            for folder, labels in self._repository_of(here).listing(here):
                 keys |= labels
                 if folder not in seen:
                     seen.add(folder)
                     waiting.append(folder)
         return keys
 
-    def _around(self, path: str) -> _KustomizationTree:
+    def _repository_of(self, path: str) -> _KustomizationTree:
         top = self._top(os.path.dirname(path))
         if top not in self._repositories:
             self._repositories[top] = _KustomizationTree(_kustomizations(top, self._skipped))
         return self._repositories[top]
 
     def _top(self, folder: str) -> str:
-        """The top of the repository that a folder lies in.
+        """Return the root of the repository that a folder is in.
 
-        Without one the highest folder on the way up that has a kustomization or holds all files of the run.
+        Without a repository, the highest parent folder that has a kustomization or contains all files of the run.
         """
         if folder not in self._tops:
             top, here = folder, folder
@@ -115,7 +115,7 @@ class Kustomizations:
         return self._tops[folder]
 
     def holding_all(self) -> str:
-        """The deepest folder that holds all files of the run, "" where there is none."""
+        """Return the deepest folder that contains all files of the run, "" if there is none."""
         if self._shared is None:
             folders = {os.path.dirname(os.path.abspath(each)) for each in self._files}
             try:
@@ -126,7 +126,7 @@ class Kustomizations:
 
 
 class UnparsedKustomization(NamedTuple):
-    """A kustomization that has not been parsed yet: its folder, its bytes, and what its file is called."""
+    """A kustomization that has not been parsed yet: its folder, its bytes, and the name of its file."""
 
     folder: str
     data: bytes
@@ -134,7 +134,7 @@ class UnparsedKustomization(NamedTuple):
 
 
 class _KustomizationTree:
-    """The kustomizations of a repository. They are parsed when a file is asked for that they mention."""
+    """The kustomizations of a repository. Each is parsed when a file is requested that it mentions."""
 
     def __init__(self, texts: list[UnparsedKustomization]) -> None:
         self._by_word: dict[bytes, list[UnparsedKustomization]] = {}
@@ -146,7 +146,7 @@ class _KustomizationTree:
                 self._by_word.setdefault(word, []).append(text)
 
     def use_of(self, path: str) -> Use | None:
-        """What they do with a file."""
+        """Return how they use a file."""
         mention = os.fsencode(os.path.basename(path))
         if re.fullmatch(_WORD, mention):
             self._parse(self._by_word.pop(mention, []))
@@ -155,7 +155,7 @@ class _KustomizationTree:
         return self._uses.get(path)
 
     def listing(self, path: str) -> list[tuple[str, frozenset[str]]]:
-        """The folders of those that list a file or a folder as one of their objects, and the labels that they add."""
+        """Return the folders of those that list a file or a folder as a resource, and the labels that they add."""
         self._parse(list(self._waiting.values()))
         return self._listing.get(path, [])
 
@@ -164,7 +164,7 @@ class _KustomizationTree:
             if self._waiting.pop(text.folder, None) is None:
                 continue
             for path, use in files_used(text).items():
-                self._uses[path] = use.both(self._uses.get(path))
+                self._uses[path] = use.merge(self._uses.get(path))
                 if not use.patches:
                     self._listing.setdefault(path, []).append((text.folder, use.labels))
 
@@ -172,15 +172,15 @@ class _KustomizationTree:
 _WORD = rb"[\w.+-]+"
 
 
-def _places(path: str) -> list[str]:
-    """Where a file lies, links on the way resolved; and what it is a link to."""
+def _real_paths(path: str) -> list[str]:
+    """Return the path of a file with the links of its folders resolved; and the target, if the file is a link itself."""
     folder, name = os.path.split(os.path.abspath(path))
     here = os.path.join(os.path.realpath(folder), name)
     return [here, os.path.realpath(here)] if os.path.islink(here) else [here]
 
 
 def _kustomizations(top: str, skipped: frozenset[str]) -> list[UnparsedKustomization]:
-    """The kustomizations in a folder and below it, without following links."""
+    """Find the kustomizations in a folder and below it, without following links."""
     found: list[UnparsedKustomization] = []
     level, count, room = [top], 0, _MOST_BYTES
     while level and count < _MOST_FOLDERS and room > 0:
@@ -205,7 +205,7 @@ def _kustomizations(top: str, skipped: frozenset[str]) -> list[UnparsedKustomiza
 
 
 def kustomization_in(folder: str) -> UnparsedKustomization | None:
-    """The kustomization of a folder; None where there is none that can be read."""
+    """Read the kustomization of a folder; None if it does not exist or cannot be read."""
     return next(iter(_read_first(folder, {*NAMES})), None)
 
 
@@ -220,7 +220,7 @@ def _read_first(folder: str, names: set[str]) -> list[UnparsedKustomization]:
 
 
 def files_used(text: UnparsedKustomization) -> dict[str, Use]:
-    """The files and folders that a kustomization lists, by their paths."""
+    """Return the files and folders that a kustomization lists, by their paths."""
     document = read(first_document(text.data), 0, 0)
     data = document.data
     if document.problem is not None:
@@ -236,7 +236,7 @@ def files_used(text: UnparsedKustomization) -> dict[str, Use]:
     uses += [(each, Use(patches=True)) for each in list_at(data, "patchesStrategicMerge")]
     for patch in (*list_at(data, "patches"), *list_at(data, "patchesJson6902")):
         target, kind = value_at_path(patch, "target"), text_at(patch, "target", "kind")
-        # A pattern may mean any kind.
+        # A pattern can match any kind.
         kinds = frozenset((kind,)) if kind.isalpha() else frozenset()
         uses.append((patch.get("path") if type(patch) is dict else patch, Use(type(target) is dict, kinds, patches=True)))
     uses += [(each.get("path"), Use()) for each in maps_at(data, "replacements")]
@@ -244,7 +244,7 @@ def files_used(text: UnparsedKustomization) -> dict[str, Use]:
 
 
 def first_document(data: bytes) -> bytes:
-    """The text of the first document, without the line of dashes that may begin it."""
+    """Return the text of the first document, without the separator before it."""
     lines = data.splitlines(keepends=True)
     for number, line in enumerate(lines):
         if line.startswith(b"---"):
@@ -255,7 +255,7 @@ def first_document(data: bytes) -> bytes:
 
 
 def _files_mentioned(text: UnparsedKustomization) -> dict[str, Use]:
-    """What a kustomization may list that cannot be read, a template say: every word of it, as a patch of anything."""
+    """Return what an unreadable kustomization, such as a template, may list: every word of it, as a patch of any object."""
     words = re.findall(r"[^\s'\",\[\]{}]+", text.data.decode("utf-8", "replace"))
     return _by_path(text.folder, ((word, Use(targeted=True)) for word in words if "." in word))
 
@@ -266,12 +266,12 @@ def _by_path(folder: str, uses: Iterable[tuple[Any, Use]]) -> dict[str, Use]:
         if type(name) is str and name and "\0" not in name:
             listed = os.path.normpath(os.path.join(folder, name))
             for path in {listed, os.path.realpath(listed)}:
-                found[path] = use.both(found.get(path))
+                found[path] = use.merge(found.get(path))
     return found
 
 
 def _labels_added(data: dict[str, Any]) -> frozenset[str]:
-    """The keys of the labels that a kustomization puts on the pods of all its resources."""
+    """Return the keys of the labels that a kustomization adds to the pods of all its resources."""
     maps = [data.get("commonLabels")]
     for each in list_at(data, "labels"):
         if type(each) is dict and (each.get("includeSelectors") is True or each.get("includeTemplates") is True):

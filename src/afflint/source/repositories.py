@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 MARKS = (".git", ".hg", ".svn", ".jj")
-"""What version control puts into the root of a repository."""
+"""The names that version control systems create in the root of a repository."""
 
 
 def is_root(folder: str) -> bool:

@@ -1,8 +1,7 @@
-"""Which files are read, and their bytes: what the command line names, found in the file system.
+"""Finds the files that the command line names, and reads them.
 
-Files that are named are read whatever they are called. Folders give their .yaml, .yml and .json files, without those that
-git ignores, without version control's own folders, without following links to folders, and without links to files outside
-the repository.
+A file on the command line is read whatever its name is. In folders, afflint reads .yaml, .yml and .json files, except for those that
+git ignores and those in folders of version control. It follows neither links to folders nor links to files outside the repository.
 """
 
 from __future__ import annotations
@@ -28,42 +27,42 @@ SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
 CHART, VALUES = "Chart.yaml", "values.yaml"
 LARGEST = 256 * 1024 * 1024
-"""Files of more bytes than this are not read: the whole of a file has to fit into memory several times."""
+"""Files with more bytes than this are not read: a file has to fit into memory several times."""
 _LARGEST_GITIGNORE = 1 << 20
 _LONG_PATH = 500
-"""Folders with longer names are not taken apart."""
+"""Longer paths of folders are resolved at once, not step by step."""
 _WILDCARDS = "*?["
 SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
 
 
 class SourceError(UserError):
-    """A path on the command line that cannot be used; the message is for its user."""
+    """A path on the command line that cannot be used; the message is for the user."""
 
 
 class Source(NamedTuple):
-    """A file to read. ``name`` is how reports call it, ``path`` what is opened ("-" is standard input), unless ``data`` is there.
+    """A file to read. ``name`` is its name in reports, ``path`` the file to open ("-" for standard input), unless ``data`` is set.
 
-    With ``data`` it is a buffer that stands for the file at that path, as an editor holds it, or what another program made.
+    With ``data`` it is a buffer with the content of the file at that path, from an editor or the output of another program.
     """
 
     name: str
     path: str
     data: bytes | None = None
     fault: str | None = None
-    """Why there is nothing to read, if that has shown already: standard input can be read but once."""
+    """Why the source cannot be read, if that is known already: standard input can be read only once."""
     values: bool = False
-    """Whether it holds the values of a chart, if nothing in it says otherwise: for where it lies, or because somebody says so."""
+    """Whether it contains the values of a chart unless its content shows otherwise, by its folder or by the caller."""
 
     @property
     def known_as(self) -> str:
-        """The name by which the map step tells what a file is."""
+        """The name by which the map step determines the type of the file."""
         return VALUES if self.values else self.name
 
 
 class Identities:
-    """Tells which sources are one file, however they are named: by the folder, links resolved, and the name in it.
+    """Recognises sources that are the same file under different names: by the folder, links resolved, and the name in it.
 
-    A link to a file is a file of its own, as for git. Made for one run: folders that have been looked at are remembered.
+    A link to a file is a file of its own, as in git. Resolved folders are remembered for one run.
     """
 
     def __init__(self) -> None:
@@ -71,21 +70,21 @@ class Identities:
         self._heads: dict[str, str] = {}
 
     def of(self, source: Source) -> str:
-        """What is the same for two sources if they are one file."""
+        """Return a value that is equal for two sources if they are the same file."""
         if source.path == STDIN or not source.path:
             return source.name
-        # The files of a folder have one head, up to its last separator.
+        # All files of a folder have the same head, up to the last separator.
         name = source.path.rpartition(os.sep)[2] if os.altsep is None else os.path.basename(source.path)
         head = source.path[: len(source.path) - len(name)]
         if name in ("", os.curdir, os.pardir):
             return os.path.normcase(os.path.realpath(source.path))
         if head not in self._heads:
             self._heads[head] = self._real(os.path.split(head)[0])
-        # Windows calls one file by capitals and small letters alike.
+        # File names on Windows do not distinguish upper and lower case.
         return self._heads[head] + os.path.normcase(name)
 
     def _real(self, folder: str) -> str:
-        """A folder, links resolved, with a separator at the end. Each step of the way is looked at once a run."""
+        """Resolve the links of a folder and append a separator. Each step of the path is resolved once a run."""
         known = self._folders.get(folder)
         if known is None:
             above, name = os.path.split(folder)
@@ -99,7 +98,7 @@ class Identities:
 
 
 def without_links(sources: Mapping[int, Source]) -> dict[int, Source]:
-    """The sources, by their numbers, without those that are a link to another of them: for what is there once however it is named."""
+    """Return the sources, by their numbers, without those that are a link to another of them."""
     kept: dict[str, int] = {}
     for number, source in sorted(sources.items(), key=lambda each: os.path.islink(each[1].path)):
         identity = source.name if source.path in (STDIN, "") else os.path.normcase(os.path.realpath(source.path))
@@ -110,16 +109,16 @@ def without_links(sources: Mapping[int, Source]) -> dict[int, Source]:
 
 
 def each_once(sources: Iterable[Source]) -> dict[str, Source]:
-    """The sources by their identity: a buffer takes the place of the file that it stands for, otherwise the first counts."""
+    """Return the sources by their identity: a buffer replaces the file that it has the content of, otherwise the first counts."""
     identities = Identities()
     found: dict[str, Source] = {}
     for source in sources:
-        keep(found, identities.of(source), source)
+        add_source(found, identities.of(source), source)
     return found
 
 
-def keep(found: dict[str, Source], identity: str, source: Source) -> None:
-    """Put a source among those found: a buffer takes the place of the file that it stands for, otherwise the first stays."""
+def add_source(found: dict[str, Source], identity: str, source: Source) -> None:
+    """Add a source to ``found``: a buffer replaces the file that it has the content of, otherwise the first stays."""
     if identity not in found:
         found[identity] = source
     elif _displaces(source, found[identity]):
@@ -137,12 +136,13 @@ def _is_buffer(source: Source) -> bool:
 def discover(
     paths: Sequence[str], excluded: Callable[[str], bool] = lambda _: False, included: Callable[[str], bool] | None = None
 ) -> Iterator[Source]:
-    """The files that ``paths`` stand for, each once, folders in sorted order. Raises SourceError for a path that is not there.
+    """Find the files that ``paths`` name, each once, folders in sorted order. Raises SourceError for a path that does not exist.
 
-    ``excluded`` and ``included`` are asked about absolute paths below folders, folders ending in a slash. A named file is never excluded.
+    ``excluded`` and ``included`` are called with absolute paths below folders, folders with a slash at the end. A file on the command
+    line is never excluded.
     """
     if len(paths) == 1 and os.path.isdir(paths[0]):
-        return _walk(paths[0], excluded, included)  # Which comes upon everything once.
+        return _walk(paths[0], excluded, included)  # It yields each file once.
     return iter(each_once(source for path in paths for source in _expand(path, excluded, included)).values())
 
 
@@ -167,8 +167,8 @@ def _expand(path: str, excluded: Callable[[str], bool], included: Callable[[str]
 
 
 def _matching(pattern: str) -> list[str]:
-    """What a glob matches, as a shell would expand it. ``**`` does not follow links to folders, which may lead in circles."""
-    top, parts = _taken_apart(pattern)
+    """Expand a glob as a shell does. ``**`` does not follow links to folders, which can form cycles."""
+    top, parts = _split_glob(pattern)
     found = [top]
     for part in (*parts, "*") if parts[-1] == "**" else parts:
         if part == "**":
@@ -178,8 +178,11 @@ def _matching(pattern: str) -> list[str]:
     return sorted(found)
 
 
-def _taken_apart(pattern: str, paths: ModuleType = os.path) -> tuple[str, list[str]]:
-    """Where a glob begins ("" is the working directory), and its parts. ``paths`` says what separates them: Windows has two ways."""
+def _split_glob(pattern: str, paths: ModuleType = os.path) -> tuple[str, list[str]]:
+    """Return where a glob begins ("" is the working directory), and its parts.
+
+    ``paths`` determines the separators: Windows has two.
+    """
     if paths.altsep:
         pattern = pattern.replace(paths.altsep, paths.sep)
     drive, rest = paths.splitdrive(pattern)
@@ -187,7 +190,7 @@ def _taken_apart(pattern: str, paths: ModuleType = os.path) -> tuple[str, list[s
 
 
 def _folders_below(top: str) -> Iterator[str]:
-    """A folder and all below it, without hidden ones and links."""
+    """Yield a folder and all below it, except for hidden ones and links."""
     stack = [top]
     while stack:
         folder = stack.pop()
@@ -201,7 +204,7 @@ def _folders_below(top: str) -> Iterator[str]:
 
 
 def _children(folder: str, part: str) -> list[str]:
-    """What lies in a folder under a name with wildcards, which do not match a leading dot."""
+    """Return the entries of a folder that match a name with wildcards, which do not match a leading dot."""
     if not any(character in part for character in _WILDCARDS):
         path = os.path.join(folder, part)
         return [path] if os.path.lexists(path) else []
@@ -216,7 +219,7 @@ def _children(folder: str, part: str) -> list[str]:
 
 
 def relative(path: str, start: str = os.curdir) -> str:
-    """The path as it is called from a folder; itself where no way leads there, as from one drive of Windows to another."""
+    """Return the path relative to a folder; the path itself if that is impossible, as between two drives of Windows."""
     try:
         return os.path.relpath(path, start)
     except ValueError:
@@ -233,22 +236,22 @@ def _similar(path: str) -> str:
 
 
 def named(path: str) -> Source:
-    """The source for a file that the user names. Raises SourceError for a pipe or a device that cannot be read to its end."""
+    """Return the source for a file that the user names. Raises SourceError for a pipe or a device that cannot be read."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
-        mode = stat.S_IFREG  # Reading it as a file says why it cannot be read.
+        mode = stat.S_IFREG  # Reading it as a file reports why it cannot be read.
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-        return Source(_shown_name(path), path, values=lies_in_chart(path))
+        return Source(_shown_name(path), path, values=is_in_chart(path))
     try:
-        # A pipe gives its bytes once, and they are wanted more than once.
+        # A pipe can be read only once, and the bytes are needed more than once.
         return Source(_shown_name(path), path, read_named(path, LARGEST))
     except OSError as error:
         raise SourceError(f"{path!r} cannot be read: {error.strerror or error}") from None
 
 
 def _shown_name(path: str) -> str:
-    """The path without what does not matter in it; ``..`` behind a link to a folder matters."""
+    """Normalise the path for reports; ``..`` after a link to a folder cannot be removed."""
     short = os.path.normpath(path)
     return short if os.pardir not in path.split(os.sep) or os.path.realpath(short) == os.path.realpath(path) else path
 
@@ -256,17 +259,17 @@ def _shown_name(path: str) -> str:
 def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], bool] | None) -> Iterator[Source]:
     ignored = _GitIgnored(os.path.abspath(top))
     repository = _boundary(top)
-    # Whoever names a folder wants it read, though it may be passed over on the way through its parent.
+    # A folder on the command line is read, even if it is excluded within its parent.
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
     stack = [(_shown_name(top), _holds_chart(os.path.dirname(os.path.abspath(top))))]
     while stack:
-        folder, below_chart = stack.pop()
+        folder, parent_has_chart = stack.pop()
         try:
             with os.scandir(folder) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except OSError:
-            # Reading it as a file says why it cannot be read.
+            # Reading it as a file reports why it cannot be read.
             yield Source(folder, folder)
             continue
         absolute = os.path.abspath(folder)
@@ -274,7 +277,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
         ignored.enter(absolute, any(entry.name == ".gitignore" for entry in found))
         folders: list[str] = []
         is_chart = any(entry.name == CHART for entry in found)
-        values = is_chart or (below_chart and os.path.basename(absolute) not in _WITHOUT_VALUES)
+        values = is_chart or (parent_has_chart and os.path.basename(absolute) not in _WITHOUT_VALUES)
         for entry in found:
             path, whole = shown + entry.name, whole_folder + entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -282,7 +285,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
                     folders.append(path)
             elif _is_manifest(entry, whole, included) and not excluded(whole) and not ignored(whole, folder=False):
                 if entry.is_symlink() and not is_really_inside(whole, repository):
-                    continue  # A tree may not make afflint read, and quote, other files of the user.
+                    continue  # A tree must not make afflint read, and quote, other files of the user.
                 yield Source(path, path, None, None, values and path.endswith(_YAML))
         stack.extend([(each, is_chart) for each in reversed(folders)])
 
@@ -293,8 +296,8 @@ def _boundary(top: str) -> str:
     return root_of(real) or (here if is_inside(real, here) else real)
 
 
-def lies_in_chart(path: str) -> bool:
-    """Whether a file of YAML lies where charts have values: in the folder of one, or in one below that, such as ``environments``."""
+def is_in_chart(path: str) -> bool:
+    """Whether a YAML file is where charts have values: in the folder of one, or in a subfolder of it, such as ``environments``."""
     if not path.endswith(_YAML):
         return False
     folder = os.path.dirname(os.path.abspath(path))
@@ -314,7 +317,7 @@ def _never(_path: str) -> bool:
     return False
 
 
-# What afflint is told, and what it has noted; there are no manifests in it.
+# The configuration and the baseline of afflint, which do not contain manifests.
 _OUR_OWN = frozenset((".afflint.yaml", ".afflint.yml", ".afflint-baseline.json"))
 
 
@@ -326,16 +329,16 @@ def _is_manifest(entry: os.DirEntry[str], path: str, included: Callable[[str], b
     else:
         wanted = included(path)
     try:
-        # A link to a file is read, a link to nowhere is not, and a pipe in a folder would hang.
+        # A link to a file is read, a broken link is not, and a pipe in a folder would block.
         return wanted and entry.is_file()
     except OSError:
         return False
 
 
 class _GitIgnored:
-    """What git ignores below a folder: its .gitignore files and those of its parents up to the repository's top.
+    """What git ignores below a folder: its .gitignore files and those of its parents up to the root of the repository.
 
-    A folder that is ignored itself and named all the same is read: then only what lies in it counts.
+    If the folder is ignored itself but was named, only the .gitignore files in it count.
     """
 
     def __init__(self, top: str) -> None:
@@ -353,7 +356,7 @@ class _GitIgnored:
     def __call__(self, path: str, *, folder: bool) -> bool:
         if not self._patterns:
             return False
-        # The deepest file that says anything about a path decides.
+        # The deepest .gitignore with a matching pattern decides.
         parent = os.path.dirname(path)
         while True:
             patterns = self._patterns.get(parent)
@@ -371,14 +374,14 @@ class _GitIgnored:
         try:
             text = read_regular(os.path.join(folder, ".gitignore"), _LARGEST_GITIGNORE).decode("utf-8-sig", "surrogateescape")
         except OSError:
-            return  # None, or no such file as anybody would write.
+            return  # It does not exist, is not a regular file, or is far too large.
         from afflint.source.globs import of_lines
 
         self._patterns[folder] = of_lines(text.split("\n"))
 
 
 def _parents_in_repository(top: str) -> list[str]:
-    """The folders above ``top`` up to the one with .git; none when there is none."""
+    """Return the folders above ``top`` up to the one with .git; none if there is no repository."""
     parents: list[str] = []
     folder = top
     while not os.path.lexists(os.path.join(folder, ".git")):
@@ -391,7 +394,7 @@ def _parents_in_repository(top: str) -> list[str]:
 
 
 def read_bytes(source: Source) -> bytes:
-    """The bytes of a file. Raises OSError."""
+    """Read the bytes of a source. Raises OSError."""
     if source.data is not None:
         return source.data
     if source.fault is not None:
@@ -402,7 +405,7 @@ def read_bytes(source: Source) -> bytes:
 
 
 def standard_input(name: str | None = None) -> Source:
-    """Standard input, read to its end; with a name it is a buffer that stands for the file of that name."""
+    """Read standard input to its end; with a name the result is a buffer with the content of that file."""
     try:
         return Source(name or "<stdin>", name or STDIN, _standard_input())
     except OSError as error:

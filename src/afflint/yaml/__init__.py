@@ -1,1 +1,1 @@
-"""YAML bytes in, plain data with positions out; edits of the data back to text."""
+"""Reads YAML to plain data with positions, and converts edits of the data to edits of the text."""

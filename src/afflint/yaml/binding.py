@@ -1,6 +1,6 @@
-"""The one place that chooses the parser of YAML: libyaml's where its binding is installed, else the one in Python, which says the same.
+"""Chooses the YAML parser: that of libyaml if its binding is installed, else the one in Python, with the same results.
 
-The binding is a module in C. There is none where afflint runs in a browser, for one.
+The binding is a module in C, which does not exist in a browser, for example.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 binding: Any = None
-"""The module of libyaml's parser and composer, which is some twenty times as fast; None where it is not installed."""
+"""The module of libyaml's parser and composer, which is about twenty times as fast; None if it is not installed."""
 
 try:
     binding = import_module("_ruamel_yaml")

@@ -1,4 +1,7 @@
-"""YAML text to nodes with their places: libyaml's composer, kept from texts that would crash it and helped where Go takes more."""
+"""Composes YAML text to nodes with positions by libyaml's composer.
+
+Texts that would crash it are rejected first, and texts that Go accepts but libyaml does not are rewritten.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ from afflint.yaml.binding import Parser, binding
 from afflint.yaml.nodes import MappingNode, ScalarNode, SequenceNode, root_of
 
 MAX_DEPTH = 300
-"""Documents nested no deeper than this are read. The composer recurses on the C stack and would end the process far beyond it."""
+"""The deepest nesting that is read. The composer recurses on the C stack and would crash the process at a much greater depth."""
 MAX_NODES = 2_000_000
-"""A document that may hold more keys and values than this is refused: each costs some 400 bytes while it is read."""
+"""A document that may contain more keys and values than this is rejected: each needs about 400 bytes while it is read."""
 
-# What can be composed without counting its depth first: a level takes a column or an opening bracket.
+# Texts below these limits can be composed without counting their depth first: a level takes a column or an opening bracket.
 _SAFE_LINE, _SAFE_BRACKETS = 1000, 2000
 _DEEP_INDENTATION = rb"(?m)^[ \t?:-]{%d}" % MAX_DEPTH
 # Besides LF, these break lines for libyaml.
@@ -50,7 +53,7 @@ _TAGS: dict[Any, object] = {
 
 
 class TooDeepError(ValueError):
-    """The nesting of a text exceeds MAX_DEPTH; ``index`` is where, None when that is not known."""
+    """The nesting of a text exceeds MAX_DEPTH at ``index``, which is None if it is not known."""
 
     def __init__(self, index: int | None) -> None:
         super().__init__(f"nested more than {MAX_DEPTH} levels deep")
@@ -58,35 +61,35 @@ class TooDeepError(ValueError):
 
 
 class TooLargeError(ValueError):
-    """A text may hold more than MAX_NODES nodes."""
+    """A text that may contain more than MAX_NODES nodes."""
 
     def __init__(self) -> None:
         super().__init__("the document is too large; split it with a line `---` between objects")
 
 
 class _Composer(Parser):  # type: ignore[misc]
-    """libyaml's composer without tag resolution: it only notes whether a scalar was plain, because we resolve as Go does."""
+    """libyaml's composer without tag resolution: it only records whether a scalar was plain; scalars are resolved as in Go."""
 
     @staticmethod
     def resolve(_kind: type, _value: str, implicit: Any) -> object:
         return _TAGS[implicit]
 
-    # Path resolvers are a feature that manifests do not use: nothing is to be done, and that is quickest done by functions in C.
+    # Manifests do not use path resolvers: these must do nothing, and functions in C do that fastest.
     descend_resolver = staticmethod(operator.is_)
     ascend_resolver = staticmethod(tuple)
 
 
 class Composed(NamedTuple):
-    """The root node of a document, None when there is none, and where text stands behind its end (an index of characters)."""
+    """The root node of a document, None without one, and the index (in characters) of text after its end, None without any."""
 
     root: Any
     rest: int | None = None
 
 
 def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Composed:
-    """The first YAML document in UTF-8 bytes. Go never looks at what stands behind it.
+    """Compose the first YAML document in UTF-8 bytes. Go ignores everything after it.
 
-    Raises YAMLError, TooDeepError, or TooLargeError for a text that may hold more than ``most`` nodes.
+    Raises YAMLError, TooDeepError, or TooLargeError for a text that may contain more than ``most`` nodes.
     """
     if len(raw_bytes) > most and most_nodes(raw_bytes) > most:
         raise TooLargeError
@@ -101,18 +104,18 @@ def compose(raw_bytes: bytes, most: int = MAX_NODES) -> Composed:
             raise
         return _compose_from_events(raw_bytes)
     except ScannerError as error:
-        helped = _helped(raw_bytes, error)
-        if helped == raw_bytes:
+        replaced = _with_replacements(raw_bytes, error)
+        if replaced == raw_bytes:
             raise
-        # The whole of it again, as what lies behind the error has not been looked at.
-        composed = compose(helped)
+        # Compose the whole text again, because the text after the error has not been read.
+        composed = compose(replaced)
     for node in nodes_below(composed.root):
         if type(node) is ScalarNode:
             node.value = node.value.replace(_COLON, ":").replace(_FILLER, "")
     return composed
 
 
-# libyaml's composer does not tell `! 5` from `5`; its events do.
+# libyaml's composer does not distinguish `! 5` from `5`; its events do.
 _NON_SPECIFIC_TAG = rb"(?m)(?:^|[\s\[{,:])!(?=[\s,\]}]|\Z)"
 
 
@@ -124,7 +127,7 @@ def _compose(raw_bytes: bytes) -> Composed:
 
 
 def _rest(parser: _Composer, raw_bytes: bytes) -> int | None:
-    """Where text stands behind the document that a parser has read to its end; None where nothing but comments does."""
+    """Return the index of text after the document that a parser has read; None if only comments follow."""
     try:
         if type(parser.peek_event()) is StreamEndEvent:
             return None
@@ -134,7 +137,7 @@ def _rest(parser: _Composer, raw_bytes: bytes) -> int | None:
             return index
     except YAMLError:
         pass
-    # Behind a line `...` stands a document of its own, or what is no YAML at all.
+    # After a line `...` there is another document, or text that is not YAML.
     end = re.search(_END_LINE, raw_bytes.decode("utf-8", "replace"))
     return end.end() if end else None
 
@@ -143,7 +146,7 @@ _END_LINE = r"(?m)^\.\.\.(?=\s)(?:\s+|#.*)*"
 
 
 def nodes_below(root: Any) -> Iterator[Any]:
-    """A node and all below it, aliased ones once."""
+    """Yield a node and all nodes below it, aliased ones once."""
     stack, seen = [root], set()
     while stack:
         node = stack.pop()
@@ -159,7 +162,7 @@ def nodes_below(root: Any) -> Iterator[Any]:
 
 
 def most_nodes(raw_bytes: bytes) -> int:
-    """At least as many as there are nodes: each but the first needs one of these characters to itself."""
+    """Return an upper bound of the number of nodes: each but the first needs one of these characters."""
     return sum(map(raw_bytes.count, (b"\n", b"\r", b":", b",", b"[", b"{", b"- ", b"? ")))
 
 
@@ -173,14 +176,14 @@ def _may_be_too_deep(raw_bytes: bytes) -> bool:
         raw_bytes.find(b"\n", start, start + _SAFE_LINE // 2) >= 0 for start in range(0, len(raw_bytes) - _SAFE_LINE // 2, _SAFE_LINE // 2)
     ):
         return False  # No line is longer than two such windows.
-    # A long line is no deep one, unless it begins with a long run of indentation and indicators.
+    # A long line is not deeply nested, unless it begins with a long run of indentation and indicators.
     if b"\r" in raw_bytes or any(each in raw_bytes for each in _ODD_BREAKS):
         return True
     return re.search(_DEEP_INDENTATION, raw_bytes) is not None
 
 
 def too_deep_at(raw_bytes: bytes) -> int | None:
-    """Where the nesting exceeds MAX_DEPTH, as an index of characters; None when it does not. Looks at events, which do not recurse."""
+    """Return the index (in characters) at which the nesting exceeds MAX_DEPTH, or None. Reads events, which do not recurse."""
     depth = 0
     try:
         parser = _Composer(raw_bytes)
@@ -197,12 +200,12 @@ def too_deep_at(raw_bytes: bytes) -> int | None:
             elif kind is DocumentEndEvent:
                 break
     except YAMLError:
-        pass  # The composer stops at the same place and says why.
+        pass  # The composer stops at the same position and reports why.
     return None
 
 
 def _compose_from_events(raw_bytes: bytes) -> Composed:
-    """As the composer does, but an anchor may be given again: an alias means the last one before it, as in Go."""
+    """Compose like the composer, but an anchor can be defined again: an alias means the last one before it, as in Go."""
     parser = _Composer(raw_bytes)
     anchors: dict[str, Any] = {}
     root: Any = None
@@ -231,7 +234,7 @@ def _compose_from_events(raw_bytes: bytes) -> Composed:
 
 
 def _node(event: Any, anchors: dict[str, Any]) -> Any:
-    """The node that an event begins, or that an alias stands for; None for events of the stream and of documents."""
+    """Return the node that an event begins or an alias refers to; None for events of the stream and of documents."""
     kind = type(event)
     if kind is AliasEvent:
         if event.anchor not in anchors:
@@ -252,16 +255,16 @@ def _node(event: Any, anchors: dict[str, Any]) -> Any:
 
 def _tag(event: Any) -> object:
     if event.tag == "!" and type(event) is ScalarEvent:
-        return QUOTED  # The tag that says no type makes any scalar a string.
+        return QUOTED  # The non-specific tag makes any scalar a string.
     return _TAGS[event.implicit] if event.tag is None or event.tag == "!" else event.tag
 
 
-# Two characters that no manifest holds. They stand in the text for others while it is composed, so that its length stays the same.
+# Two characters that do not occur in manifests. They replace others while the text is composed, so that its length stays the same.
 _COLON, _FILLER = "\ue0f1", "\ue0f2"
 
 
-def _helped(raw_bytes: bytes, error: ScannerError) -> bytes:
-    """The text with what libyaml stumbled over written in another way of the same length; or as it was, when that is a real error."""
+def _with_replacements(raw_bytes: bytes, error: ScannerError) -> bytes:
+    """Rewrite what libyaml does not accept in a text of the same length; return it unchanged if the error is real."""
     if _COLON.encode() in raw_bytes or _FILLER.encode() in raw_bytes:
         return raw_bytes
     if error.problem == "found unexpected ':'":
@@ -271,19 +274,19 @@ def _helped(raw_bytes: bytes, error: ScannerError) -> bytes:
     return raw_bytes
 
 
-# In brackets, libyaml 0.1 takes no colon inside a plain scalar: {image: nginx:1.27}. Colons behind quotes and brackets are another matter.
+# In brackets, libyaml 0.1 does not accept a colon inside a plain scalar: {image: nginx:1.27}. Colons after quotes and brackets differ.
 _INNER_COLONS = rb"(?:^|[\s\[{,])![^\s\[\]{},]*|(?<=[^\s\"'\[\]{},:]):+(?=(\s|\Z)?)"
 
 
 def _without_colons(match: re.Match[bytes]) -> bytes:
     if not match[0].startswith(b":"):
         return match[0]  # A tag.
-    # A last colon with a blank behind it ends a key.
+    # A last colon before a space ends a key.
     inner = match[0] if match[1] is None else match[0][:-1]
     return _COLON.encode() * len(inner) + match[0][len(inner) :]
 
 
-# JSON writes characters beyond the first plane as pairs of surrogates, which YAML does not know. What stands alone is U+FFFD for Go.
+# JSON writes characters beyond the first plane as surrogate pairs, which YAML does not support. Go reads a lone surrogate as U+FFFD.
 _ESCAPE = rb"(?s)\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)"
 
 

@@ -1,4 +1,4 @@
-"""YAML nodes to plain data, in the order in which go-yaml v2 does it; what it or strict decoding refuses is noted with its node."""
+"""Converts YAML nodes to plain data in the order of go-yaml v2; what go-yaml or strict decoding rejects is recorded with its node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MERGE_TAG = "tag:yaml.org,2002:merge"
 
 
 class UnreadableError(ValueError):
-    """Raised while converting nodes; carries the node at fault."""
+    """Raised while converting nodes; contains the invalid node."""
 
     def __init__(self, message: str, node: Any) -> None:
         super().__init__(message)
@@ -26,13 +26,13 @@ class UnreadableError(ValueError):
 
 
 class RepeatedKeyError(ValueError):
-    """The fast conversion met a repeated key; the careful one tells where."""
+    """The fast conversion met a repeated key; the careful one finds its position."""
 
 
 def plain_data(node: Any) -> Any:
-    """Nodes to plain data, for documents without anchors, aliases and merge keys. This is the hottest loop of afflint.
+    """Convert nodes to plain data, for documents without anchors, aliases and merge keys. This is the hottest loop of afflint.
 
-    Raises ValueError for whatever is not plain sailing; the careful conversion then finds out what and where.
+    Raises ValueError for anything unusual; the careful conversion then finds out what and where.
     """
     if type(node) is ScalarNode:
         tag = node.ctag
@@ -61,7 +61,7 @@ def plain_data(node: Any) -> Any:
 
 
 def written_key(node: Any) -> str | None:
-    """A key node as the string it becomes in JSON, None for a null key. Raises UnreadableError for what can be no key."""
+    """Convert a key node to the string that it becomes in JSON, None for a null key. Raises UnreadableError for an invalid key."""
     if type(node) is not ScalarNode:
         raise UnreadableError(_ODD_KEY, node)
     try:
@@ -87,7 +87,7 @@ def _unreadable(node: Any, error: ValueError) -> UnreadableError:
 
 
 def pairs_of(node: Any) -> Pairs:
-    """The keys of a mapping without merge keys; of a repeated key the last."""
+    """Return the keys of a mapping without merge keys; of a repeated key the last."""
     pairs: Pairs = {}
     for key_node, value_node in node.value:
         try:
@@ -100,11 +100,11 @@ def pairs_of(node: Any) -> Pairs:
 
 
 class CarefulConversion:
-    """Nodes to plain data with anchors, merge keys and repeated keys.
+    """Converts nodes with anchors, merge keys and repeated keys to plain data.
 
-    A later key silently replaces an earlier one in the data, and every repetition is noted: strict decoding refuses it.
-    ``duplicates`` holds the path, the key's node, that of the earlier key, and whether that one comes from a merge key and is overridden;
-    ``merged`` the keys of each mapping with a merge key, by the mapping's identity.
+    A later key silently replaces an earlier one in the data, and every repetition is recorded: strict decoding rejects it.
+    ``duplicates`` contains the path, the key's node, that of the earlier key, and whether that one comes from a merge key and is
+    overridden; ``merged`` the keys of each mapping with a merge key, by the mapping's identity.
     """
 
     def __init__(self) -> None:
@@ -113,18 +113,18 @@ class CarefulConversion:
         self._done: dict[int, Any] = {}
         self._costs: dict[int, int] = {}
         self._open: set[int] = set()
-        # go-yaml counts how often it decodes a node, and how many of these it owes to aliases. It begins with the document.
+        # go-yaml counts how often it decodes a node, and how often because of aliases. The document is the first node.
         self._decoded = 1
         self._aliased = 0
 
     def document(self, root: Any) -> Any:
-        """The plain data of a whole document. Raises UnreadableError."""
+        """Convert a whole document. Raises UnreadableError."""
         data = self._value(root, ())
         self._check_aliasing(root)
         return data
 
     def _value(self, node: Any, path: tuple[str | int, ...]) -> Any:
-        """The plain data of a node; aliased nodes share one value."""
+        """Convert a node; aliased nodes share one value."""
         identity = id(node)
         if identity in self._done:
             self._count_alias(node)
@@ -153,7 +153,7 @@ class CarefulConversion:
         self._check_aliasing(node)
 
     def _check_aliasing(self, node: Any) -> None:
-        """Refuse what go-yaml v2 refuses as excessive aliasing: the more a document grows, the fewer aliases it may owe that to."""
+        """Reject what go-yaml v2 rejects as excessive aliasing: the larger a document, the smaller the share of aliases it allows."""
         if self._aliased <= 100 or self._decoded <= 1000:
             return
         growth = min(max((self._decoded - 400_000) / 3_600_000, 0.0), 1.0)
@@ -212,9 +212,9 @@ class CarefulConversion:
         pairs[key] = pair
 
     def _merge(self, key_node: Any, value_node: Any, result: dict[str, Any], pairs: Pairs, path: tuple[str | int, ...]) -> set[str]:
-        """Set the keys of a map, or of a list of maps from its end: earlier maps take precedence. Returns these keys."""
+        """Set the keys of a map, or of a list of maps from its end, because earlier maps take precedence. Return these keys."""
         sources = [value_node]
-        # An alias shows by the place of its node: before the merge key. One to a list Go refuses.
+        # The node of an alias is before the merge key. Go rejects an alias to a list.
         is_alias = value_node.start_mark.index < key_node.start_mark.index
         if type(value_node) is SequenceNode and not is_alias:
             sources = value_node.value[::-1]

@@ -1,4 +1,4 @@
-"""Where in the data of a document a place of its text is: the way back from a position to a path."""
+"""Finds the path in the data of a document at a position in its text."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from afflint.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 
 class Cursor(NamedTuple):
-    """The innermost value around a place. ``on_key``: the place is on its key."""
+    """The innermost value around a position. ``on_key``: the position is on its key."""
 
     path: Path
     on_key: bool = False
 
 
 def cursor_at(document: Document, line: int, column: int) -> Cursor:
-    """What a place, its line and column from 1, lies in: the innermost value, or the map or list around it where it lies between two."""
+    """Find the innermost value at a line and column (from 1), or the map or list around it if it is between two."""
     starts = document.line_starts()
     row = line - document.line - 1
     if not 0 <= row < len(starts):
@@ -48,13 +48,13 @@ def cursor_at(document: Document, line: int, column: int) -> Cursor:
 
 
 def _in_map(document: Document, node: MappingNode, index: int) -> tuple[str, Any, bool] | None:
-    """The key, the value and whether the place is on the key, of the entry of a map that a place lies in."""
+    """Return the key and the value of the map entry at a position, and whether the position is on the key."""
     for key, value in node.value:
         if type(key) is not ScalarNode or index < key.start_mark.index:
             continue
         if index <= key.end_mark.index:
             return str(key.value), value, True
-        # An alias lies where its anchor is.
+        # The node of an alias is that of its anchor.
         end = max(document.end_of(value), key.end_mark.index) if value.start_mark.index >= key.start_mark.index else key.end_mark.index
         if index <= end:
             return str(key.value), value, False

@@ -1,4 +1,4 @@
-"""What is wrong with the text of a document that can be read all the same: the words for it, and what would mend it."""
+"""Mistakes in the text of a document that can still be read: their messages and their fixes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from afflint.yaml.document import Document, Duplicate
 
 
 class YamlDiagnostic(NamedTuple):
-    """Something wrong with a document: what, what to do, where, and the edits that mend it."""
+    """A mistake in a document: the message, the help, the position, and the edits that fix it."""
 
     message: str
     help: str
@@ -20,21 +20,25 @@ class YamlDiagnostic(NamedTuple):
 
 
 def text_behind(document: Document, title: str) -> YamlDiagnostic | None:
-    """What stands behind the end of a document, if anything does. ``title`` names the object that ends there; "" if it is none.
+    """Report text after the end of a document. ``title`` names the object that ends there; "" if it is not one.
 
-    The API server decodes one YAML document between two separators (yaml.Unmarshal of go-yaml v2) and looks at nothing behind it.
+    The API server decodes one YAML document between two separators (yaml.Unmarshal of go-yaml v2) and ignores everything after it.
     """
     if document.rest is None:
         return None
     text = document.text()
-    lost = f"the API server ignores it and reads only {title}" if title else "the API server ignores it, and the text above it is not an object"
+    lost = (
+        f"the API server ignores it and reads only {title}"
+        if title
+        else "the API server ignores it, and the text above it is not an object"
+    )
     if re.search(r"(?m)^\.\.\.(?=\s)(?:\s+|#.*)*\Z", text[: document.rest]):
         message = "text after the line `...`, which ends the document"
         remedy = "Delete the line `...`, or start another document with a line `---`."
     elif _column(text, document.rest) < _column(text, _first(text)):
         key = re.compile(r"[\w./-]+(?=[\"']?[ \t]*:)").match(text, document.rest)
         subject = f"`{key[0]}` is" if key else "this line is"
-        message = f"{subject} indented less than the first line of the document, which ends the document here"
+        message = f"{subject} indented less than the first line, which ends the document here"
         remedy = "Indent all keys of the object equally, or start another document with a line `---`."
     else:
         message = "text after the end of the document"
@@ -44,7 +48,7 @@ def text_behind(document: Document, title: str) -> YamlDiagnostic | None:
 
 
 def missing_separators(document: Document) -> list[YamlDiagnostic]:
-    """Where another object begins in the same map: at the first of its keys that were there before, apiVersion and kind among them."""
+    """Report where another object begins in the same map: at the first of its repeated keys, which include apiVersion and kind."""
     return [
         YamlDiagnostic(
             f"another object begins here without a line `---` before it: of each key that occurs twice, such as `{keys[0].path[-1]}`, "
@@ -59,7 +63,7 @@ def missing_separators(document: Document) -> list[YamlDiagnostic]:
 
 
 def _repeated(document: Document) -> Iterator[list[Duplicate]]:
-    """The repeated keys of the document's map in their order; a key that comes a third time begins another list of them."""
+    """Yield the repeated keys of the document's map in order, in one list for each additional object."""
     keys: list[Duplicate] = []
     for duplicate in sorted(document.duplicates, key=lambda each: each.span):
         if len(duplicate.path) > 1 or duplicate.overrides:
@@ -77,9 +81,9 @@ def _begins_line(document: Document, span: Span) -> bool:
 
 
 def _separator(document: Document, span: Span) -> Edit:
-    """The edit that inserts a separator before the line of a key, and before the comments above it from the first that begins there.
+    """Return the edit that inserts a separator before the line of a key, and before the comments above that belong to it.
 
-    Comments that are indented further, as the end of the object above is, belong to that.
+    Comments that are indented further belong to the object above.
     """
     line = above = span.line
     while above - document.line > 1 and _line(document, above - 1).lstrip().startswith("#"):
@@ -97,7 +101,7 @@ def _line(document: Document, line: int) -> str:
 
 
 def _first(text: str) -> int:
-    """Where the text begins behind blank lines and comments."""
+    """Return where the text begins after blank lines and comments."""
     begin = re.match(r"(?:\s*#.*)*\s*", text)
     return begin.end() if begin else 0
 

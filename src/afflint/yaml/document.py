@@ -1,4 +1,4 @@
-"""One YAML document: its plain data as the API server would read it, and where each path into that data lies in the text."""
+"""One YAML document: its plain data as the API server reads it, and the position of each path in the text."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,9 @@ class Problem(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """A key that occurs again in the same mapping. ``first`` and ``span`` are the places of the two keys.
+    """A key that occurs again in the same mapping. ``first`` and ``span`` are the positions of the two keys.
 
-    ``overrides``: the first is brought by a merge key and meant to be overridden, as YAML allows; strict decoding does not.
+    ``overrides``: the first one comes from a merge key, and YAML allows overriding it; strict decoding does not.
     """
 
     path: Path
@@ -31,11 +31,11 @@ class Duplicate(NamedTuple):
 
 
 class Document:
-    """One YAML document: ``data`` (None when it has a problem or is empty), ``problem``, ``duplicates``, and where it lies.
+    """One YAML document: ``data`` (None if it has a problem or is empty), ``problem``, ``duplicates``, and its position.
 
-    ``rest`` is where text stands behind its end, which the API server never looks at: an index of characters, None where there is none.
-    ``filled`` where placeholders stand that YAML cannot read: they were taken for text.
-    ``index`` counts the documents of a file from 0, empty ones left out; ``line`` is the 0-based line of its first byte.
+    ``rest`` is the index (in characters) of text after its end, which the API server ignores; None without any.
+    ``filled``: the document contains placeholders that YAML cannot read; they were read as text.
+    ``index`` counts the documents of a file from 0, without empty ones; ``line`` is the 0-based line of its first byte.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class Document:
 
     @property
     def root(self) -> Any:
-        """The node of the whole document, None where there is none. Of what was read without nodes, they are made when first asked for."""
+        """The node of the whole document, None without one. For a document that was read without nodes, they are created on demand."""
         if self._unmade:
             from afflint.yaml.composer import compose
 
@@ -101,21 +101,21 @@ class Document:
 
     @property
     def has_merge_keys(self) -> bool:
-        """True where a map takes over the entries of another by ``<<``."""
+        """True if a map includes the entries of another by ``<<``."""
         return bool(self._merged)
 
     @property
     def has_directives(self) -> bool:
-        """True where directives of a strategic merge patch may stand."""
+        """True if the document may contain directives of a strategic merge patch."""
         if self._directed is None:
             self._directed = b"$" in self.raw_bytes and _holds_directives(self.raw_bytes)
         return self._directed
 
     def locate(self, path: Path, *, key: bool = False) -> Span:
-        """The span of the value at ``path``: the scalar, or for a collection its key (or first scalar as a list item).
+        """Return the span of the value at ``path``: the scalar, or for a collection its key (or first scalar as a list item).
 
         With ``key`` the span of the key itself. A path that does not exist gives the nearest existing parent. A value that
-        is an alias, or was merged into its map, lies where it is written.
+        is an alias, or was merged into its map, is located where it is written.
         """
         node, key_node = self._find(path)
         if node is None:
@@ -125,34 +125,34 @@ class Document:
         return self._span(node)
 
     def extent(self, path: Path) -> Span:
-        """The whole stretch of the value at ``path`` with its key, from its first to its last character."""
+        """Return the full range of the value at ``path`` with its key, from its first to its last character."""
         node, key_node = self._find(path)
         if node is None:
             return self._start()
         start = (key_node or node).start_mark.index
         end = self.end_of(node)
-        if end < start:  # An alias: its value lies before its key.
+        if end < start:  # An alias: its value is before its key.
             end = self.end_of(key_node)
         return Span(*self.position(start), *self.position(end))
 
     def raw(self, path: Path) -> str | None:
-        """The text of the scalar at ``path`` as it is written, without quotes; None for collections and missing paths."""
+        """Return the text of the scalar at ``path`` as it is written, without quotes; None for collections and missing paths."""
         node, _ = self._find(path, exact=True)
         return node.value if _kind(node) == _SCALAR else None
 
     def is_plain(self, path: Path) -> bool:
-        """True when the value at ``path`` is an unquoted, untagged scalar."""
+        """Whether the value at ``path`` is an unquoted, untagged scalar."""
         from afflint.yaml.composer import PLAIN
 
         node, _ = self._find(path, exact=True)
         return _kind(node) == _SCALAR and node.ctag is PLAIN
 
     def node_at(self, path: Path) -> Any:
-        """The node of the value at ``path``; None where nothing is. Of an alias it is the one that its anchor names."""
+        """Return the node of the value at ``path``, of an alias that of its anchor; None if it does not exist."""
         return self._find(path, exact=True)[0]
 
     def scalar_spans(self) -> Iterator[Span]:
-        """The stretches of quoted and block scalars, where a ``#`` is text and no comment."""
+        """Yield the ranges of quoted and block scalars, in which a ``#`` does not begin a comment."""
         from afflint.yaml.composer import nodes_below
 
         for node in nodes_below(self.root):
@@ -168,7 +168,7 @@ class Document:
                     yield Span(line + 1, 1, end_line, end_column)
 
     def node_lines(self) -> Iterator[tuple[int, int, int]]:
-        """For every key and list item: its line, column and the line on which its value ends (from 1, in file lines)."""
+        """Yield for every key and list item its line, its column and the line on which its value ends (from 1, in file lines)."""
         from afflint.yaml.composer import nodes_below
 
         for node in nodes_below(self.root):
@@ -180,15 +180,15 @@ class Document:
                 yield line, column, max(line, self.position(self.end_of(value))[0])
 
     def text(self) -> str:
-        """The document's text, with anything that is no UTF-8 replaced."""
+        """Return the document's text, with invalid UTF-8 replaced."""
         if self._text is None:
             self._text = self.raw_bytes.decode("utf-8", "replace")
         return self._text
 
-    # How nodes are found and measured.
+    # Finding and measuring nodes.
 
     def _find(self, path: Path, *, exact: bool = False) -> tuple[Any, Any]:
-        """The node at ``path`` and its key's (of a list item its first scalar's); the nearest parent's unless ``exact``."""
+        """Return the node at ``path`` and its key's (of a list item its first scalar's); the nearest parent's unless ``exact``."""
         node, key_node = self.root, None
         for step in path:
             found = self._child(node, step)
@@ -215,12 +215,12 @@ class Document:
         return Span(self.line + 1, 1, self.line + 1, 1)
 
     def _span(self, node: Any) -> Span:
-        """The span of a node that lies on one line; of one with more lines, the first of them."""
+        """Return the span of a node on one line; of one with more lines, the first of them."""
         start, end = self._content(node), self.end_of(node)
         line, column = self.position(start)
         if self.position(end)[0] == line:
             if start == end and self.text()[start - 1 : start] == "-":
-                return Span(line, column - 1, line, column)  # A list item that holds nothing: its dash.
+                return Span(line, column - 1, line, column)  # An empty list item: its dash.
             return Span(line, column, line, column + end - start)
         breaks = self.line_starts()
         number = line - self.line
@@ -228,7 +228,7 @@ class Document:
         return Span(line, column, line, column + max(len(first), 1))
 
     def _content(self, node: Any) -> int:
-        """Where a scalar begins behind its anchor and its tag."""
+        """Return where a scalar begins after its anchor and its tag."""
         start: int = node.start_mark.index
         text = self.text()
         if _kind(node) == _SCALAR and text[start : start + 1] in ("&", "!"):
@@ -238,7 +238,7 @@ class Document:
         return start
 
     def end_of(self, node: Any) -> int:
-        """Where a node's text ends: libyaml puts the end of what is indented at the start of the next token."""
+        """Return where a node's text ends; libyaml ends an indented collection only at the next token."""
         last = node
         while _kind(last) != _SCALAR and not last.flow_style and last.value:
             alias = self._alias_at_end(last)
@@ -252,9 +252,9 @@ class Document:
         return end
 
     def _alias_at_end(self, node: Any) -> int | None:
-        """Where the alias ends that a list or map in block style ends in; None when it ends in a value that is written there.
+        """Return the end of the alias at the end of a list or map in block style; None if its last value is written there.
 
-        An alias is the node that its anchor names, and where it stands itself is not noted: but it lies before what stands before it.
+        An alias is the node of its anchor, and its own position is not recorded: but the anchor is before the previous value.
         """
         if self._aliased is None:
             self._aliased = "&" in self.text()
@@ -264,13 +264,13 @@ class Document:
         written = max((each.end_mark.index for each in before), default=0)
         if value.start_mark.index > node.start_mark.index and value.start_mark.index >= written:
             return None
-        # Nothing but comments, indicators and aliases stands behind what was written last.
+        # Only comments, indicators and aliases follow after the last written value.
         written = max(written, node.start_mark.index)
         ends = [match.end(1) for match in _ALIAS_OR_COMMENT.finditer(self.text(), written, node.end_mark.index) if match[1]]
         return ends[-1] if ends else written
 
     def position(self, index: int) -> tuple[int, int]:
-        """Line and column, both from 1, of a code point of this document. Only LF, CR LF and CR break lines, as in editors."""
+        """Return line and column, both from 1, of a code point of this document. Only LF, CR LF and CR break lines, as in editors."""
         breaks = self.line_starts()
         from bisect import bisect_right
 
@@ -278,12 +278,12 @@ class Document:
         return self.line + line + 1, index - breaks[line] + 1 + (self._column if line == 0 else 0)
 
     def character(self, index: int) -> Span:
-        """The span of one character; an empty one at the end of a line or of the text."""
+        """Return the span of one character; an empty one at the end of a line or of the text."""
         line, column = self.position(index)
         return Span(line, column, line, column + (self.text()[index : index + 1] not in ("", "\n", "\r")))
 
     def line_starts(self) -> Sequence[int]:
-        """Where the lines of the text begin. Only LF, CR LF and CR break lines."""
+        """Return the indexes at which the lines of the text begin. Only LF, CR LF and CR break lines."""
         if self._breaks is None:
             from array import array
 
@@ -304,56 +304,56 @@ def _holds_directives(raw_bytes: bytes) -> bool:
     return holds_directives(raw_bytes)
 
 
-# What ruamel.yaml calls its nodes: to import their classes takes longer than to read most files.
+# The `id` of ruamel.yaml's nodes: importing their classes takes longer than reading most files.
 _SCALAR, _SEQUENCE, _MAPPING = "scalar", "sequence", "mapping"
 
 
 def _kind(node: Any) -> str:
-    """Which of these a node is; empty where there is none."""
+    """Return the type of a node; empty for None."""
     kind: str = "" if node is None else node.id
     return kind
 
 
 def _first_scalar(node: Any) -> Any:
-    """The node to show for a list item: the first key of a mapping, else the item itself."""
+    """Return the node to show for a list item: the first key of a mapping, else the item itself."""
     while _kind(node) != _SCALAR and node.value:
         node = node.value[0][0] if _kind(node) == _MAPPING else node.value[0]
     return node
 
 
-# What stands in plain data that may be of any shape, as manifests are: what is of another type than asked for counts as absent.
+# Access to plain data of any shape, such as manifests: a value of another type than requested counts as absent.
 
 
 def value_at_path(data: object, *steps: object) -> Any:
-    """What stands some fields below ``data``; None where nothing does."""
+    """Return the value some fields below ``data``; None if it does not exist."""
     for step in steps:
         data = data.get(step) if type(data) is dict else None
     return data
 
 
 def map_at(data: object, *steps: object) -> dict[str, Any]:
-    """The map there; an empty one where there is none."""
+    """Return the map at these steps; an empty one if it is absent."""
     found = value_at_path(data, *steps)
     return found if type(found) is dict else {}
 
 
 def list_at(data: object, *steps: object) -> list[Any]:
-    """The list there; an empty one where there is none."""
+    """Return the list at these steps; an empty one if it is absent."""
     found = value_at_path(data, *steps)
     return found if type(found) is list else []
 
 
 def maps_at(data: object, *steps: object) -> list[dict[str, Any]]:
-    """The items of the list there that are maps."""
+    """Return the items of the list at these steps that are maps."""
     return [each for each in list_at(data, *steps) if type(each) is dict]
 
 
 def text_at(data: object, *steps: object) -> str:
-    """The text there; an empty one where there is none."""
+    """Return the string at these steps; an empty one if it is absent."""
     found = value_at_path(data, *steps)
     return found if type(found) is str else ""
 
 
 def texts_at(data: object, *steps: object) -> list[str]:
-    """The items of the list there that are texts."""
+    """Return the items of the list at these steps that are strings."""
     return [each for each in list_at(data, *steps) if type(each) is str]

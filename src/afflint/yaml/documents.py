@@ -1,4 +1,4 @@
-"""From the bytes of a file to its documents: encodings, separators, and what cannot be read, with the place where it cannot."""
+"""Splits the bytes of a file into documents and reads them: encodings, separators, and the positions of what cannot be read."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from afflint.yaml.document import Problem as Problem
 from afflint.yaml.fast_parser import plain_blocks
 
 _LONG = 1_000_000
-"""From here on it matters how much memory a document takes."""
+"""From this size on, the memory of a document matters."""
 
 
 def read(raw_bytes: bytes, index: int, line: int) -> Document:
-    """Parse the bytes of one document (UTF-8, without separator lines). Never raises; a fault is the document's problem.
+    """Parse the bytes of one document (UTF-8, without separator lines). Never raises; a mistake is the document's problem.
 
-    A document that cannot be read because of lone placeholders, as templates have them, is read with these as text.
+    A document that is unreadable because of lone placeholders, as in templates, is read with the placeholders as text.
     """
     if raw_bytes.startswith(_BOM):
         raw_bytes = raw_bytes[3:]
@@ -47,10 +47,10 @@ _TEXT_AFTER = "text after the document separator `---`; only a comment may follo
 
 
 def split(data: bytes) -> Iterator[tuple[bytes, int, str | None]]:
-    """Cut a stream into documents by its ``---`` lines, as the API server does: ``(bytes, 0-based line, problem)``.
+    """Cut a stream into documents at its ``---`` lines, as the API server does: ``(bytes, 0-based line, problem)``.
 
-    The problem is text after a separator, which is refused; the bytes then start after that line. Only LF ends lines here.
-    JSON objects one after another are a document each, if each begins on a line of its own.
+    The problem is text after a separator, which is rejected; the bytes then start after that line. Only LF ends lines here.
+    JSON objects in sequence are a document each, if each begins on a line of its own.
     """
     for piece, line, problem in _between_separators(data):
         if piece.startswith(b"{") and b"\n{" in piece:
@@ -78,7 +78,7 @@ def _between_separators(data: bytes) -> Iterator[tuple[bytes, int, str | None]]:
 
 
 def _json_objects(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """Each object with its 0-based line; what is no JSON stays in one piece, and the parser of YAML says what it is."""
+    """Yield each object with its 0-based line; what is not JSON stays in one piece, and the YAML parser reports it."""
     from json import JSONDecoder
 
     decoder, next_object = JSONDecoder(), re.compile(r"\s*\n(?=\{)")
@@ -98,9 +98,9 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def to_utf8(data: bytes) -> bytes:
-    """The same text in UTF-8 without a byte order mark. Raises UnicodeDecodeError when UTF-16 input is broken.
+    """Convert the text to UTF-8 without a byte order mark. Raises UnicodeDecodeError if UTF-16 input is invalid.
 
-    UTF-16 is recognised by its byte order mark, or by NUL bytes around the first ASCII character as JSON does it.
+    UTF-16 is recognised by its byte order mark, or by NUL bytes around the first ASCII character as in JSON.
     """
     mark, encoding = encoding_of(data)
     if encoding == "utf-8":
@@ -109,7 +109,7 @@ def to_utf8(data: bytes) -> bytes:
 
 
 def encoding_of(data: bytes) -> tuple[bytes, str]:
-    """The byte order mark of a file, empty without one, and the encoding of what follows."""
+    """Return the byte order mark of a file, empty without one, and the encoding of the rest."""
     if data.startswith(_BOM):
         return _BOM, "utf-8"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -122,7 +122,7 @@ def encoding_of(data: bytes) -> tuple[bytes, str]:
 
 
 def _count_lines(data: bytes, start: int, end: int) -> int:
-    """The line breaks in a stretch: LF, CR LF and lone CR."""
+    """Count the line breaks in a range: LF, CR LF and lone CR."""
     lines = data.count(b"\n", start, end)
     if data.find(b"\r", start, end) >= 0:
         lines += data.count(b"\r", start, end) - data.count(b"\r\n", start, end)

@@ -24,12 +24,12 @@ from afflint.findings.edits import (
     SymbolicEdit,
     changed,
     find,
+    insertion_point,
+    is_same,
     position_in,
     pruned,
-    same,
     steps_of,
     value_at,
-    whole,
 )
 from afflint.findings.finding import Edit, Path, Span
 from afflint.findings.namedtuples import NamedTuple
@@ -101,7 +101,7 @@ class _EditSequence:
         written = _verbatim(self._page, edit, step) if isinstance(edit, Move) and isinstance(step, Insert) else step
         text = self._patch.change(_changes(self._page, written, is_item=self._is_item))
         document = self._read(text)
-        if document is None or document.problem is not None or document.duplicates or not same(document.data, intended):
+        if document is None or document.problem is not None or document.duplicates or not is_same(document.data, intended):
             raise UnclearError
         self._page = TextLayout(document)
 
@@ -184,7 +184,7 @@ def _changes(page: TextLayout, step: Single, *, is_item: bool) -> list[_TextChan
     if isinstance(step, Rename):
         return [_renamed(page, step)]
     if isinstance(step, Insert):
-        path, at, value = whole(data, step)
+        path, at, value = insertion_point(data, step)
         return _inserted(page, path, step._replace(path=path, at=at, value=value))
     path = pruned(data, step)
     if len(path) < 1 + is_item:

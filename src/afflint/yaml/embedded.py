@@ -1,4 +1,4 @@
-"""YAML that stands as text in another document, in a literal block: read as a document of its own, whose places are those of the file."""
+"""Reads YAML in a literal block of another document as a document of its own, with positions in the file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from afflint.yaml.nodes import ScalarNode
 
 
 def text_of_block(document: Document, path: Path) -> tuple[bytes, int] | None:
-    """The lines of the literal block at a path as they stand, indented, and the 0-based line of the first; None for other text."""
+    """Return the indented lines of the literal block at a path, and the 0-based line of the first; None for other text."""
     node = document.node_at(path)
     if type(node) is not ScalarNode or node.style != "|":
         return None
@@ -22,9 +22,9 @@ def text_of_block(document: Document, path: Path) -> tuple[bytes, int] | None:
 
 
 def document_in_block(document: Document, path: Path) -> Document | None:
-    """The YAML of a literal block; None for text that is written otherwise, or is none.
+    """Read the YAML of a literal block; None for text that is written otherwise or is not YAML.
 
-    Nothing in it is mended: what is edited would have to be read in its block again.
+    The document is not fixed automatically: an edit would have to be checked within its block.
     """
     found = text_of_block(document, path)
     if found is None:

@@ -1,4 +1,4 @@
-"""Data as YAML text that the API server and every other reader take for just that data."""
+"""Writes data as YAML text that the API server and every other reader read as the same data."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.yaml.scalars import resolve_plain
 
-# What may begin an unquoted scalar, and what it may hold, is much more than this; but this nobody reads in another way.
+# YAML allows many more unquoted scalars, but all readers agree on these.
 _PLAIN = re.compile(r"[^\s\-?:,\[\]{}#&*!|>'\"%@`~=<.+0-9][^\s,\[\]{}#]*(?: [^\s,\[\]{}#]+)*")
-# Of what begins like a number only versions and the like stay unquoted, no dates and no times.
+# Of scalars that begin like a number only versions and the like stay unquoted, not dates and times.
 _NUMBER_LIKE = re.compile(r"[0-9.+-][0-9A-Za-z./_-]*[A-Za-z][0-9A-Za-z./_-]*")
 _TIMES = re.compile(r"[0-9T:.Z+-]*")
-# Longer keys than this are none for YAML.
+# YAML does not allow longer keys on one line.
 _LONGEST_KEY = 500
 
 
 def scalar(value: Any, quote: str = "", *, flow: bool = False) -> str | None:
-    """A scalar as it is written, a string in these quotes or in others if it needs them; None for what YAML cannot say."""
+    """Write a scalar, a string in these quotes or in others if it needs them; None for what YAML cannot represent."""
     if isinstance(value, str):
         return _string(value, quote, flow)
     if value is None or isinstance(value, bool):
@@ -31,31 +31,31 @@ def scalar(value: Any, quote: str = "", *, flow: bool = False) -> str | None:
 
 
 def key(text: str, quote: str = "", *, flow: bool = False) -> str | None:
-    """The key of a map as it is written; None for one that cannot stand on one line."""
+    """Write the key of a map; None for one that does not fit on one line."""
     written = _string(text, quote, flow)
     return written if written is not None and len(written) <= _LONGEST_KEY else None
 
 
 class UnwritableError(ValueError):
-    """A value that has no text in YAML."""
+    """A value that YAML cannot represent."""
 
 
 class Style(NamedTuple):
-    """How a document is indented: the step from a map to one in it, and where the dashes stand below the key of their list."""
+    """The indentation of a document: the step from a map to a nested one, and that of dashes below the key of their list."""
 
     step: int = 2
     dash: int = 2
 
 
 class Verbatim(NamedTuple):
-    """An entry of a map as somebody wrote it, in lines that begin at the column of its key; and the same as data."""
+    """An entry of a map in the words of its author, in lines that begin at the column of its key; and the same as data."""
 
     lines: tuple[str, ...]
     data: Any
 
 
 def block(value: dict[str, Any] | list[Any], style: Style) -> list[str]:
-    """The lines of a map or a list that is not empty, in block style from the first column on. Raises UnwritableError."""
+    """Write a map or a list that is not empty as lines in block style from the first column on. Raises UnwritableError."""
     found: list[str] = []
     if isinstance(value, list):
         for item in value:
@@ -67,7 +67,7 @@ def block(value: dict[str, Any] | list[Any], style: Style) -> list[str]:
 
 
 def entry(lead: str, value: Any, style: Style) -> list[str]:
-    """The lines of a value behind its key and colon, or behind its dash."""
+    """Write a value after its key and colon, or after its dash, as lines."""
     if not isinstance(value, (dict, list)) or not value:
         return [f"{lead} {flow(value) if isinstance(value, (dict, list)) else _written(scalar(value))}"]
     below = block(value, style)
@@ -79,7 +79,7 @@ def entry(lead: str, value: Any, style: Style) -> list[str]:
 
 
 def flow(value: Any, quote: str = "", *, colon: str = ": ", comma: str = ", ") -> str:
-    """A value on one line, in braces and brackets, and strings in these quotes. Raises UnwritableError."""
+    """Write a value on one line, in braces and brackets, with strings in these quotes. Raises UnwritableError."""
     if isinstance(value, Verbatim):
         value = value.data
     if isinstance(value, list):
@@ -107,13 +107,13 @@ def _string(text: str, quote: str, flow: bool) -> str | None:
     if not text.isprintable():
         if any("\ud800" <= char <= "\udfff" for char in text):
             return None
-        # JSON has no longer escapes, and YAML takes all characters beyond these as they are.
+        # JSON does not have longer escapes, and YAML accepts all characters beyond these unescaped.
         written = "".join(char if char.isprintable() or char > "\uffff" else f"\\u{ord(char):04x}" for char in written)
     return written
 
 
 def _is_plain(text: str, flow: bool) -> bool:
-    """Whether a string can do without quotes: it is read as nothing else, here or by other readers of YAML."""
+    """Whether a string does not need quotes: neither afflint nor other readers of YAML read it as something else."""
     if not text.isprintable() or text.endswith(":") or ": " in text or (flow and ":" in text):
         return False
     if not (_PLAIN.fullmatch(text) or (_NUMBER_LIKE.fullmatch(text) and not _TIMES.fullmatch(text) and not text.startswith(("-", ".")))):

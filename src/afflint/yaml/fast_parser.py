@@ -1,10 +1,9 @@
-"""Documents in the plainest style of YAML, read without making nodes: most manifests are nothing else.
+"""Reads documents in the plainest style of YAML without creating nodes: most manifests have this style.
 
-Block maps and lists, a key or an item a line, of scalars and flat flow collections on one line and of literal texts (``|``), with comments
-and blank lines between them: no anchors, tags, folded texts, escapes, tabs, nor anything beyond ASCII. What is not surely of this style is
-left to libyaml, and so is whatever is wrong with a document: nothing is decided here. Scalars mean what they mean everywhere
-(``scalars``). Nodes, the making of which takes a third of a run, are then made for those documents only in which something has to be
-pointed at.
+The style consists of block maps and lists, with one key or item per line, of scalars and flat flow collections on one line and of
+literal texts (``|``), with comments and blank lines between them. It excludes anchors, tags, folded texts, escapes, tabs and all
+characters beyond ASCII. Any other document, and any document with a mistake, is left to libyaml. Scalars are resolved as everywhere
+(``scalars``). Creating nodes takes a third of a run, so they are created only for documents with positions to report.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ _DEEP = 100
 """Of deeper ones, the depth may."""
 
 _QUOTED = r"\"[ !#-\[\]-~]*\"|'[ -&(-~]*'"
-# It begins with what begins nothing else; a colon with a blank behind it ends a key, and a number sign behind a blank begins a comment.
-# Nothing in it can be matched in two ways: a line that is of another style is given up at once.
+# It begins with a character that begins nothing else; a colon before a space ends a key, and a number sign after a space begins a comment.
+# Nothing in it can be matched in two ways: a line in another style fails at once.
 _PLAIN = r"(?:[A-Za-z0-9_./$(+~]|-(?=[!-~]))[!-9;-~]*(?:(?::(?=[!-~])| +(?=[!-\"$-~]))[!-9;-~]*)*"
 _KEY = r"[A-Za-z0-9_./][A-Za-z0-9_./-]{0,200}|\"[ !#-\[\]-~]{0,200}\"|'[ -&(-~]{0,200}'"
 _BRACKETS = r"\{[ -~]*\}|\[[ -~]*\]"
 _VALUE = rf"{_PLAIN}|{_QUOTED}|{_BRACKETS}|\|-?"
 _LINE = re.compile(rf"(- +)?(?:({_KEY}):(?= |$) *)?({_VALUE})?(?: *| +#[ -~]*)")
-# What brackets may hold, where fewer characters are harmless. Compiled when it is needed.
+# The content of brackets, where fewer characters are harmless. Compiled on demand.
 _ITEM = rf"[A-Za-z0-9_./+~][A-Za-z0-9_./+~-]*|{_QUOTED}"
 _ITEMS = rf"(?: *(?:{_ITEM})(?:, *(?:{_ITEM}))*)? *"
 _PAIR = rf"(?:{_KEY}): +(?:{_ITEM})"
@@ -36,16 +35,16 @@ _BLANKS = " " * 100
 _REMEMBERED, _SHORT = 20_000, 100
 
 _NOTHING, _TEXT, _STRIPPED_TEXT = object(), object(), object()
-"""What stands for no value, and for a text on the lines below, with or without its last line break."""
+"""Markers for a missing value, and for a text on the lines below, with or without its last line break."""
 
 _Line = tuple[int, str | None, Any]
 """The width of a line's dash, 0 without one; its key, None for an item that is no map; and its value."""
 
 
 class _LineCache(dict[str, _Line | None]):
-    """What lines say without their indentation: manifests say the same again and again. None for a comment or a blank line.
+    """Parses lines without their indentation and caches them, because they repeat in manifests. None for a comment or a blank line.
 
-    Raises ValueError for what is not of this style.
+    Raises ValueError for a line in another style.
     """
 
     def __missing__(self, text: str) -> _Line | None:
@@ -60,12 +59,12 @@ def _line(text: str) -> _Line | None:
         if not text.isprintable():
             raise ValueError
         return None
-    # Long runs of blanks could belong to several parts of the pattern, which would try them all.
+    # Long runs of spaces could belong to several parts of the pattern, which would try them all.
     match = None if _BLANKS in text else _LINE.fullmatch(text)
     if match is None:
         raise ValueError
     dash, key, value = match.groups()
-    # Other than a key, an item has to say something, and what is neither belongs to the line before.
+    # Unlike a key, an item must have a value, and a line that is neither belongs to the line before.
     if key is None and (dash is None or value is None):
         raise ValueError
     return len(dash or ""), None if key is None else _key(key), _NOTHING if value is None else _value(value)
@@ -112,7 +111,7 @@ def _key(text: str) -> str:
 
 
 class _LiteralText:
-    """A literal text, and where it belongs: an entry of a map or a list that lies in this column."""
+    """A literal text, and its destination: an entry of a map or a list in this column."""
 
     def __init__(self, holder: Any, key: str | int, column: int) -> None:
         self._holder, self._key, self._column = holder, key, column
@@ -120,7 +119,7 @@ class _LiteralText:
         self._indent = ""
 
     def takes(self, line: str) -> bool:
-        """Whether a line is of the text. Raises ValueError for blanks that may or may not be."""
+        """Whether a line belongs to the text. Raises ValueError for a line of spaces, for which it is unclear."""
         if not line:
             self._lines.append(line)
             return True
@@ -138,7 +137,7 @@ class _LiteralText:
         return True
 
     def end(self) -> None:
-        """Put the text where it belongs. Raises ValueError where there is none."""
+        """Store the text at its destination. Raises ValueError if it is empty."""
         if not self._indent:
             raise ValueError
         text = "\n".join(self._lines).rstrip("\n")
@@ -149,7 +148,7 @@ _LINES = _LineCache()
 
 
 def plain_blocks(raw_bytes: bytes) -> Any:
-    """The data of a document in this style: a map or a list. None for any other."""
+    """Read a document in this style to a map or a list. None for any other document."""
     if len(raw_bytes) > _LONG or not raw_bytes.isascii() or b": >" in raw_bytes:
         return None
     try:
@@ -159,11 +158,11 @@ def plain_blocks(raw_bytes: bytes) -> Any:
 
 
 def _read(lines: list[str]) -> Any:
-    """Follows the lines with a stack of the maps and lists that are not ended, each with its column. Raises ValueError."""
+    """Read the lines with a stack of the open maps and lists, each with its column. Raises ValueError."""
     columns: list[int] = [-1]
     holders: list[Any] = [None]
     root: Any = None
-    # The key of the topmost map whose value may come on the lines below.
+    # The key of the topmost map whose value may be on the lines below.
     waiting: str | None = None
     below: _LiteralText | None = None
     for text in lines:
@@ -199,7 +198,7 @@ def _read(lines: list[str]) -> Any:
                 return None
         waiting = None
         if type(value) is dict or type(value) is list:
-            value = value.copy()  # Lines are remembered; what they say belongs to one document.
+            value = value.copy()  # Lines are cached; their values belong to one document.
         if key is None:
             holder.append(value)
             if value is _TEXT or value is _STRIPPED_TEXT:
@@ -219,7 +218,7 @@ def _read(lines: list[str]) -> Any:
             below = _LiteralText(holder, key, column)
         holder[key] = value
     if below is not None:
-        if lines[-1]:  # Without a line break at its end, a text has none either.
+        if lines[-1]:  # Without a line break at the end of the document, the text does not end with one either.
             return None
         below.end()
     return root

@@ -100,7 +100,9 @@ _FRIENDLIER = {
     "invalid length of a UTF-8 sequence": _NO_UTF_8,
     "invalid Unicode character": _NO_UTF_8,
     "found character that cannot start any token": "a character that cannot start a value here",
-    "mapping values are not allowed in this context": "`: ` is not allowed here: the line before it is incomplete, or the indentation is wrong",
+    "mapping values are not allowed in this context": (
+        "`: ` is not allowed here: the previous line is incomplete or the indentation is wrong"
+    ),
     "did not find expected key": "the indentation is wrong: expected a key",
     "did not find expected '-' indicator": "the indentation is wrong: expected a list item `- `",
     "did not find expected ',' or ']'": "a `[` that is not closed: expected `,` or `]`",

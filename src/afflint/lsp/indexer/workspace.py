@@ -16,7 +16,7 @@ from afflint.lsp.indexer.map_cache import EditorBuffer, MapCache
 from afflint.pipeline.map_step import MapSettings
 from afflint.pipeline.run import Gathered, Options, outcome
 from afflint.pipeline.session import Session
-from afflint.source.sources import Identities, Source, lies_in_chart
+from afflint.source.sources import Identities, Source, is_in_chart
 
 if TYPE_CHECKING:
     from afflint.pipeline.baseline import Baseline, BaselineEntry
@@ -146,5 +146,5 @@ def _with_buffers(found: Sequence[Source], buffers: Mapping[str, EditorBuffer], 
         sources.append(source)
     for identity, buffer in opened.items():
         if identity not in seen and (covers is None or (covers(buffer.path) and not os.path.lexists(buffer.path))):
-            sources.append(Source(buffer.path, buffer.path, buffer.data, values=lies_in_chart(buffer.path)))
+            sources.append(Source(buffer.path, buffer.path, buffer.data, values=is_in_chart(buffer.path)))
     return sources
