@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from afflint.source.examples import SAID, Example, ExamplePage, parse
+from afflint.source.examples import REPORT_FENCE, Example, ExamplePage, parse
 
 __all__ = ["FOLDER", "Example", "ExamplePage", "examples", "names", "page", "parse", "with_messages"]
 
@@ -28,12 +28,12 @@ def page(name: str) -> ExamplePage:
 
 def with_messages(name: str, text: str, said: Callable[[Example], str]) -> str:
     """The text of a page with what afflint says of each bad example under it."""
-    text = re.sub(rf"\n```{SAID}\n(?:.*\n)*?```\n", "", text)
+    text = re.sub(rf"\n```{REPORT_FENCE}\n(?:.*\n)*?```\n", "", text)
     for example in reversed(parse(name, text).examples):
         if example.bad:
             lines = text.splitlines(keepends=True)
             end = example.line + example.text.count("\n") + 1
-            lines.insert(end, f"\n```{SAID}\n{said(example)}```\n")
+            lines.insert(end, f"\n```{REPORT_FENCE}\n{said(example)}```\n")
             text = "".join(lines)
     return text
 

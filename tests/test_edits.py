@@ -1,4 +1,4 @@
-"""What symbolic edits do to data, and which make no sense."""
+"""The effect of symbolic edits on data, and edits that cannot be applied."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_rename_keeps_the_place() -> None:
 
 
 class TestInsert:
-    def test_a_new_key_comes_last_or_where_it_is_told(self) -> None:
+    def test_a_new_key_comes_last_or_at_the_requested_position(self) -> None:
         def order(edit: Insert) -> list[str]:
             return list(after(edit)["metadata"])
 
@@ -51,7 +51,7 @@ class TestInsert:
         assert after(Insert(home, "app", "web"))["spec"]["template"] == {"metadata": {"labels": {"app": "web"}}}
         assert after(Insert(("spec", "terms"), 0, "x"))["spec"]["terms"] == ["x"]
 
-    def test_what_is_made_comes_where_the_new_key_was_told_to(self) -> None:
+    def test_created_parents_are_at_the_requested_position(self) -> None:
         data = {"template": {"spec": {}}}
         made = applied(data, [Insert(("template", "metadata", "labels"), "app", "web", before="spec")])
         assert list(made["template"]) == ["metadata", "spec"]
@@ -119,7 +119,7 @@ class TestMove:
     ],
     ids=str,
 )
-def test_what_makes_no_sense_is_refused(edit: SymbolicEdit) -> None:
+def test_an_impossible_edit_is_rejected(edit: SymbolicEdit) -> None:
     with pytest.raises(EditError):
         after(edit)
 

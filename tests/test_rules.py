@@ -223,12 +223,15 @@ def test_a_fence_may_say_where_its_finding_is() -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("```yaml\nkind: Pod\n```\n", "line 6: an example begins with ```yaml bad or ```yaml good, not ```yaml"),
-        ("```yaml bad\nkind: Pod\n# ^finding\n```\n", "line 8: a marker reads `# ^ finding`, not '# ^finding'"),
-        ("```yaml bad\nkind: Pod # ^ finding\n```\n", "line 7: a marker reads `# ^ finding`, not 'kind: Pod # ^ finding'"),
+        ("```yaml\nkind: Pod\n```\n", "line 6: an example must begin with ```yaml bad or ```yaml good, not with ```yaml"),
+        ("```yaml bad\nkind: Pod\n# ^finding\n```\n", "line 8: write a marker as `# ^ finding`, not as '# ^finding'"),
+        ("```yaml bad\nkind: Pod # ^ finding\n```\n", "line 7: write a marker as `# ^ finding`, not as 'kind: Pod # ^ finding'"),
         ("```yaml bad\nkind: Pod\n```\n", "line 6: a bad example must mark its findings, and a good example must not have any"),
-        ("```yaml good\nkind: Pod\n# ^ finding\n```\n", "line 6: a bad example must mark its findings, and a good example must not have any"),
-        ("```yaml bad row=2\nkind: Pod\n```\n", "line 6: a fence may say line=N column=N, not 'row=2'"),
+        (
+            "```yaml good\nkind: Pod\n# ^ finding\n```\n",
+            "line 6: a bad example must mark its findings, and a good example must not have any",
+        ),
+        ("```yaml bad row=2\nkind: Pod\n```\n", "line 6: the position of a finding must be written as line=N column=N, not as 'row=2'"),
     ],
 )
 def test_examples_that_cannot_be_understood_say_so(text: str, message: str) -> None:

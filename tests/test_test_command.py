@@ -144,8 +144,12 @@ NODE = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {rank: 1}}
     "name, text, said",
     [
         ("pod.md", page(("bad", BAD)), "7:1: a bad example must mark its findings, and a good example must not have any"),
-        ("pod.md", page(("wrong", BAD)), "7:1: an example begins with ```yaml bad or ```yaml good, not ```yaml wrong"),
-        ("pod.md", page(("bad", MARKED.replace("^ f", "^f"))), "13:1: a marker reads `# ^ finding`, not '#                    ^finding'"),
+        ("pod.md", page(("wrong", BAD)), "7:1: an example must begin with ```yaml bad or ```yaml good, not with ```yaml wrong"),
+        (
+            "pod.md",
+            page(("bad", MARKED.replace("^ f", "^f"))),
+            "13:1: write a marker as `# ^ finding`, not as '#                    ^finding'",
+        ),
         ("pod.md", "---\nname: pod\n", "1:1: front matter must be enclosed in two `---` lines"),
         ("wrong-type.good.yaml", MARKED, "1:1: a bad example must mark its findings, and a good example must not have any"),
         ("wrong-type.good.yaml", "# Käse\n".encode("latin-1"), "1:1: it is not UTF-8"),
@@ -207,7 +211,9 @@ def test_what_is_no_example_is_neither_bad_nor_good_in_the_report_as_data(tested
     done = tested({"wrong-type.md": page(("bad", BAD))}, ".", "--format", "json")
     [example] = json.loads(done.out)["examples"]
     assert (example["bad"], example["passed"], example["line"]) == (None, False, 7)
-    assert example["differences"] == [{"line": 7, "column": 1, "message": "a bad example must mark its findings, and a good example must not have any"}]
+    assert example["differences"] == [
+        {"line": 7, "column": 1, "message": "a bad example must mark its findings, and a good example must not have any"}
+    ]
 
 
 def test_where_there_is_no_example_the_command_says_what_one_is(tested: Examples) -> None:

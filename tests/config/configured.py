@@ -1,4 +1,4 @@
-"""What the tests of the configuration share: the rules it may name, its fixtures' types, a configuration that says everything."""
+"""Shared by the tests of the configuration: the rules it can name, the types of fixtures, a configuration with every key."""
 
 from __future__ import annotations
 

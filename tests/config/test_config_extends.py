@@ -1,4 +1,4 @@
-"""A configuration may build on others: what extends wins, lists replace, maps merge key by key."""
+"""A configuration can extend others: its own keys take precedence, lists are replaced, maps are merged key by key."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_extending_file_wins(write: Write, load: Load) -> None:
     assert str(config.origins["severity.no-single-target"]) == ".afflint.yaml:4:3"
 
 
-def test_of_several_the_later_wins_and_a_chain_goes_on(write: Write, load: Load) -> None:
+def test_the_later_of_several_files_wins_and_files_can_form_a_chain(write: Write, load: Load) -> None:
     write("root.yaml", "kubernetes-version: '1.30'\nnodes: n0.yaml\n")
     write("a.yaml", "extends: root.yaml\nnodes: n1.yaml\nexclude: [a]\n")
     write("b.yaml", "exclude: [b]\n")
@@ -73,20 +73,20 @@ def test_a_file_may_name_the_policies_of_another(write: Write, load: Load) -> No
     assert (config.policies[0].severity, config.policies[0].message) == ("error", None)
 
 
-def test_circles_are_refused_where_they_close(write: Write, mistakes: Mistakes) -> None:
+def test_cycles_are_rejected_where_they_close(write: Write, mistakes: Mistakes) -> None:
     write("a.yaml", "complete: true\nextends: [b.yaml]\n")
     write("b.yaml", "extends:\n- ./a.yaml\n")
     assert mistakes("a.yaml") == "b.yaml:2:3: `./a.yaml` creates a cycle: it already extends this file"
     assert mistakes("extends: .afflint.yaml\n") == ".afflint.yaml:1:10: `.afflint.yaml` is this file itself"
 
 
-def test_endless_chains_are_refused(write: Write, mistakes: Mistakes) -> None:
+def test_endless_chains_are_rejected(write: Write, mistakes: Mistakes) -> None:
     for number in range(40):
         write(f"{number}.yaml", f"extends: {number + 1}.yaml\n")
     assert mistakes("0.yaml") == ("32.yaml:1:10: `33.yaml` is too deep in a chain of more than 32 configurations that extend each other")
 
 
-def test_a_file_that_cannot_be_read_is_the_mistake_of_whoever_names_it(mistakes: Mistakes) -> None:
+def test_an_unreadable_file_is_a_mistake_in_the_file_that_names_it(mistakes: Mistakes) -> None:
     assert mistakes('extends: [none.yaml, "nul\\0.yaml"]\n') == (
         ".afflint.yaml:1:11: `none.yaml` cannot be read: No such file or directory\n"
         ".afflint.yaml:1:22: `nul\\x00.yaml` cannot be read: embedded null byte"

@@ -51,7 +51,7 @@ def test_in_one_directory_yaml_comes_before_yml_before_pyproject(write: Write) -
         "[broken\nafflint\n",
     ],
 )
-def test_a_pyproject_without_our_table_is_passed_over(write: Write, pyproject: str) -> None:
+def test_a_pyproject_without_the_table_is_skipped(write: Write, pyproject: str) -> None:
     write(".afflint.yaml", "")
     write("app/pyproject.toml", pyproject)
     assert find("app") == ".afflint.yaml"
@@ -77,7 +77,7 @@ def test_a_git_directory_does_not_end_the_search(write: Write) -> None:
     assert find("repository") == ".afflint.yaml"
 
 
-def test_a_directory_of_that_name_is_no_configuration(write: Write) -> None:
+def test_a_directory_of_that_name_is_not_a_configuration(write: Write) -> None:
     write("app/.afflint.yaml/README", "")
     write(".afflint.yaml", "")
     assert find("app") == ".afflint.yaml"

@@ -1,4 +1,4 @@
-"""Whatever stands in a configuration file: settings, or a ConfigError that points into the file."""
+"""Any content of a configuration file results in settings, or in a ConfigError with a position in the file."""
 
 from __future__ import annotations
 

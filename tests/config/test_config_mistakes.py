@@ -1,4 +1,4 @@
-"""Each mistake in a configuration is shown at its own line and column, in words that lead to the right one."""
+"""Each mistake in a configuration is reported at its line and column, with a hint at the correct form."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_columns_count_characters_and_lines_end_as_editors_end_them(mistakes: Mi
     )
 
 
-def test_what_a_file_says_never_reaches_the_terminal_raw(mistakes: Mistakes) -> None:
+def test_the_content_of_a_file_is_never_printed_unescaped(mistakes: Mistakes) -> None:
     assert mistakes('"\\e[31mred": 1\n"right-to-left \\u202e": 2\n') == (
         ".afflint.yaml:1:1: unknown key `\\x1b[31mred`\n.afflint.yaml:2:1: unknown key `right-to-left \\u202e`"
     )
@@ -277,7 +277,7 @@ def test_a_file_that_is_not_utf8(mistakes: Mistakes, write: Write) -> None:
     assert mistakes(".afflint.yaml") == ".afflint.yaml:2:3: not UTF-8: byte 0xe9"
 
 
-def test_a_configuration_that_is_too_large_or_too_deep_is_refused(mistakes: Mistakes, write: Write) -> None:
+def test_a_configuration_that_is_too_large_or_too_deep_is_rejected(mistakes: Mistakes, write: Write) -> None:
     write("big.yaml", "# " + "x" * (1 << 20))
     assert mistakes("big.yaml") == "big.yaml:1:1: is larger than 1 MiB, too large for a configuration"
     assert mistakes(f"x: {'[' * 40}{']' * 40}") == ".afflint.yaml:1:4: too large or too deeply nested for a configuration"

@@ -96,7 +96,7 @@ def test_the_entry_for_the_catalogue_names_the_files_that_are_found(tmp_path: Pa
         (tmp_path / name).unlink()
 
 
-def test_every_part_that_a_value_can_fail_says_what_it_must_be() -> None:
+def test_every_part_with_a_constraint_has_a_title() -> None:
     asserting = {"type", "enum", "pattern", "minLength", "maxLength", "minimum", "maximum"}
     known = asserting | {
         "$schema",

@@ -1,4 +1,4 @@
-"""Data directories: the installed copy first, the checkout second, and a clear word when there is neither."""
+"""Data directories: the installed copy first, then the checkout, and a clear error without either."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_installed_copy_comes_first(package: Path, tmp_path: Path) -> None:
     assert resources.directory("rules") == str(package / "rules")
 
 
-def test_neither_is_said_clearly(package: Path, tmp_path: Path) -> None:
+def test_a_missing_directory_is_an_error_with_both_paths(package: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         resources.directory("rules")
     assert str(caught.value) == (f"afflint is not installed completely: neither {package / 'rules'} nor {tmp_path / 'rules'} exists")

@@ -168,7 +168,7 @@ def test_a_key_without_end_never_reaches_the_parser(write: Write, mistakes: Mist
     assert mistakes("pyproject.toml") == "pyproject.toml:3:203: a key of more than 100 parts"
 
 
-def test_what_the_parser_says_is_escaped(write: Write, mistakes: Mistakes) -> None:
+def test_messages_of_the_parser_are_escaped(write: Write, mistakes: Mistakes) -> None:
     write("pyproject.toml", '[tool.afflint]\n"\\q" = 1\nselect = ["\x1b"]\n')
     message = mistakes("pyproject.toml")
     assert message.startswith("pyproject.toml:2:")

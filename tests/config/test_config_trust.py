@@ -1,4 +1,4 @@
-"""A configuration that was found decides what is reported about its own repository, and nothing else."""
+"""A configuration that was found only affects the report about its own repository."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TestOutput:
         assert done.err.startswith(f"afflint: .afflint.yaml:2:1: `output`: `{output}` {reason}")
         assert everything_below(tmp_path) == before
 
-    def test_an_absolute_path_is_refused(self, afflint: Afflint, repository: Path, tmp_path: Path) -> None:
+    def test_an_absolute_path_is_rejected(self, afflint: Afflint, repository: Path, tmp_path: Path) -> None:
         configure(repository, f"format: concise\noutput: {tmp_path}/report.txt\n")
         assert afflint("check").code == 2
 
@@ -146,7 +146,7 @@ class TestReading:
 
     @pytest.mark.parametrize("path", ["../../outside.yaml", "link.yaml", "linked/outside.yaml"])
     @pytest.mark.parametrize("key", ["extends", "nodes", "policies", "baseline"])
-    def test_files_outside_are_refused(self, key: str, path: str, afflint: Afflint, repository: Path, tmp_path: Path) -> None:
+    def test_files_outside_are_rejected(self, key: str, path: str, afflint: Afflint, repository: Path, tmp_path: Path) -> None:
         (tmp_path / "outside.yaml").write_text(NODES if key == "nodes" else POLICIES)
         (repository / "link.yaml").symlink_to("../../outside.yaml")
         (repository / "linked").symlink_to("../..")
@@ -169,7 +169,7 @@ class TestReading:
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert f".afflint.yaml:1:12: `{glob}` leads outside the repository" in done.err
 
-    def test_a_configuration_that_is_a_link_out_of_the_repository_is_refused(
+    def test_a_configuration_that_is_a_link_out_of_the_repository_is_rejected(
         self, afflint: Afflint, repository: Path, tmp_path: Path
     ) -> None:
         (tmp_path / "secret.yaml").write_text("password: hunter2\n")

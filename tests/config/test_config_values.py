@@ -1,4 +1,4 @@
-"""What a configuration says, what holds without one, and how both are shown."""
+"""The settings of a configuration, the defaults, and how both are shown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_key(load: Load) -> None:
     )
 
 
-def test_an_empty_file_says_nothing(load: Load) -> None:
+def test_an_empty_file_sets_nothing(load: Load) -> None:
     for text in ("# nothing yet\n", "---\n", "{}\n", "\n"):
         assert load(text) == config.default()
 
@@ -60,7 +60,7 @@ def test_globs_may_be_relative_to_another_root(write: Write) -> None:
     assert config.load("ci/afflint.yaml", rule_names=(), categories=(), root=".").root == os.getcwd()
 
 
-def test_a_configuration_goes_to_another_process(load: Load) -> None:
+def test_a_configuration_can_be_sent_to_another_process(load: Load) -> None:
     read = load(EVERYTHING)
     assert pickle.loads(pickle.dumps(read)) == read
 
@@ -142,7 +142,7 @@ def test_describe_shows_what_holds_without_a_configuration() -> None:
     assert ("severity", "{}", "default") in rows
 
 
-def test_describe_escapes_what_a_file_says(load: Load) -> None:
+def test_describe_escapes_values(load: Load) -> None:
     rows = {key: value for key, value, _ in config.describe(load('exclude: ["\\e]2;x"]\nper-file-ignores: {"\\u202e": []}\n'))}
     assert rows["exclude"] == '["\\x1b]2;x"]'
     assert rows["per-file-ignores.\\u202e"] == "[]"

@@ -126,7 +126,7 @@ def test_a_file_for_which_there_is_no_memory_is_a_finding(afflint: Afflint, tmp_
     (tmp_path / "web.yaml").write_text(LACKING)
     (tmp_path / "a.yaml").write_text(LACKING + "# " + 200_000_000 * "x")
     ended = afflint("check", "--no-config", "--format", "concise", ".", megabytes=300)
-    assert (ended.code, ended.lines) == (1, ["a.yaml:1:1: error the document needs more memory than is available [unreadable-manifest]", FOUND])
+    assert (ended.code, ended.lines) == (1, ["a.yaml:1:1: error the file needs more memory than is available [unreadable-manifest]", FOUND])
 
 
 def test_a_baseline_is_not_written_through_a_link_of_the_tree(afflint: Afflint, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ def _policies() -> dict[str, Any]:
     return {
         "title": "a list of policies",
         "description": "Policies: each names a check, its parameters and the workloads that it applies to. An item can also be the path "
-        "of a file with policies, or of manifests with ValidatingAdmissionPolicies. A later policy replaces an earlier one of the same name.",
+        "of a file with policies, or of manifests with ValidatingAdmissionPolicies. "
+        "A later policy replaces an earlier one of the same name.",
         "type": "array",
         "items": {
             "title": "a map with name and check, or the path of a file with policies",
@@ -74,7 +75,7 @@ def with_policies(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _written(value: Any, indent: int = 0) -> str:
-    """The schema as JSON, in which what is short stands on one line."""
+    """The schema as JSON, with short values on one line."""
     flat = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, dict | list) or not value or len(flat) + indent < 120:
         return flat if not isinstance(value, dict) or not value else "{ " + flat[1:-1] + " }" if not _nested(value) else flat

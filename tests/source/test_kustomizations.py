@@ -1,4 +1,4 @@
-"""What kustomizations, wherever they lie in a repository, make of a manifest; and what patches hold besides fields."""
+"""How the kustomizations of a repository use a manifest, and the directives of patches."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_file_is_used_by_a_kustomization_in_any_folder_of_its_repository(text:
         "kind: Component\npatches: [{path: ../web/dep.yaml}]",
     ],
 )
-def test_a_patch_is_no_object_of_its_own(text: str, repo: Path) -> None:
+def test_a_patch_is_not_an_object_of_its_own(text: str, repo: Path) -> None:
     write(repo / "overlay" / "kustomization.yaml", text)
     assert use_of(repo / "web" / "dep.yaml") == Use(patches=True)
 
@@ -108,7 +108,7 @@ def test_links_are_followed_on_both_sides(repo: Path) -> None:
         ("{labelSelector: app=web}", Use(True, patches=True)),
     ],
 )
-def test_a_target_says_what_a_patch_is_for(field: str, target: str, use: Use, repo: Path) -> None:
+def test_a_target_determines_the_objects_of_a_patch(field: str, target: str, use: Use, repo: Path) -> None:
     write(
         repo / "overlay" / "kustomization.yaml", f"{field}: [{{path: ../web/dep.yaml, target: {target}}}, {{patch: 'a: b', target: {{}}}}]"
     )
@@ -121,7 +121,7 @@ def test_uses_by_several_kustomizations_add_up(repo: Path) -> None:
     assert use_of(repo / "p.yaml") == Use(True, frozenset(("Job", "Pod")), patches=True)
 
 
-def test_what_lies_outside_the_repository_says_nothing_about_it(repo: Path) -> None:
+def test_kustomizations_outside_the_repository_do_not_count(repo: Path) -> None:
     write(repo.parent / "kustomization.yaml", "resources: [repo/web/dep.yaml]")
     write(repo / "kustomization.yaml", "resources: [dep.yaml]")
     assert use_of(repo / "web" / "dep.yaml") is None
@@ -149,7 +149,7 @@ def test_labels_come_from_all_kustomizations_above(repo: Path) -> None:
     assert Kustomizations().labels_added(str(repo / "base" / "dep.yaml")) == {"a", "b", "c"}
 
 
-def test_so_many_kustomizations_are_kept(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limited_number_of_kustomizations_is_kept(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_BYTES", 40)
     for name in "abc":
         write(repo / name / "deep" / "kustomization.yaml", "resources: [dep.yaml]\n")
@@ -162,7 +162,7 @@ def test_so_many_kustomizations_are_kept(repo: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     "text", ["", "- dep.yaml", "resources: dep.yaml", "resources: [{dep.yaml: 1}, 5]", "patches: [{path: [dep.yaml]}]", "dep.yam: ["]
 )
-def test_what_is_no_kustomization_lists_nothing(text: str, repo: Path) -> None:
+def test_an_invalid_kustomization_lists_nothing(text: str, repo: Path) -> None:
     write(repo / "kustomization.yaml", text)
     assert use_of(repo / "dep.yaml") is None
 
@@ -201,7 +201,7 @@ def rules_in(repo: Path, patch: str, use: str) -> list[str]:
     return [each.rule for each in run(list(discover([str(repo / "patches")])), default_settings()).findings]
 
 
-def test_nothing_is_said_about_what_a_patch_in_another_folder_lacks(repo: Path) -> None:
+def test_fields_that_a_patch_in_another_folder_leaves_out_are_not_reported(repo: Path) -> None:
     assert rules_in(repo, PATCH + TEMPLATE, "patches: []") == ["selector-missing"]
     assert rules_in(repo, PATCH + TEMPLATE, "patches: [{path: ../../patches/p.yaml}]") == []
 
@@ -283,7 +283,7 @@ def test_a_patch_is_not_placed(repo: Path) -> None:
         "  template: {spec: {containers: [{name: a, image: b}], topologySpreadConstraints: [{topologyKey: zone, maxSkew: 2}]}}\n",
     ],
 )
-def test_directives_and_nulls_of_a_patch_are_no_faults(spec: str) -> None:
+def test_directives_and_nulls_of_a_patch_are_not_reported(spec: str) -> None:
     assert Checker(default_settings()).check("p.yaml", (PATCH + spec).encode()).found == ()
 
 
@@ -311,7 +311,7 @@ def test_what_is_directed() -> None:
     assert not any(is_directed(data, path) for path in [(), ("c",), ("c", 1, "d"), ("c", 2), ("x", "y")])
 
 
-def test_a_directive_is_no_label_of_nodes(tmp_path: Path) -> None:
+def test_a_directive_is_not_a_node_label(tmp_path: Path) -> None:
     text = PATCH + "  template: {spec: {containers: [{name: a}], nodeSelector: {$patch: replace, zone: b}}}\n"
     sources = list(discover([write(tmp_path / "p.yaml", text)]))
     nodes = list(discover([write(tmp_path / "nodes" / "n.yaml", NODES)]))

@@ -1,4 +1,4 @@
-"""Which files are read, how they are called, and that no file system is too strange."""
+"""The files that are read, their names in reports, and unusual file systems."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_loops_of_links_end(tree: Tree) -> None:
         read_bytes(Source("a/x.yaml", "a/x.yaml"))
 
 
-def test_broken_links_are_no_files_unless_they_are_named(tree: Tree) -> None:
+def test_broken_links_are_skipped_unless_they_are_named(tree: Tree) -> None:
     tree("a/")
     os.symlink("nowhere", "a/b.yaml")
     assert names() == []
@@ -234,7 +234,7 @@ def test_broken_links_are_no_files_unless_they_are_named(tree: Tree) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_named_pipe_is_left_alone_in_a_folder_and_refused_when_it_is_named(tree: Tree) -> None:
+def test_a_named_pipe_is_skipped_in_a_folder_and_rejected_if_it_is_named(tree: Tree) -> None:
     tree("a.yaml")
     os.mkfifo("pipe.yaml")
     os.symlink("pipe.yaml", "link.yaml")
@@ -316,7 +316,7 @@ def test_a_folder_that_cannot_be_listed_is_a_source_that_cannot_be_read(tree: Tr
         os.chmod("secret", 0o700)
 
 
-def test_a_file_that_cannot_be_opened_says_so(tree: Tree) -> None:
+def test_a_file_that_cannot_be_opened_is_reported(tree: Tree) -> None:
     tree("a.yaml")
     os.chmod("a.yaml", 0)
     if os.geteuid() == 0:
@@ -377,7 +377,7 @@ def test_standard_input_can_be_asked_for_again(stdin: Callable[[bytes | None], N
     assert read_bytes(kept) == read_bytes(kept) == b"a: \xff\n"
 
 
-def test_standard_input_with_a_name_stands_for_the_file_of_that_name(stdin: Callable[[bytes | None], None]) -> None:
+def test_standard_input_with_a_name_replaces_the_file_of_that_name(stdin: Callable[[bytes | None], None]) -> None:
     stdin(b"a: 1\n")
     assert standard_input("a.yaml") == Source("a.yaml", "a.yaml", b"a: 1\n")
 
@@ -432,7 +432,7 @@ def test_without_a_repository_folders_above_have_no_say(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("nonsense", ["!", "\\", "x\\", "[z-a]", "[[:alpha:]", "//", "***", "\udcff", "a**b", "[", "\x00"])
-def test_a_pattern_that_is_none_matches_nothing(tree: Tree, nonsense: str) -> None:
+def test_an_invalid_pattern_matches_nothing(tree: Tree, nonsense: str) -> None:
     tree("a.yaml", "b.yaml")
     Path(".gitignore").write_bytes(f"b.yaml\n{nonsense}\n".encode("utf-8", "surrogateescape"))
     assert names() == (["a.yaml"] if nonsense != "***" else [])
@@ -444,7 +444,7 @@ def test_a_byte_order_mark_and_carriage_returns_belong_to_no_pattern(tree: Tree)
     assert names() == ["c.yaml"]
 
 
-def test_a_gitignore_that_is_no_file_is_none(tree: Tree) -> None:
+def test_a_gitignore_that_is_not_a_file_is_skipped(tree: Tree) -> None:
     tree("a.yaml", ".gitignore/b.yaml", "sub/c.yaml", "link/d.yaml")
     if hasattr(os, "mkfifo"):
         os.mkfifo("sub/.gitignore")

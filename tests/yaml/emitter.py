@@ -1,4 +1,4 @@
-"""Writes generated data as YAML in any of its styles, and notes where each key and each scalar was put."""
+"""Writes generated data as YAML in any of its styles, and records the position of each key and each scalar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML is read by libyaml, or by Python where libyaml is not installed: what is found is the same, and where, and in which words."""
+"""YAML is read by libyaml, or by Python if libyaml is not installed, with the same findings, positions and messages."""
 
 from __future__ import annotations
 

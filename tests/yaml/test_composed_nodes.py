@@ -1,4 +1,4 @@
-"""Nodes are made in a shorter way, and nobody else in the process sees a difference."""
+"""Nodes have faster constructors, and other users of ruamel.yaml in the process are not affected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_composer_makes_them() -> None:
 
 
 @pytest.mark.parametrize("kind", ["safe", "rt"])
-def test_whoever_else_reads_yaml_gets_the_same(kind: str) -> None:
+def test_other_readers_of_yaml_get_the_same_result(kind: str) -> None:
     script = f"from ruamel.yaml import YAML; print(repr(YAML(typ={kind!r}).load({TEXT!r})))"
     alone, beside = (
         subprocess.run(

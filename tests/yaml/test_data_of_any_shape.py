@@ -1,4 +1,4 @@
-"""What stands in data of any shape."""
+"""Access to values in data of any shape."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Bytes become the data that the API server would see, and every path leads to the place in the file where it was written."""
+"""Bytes become the data that the API server reads, and every path has its position in the file."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_separators_without_anything_between_them_give_nothing() -> None:
 
 
 @pytest.mark.parametrize("separator", ["--- a: 1", "---a", "----", "--- |", "-----BEGIN CERTIFICATE-----", "---\ra: 1"])
-def test_text_behind_a_separator_is_refused_and_the_next_document_read(separator: str) -> None:
+def test_text_after_a_separator_is_rejected_and_the_next_document_is_read(separator: str) -> None:
     found = list(split(f"x: 1\n{separator}\ny: 2\n".encode()))
     assert [(piece.decode(), line, bool(problem)) for piece, line, problem in found] == [
         ("x: 1\n", 0, False),
@@ -120,13 +120,13 @@ def test_what_follows_an_end_of_document_is_never_looked_at() -> None:
         ("", None),
     ],
 )
-def test_where_text_stands_behind_the_end_of_a_document_is_noted(text: str, rest: str | None) -> None:
+def test_text_after_the_end_of_a_document_is_located(text: str, rest: str | None) -> None:
     document = doc(text)
     assert document.problem is None
     assert (None if document.rest is None else text[document.rest :]) == rest
 
 
-def test_a_yaml_directive_is_alone_in_its_document_and_refused() -> None:
+def test_a_yaml_directive_is_alone_in_its_document_and_rejected() -> None:
     first, second = split(b"%YAML 1.1\n---\na: 1\n")
     assert doc(first[0]).problem is not None
     assert data(second[0]) == {"a": 1}
@@ -168,7 +168,7 @@ def test_each_document_may_have_a_byte_order_mark_that_takes_no_column() -> None
         (b"a: \xe2\x82", 1, 4),
     ],
 )
-def test_what_is_no_utf_8_is_a_problem_at_its_place(raw: bytes, line: int, column: int) -> None:
+def test_invalid_utf_8_is_a_problem_at_its_position(raw: bytes, line: int, column: int) -> None:
     message, *place = fault(raw)
     assert place == [line, column]
     assert "UTF-8" in message
@@ -229,7 +229,7 @@ def test_the_non_specific_tag_makes_a_string() -> None:
     }  # fmt: skip
 
 
-def test_an_escaped_slash_is_refused_by_go_but_not_in_json() -> None:
+def test_an_escaped_slash_is_rejected_by_go_but_not_in_json() -> None:
     assert fault('a: b\nc: "d\\\\\\/"\n') == ("unknown escape `\\/`, which only JSON supports", 2, 8)
     assert data("a: 'b\\/'\nc: d\\/\ne: \"f\\\\/\"\n") == {"a": "b\\/", "c": "d\\/", "e": "f\\/"}
     assert data('{"a": "b\\/"}') == {"a": "b/"}
@@ -257,7 +257,7 @@ def test_a_value_that_json_cannot_carry_is_a_problem_at_its_place() -> None:
     assert fault("a: 1\nb: [.inf]\n") == ("`.inf` is infinity or not a number, which JSON cannot represent", 2, 5)
 
 
-def test_a_scalar_that_is_not_what_its_tag_says_is_a_problem_at_its_place() -> None:
+def test_a_scalar_that_does_not_match_its_tag_is_a_problem_at_its_position() -> None:
     assert fault("a: !!int b\n") == ("`b` cannot be read as !!int", 1, 10)
     assert fault("a: !!binary '%'\n") == ("`%` is not valid base64, which !!binary requires", 1, 13)
     assert fault("9223372036854775808: a\n") == ("`9223372036854775808` is too large for a numeric key", 1, 1)
@@ -274,7 +274,7 @@ def test_flow_collections_may_hold_colons_as_in_images_and_addresses() -> None:
     assert data(text) == {"image": "nginx:1.25", "args": ["--listen=:80", "http://a:1/b"], "time": ["12:30"]}
 
 
-def test_a_question_mark_in_a_plain_scalar_in_brackets_is_refused_by_go() -> None:
+def test_a_question_mark_in_a_plain_scalar_in_brackets_is_rejected_by_go() -> None:
     assert fault("a:\n  - [http://x/?y=z]\n") == ("an unquoted value with a `?` inside `[ ]` or `{ }`; quote the value", 2, 15)
     assert data("a: http://x/?y=z\nb: ['?', \"a?b\"]\nc: [{d: e}] # why?\n") == {"a": "http://x/?y=z", "b": ["?", "a?b"], "c": [{"d": "e"}]}
 
@@ -349,7 +349,7 @@ def test_an_anchor_that_contains_itself_is_a_problem(text: str) -> None:
     assert (message, line) == ("an anchor that contains itself", 1)
 
 
-def test_the_alias_bomb_is_refused_as_go_refuses_it() -> None:
+def test_the_alias_bomb_is_rejected_as_in_go() -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 40)]
     started = time.process_time()
@@ -361,7 +361,7 @@ def test_the_alias_bomb_is_refused_as_go_refuses_it() -> None:
     assert len(data("\n".join(levels[:3]))["a2"]) == 10
 
 
-def test_a_chain_of_merges_is_refused_before_it_fills_the_memory() -> None:
+def test_a_chain_of_merges_is_rejected_before_it_fills_the_memory() -> None:
     chain = ["k0: &k0 {a0: 0}"] + [f"k{n}: &k{n} {{<<: *k{n - 1}, a{n}: {n}}}" for n in range(1, 5000)]
     assert fault("\n".join(chain))[0].startswith("excessive aliasing")
 
@@ -527,7 +527,7 @@ def test_lines_are_those_of_the_file() -> None:
         ((), (1, 1, 18, 8)),
     ],
 )
-def test_extent_goes_from_the_key_to_the_last_character(path: Path, span: tuple[int, int, int, int]) -> None:
+def test_extent_is_from_the_key_to_the_last_character(path: Path, span: tuple[int, int, int, int]) -> None:
     assert doc(TEXT).extent(path) == span
 
 
@@ -557,7 +557,7 @@ def test_extent_of_an_alias_is_its_line() -> None:
         ("a: &v |\n  text\n\nb: *v\n", (), (4, 6)),
     ],
 )
-def test_extent_of_what_ends_in_an_alias_goes_to_the_end_of_the_alias(text: str, path: Path, end: tuple[int, int]) -> None:
+def test_extent_of_a_value_that_ends_in_an_alias_includes_the_alias(text: str, path: Path, end: tuple[int, int]) -> None:
     document = doc(text)
     assert document.problem is None
     assert document.extent(path)[2:] == end
@@ -635,7 +635,7 @@ def test_a_document_of_too_many_nodes_is_a_problem() -> None:
     assert time.process_time() - started < 1
 
 
-def test_a_large_text_is_no_large_document() -> None:
+def test_a_large_text_is_not_always_a_large_document() -> None:
     assert len(data("a: " + "x" * 3_000_000)["a"]) == 3_000_000
 
 

@@ -1,4 +1,4 @@
-"""Symbolic edits as edits of the text: what stands around stays as it was written, or there is no edit."""
+"""Symbolic edits become edits of the text that leave the surrounding text as it is, or there is no edit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def became(before: str, edit: SymbolicEdit, after: str) -> bool:
 class TestOneWord:
     """A scalar or a key that is one word is replaced where it stands; nothing is read again for that."""
 
-    def test_scalars_that_stand_alone(self) -> None:
+    def test_scalars_of_one_word(self) -> None:
         text = "a: one\nb: 'two'\nc: &c three\nd: *c\ne: !!str four\nf: >\n  five\ng: six\n  seven\nh: &h {i: eight}\nj: *h\n&k l: nine\n"
         paths = [("a",), ("b",), ("c",), ("d",), ("e",), ("f",), ("g",), ("h", "i"), ("j", "i"), ("l",)]
         assert [path for path in paths if offered(text, Replace(path, "x"))] == [("a",), ("b",), ("l",)]
@@ -287,7 +287,7 @@ class TestRemove:
             """,
         )
 
-    def test_what_stands_above_the_first_line_is_about_the_whole_object(self) -> None:
+    def test_comments_above_the_first_line_belong_to_the_whole_object(self) -> None:
         assert mended("# the shop\nkind: Pod\nspec: {}\n", Remove(("kind",))) == "# the shop\nspec: {}\n"
 
     def test_the_last_one(self) -> None:

@@ -1,4 +1,4 @@
-"""What can be read although something is wrong with its text: said once, at its place, with what the API server makes of it."""
+"""Mistakes in documents that can still be read are reported once, at their position, with what the API server does."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_text_behind_the_end_of_a_document_is_reported_at_its_first_character(te
     assert findings(text) == [found]
 
 
-def test_the_help_says_how_to_write_a_separator() -> None:
+def test_the_help_shows_how_to_write_a_separator() -> None:
     (found,) = CHECKER.check("a.yaml", b"--\n# another\nkind: Pod\n").found
     assert found.help == "Write the separator as `---`: `--` is text."
 
@@ -115,10 +115,10 @@ def test_the_fix_inserts_the_separator() -> None:
 
 
 @pytest.mark.parametrize("key", ["spec: {}", "metadata: {name: b}", "kind: Pod", "apiVersion: v1"])
-def test_one_key_that_stands_again_begins_no_object(key: str) -> None:
+def test_one_repeated_key_does_not_begin_an_object(key: str) -> None:
     assert [each.split(": ")[0] for each in findings(f"{WEB}{key}\n")] == ["5:1 duplicate-key"]
 
 
-def test_two_objects_within_braces_are_no_matter_of_a_separator() -> None:
+def test_two_objects_within_braces_do_not_lack_a_separator() -> None:
     found = findings('{"kind": "Pod", "apiVersion": "v1",\n "kind": "Pod", "apiVersion": "v1"}\n')
     assert [each.split(": ")[0] for each in found] == ["2:2 duplicate-key", "2:17 duplicate-key"]

@@ -1,4 +1,4 @@
-"""Whatever fix is offered can be made: the text with it says what was meant, the finding is gone, and nothing else is touched.
+"""Every offered fix can be applied: the data changes as intended, the finding is gone, and nothing else changes.
 
 Over recorded cases, real manifests, and generated ones in every style of YAML.
 """
@@ -81,7 +81,7 @@ def made_and_refused(texts: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
     return made, refused
 
 
-def test_of_recorded_cases_hardly_any_is_offered_and_then_refused() -> None:
+def test_few_fixes_of_recorded_cases_are_offered_and_then_rejected() -> None:
     """Only where another error shows once the first one is mended."""
     made, refused = made_and_refused(case["yaml"] for case in cases("validation_cases.jsonl.gz"))
     print(made, refused)

@@ -1,4 +1,4 @@
-"""Long Lists: the same data as any reader gives, and memory for what is different in them."""
+"""Long Lists are read to the same data as by any reader, and need memory only for different values."""
 
 from __future__ import annotations
 

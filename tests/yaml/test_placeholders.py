@@ -1,4 +1,4 @@
-"""Lone placeholders of templates are read as text: what stands beside them is judged, and nothing that depends on them."""
+"""Lone placeholders of templates are read as text: their surroundings are checked, and nothing that depends on them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_does_not_depend_on_a_placeholder_is_judged_at_its_place(placeholde
 
 
 @pytest.mark.parametrize("placeholder", READABLE)
-def test_what_yaml_can_read_is_no_template(placeholder: str) -> None:
+def test_text_that_yaml_can_read_is_not_a_template(placeholder: str) -> None:
     text = deployment(placeholder).replace(f"zone: {placeholder}, ", "").replace(f"image: {placeholder}", "image: b")
     result = checked(text)
     assert [each.rule for each in result.found] == ["wrong-type"]

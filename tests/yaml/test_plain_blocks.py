@@ -1,4 +1,4 @@
-"""What is read without nodes is what libyaml reads; and whatever else there may be is left to it."""
+"""Documents that are read without nodes have the same data as with libyaml; other documents are left to libyaml."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_the_usual_style_needs_no_nodes() -> None:
     }
 
 
-def test_what_a_line_says_belongs_to_one_document() -> None:
+def test_the_value_of_a_line_belongs_to_one_document() -> None:
     data = plain_blocks(b"a: {x: 1}\nb: \n  a: {x: 1}\nc: [x]\nd:\n  c: [x]\n")
     assert data["a"] is not data["b"]["a"]
     assert data["c"] is not data["d"]["c"]

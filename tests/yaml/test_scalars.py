@@ -192,7 +192,7 @@ def test_what_json_cannot_carry_is_an_error(text: str) -> None:
         ("set", "5", "5"),
     ],
 )
-def test_a_tag_of_yaml_says_what_a_scalar_is(tag: str, text: str, value: Scalar) -> None:
+def test_a_tag_of_yaml_determines_the_type_of_a_scalar(tag: str, text: str, value: Scalar) -> None:
     assert same(resolve_tagged(f"tag:yaml.org,2002:{tag}", text), value)
 
 
@@ -214,7 +214,7 @@ def test_a_tag_of_yaml_says_what_a_scalar_is(tag: str, text: str, value: Scalar)
         ("float", ".inf"),
     ],
 )
-def test_a_scalar_that_is_not_what_its_tag_says_is_an_error(tag: str, text: str) -> None:
+def test_a_scalar_that_does_not_match_its_tag_is_an_error(tag: str, text: str) -> None:
     with pytest.raises(ValueError):
         resolve_tagged(f"tag:yaml.org,2002:{tag}", text)
 
@@ -262,7 +262,7 @@ def test_a_key_becomes_a_string(text: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("text", NULLS)
-def test_the_null_key_is_told_apart(text: str) -> None:
+def test_the_null_key_is_recognised(text: str) -> None:
     assert plain_key(text) is None
     assert key_text(None) is None
 

@@ -1,4 +1,4 @@
-"""Which documents are parsed: all that may be of a kind that afflint reads, hardly any other, and no templates."""
+"""The documents that are parsed: all that may be of a kind that afflint reads, hardly any others, and no templates."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def findings(text: str, name: str = "a.yaml") -> list[str]:
         "# about it\n\nkind: Pod\n",
     ],
 )
-def test_a_manifest_of_ours_is_parsed_however_it_says_its_kind(text: str) -> None:
+def test_a_manifest_that_matters_is_parsed_however_its_kind_is_written(text: str) -> None:
     assert kinds(text) == ["Pod"]
 
 
@@ -124,7 +124,7 @@ def test_a_kind_in_a_text_does_no_harm() -> None:
     assert findings(text) == []
 
 
-def test_values_with_a_kind_of_their_own_are_no_manifest() -> None:
+def test_values_with_a_kind_of_their_own_are_not_a_manifest() -> None:
     assert findings("kind: Deployment\nreplicas: -1\nnodeSelector: {a: 5}\n", "values.yaml") == []
 
 
@@ -190,7 +190,7 @@ def test_a_template_is_skipped_and_counted(text: str) -> None:
     assert (result.templated, result.found) == (True, ())
 
 
-def test_below_templates_any_value_in_braces_makes_a_template_of_what_is_no_yaml() -> None:
+def test_in_a_template_folder_any_value_in_braces_makes_an_invalid_file_a_template() -> None:
     text = "kind: Pod\nmetadata:\n  name: {{ .Values.name }}\n  labels: {a\n"
     assert Checker(default_settings()).check("chart/templates/pod.yaml", text.encode()).templated
     assert findings(text, "pod.yaml") == ["4:11 unreadable-manifest"]

@@ -267,25 +267,25 @@ def with_overrides(
     ``extend-select`` add to the file's lists, and a name in ``extend-select`` is no longer ignored by the file. ``format`` and
     ``output`` belong together: a command line that sets one of them replaces both.
     """
-    said: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     if nodes:
-        said["nodes"] = () if tuple(nodes) == (AUTO_NODES,) else tuple(nodes)
+        overrides["nodes"] = () if tuple(nodes) == (AUTO_NODES,) else tuple(nodes)
     if render:
-        said["render"] = tuple(render)
+        overrides["render"] = tuple(render)
     single = {"kubernetes-version": kubernetes_version, "baseline": baseline, "fail-on": fail_on, "jobs": jobs}
-    said |= {key: value for key, value in single.items() if value is not None}
+    overrides |= {key: value for key, value in single.items() if value is not None}
     if format or output:
-        said |= {"format": tuple(format), "output": tuple(output)}
+        overrides |= {"format": tuple(format), "output": tuple(output)}
     if select:
-        said |= {"select": tuple(select), "ignore": tuple(ignore), "extend-select": tuple(extend_select)}
-    origins = {**config.origins, **dict.fromkeys(said, COMMAND_LINE)}
+        overrides |= {"select": tuple(select), "ignore": tuple(ignore), "extend-select": tuple(extend_select)}
+    origins = {**config.origins, **dict.fromkeys(overrides, COMMAND_LINE)}
     if not select and (ignore or extend_select):
         kept = tuple(name for name in config.ignore if name not in extend_select)
-        said |= {"ignore": (*kept, *ignore), "extend-select": (*config.extend_select, *extend_select)}
+        overrides |= {"ignore": (*kept, *ignore), "extend-select": (*config.extend_select, *extend_select)}
         for key, added, before in (("ignore", ignore, kept), ("extend-select", extend_select, config.extend_select)):
             if added:
                 origins[key] = origins[key]._replace(source=COMMAND_LINE.source) if before else COMMAND_LINE
-    return config._replace(origins=origins, **{key.replace("-", "_"): value for key, value in said.items()})
+    return config._replace(origins=origins, **{key.replace("-", "_"): value for key, value in overrides.items()})
 
 
 def is_selected(name: str, category: str, on_by_default: bool, config: Config) -> bool:

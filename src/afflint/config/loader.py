@@ -166,24 +166,24 @@ class _Loader:
         manifests: dict[str, Path] = {}
         for path, target in _texts(file.located, ("policies",)):
             for name in self._like(file, path, target) if has_magic(target) else [_beside(file.name, target)]:
-                told = name if has_magic(target) else target
+                shown_name = name if has_magic(target) else target
                 try:
                     self._check_inside(name)
                     if _holds_manifests(name):
                         manifests[name] = path
                     else:
-                        found = found.under(self._policies_of(file, path, (told, name), chain))
+                        found = found.under(self._policies_of(file, path, (shown_name, name), chain))
                 except ReadError as refused:
-                    self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(told)} {refused.message}")))
+                    self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(shown_name)} {refused.message}")))
         return found.under(self._of_admission(file, manifests)) if manifests else found
 
     def _policies_of(self, file: _File, path: Path, names: tuple[str, str], chain: tuple[str, ...]) -> _ConfigValues:
         """Load the policies of one file; ``names`` are its name in ``policies`` and its path. Raises ReadError."""
-        told, name = names
+        shown_name, name = names
         values = self._one_extended(name, chain)
         others = sorted(values.values.keys() - {"policies"})
         if others:
-            message = f"{quoted(told)} sets keys other than `policies`, such as `{others[0]}`; use `extends` to apply all of them"
+            message = f"{quoted(shown_name)} sets keys other than `policies`, such as `{others[0]}`; use `extends` to apply all of them"
             self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
         return _ConfigValues({key: value for key, value in values.values.items() if key == "policies"}, origins)
@@ -381,8 +381,8 @@ def _typed(file: _File) -> _ConfigValues:
     """Return the values of a file without mistakes, with the types of Config, and their origins."""
     values: dict[str, Any] = {}
     origins: dict[str, Origin] = {}
-    said: Mapping[str, Any] = file.located.data
-    for key, value in said.items():
+    data: Mapping[str, Any] = file.located.data
+    for key, value in data.items():
         values[key] = _value(file.name, key, value)
         origins[key] = _origin(file, (key,))
         if key == "policies":

@@ -110,7 +110,7 @@ def _unreadable(checker: Checker, error: OSError | MemoryError) -> FileResult:
         remedy = "See that the file is there and may be read: it may be a link that leads nowhere."
         return checker.unreadable(f"cannot be read: {error.strerror or error}", remedy)
     remedy = "Check fewer files at a time, or with fewer processes (`--jobs`)."
-    return checker.unreadable("the document needs more memory than is available", remedy)
+    return checker.unreadable("the file needs more memory than is available", remedy)
 
 
 # By keys, for whoever puts the results together elsewhere.

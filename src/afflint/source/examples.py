@@ -18,7 +18,7 @@ import re
 
 from afflint.findings.namedtuples import NamedTuple
 
-SAID = "said"
+REPORT_FENCE = "said"
 """The info string of a fence with the report of afflint for the example above it."""
 _MARKER = re.compile(r" *# *\^ finding(?:: *(\S+))? *")
 _NEARLY_A_MARKER = re.compile(r"^ *#[ ^]*\^|# *(?:\^+ *)?finding", re.IGNORECASE)
@@ -122,7 +122,7 @@ def parse(name: str, text: str, file: str = "") -> ExamplePage:
             raise ExampleError("front matter must be enclosed in two `---` lines", 1)
     before = text[: len(text) - len(body)].count("\n")
     prose, fences = _parts(body)
-    examples = [Example(name, before + fence.line, fence.info, fence.text, file) for fence in fences if fence.info != SAID]
+    examples = [Example(name, before + fence.line, fence.info, fence.text, file) for fence in fences if fence.info != REPORT_FENCE]
     front = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in matter.splitlines())}
     return ExamplePage(name, front, [line for line in prose if line.startswith("#")], prose, examples)
 

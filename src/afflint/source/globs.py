@@ -56,7 +56,7 @@ class Pattern(NamedTuple):
 
 
 class Patterns:
-    """A list of patterns, of which the last match decides."""
+    """A list of patterns, in which the last match decides."""
 
     def __init__(self, patterns: Iterable[Pattern | None]) -> None:
         self._patterns = [each for each in patterns if each is not None][::-1]

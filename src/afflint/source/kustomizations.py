@@ -115,7 +115,7 @@ class Kustomizations:
         return self._tops[folder]
 
     def holding_all(self) -> str:
-        """Return the deepest folder that contains all files of the run, "" if there is none."""
+        """Return the deepest folder that contains all files of the run, "" if they do not share one."""
         if self._shared is None:
             folders = {os.path.dirname(os.path.abspath(each)) for each in self._files}
             try:

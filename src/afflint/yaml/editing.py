@@ -1,7 +1,7 @@
-"""Symbolic edits become edits of the text: those that leave everything else as it was written, or none at all.
+"""Converts symbolic edits to edits of the text that leave everything else as it is written, or to none at all.
 
-What an edit is to do is made in the text as the author would have made it, in the style of what stands around; then the text is read
-again, and must say exactly what ``edits.applied`` makes of the data, with all its comments. Where it does not, there is no edit.
+An edit changes the text as its author would have done, in the style of the surrounding text. The result is then read again: its data
+must be exactly that of ``edits.applied``, and it must have all comments. Otherwise there is no edit.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ from afflint.yaml.list_reader import ListDocument, item_from, item_of
 from afflint.yaml.nodes import MappingNode, ScalarNode
 from afflint.yaml.scalars import resolve_plain
 
-# An anchor or a tag stands directly before its node; names longer than this are nobody's.
+# An anchor or a tag is directly before its node, and its name is shorter than this.
 _NEAR = 200
 _ANCHOR_OR_TAG = re.compile(r"(?:^|[\s\[{,?:-])[&!][^\s,\[\]{}]*\s+$")
 
 
 def resolve(document: Document, edits: Sequence[SymbolicEdit]) -> tuple[Edit, ...] | None:
-    """The edits of the file's text that do to the document's data what these say, and nothing else; None where that cannot be done."""
-    if len(edits) == 1 and _is_of_one_word(document, edits[0]):
-        return _of_one_word(document, edits[0])
+    """Convert symbolic edits to edits of the file's text with exactly that effect on its data; None if that is impossible."""
+    if len(edits) == 1 and _changes_one_word(document, edits[0]):
+        return _one_word_edit(document, edits[0])
     if document.duplicates or document.problem is not None:
         return None
     try:
-        return _EditSequence(document, edits).done()
+        return _EditSequence(document, edits).resolve()
     except (UnclearError, EditError, UnwritableError):
         return None
 
 
 class _TextChange(NamedTuple):
-    """Put ``text`` in the place of what stands between two indexes of a text."""
+    """Replace the text between two indexes with ``text``."""
 
     start: int
     end: int
@@ -67,7 +67,7 @@ class _TextChange(NamedTuple):
 
 
 class _EditSequence:
-    """Edits made one after the other, each on the text that those before it left."""
+    """Edits that are applied in order, each to the text that the previous ones left."""
 
     def __init__(self, document: Document, edits: Sequence[SymbolicEdit]) -> None:
         number = _item_number(edits)
@@ -80,8 +80,8 @@ class _EditSequence:
         self._page = TextLayout(self._document)
         self._patch = _Patch(self._page.text)
 
-    def done(self) -> tuple[Edit, ...]:
-        """The edits of the original text. Raises UnclearError or EditError."""
+    def resolve(self) -> tuple[Edit, ...]:
+        """Return the edits of the original text. Raises UnclearError or EditError."""
         for edit in self._edits:
             self._make(edit)
         position = self._document.position
@@ -92,7 +92,7 @@ class _EditSequence:
         for step in steps_of(self._page.document.data, edit):
             self._change(step, edit)
         after = self._page.comments()
-        # Comments go only with what they belong to.
+        # Comments are removed only together with what they belong to.
         if after != before and not (isinstance(edit, Remove) and after <= before):
             raise UnclearError
 
@@ -115,14 +115,14 @@ class _EditSequence:
 
 
 def _item_number(edits: Sequence[SymbolicEdit]) -> int | None:
-    """The item of a List that all edits are in; None where there is no such one."""
+    """Return the index of the List item that all edits are in; None if they are not all in the same one."""
     starts = {_start(edit) for edit in edits}
     start = starts.pop() if len(starts) == 1 else ()
     return start[1] if len(start) == 2 and start[0] == "items" and type(start[1]) is int else None
 
 
 def _start(edit: SymbolicEdit) -> Path:
-    """The first two steps to what an edit changes inside of; () where it changes what stands there itself."""
+    """Return the first two steps of the path that an edit changes below; () if it changes the value at that path itself."""
     paths = {edit.path[:2]} if isinstance(edit, Insert) or len(edit.path) > 2 else set()
     if isinstance(edit, Move):
         paths.add(edit.to[:2])
@@ -130,20 +130,20 @@ def _start(edit: SymbolicEdit) -> Path:
 
 
 def _in_item(edit: SymbolicEdit) -> SymbolicEdit:
-    """The same edit in a document that is a list of the item only."""
+    """Return the same edit for a document that is a list of only this item."""
     edit = edit._replace(path=(0, *edit.path[2:]))
     return edit._replace(to=(0, *edit.to[2:])) if isinstance(edit, Move) else edit
 
 
 class _Patch:
-    """A text that is being changed, as pieces of the original, by their places, and of new text."""
+    """A text with changes, as a list of ranges of the original text and of new text."""
 
     def __init__(self, text: str) -> None:
         self._original = text
         self._pieces: list[tuple[int, int] | str] = [(0, len(text))]
 
     def change(self, changes: Sequence[_TextChange]) -> str:
-        """Make changes of the text as it is now, and give the text that they make of it."""
+        """Apply changes to the current text, and return the result."""
         pieces: list[tuple[int, int] | str] = []
         position = 0
         for start, end, text in sorted(changes):
@@ -165,7 +165,7 @@ class _Patch:
                 yield piece[first:last] if isinstance(piece, str) else (piece[0] + first, piece[0] + last)
 
     def changes(self) -> Iterator[_TextChange]:
-        """The changes that make the text of the original one."""
+        """Yield the changes from the original text to the current one."""
         position, text = 0, ""
         for piece in [*self._pieces, (len(self._original), len(self._original))]:
             if isinstance(piece, str):
@@ -177,10 +177,10 @@ class _Patch:
 
 
 def _changes(page: TextLayout, step: Single, *, is_item: bool) -> list[_TextChange]:
-    """The changes of a page that one edit of one place takes."""
+    """Return the changes of a page for one edit of one place."""
     data = page.document.data
     if isinstance(step, Replace):
-        return _put(page, step.path, step.value)
+        return _replaced(page, step.path, step.value)
     if isinstance(step, Rename):
         return [_renamed(page, step)]
     if isinstance(step, Insert):
@@ -192,11 +192,11 @@ def _changes(page: TextLayout, step: Single, *, is_item: bool) -> list[_TextChan
     return _removed(page, path)
 
 
-# A value in the place of another.
+# Replacing values.
 
 
-def _put(page: TextLayout, path: Path, value: Any) -> list[_TextChange]:
-    """Put a value in the place of one that is missing, empty or one word; or of a list or map without comments."""
+def _replaced(page: TextLayout, path: Path, value: Any) -> list[_TextChange]:
+    """Replace a value that is missing, empty or one word, or a list or map without comments."""
     node = page.node(path)
     start, end = node.start_mark.index, node.end_mark.index
     if type(node) is ScalarNode and start < end and page.text[start:end] not in (node.value, f"'{node.value}'", f'"{node.value}"'):
@@ -207,11 +207,11 @@ def _put(page: TextLayout, path: Path, value: Any) -> list[_TextChange]:
         if start == end and not before.rstrip(" ").endswith(":"):
             raise UnclearError
         return [_TextChange(start, end, " " * before.endswith(":") + _flow(page, path, value))]
-    return _put_in_block(page, _entry_at(page, path), value)
+    return _replaced_in_block(page, _entry_at(page, path), value)
 
 
-def _put_in_block(page: TextLayout, place: LayoutEntry, value: Any) -> list[_TextChange]:
-    comment = page.comment_behind(place.end)
+def _replaced_in_block(page: TextLayout, place: LayoutEntry, value: Any) -> list[_TextChange]:
+    comment = page.comment_after(place.end)
     is_one_line = page.line_end(place.after) >= place.end
     if comment and not is_one_line:
         raise UnclearError
@@ -252,7 +252,7 @@ def _entry_at(page: TextLayout, path: Path) -> LayoutEntry:
 
 
 def _entries(page: TextLayout, path: Path) -> list[LayoutEntry]:
-    """The entries of the map or list at ``path``, which are as many as those of its data: none is merged into it."""
+    """Return the entries of the map or list at ``path``. Raises UnclearError if some of them are merged into it."""
     entries = page.entries(page.node(path))
     if len(entries) != len(value_at(page.document.data, path)):
         raise UnclearError
@@ -265,14 +265,14 @@ def _position(page: TextLayout, path: Path) -> int:
     return list(value_at(page.document.data, path[:-1])).index(path[-1])
 
 
-# A new entry.
+# Inserting entries.
 
 
 def _inserted(page: TextLayout, path: Path, edit: Insert) -> list[_TextChange]:
     holder = value_at(page.document.data, path)
     added = [edit.value] if type(edit.at) is int else {str(edit.at): edit.value}
     if not holder:
-        return _put(page, path, added)
+        return _replaced(page, path, added)
     node = page.node(path)
     position = edit.at if type(edit.at) is int else position_in(holder, edit)
     if node.flow_style:
@@ -285,31 +285,31 @@ def _into_block(page: TextLayout, path: Path, entries: list[LayoutEntry], positi
     indented = [indent + line if line else "" for line in lines]
     if position:
         before = entries[position - 1]
-        page.comment_behind(before.end)
+        page.comment_after(before.end)
         at, eol = page.next_line(before.end), page.line_break(before.end)
         if page.line_end(before.end) == len(page.text):
             return _TextChange(at, at, "".join(eol + line for line in indented))
         return _TextChange(at, at, "".join(line + eol for line in indented))
     first, eol = entries[0], page.line_break(entries[0].start)
     if page.is_first(first.start):
-        # What stands above the first line of an object is about all of it.
+        # A comment above the first line of an object belongs to the whole object.
         at = page.with_comments_above(first, 0) if path else page.line_start(first.start)
         return _TextChange(at, at, "".join(line + eol for line in indented))
-    # Behind a dash: the first that was there goes down.
+    # After a dash: the entry that was first moves to the next line.
     return _TextChange(first.start, first.start, eol.join(indented)[len(indent) :] + eol + indent)
 
 
 def _into_flow(page: TextLayout, path: Path, entries: list[LayoutEntry], position: int, added: Any) -> _TextChange:
-    beside = entries[min(position, len(entries) - 1)]
-    line = page.line_start(beside.start)
-    indent = page.text[line : beside.start]
+    neighbour = entries[min(position, len(entries) - 1)]
+    line = page.line_start(neighbour.start)
+    indent = page.text[line : neighbour.start]
     on_lines = line > 0 and not indent.strip(" ")
     text = _flow(page, path, added)[1:-1]
     comma = "," if colon_at(page.document, path) == ":" else ", "
     if on_lines:
         comma = f",{page.line_break(max(line - 2, 0))}{indent}"
         if quote_at(page.document, path):
-            text = _on_lines(page, path, added, beside, comma[1:])
+            text = _on_lines(page, path, added, neighbour, comma[1:])
     if position == 0:
         return _TextChange(entries[0].start, entries[0].start, text + comma)
     at = entries[position - 1].end
@@ -319,10 +319,10 @@ def _into_flow(page: TextLayout, path: Path, entries: list[LayoutEntry], positio
     return _TextChange(at, at, comma + text)
 
 
-def _on_lines(page: TextLayout, path: Path, added: Any, beside: LayoutEntry, line_break: str) -> str:
-    """An entry or item in JSON, with a line for each that is below it."""
+def _on_lines(page: TextLayout, path: Path, added: Any, neighbour: LayoutEntry, line_break: str) -> str:
+    """Write an entry or item in JSON, with one line for each nested value."""
     closing = page.node(path).end_mark.index - 1
-    step = page.column(beside.start) - page.column(closing) if page.is_first(closing) else 0
+    step = page.column(neighbour.start) - page.column(closing) if page.is_first(closing) else 0
     ((name, value),) = added.items() if isinstance(added, dict) else [("", added[0])]
     if isinstance(value, Verbatim):
         value = value.data
@@ -332,11 +332,11 @@ def _on_lines(page: TextLayout, path: Path, added: Any, beside: LayoutEntry, lin
     return lead + json.dumps(value, ensure_ascii=False, indent=step).replace("\n", line_break)
 
 
-# One of two entries with one key.
+# Removing one of two entries with the same key.
 
 
 def without_repetition(document: Document, path: Path) -> tuple[Edit, ...]:
-    """The edits that take away the second of two entries with the key at ``path``, where both say the same; () where they do not."""
+    """Return the edits that remove the second of two equal entries with the key at ``path``; () if they differ."""
     if isinstance(document, ListDocument):
         return ()
     try:
@@ -346,16 +346,16 @@ def without_repetition(document: Document, path: Path) -> tuple[Edit, ...]:
         found = [number for number, entry in enumerate(entries) if entry.key is not None and entry.key.value == path[-1]]
         if len(found) != 2 or not _is_alike(*(entries[number].value for number in found)):
             return ()
-        changes = _taken(page, path, above, entries, found[1])
+        changes = _without_entry(page, path, above, entries, found[1])
     except UnclearError:
         return ()
     if any("#" in page.text[start:end] for start, end, _ in changes):
-        return ()  # A comment may say something.
+        return ()  # The comment may be important.
     return tuple(Edit(Span(*document.position(start), *document.position(end)), text) for start, end, text in changes)
 
 
 def _is_alike(one: Any, other: Any) -> bool:
-    """Whether two nodes say the same, in the same words."""
+    """Whether two nodes have the same content in the same words."""
     if type(one) is not type(other) or one.ctag != other.ctag:
         return False
     if type(one) is ScalarNode:
@@ -368,59 +368,62 @@ def _is_alike(one: Any, other: Any) -> bool:
     return all(_is_alike(item, below) for item, below in pairs)
 
 
-# Nothing in the place of an entry.
+# Removing entries.
 
 
 def _removed(page: TextLayout, path: Path) -> list[_TextChange]:
-    return _taken(page, path, page.node(path[:-1]), _entries(page, path[:-1]), _position(page, path))
+    return _without_entry(page, path, page.node(path[:-1]), _entries(page, path[:-1]), _position(page, path))
 
 
-def _taken(page: TextLayout, path: Path, above: Any, entries: list[LayoutEntry], position: int) -> list[_TextChange]:
-    gone = entries[position]
+def _without_entry(page: TextLayout, path: Path, above: Any, entries: list[LayoutEntry], position: int) -> list[_TextChange]:
+    removed = entries[position]
     if len(entries) == 1:
-        return _emptied(page, path, above, gone)
+        return _empty_collection(page, path, above, removed)
     following = entries[position + 1] if position + 1 < len(entries) else None
     if above.flow_style:
-        start, end = (gone.start, following.start) if following else (entries[position - 1].end, gone.end)
-        if "#" in (page.text[gone.end : end] if following else page.text[start : gone.start]):
+        start, end = (removed.start, following.start) if following else (entries[position - 1].end, removed.end)
+        if "#" in (page.text[removed.end : end] if following else page.text[start : removed.start]):
             raise UnclearError
         return [_TextChange(start, end, "")]
-    page.comment_behind(gone.end)
-    if page.is_first(gone.start):
-        return [_lines_of(page, path, gone, entries[position - 1].end if position else 0)]
-    if following is None or "#" in page.text[page.line_end(gone.end) : following.start]:
+    page.comment_after(removed.end)
+    if page.is_first(removed.start):
+        return [_lines_of(page, path, removed, entries[position - 1].end if position else 0)]
+    if following is None or "#" in page.text[page.line_end(removed.end) : following.start]:
         raise UnclearError
-    return [_TextChange(gone.start, following.start, "")]
+    return [_TextChange(removed.start, following.start, "")]
 
 
-def _lines_of(page: TextLayout, path: Path, gone: LayoutEntry, previous: int) -> _TextChange:
-    """The lines of an entry, with the comments above that belong to it; those above the first line of an object are about all of it."""
-    start = page.line_start(gone.start) if len(path) == 1 and not previous else page.with_comments_above(gone, previous)
-    end = page.next_line(gone.end)
-    if page.line_end(gone.end) == len(page.text) and start:
+def _lines_of(page: TextLayout, path: Path, removed: LayoutEntry, previous: int) -> _TextChange:
+    """Return the change that removes the lines of an entry with the comments above that belong to it.
+
+    Comments above the first line of an object belong to the whole object.
+    """
+    start = page.line_start(removed.start) if len(path) == 1 and not previous else page.with_comments_above(removed, previous)
+    end = page.next_line(removed.end)
+    if page.line_end(removed.end) == len(page.text) and start:
         start, end = page.line_end(page.line_start(start - 1)), len(page.text)
     return _TextChange(start, end, "")
 
 
-def _emptied(page: TextLayout, path: Path, above: Any, gone: LayoutEntry) -> list[_TextChange]:
-    """A map or a list stays, with nothing in it."""
-    nothing = "[]" if gone.key is None else "{}"
+def _empty_collection(page: TextLayout, path: Path, above: Any, removed: LayoutEntry) -> list[_TextChange]:
+    """Remove the only entry of a map or a list, which stays with nothing in it."""
+    nothing = "[]" if removed.key is None else "{}"
     if above.flow_style:
         return [_TextChange(above.start_mark.index, above.end_mark.index, nothing)]
     if len(path) < 2:
         raise UnclearError
-    page.comment_behind(gone.end)
+    page.comment_after(removed.end)
     holder = _entry_at(page, path[:-1])
-    if not page.is_first(gone.start) or page.line_start(gone.start) <= holder.after:
-        return [_TextChange(gone.start, gone.end, nothing)]
-    return [_TextChange(holder.after, holder.after, f" {nothing}"), _lines_of(page, path, gone, holder.after)]
+    if not page.is_first(removed.start) or page.line_start(removed.start) <= holder.after:
+        return [_TextChange(removed.start, removed.end, nothing)]
+    return [_TextChange(holder.after, holder.after, f" {nothing}"), _lines_of(page, path, removed, holder.after)]
 
 
-# An entry as it was written, elsewhere.
+# Moving entries as they are written.
 
 
 def _verbatim(page: TextLayout, move: Move, step: Insert) -> Insert:
-    """The same insertion with the text of what is moved, comments and all, where that is in block style and can be indented anew."""
+    """Return the same insertion with the original text of the moved entry, including comments, if it can be indented again."""
     source = move.path if not move.merge or step.path == move.to else (*move.path, step.at)
     found, above = _entry_at(page, source), page.node(source[:-1])
     if above.flow_style:
@@ -444,7 +447,7 @@ def _verbatim(page: TextLayout, move: Move, step: Insert) -> Insert:
 
 
 def _is_in_flow(page: TextLayout, path: Path) -> bool:
-    """Whether what is put into the map at ``path``, or into one that is made there, stands between braces."""
+    """Whether an entry that is inserted into the map at ``path`` is written between braces."""
     while path and page.document.node_at(path) is None:
         path = path[:-1]
     node = page.document.node_at(path)
@@ -452,7 +455,7 @@ def _is_in_flow(page: TextLayout, path: Path) -> bool:
 
 
 def _keep_words(node: Any) -> None:
-    """Raises UnclearError where a word below a node would be written in another way than it is: `y` would become `true`."""
+    """Raise UnclearError if a word below a node would be written differently: `y` would become `true`."""
     for each in nodes_below(node):
         if type(each) is ScalarNode and each.style not in ("'", '"', "|", ">"):
             value = resolve_plain(each.value)
@@ -461,7 +464,7 @@ def _keep_words(node: Any) -> None:
 
 
 def _end_before(page: TextLayout, path: Path) -> int:
-    """Where the text before an entry ends that is none of its own: that of the entry before it, or of the key of its map."""
+    """Return the end of the text before an entry that does not belong to it: of the previous entry, or of the key of its map."""
     position = _position(page, path)
     if position:
         return _entries(page, path[:-1])[position - 1].end
@@ -471,32 +474,32 @@ def _end_before(page: TextLayout, path: Path) -> int:
 _BREAKS = re.compile(r"\r\n|\n|\r")
 
 
-# One word for another: the edit that most fixes are. What else the document says does not matter to it.
+# Replacing one word, as most fixes do. This works whatever else the document contains.
 
 
-def _is_of_one_word(document: Document, edit: SymbolicEdit) -> bool:
+def _changes_one_word(document: Document, edit: SymbolicEdit) -> bool:
     if isinstance(edit, Replace) and not isinstance(edit.value, (dict, list)):
         return not isinstance(find(document.data, edit.path), (dict, list, type(None)))
     return isinstance(edit, Rename)
 
 
-def _of_one_word(document: Document, edit: SymbolicEdit) -> tuple[Edit, ...] | None:
-    """The edit that puts a word in the place of a scalar or a key that is one, in the quotes that it has; None for all others."""
+def _one_word_edit(document: Document, edit: SymbolicEdit) -> tuple[Edit, ...] | None:
+    """Return the edit that replaces a scalar or a key of one word, with its quotes; None for all others."""
     if not isinstance(edit, (Replace, Rename)) or not edit.path or find(document.data, edit.path) is MISSING:
         return None
     is_key = isinstance(edit, Rename)
-    if not _stands_alone(document, edit.path, key=is_key):
+    if not _is_single_word(document, edit.path, key=is_key):
         return None
     span = document.locate(edit.path, key=is_key)
     written = _around(document, span)[1]
     quote, is_flow = written[:1] if written[:1] in ("'", '"') else "", _is_flow(document, edit.path[:-1])
     if isinstance(edit, Rename):
-        # Renamed, the last of a repeated key would leave the first one.
+        # Renaming the last of a repeated key would leave the first one.
         is_free = edit.key not in find(document.data, edit.path[:-1]) and edit.path not in _repeated(document)
         text = key(edit.key, quote, flow=is_flow) if is_free else None
     else:
         if not quote and type(find(document.data, edit.path)) is not str:
-            quote = quote_at(document, edit.path[:-1])  # A number, in JSON perhaps.
+            quote = quote_at(document, edit.path[:-1])  # A number, possibly in JSON.
         text = scalar(edit.value, quote, flow=is_flow)
     return None if text is None else (Edit(span, text),)
 
@@ -511,19 +514,19 @@ def _is_flow(document: Document, path: Path) -> bool:
     return type(node) is not ScalarNode and bool(node.flow_style)
 
 
-def _stands_alone(document: Document, path: Path, *, key: bool = False) -> bool:
-    """True when the scalar (or with ``key`` the key) at ``path`` is one word, without anchor, alias and tag, and in one place only."""
+def _is_single_word(document: Document, path: Path, *, key: bool = False) -> bool:
+    """Whether the scalar (or with ``key`` the key) at ``path`` is one word, without anchor, alias and tag, and not shared."""
     value = str(path[-1]) if key else document.raw(path)
     before, written = _around(document, document.locate(path, key=key))
     if key:
-        before = before.rpartition("\n")[2]  # What stands above a key is the anchor or tag of its map.
-    # Anything else is escaped, folded or a block.
+        before = before.rpartition("\n")[2]  # The text above a key is the anchor or tag of its map.
+    # Other scalars are escaped, folded or a block.
     is_word = written in (value, f"'{value}'", f'"{value}"')
     return is_word and not _ANCHOR_OR_TAG.search(before) and not _is_shared(document, path)
 
 
 def _around(document: Document, span: Span) -> tuple[str, str]:
-    """What stands closely before a span, from the last line that is not blank, and in it, quotes included."""
+    """Return the text directly before a span, from the last line that is not blank, and its own text with quotes."""
     lines, row = _lines(document), span.line - document.line - 1
     if row >= len(lines):
         return "", ""
@@ -541,7 +544,7 @@ def _lines(document: Document) -> list[str]:
 
 
 def _is_shared(document: Document, path: Path) -> bool:
-    """True when the node at ``path`` stands below an alias, or below what an alias repeats elsewhere."""
+    """Whether the node at ``path`` is below an alias, or below an anchor that an alias repeats elsewhere."""
     shared = _shared_collections(document)
     if not shared:
         return shared is None
@@ -550,9 +553,9 @@ def _is_shared(document: Document, path: Path) -> bool:
 
 @lru_cache(maxsize=1)
 def _shared_collections(document: Document) -> frozenset[int] | None:
-    """The maps and lists that stand in several places of a document, where an alias and its anchor are one object in its data.
+    """Return the maps and lists that occur several times in a document; an alias and its anchor are one object in its data.
 
-    None where merge keys copy values out of their maps, so that nobody can tell.
+    None if merge keys copy values out of their maps, because then it is unknown.
     """
     if b"&" not in document.raw_bytes:
         return frozenset()

@@ -38,7 +38,7 @@ _NOTHING, _TEXT, _STRIPPED_TEXT = object(), object(), object()
 """Markers for a missing value, and for a text on the lines below, with or without its last line break."""
 
 _Line = tuple[int, str | None, Any]
-"""The width of a line's dash, 0 without one; its key, None for an item that is no map; and its value."""
+"""The width of a line's dash, 0 without one; its key, None for an item that is not a map; and its value."""
 
 
 class _LineCache(dict[str, _Line | None]):

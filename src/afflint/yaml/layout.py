@@ -1,4 +1,4 @@
-"""A document as a page of text: where the entries of its maps and lists begin and end, whose comments are whose, how it is indented."""
+"""The layout of a document: where entries of maps and lists begin and end, which comments belong to them, and the indentation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from afflint.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 
 class UnclearError(Exception):
-    """What stands here cannot be changed without changing something else, or without a guess."""
+    """The text cannot be changed without changing something else, or without a guess."""
 
 
 class LayoutEntry(NamedTuple):
-    """An entry of a map or an item of a list. ``start``: its key or dash; ``after``: behind its colon or dash; ``end``: of its value."""
+    """An entry of a map or an item of a list.
+
+    ``start`` is the index of its key or dash, ``after`` that after its colon or dash, ``end`` that of the end of its value.
+    """
 
     start: int
     after: int
@@ -36,7 +39,7 @@ _ODD_BREAKS = ("\x85", "\u2028", "\u2029")
 
 
 class TextLayout:
-    """The text of a document with its nodes. Whatever is asked raises UnclearError where the text is written in too odd a way."""
+    """The text of a document with its nodes. All methods raise UnclearError if the text is written in an unusual way."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -47,14 +50,14 @@ class TextLayout:
     # Entries.
 
     def node(self, path: Path) -> Any:
-        """The node at ``path``, which is neither an alias nor has an anchor or a tag."""
+        """Return the node at ``path``, which is neither an alias nor has an anchor or a tag."""
         node = self.document.node_at(path)
         if node is None or self.text[node.start_mark.index : node.start_mark.index + 1] in ("&", "!"):
             raise UnclearError
         return node
 
     def entries(self, node: Any) -> list[LayoutEntry]:
-        """The entries of a map or the items of a list, in the order in which they are written."""
+        """Return the entries of a map or the items of a list, in the order of the text."""
         if type(node) is MappingNode:
             return [self._of_map(key, value) for key, value in node.value]
         if type(node) is not SequenceNode:
@@ -95,42 +98,42 @@ class TextLayout:
     # Lines.
 
     def line_start(self, index: int) -> int:
-        """Where the line of a character begins."""
+        """Return where the line of a character begins."""
         breaks = self.document.line_starts()
         return breaks[bisect_right(breaks, index) - 1]
 
     def line_end(self, index: int) -> int:
-        """Where the line of a character ends, before its line break."""
+        """Return where the line of a character ends, before its line break."""
         found = _BREAK.search(self.text, index)
         return found.start() if found else len(self.text)
 
     def next_line(self, index: int) -> int:
-        """Where the line after that of a character begins; the end of the text after the last one."""
+        """Return where the line after that of a character begins; the end of the text after the last one."""
         found = _BREAK.search(self.text, index)
         return found.end() if found else len(self.text)
 
     def line_break(self, index: int) -> str:
-        """The line break at or after a character; in the last line the one before it, and a line feed in the only one."""
+        """Return the line break at or after a character; in the last line the first of the text, and a line feed without any."""
         found = _BREAK.search(self.text, index) or _BREAK.search(self.text)
         return found[0] if found else "\n"
 
     def column(self, index: int) -> int:
-        """How many characters stand before this one in its line."""
+        """Return how many characters are before this one in its line."""
         return index - self.line_start(index)
 
     def is_first(self, index: int) -> bool:
-        """Whether only spaces stand before this character in its line."""
+        """Whether only spaces are before this character in its line."""
         return not self.text[self.line_start(index) : index].strip(" ")
 
-    def comment_behind(self, index: int) -> str:
-        """The comment that ends the line, "" when there is none. Nothing else may stand between."""
+    def comment_after(self, index: int) -> str:
+        """Return the comment that ends the line, "" without one. Raises UnclearError if there is other text before it."""
         rest = _REST.match(self.text, index)
         if rest is None:
             raise UnclearError
         return rest[1] or ""
 
     def with_comments_above(self, entry: LayoutEntry, previous: int) -> int:
-        """Where the lines of an entry begin, comments included that stand directly above its key, as far down as ``previous``."""
+        """Return where the lines of an entry begin, including comments directly above its key, but not before ``previous``."""
         line = self.line_start(entry.start)
         indent = " " * self.column(entry.start)
         while line > previous:
@@ -143,7 +146,7 @@ class TextLayout:
     # The document as a whole.
 
     def comments(self) -> Counter[str]:
-        """The comments of the document, and how often each occurs."""
+        """Return the comments of the document, and how often each occurs."""
         if "#" not in self.text:
             return Counter()
         texts = sorted(each for node in nodes_below(self.document.node_at(())) if type(node) is ScalarNode for each in self._texts(node))
@@ -156,7 +159,7 @@ class TextLayout:
         return found
 
     def _texts(self, node: Any) -> list[tuple[int, int]]:
-        """Where a scalar may hold what looks like a comment."""
+        """Return the ranges in which a scalar may contain what looks like a comment."""
         start, end = node.start_mark.index, node.end_mark.index
         if node.style in ("'", '"'):
             return [(start, end)]
@@ -167,7 +170,7 @@ class TextLayout:
         return [(start, end)] if "#" in node.value else []
 
     def style(self) -> Style:
-        """How the document indents maps and lists, by the first of each."""
+        """Return how the document indents maps and lists, by the first of each."""
         step = dash = None
         waiting = deque([self.document.node_at(())])
         while waiting and (step is None or dash is None):
@@ -184,7 +187,7 @@ class TextLayout:
                 waiting.append(value)
                 deeper = self.column(start) - self.column(key.start_mark.index)
                 if not self.is_first(start):
-                    continue  # Behind an anchor or a tag.
+                    continue  # After an anchor or a tag.
                 if type(value) is MappingNode:
                     step = deeper if step is None else step
                 else:
@@ -194,13 +197,13 @@ class TextLayout:
 
 
 def quote_at(document: Document, path: Path) -> str:
-    """The quotes of strings between braces at ``path``: those of JSON where the keys there have them."""
+    """Return the quotes of strings between braces at ``path``: those of JSON if its keys have them."""
     first = _first_in_braces(document, path)
     return '"' if first is not None and first[0].style == '"' else ""
 
 
 def colon_at(document: Document, path: Path) -> str:
-    """The colon with its blank, as it is written between braces at ``path``."""
+    """Return the colon with its space, as it is written between braces at ``path``."""
     first = _first_in_braces(document, path)
     if first is not None and first[0].style == '"':
         between = document.text()[first[0].end_mark.index : first[1].start_mark.index]
@@ -209,7 +212,7 @@ def colon_at(document: Document, path: Path) -> str:
 
 
 def _first_in_braces(document: Document, path: Path) -> tuple[Any, Any] | None:
-    """The first key and value of the nearest map in braces at ``path`` or around it."""
+    """Return the first key and value of the nearest map in braces at ``path`` or above it."""
     for length in range(len(path), -1, -1):
         node = document.node_at(path[:length])
         if type(node) is MappingNode and node.flow_style and node.value:

@@ -1,7 +1,7 @@
-"""Long Lists, as `kubectl get -o yaml` or `-o json` writes them: read item by item, so that memory does not follow the length.
+"""Reads long Lists, as `kubectl get -o yaml` or `-o json` writes them, item by item to limit memory.
 
-The nodes of a document take some thirty times its bytes. Here those of one item are there at a time: while it is read,
-and again when something in it is to be located.
+The nodes of a document need about thirty times the memory of its bytes. Here only the nodes of one item exist at a time: while it
+is read, and again when a position in it is needed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from afflint.yaml.parser import convert
 from afflint.yaml.scalars import resolve_plain
 
 _REMEMBERED = 16
-"""How many items stay composed: what is located next is mostly close by."""
+"""How many items stay composed, because the next position is usually close."""
 
 _MOST_KEPT = 4 * MAX_NODES
-"""A List whose data would hold more keys and values than this is refused, too: each costs some 100 bytes."""
+"""A List whose data would contain more keys and values than this is rejected, too: each needs about 100 bytes."""
 _MOST_NODES = 32 * MAX_NODES
-"""The same for JSON before it is read, as nobody can tell how large its largest item is."""
+"""The same for JSON before it is read, because the size of its largest item is not known yet."""
 
 Item = tuple[int, int, int, int]
-"""Where an item's text begins and ends (in bytes), and the line and column, from 0, at which it begins."""
+"""The start and the end of an item's text (in bytes), and the line and column (from 0) of its start."""
 
 
 class ListDocument(Document):
-    """A document that is a List. ``_frame`` is all but its items; each of them is composed as a list of one."""
+    """A document that is a List. ``_frame`` is everything except its items; each item is composed as a list of one."""
 
     __slots__ = ("_composed", "_frame", "_items")
 
@@ -44,7 +44,7 @@ class ListDocument(Document):
 
     @property
     def has_merge_keys(self) -> bool:
-        return b"<<" in self.raw_bytes  # Perhaps.
+        return b"<<" in self.raw_bytes  # An approximation: the text may contain it elsewhere.
 
     def locate(self, path: Path, *, key: bool = False) -> Span:
         part, rest = self._part(path)
@@ -91,7 +91,7 @@ class ListDocument(Document):
             try:
                 _compose_item(document)
             except (YAMLError, ValueError):
-                document.root = None  # JSON that is no YAML: its findings are shown where the item begins.
+                document.root = None  # JSON that is not YAML: its findings are reported at the start of the item.
         self._composed[number] = document
         if len(self._composed) > _REMEMBERED:
             del self._composed[next(iter(self._composed))]
@@ -115,7 +115,7 @@ def _compose_item(part: Document) -> None:
 
 
 def item_of(document: Document, number: int) -> Document | None:
-    """An item of a List as a document of its own, a list of this item; None for one that cannot be looked at by itself."""
+    """Return an item of a List as a document of its own, a list of this item; None if it depends on the rest."""
     if isinstance(document, ListDocument):
         return document._item(number) if number < len(document._items) else None
     items = document.node_at(("items",))
@@ -133,7 +133,7 @@ def item_of(document: Document, number: int) -> Document | None:
 
 
 def item_from(text: str, index: int, line: int, column: int) -> Document | None:
-    """The document of an item with this text; None when it is no longer that of one item."""
+    """Return the document of an item with this text; None if the text is not exactly one item."""
     part = Document(text.encode(), index, line)
     part._column = column
     try:
@@ -147,7 +147,7 @@ _TO_NEXT_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)?")
 
 
 def read_list(raw_bytes: bytes, index: int, line: int) -> Document | None:
-    """The document in ``raw_bytes`` if it is a List without faults that can be cut into its items, else None."""
+    """Return the document in ``raw_bytes`` if it is a List without mistakes that can be cut into its items, else None."""
     try:
         if raw_bytes[:100].lstrip().startswith(b"{"):
             return _read_json(raw_bytes, index, line)
@@ -161,7 +161,10 @@ _NEXT_KEY = re.compile(rb"^[^\s#-]", re.MULTILINE)
 
 
 def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
-    """A List in block style, cut before each dash of its items. What a cut would tear apart does not compose, or to more than an item."""
+    """Read a List in block style, cut before each dash of its items.
+
+    If a cut is wrong, the parts do not compose, or to more than one item: then the result is None.
+    """
     header = _YAML_ITEMS.search(raw_bytes)
     if header is None or raw_bytes.count(b"\r") != raw_bytes.count(b"\r\n"):
         return None
@@ -194,9 +197,9 @@ def _read_yaml(raw_bytes: bytes, index: int, line: int) -> Document | None:
 
 
 class _Keeper:
-    """Keeps the data of items: what is the same in many of them once, so that memory follows what is different.
+    """Stores the data of items, and equal values only once, so that memory depends on the number of different values.
 
-    Where there may be anchors, nothing is: what stands in two places there is known by being one object.
+    With anchors nothing is shared, because there one object in two places means an alias.
     """
 
     def __init__(self, raw_bytes: bytes) -> None:
@@ -205,18 +208,18 @@ class _Keeper:
         self._kept = 0
 
     def keep(self, value: Any) -> Any:
-        """The value, or one that was kept before and is the same. Raises TooLargeError when too much is kept."""
+        """Store a value, and return an equal one that was stored before. Raises TooLargeError if too much is stored."""
         kind = type(value)
         if kind is dict:
             for key, below in value.items():
                 if type(below) in _COLLECTIONS:
                     value[key] = self.keep(below)
-            marks = (kind, *value, *map(_mark, value.values())) if len(value) <= _MOST_ALIKE else ()
+            marks = (kind, *value, *map(_identity_mark, value.values())) if len(value) <= _MOST_ALIKE else ()
         elif kind is list:
             for index, below in enumerate(value):
                 if type(below) in _COLLECTIONS:
                     value[index] = self.keep(below)
-            marks = (kind, *map(_mark, value)) if len(value) <= _MOST_ALIKE else ()
+            marks = (kind, *map(_identity_mark, value)) if len(value) <= _MOST_ALIKE else ()
         else:
             return value
         if marks and self._shares:
@@ -234,14 +237,14 @@ _COLLECTIONS = (dict, list)
 _MOST_ALIKE, _MOST_KNOWN = 32, 20_000
 
 
-def _mark(value: Any) -> Any:
-    """What tells a value in a collection from others: 1 is not true, and collections are known by what has been kept of them."""
+def _identity_mark(value: Any) -> Any:
+    """Return what distinguishes a value in a collection: 1 is not true, and collections are compared by their stored object."""
     kind = type(value)
     return value if kind is str else (kind, id(value)) if kind in _COLLECTIONS else (kind, value)
 
 
 def _frame(raw_bytes: bytes, start: int, end: int, index: int, line: int) -> Document:
-    """The document without what lies between two places, except for its line breaks."""
+    """Return the document without the text between two positions, except for its line breaks."""
     breaks = raw_bytes.count(b"\n", start, end)
     frame = Document(raw_bytes[:start] + b"\n" * breaks + raw_bytes[end:], index, line)
     frame.root, rest = compose(frame.raw_bytes, MAX_NODES + breaks)
@@ -258,7 +261,7 @@ _AFTER_ITEM = re.compile(r"\s*(?:,\s*|(\]))")
 
 
 def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
-    """A List in JSON, cut where Python's reader of JSON says that an item ends."""
+    """Read a List in JSON, cut where Python's JSON decoder finds the end of an item."""
     from json import JSONDecoder
 
     if most_nodes(raw_bytes) > _MOST_NODES:
@@ -267,7 +270,7 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
     header = _JSON_ITEMS.match(text)
     if header is None or "\\ud" in text or "\\uD" in text:
         return None
-    decoder = JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=_refused)
+    decoder = JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_int=_number, parse_constant=_reject_constant)
     data: list[Any] = []
     items: list[Item] = []
     keeper, cursor = _Keeper(raw_bytes), _TextScanner(text)
@@ -293,7 +296,7 @@ def _read_json(raw_bytes: bytes, index: int, line: int) -> Document | None:
 
 
 class _TextScanner:
-    """A place in a text that only ever moves on: all of the text is counted once."""
+    """A position in a text that only moves forward, so that the text is counted once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -301,7 +304,7 @@ class _TextScanner:
         self._offset = self._line = self._column = 0
 
     def move(self, to: int) -> tuple[int, int, int]:
-        """Move on to a character; its offset in bytes, its line and its column, from 0."""
+        """Move on to a character, and return its offset in bytes, its line and its column, from 0."""
         text, at = self._text, self._at
         breaks = text.count("\n", at, to)
         self._column = to - text.rfind("\n", at, to) - 1 if breaks else self._column + to - at
@@ -312,7 +315,7 @@ class _TextScanner:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # The same few words in every item: one text for all of them takes half of the memory.
+    # The items repeat the same words: sharing them halves the memory.
     share = _SHARED.setdefault if len(_SHARED) < _MOST_SHARED else _SHARED.get
     found = {share(key, key): share(value, value) if type(value) is str and len(value) < _SHORT else value for key, value in pairs}
     if len(found) != len(pairs):
@@ -327,16 +330,16 @@ _MOST_SHARED, _SHORT = 20_000, 100
 def _number(text: str) -> Any:
     value = resolve_plain(text)
     if type(value) is str:
-        raise ValueError("a number that is none")
+        raise ValueError("an invalid number")
     return value
 
 
-def _refused(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON")
+def _reject_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
 
 
 def _depth(value: Any) -> int:
-    """How deep data is nested, level by level."""
+    """Return how deep data is nested, level by level."""
     level, depth = [value], 0
     while level:
         level = [

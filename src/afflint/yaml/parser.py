@@ -1,4 +1,4 @@
-"""A document by way of libyaml: its nodes, its data, and what of it cannot be read, with the place where it cannot."""
+"""Parses a document with libyaml: its nodes, its data, and the problem if it cannot be read, with its position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from afflint.yaml.nodes import ScalarNode
 
 
 def parse_document(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document:
-    """The document with this text. What is composed has its placeholders masked, if it is not the same."""
+    """Parse a document; ``composed`` is its text with masked placeholders, or the same text."""
     document = Document(raw_bytes, index, line)
     try:
         document.root, document.rest = compose(composed)
@@ -42,7 +42,7 @@ def parse_document(raw_bytes: bytes, composed: bytes, index: int, line: int) -> 
 
 
 class _SlashEscapeError(Exception):
-    """``index`` is where the escape is, in characters."""
+    """An escaped slash. ``index`` is its position in characters."""
 
     def __init__(self, index: int) -> None:
         super().__init__(index)
@@ -50,7 +50,7 @@ class _SlashEscapeError(Exception):
 
 
 def _refuse_slash_escapes(document: Document) -> None:
-    r"""Go's YAML parser does not support ``\/`` in double quotes, libyaml does. Files in JSON are read by a parser of JSON."""
+    r"""Reject ``\/`` in double quotes, which libyaml accepts and Go's YAML parser does not. JSON files are read by a JSON parser."""
     if b"\\/" not in document.raw_bytes or document.raw_bytes.lstrip()[:1] == b"{":
         return
     text = document.text()
@@ -141,7 +141,7 @@ def _syntax_problem(document: Document, error: Exception) -> Problem:
 
 
 def _place(reason: str, mark: Any, context: Any, end: int) -> int:
-    """Where a fault is: where libyaml gave up, or where that began which it never found the end of."""
+    """Return the position of a mistake: where libyaml stopped, or the start of what is never closed."""
     if mark is None or context is None:
         mark = mark or context
     elif reason in _NOT_ENDED or mark.index >= end or (reason in _NOT_CLOSED and mark.line > context.line):

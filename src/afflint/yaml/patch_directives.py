@@ -1,4 +1,4 @@
-"""What strategic merge patches hold besides fields: directives that say how lists and maps are merged, which reach no cluster."""
+"""Directives of strategic merge patches, which define how lists and maps are merged and never reach the cluster."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _IN_BYTES = tuple([each.encode() for each in _DIRECTIVES])
 
 
 def holds_directives(raw_bytes: bytes) -> bool:
-    """Whether a text may hold directives."""
+    """Whether a text may contain directives."""
     return any(each in raw_bytes for each in _IN_BYTES)
 
 
 def is_directed(data: Any, path: Path) -> bool:
-    """Whether what stands at a path is a directive, or lies in a map that is replaced or deleted, of which nobody knows the rest."""
+    """Whether the value at a path is a directive, or in a map that is replaced or deleted, whose other fields are unknown."""
     if path and type(path[-1]) is str and path[-1].startswith(_DIRECTIVES):
         return True
     for step in path:

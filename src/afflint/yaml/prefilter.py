@@ -1,4 +1,4 @@
-"""Which documents of a file are worth parsing: most bytes in real repositories are neither workloads nor what selects them."""
+"""Selects the documents of a file that need parsing: most bytes in real repositories are neither workloads nor select them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from functools import cached_property
 from afflint.findings.finding import Span
 from afflint.yaml.documents import Document, Problem, read, split
 
-# A value may carry an anchor and a tag. What only an alias or a block scalar tells is not read here, but by the parser.
+# A value can have an anchor and a tag. An alias or a block scalar is not resolved here, but by the parser.
 _COMMENTS = rb"(?:#[^\n]*\n[ \t\r\n]*)*"
 _BLANKS = rb"[ \t\r\n]*" + _COMMENTS
 _PROPERTIES = rb"(?:[&!][^ \t\r\n]*[ \t\r\n]+" + _COMMENTS + rb")*"
 _TOP_LEVEL_KIND = re.compile(_PROPERTIES + rb"(?:[\"']?([A-Za-z]+)(?![A-Za-z\\])|[*|>]|\"[A-Za-z]*\\)")
-# The other patterns are compiled where they are used, as few runs use them.
+# The other patterns are compiled on use, because few runs use them.
 # An alias as a key at the start of a line.
 _ALIAS_KEY = rb"(?m)^\*[^ \t\r\n,\[\]{}]+[ \t]+:"
-# "kind", or its value, written with escapes: only the parser can tell what that says.
+# "kind", or its value, written with escapes, which only the parser can resolve.
 _ESCAPED_LETTER = rb"\\(?:x|u00|U000000)[0-9A-Fa-f]{2}"
 _ESCAPED_KIND = (
     rb"\"(?=[^\"]{0,60}\\)(?:[kind]|" + _ESCAPED_LETTER + rb"|\\\r?\n[ \t]*){4,20}\"[ \t\r\n]*:"
     rb"|kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"\"[A-Za-z]*" + _ESCAPED_LETTER
 )
 Reading = Callable[[bytes, int, int], Document]
-"""Parses the bytes of a document: its number among those of the file, and its line, follow."""
+"""Parses the bytes of a document, with its index among those of the file and its line."""
 
 _INSTRUCTION = b"afflint:"
 _VALUES_FILE = r"(?:^|[/\\])(?:values[^/\\]*|[^/\\]*[-_.]values)\.ya?ml$"
@@ -35,7 +35,7 @@ _NO_MARKS: Mapping[bytes, tuple[bytes, ...]] = {}
 
 
 class Triage:
-    """Cuts a file into documents and parses those that may be of a kind that afflint reads."""
+    """Splits a file into documents and parses those that may be of a kind that afflint reads."""
 
     def __init__(
         self,
@@ -44,11 +44,10 @@ class Triage:
         may_matter: Callable[[bytes, bytes], bool] | None = None,
         marks: Mapping[bytes, tuple[bytes, ...]] = _NO_MARKS,
     ) -> None:
-        """``kinds`` are those that matter, ``holders`` those that may hold objects of them, as Lists do anyway.
+        """Create a filter for ``kinds``; ``holders`` are kinds that can contain objects of them, as Lists can.
 
-        ``may_matter`` is asked about a document of any other kind: by the name of the kind and the text. ``marks`` are further kinds,
-        whose documents matter if one of these texts stands in them, and if they can be read; under the empty kind stand the texts of
-        those that say none.
+        ``may_matter`` is called for a document of any other kind, with the name of the kind and the text. ``marks`` are further kinds,
+        whose documents matter if they contain one of these texts and can be read; the empty kind has the texts for documents without one.
         """
         self._may_matter = may_matter
         self._names = frozenset(name.encode() for name in kinds)
@@ -58,7 +57,7 @@ class Triage:
     @cached_property
     def _mention(self) -> re.Pattern[bytes]:
         known = b"|".join(map(re.escape, sorted(self._names)))
-        # What an alias, a block scalar or an escape stands for only the parser can tell.
+        # Only the parser can resolve an alias, a block scalar or an escape.
         return re.compile(
             rb"kind[\"']?" + _BLANKS + rb":" + _BLANKS + _PROPERTIES + rb"(?:[\"']?(?:" + known + rb")(?:List)?\b|[*|>]|\"[A-Za-z]*\\)"
         )
@@ -66,12 +65,12 @@ class Triage:
     def documents(
         self, data: bytes, *, named: bool = False, passed: list[str] | None = None, reading: Reading = read
     ) -> Iterator[Document]:
-        """The documents that matter, parsed and numbered. Once one of a file matters, so do those that do not say what they are.
+        """Yield the documents that matter, parsed and numbered; if one of a file matters, so do those without a kind.
 
-        The kinds of those that do not are added to ``passed``. ``reading`` takes the place of ``documents.read``.
+        The kinds of skipped documents are added to ``passed``. ``reading`` replaces ``documents.read``.
 
-        Those with an instruction to afflint in a comment matter then, too, even one that is empty otherwise. Of a file that was
-        ``named`` for what it holds, as one with a list of nodes that says no kind, all are read if none shows that it matters.
+        Documents with an instruction to afflint in a comment matter then, too, even if they are empty otherwise. Of a file that was
+        ``named`` for its content, such as a list of nodes without a kind, all are read if none shows that it matters.
         """
         pieces = list(split(data))
         kinds = [list(_top_level_kinds(piece)) for piece, _, _ in pieces]
@@ -97,19 +96,19 @@ class Triage:
         index = 0
         for (piece, line, problem), matters, is_marked in zip(pieces, wanted, marked, strict=True):
             if problem is not None and not only_marked:
-                yield _refused(index, line, problem)
+                yield _invalid_separator(index, line, problem)
             reads = (matters is not False and not only_marked) or _INSTRUCTION in piece
             if matters is False and not (reads or is_marked):
                 index += 1
                 continue
             document = reading(piece, index, line)
             index += not document.empty
-            # Of what belongs to somebody else, too, it is not ours to say that it cannot be read.
+            # An unreadable document of another tool is not reported.
             if (reads or (is_marked and document.problem is None)) and (_INSTRUCTION in piece or not document.empty):
                 yield document
 
     def _wanted(self, piece: bytes, kinds: Sequence[bytes | None]) -> bool | None:
-        """True or False by the kinds of a document; None when it does not name one in the usual place."""
+        """Whether a document matters by its kinds; None if it does not name one in the usual place."""
         if kinds:
             for name in kinds:
                 if name is None or name in self._names:
@@ -127,7 +126,7 @@ class Triage:
         return self._may_matter is not None and self._may_matter(name, piece)
 
     def _is_marked(self, piece: bytes, kinds: Sequence[bytes | None]) -> bool:
-        """Whether a document is of one of the further kinds, or holds something of them."""
+        """Whether a document is of one of the further kinds, or contains an object of them."""
         if not self._marks:
             return False
         if not kinds and b"apiVersion" in piece and piece.lstrip()[:1] == b"{":
@@ -144,7 +143,7 @@ class Triage:
         return any(mark in piece for marks in self._marks.values() for mark in marks)
 
     def _mentions(self, piece: bytes) -> bool:
-        """Whether an object of a kind that matters may stand anywhere in the text."""
+        """Whether the text may contain an object of a kind that matters anywhere."""
         return (
             self._mention.search(piece) is not None
             or (b"\\" in piece and re.search(_ESCAPED_KIND, piece) is not None)
@@ -153,7 +152,7 @@ class Triage:
 
 
 def _lacks_kind(piece: bytes) -> bool:
-    """Whether a document without a kind at its top looks like a workload that was to have one."""
+    """Whether a document without a kind at its top looks like a workload whose kind is missing."""
     if (b"containers" not in piece and b"domain" not in piece) or re.search(rb"\b(?:containers|domain)[\"']?[ \t]*:", piece) is None:
         return False
     in_json = piece.lstrip()[:1] == b"{"
@@ -167,7 +166,7 @@ def is_node_list(data: bytes) -> bool:
 
 
 def _top_level_kinds(piece: bytes) -> Iterator[bytes | None]:
-    """What stands after each ``kind:`` at the start of a line; None for what only the parser can tell."""
+    """Yield the value after each ``kind:`` at the start of a line; None if only the parser can resolve it."""
     position = 0 if piece.startswith(b"kind:") else piece.find(b"\nkind:") + 1
     while position or piece.startswith(b"kind:", position):
         end = piece.find(b"\n", position)
@@ -179,15 +178,15 @@ def _top_level_kinds(piece: bytes) -> Iterator[bytes | None]:
             return
 
 
-def _refused(index: int, line: int, problem: str) -> Document:
-    """What stands for the line of a separator that is none. The text below it is a document of its own."""
+def _invalid_separator(index: int, line: int, problem: str) -> Document:
+    """Return a document for the line of an invalid separator. The text below it is a document of its own."""
     document = Document(b"", index, line)
     document.problem = Problem(problem, Span(line, 1, line, 4))
     return document
 
 
 def looks_templated(name: str, data: bytes) -> bool:
-    """True for a file that is a Go (or Jinja) template if it does not parse; one that does parse only quotes templates."""
+    """Whether an unparsable file is a Go (or Jinja) template; a parsable one only quotes templates."""
     if b"{{" not in data and b"{%" not in data:
         return False
     from afflint.yaml.placeholders import holds_control
@@ -196,12 +195,12 @@ def looks_templated(name: str, data: bytes) -> bool:
 
 
 def in_template_folder(name: str) -> bool:
-    """Whether a file lies where Helm keeps the templates of a chart. Nothing else of its name matters to what is found in it."""
+    """Whether a file is in the folder of a chart's templates. Nothing else in its name affects the findings."""
     return "templates" in name and re.search(_TEMPLATE_FOLDER, name) is not None
 
 
 def is_values_file(name: str) -> bool:
-    """Whether a file holds the values of a Helm chart, by its name: ``values.yaml``, ``values-prod.yaml``, ``ci/ha-values.yaml``."""
+    """Whether a file contains the values of a Helm chart, by its name: ``values.yaml``, ``values-prod.yaml``, ``ci/ha-values.yaml``."""
     return "values" in name and re.search(_VALUES_FILE, name) is not None
 
 

@@ -1,7 +1,7 @@
-"""The events of a YAML text by ruamel.yaml's parser in Python, for where libyaml's is not installed.
+"""Parses a YAML text to events with ruamel.yaml's parser in Python, if libyaml's is not installed.
 
-Both come from one design and grew apart since. What is read here is what libyaml reads, and what is wrong is wrong at the same place, in
-the same words: functions that differ are written anew after libyaml 0.1 (``scanner.c``, ``parser.c``, ``reader.c``), the rest is inherited.
+Both parsers have the same origin, but differ. This one reads what libyaml reads, and reports mistakes at the same position with the
+same message: functions that differ follow libyaml 0.1 (``scanner.c``, ``parser.c``, ``reader.c``), the rest is inherited.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ruamel.yaml.tokens import AliasToken, BlockEndToken, DocumentEndToken, KeyT
 _BREAKS = "\n\r\x85\u2028\u2029"
 _BLANKZ = " \t\0" + _BREAKS
 _ENDS = "\0" * 4
-"""What stands behind a text: the scanner never looks further."""
+"""Added at the end of a text: the scanner never looks further."""
 
 _BREAK = re.compile(f"\r\n|[{_BREAKS}]")
 _LINE = re.compile(f"[^{_BREAKS}\0]*")
@@ -28,7 +28,7 @@ _URI = re.compile("(?:[0-9A-Za-z_;/?:@&=+$,.!~*'()\\[\\]-]|%[0-9A-Fa-f]{2})*")
 _DIGITS = re.compile("[0-9]*")
 _HEXADECIMAL = re.compile("[0-9A-Fa-f]+")
 _BLOCK_HEADER = re.compile("[+-][0-9]?|[0-9][+-]?|")
-# Runs of characters inside a scalar that stand for themselves, by what encloses it.
+# Runs of literal characters inside a scalar, by what encloses it.
 _IN_SINGLE = re.compile(f"(?:[^'{_BLANKZ}]|'')*")
 _IN_DOUBLE = re.compile(f'[^"\\\\{_BLANKZ}]*')
 _IN_BLOCK = re.compile(f"(?:[^:{_BLANKZ}]|:(?![{_BLANKZ}]))*")
@@ -41,7 +41,7 @@ class PureParser(Scanner, Parser):
 
     processing_version = (1, 1)
     comment_handling = None
-    # Each asks another for these; here they are one.
+    # The base classes call each other through these; here they are one object.
     reader = scanner = resolver = property(lambda self: self)
 
     def __init__(self, raw_bytes: bytes) -> None:
@@ -53,7 +53,7 @@ class PureParser(Scanner, Parser):
         Scanner.__init__(self, self)
         Parser.__init__(self, self)
 
-    # Events, with the words of libyaml for what is wrong.
+    # Events, with libyaml's messages for mistakes.
 
     def peek_event(self) -> Any:
         try:
@@ -71,7 +71,7 @@ class PureParser(Scanner, Parser):
         event = self.peek_event()
         return event is not None and (not kinds or isinstance(event, kinds))
 
-    # The reader: all of the text is there from the beginning.
+    # The reader: the whole text is available from the start.
 
     def peek(self, index: int = 0) -> str:
         return self.buffer[self.index + index]
@@ -92,7 +92,7 @@ class PureParser(Scanner, Parser):
     def get_mark(self) -> StringMark:
         return StringMark("<byte string>", self.index, self.line, self.column, self.buffer, self.index)
 
-    # The scanner. Whether there are enough tokens to tell the next one is asked once for each, not whenever somebody looks at it.
+    # The scanner. Whether more tokens are needed is determined once for each token, not on each access.
 
     def _fill(self) -> None:
         if not self._filled:
@@ -126,7 +126,7 @@ class PureParser(Scanner, Parser):
         self.forward(end - self.index)
 
     def scan_line_break(self) -> str:
-        """The break of a line that begins here, as it counts in a scalar; nothing where there is none."""
+        """Scan the line break at the current position, and return its value in a scalar; "" without one."""
         found = _BREAK.match(self.buffer, self.index)
         if found is None:
             return ""
@@ -141,7 +141,7 @@ class PureParser(Scanner, Parser):
         while True:
             if self.column == 0 and self.peek() == "\ufeff":
                 self.forward()
-            # A tab may stand where no key can: behind an indicator, and in brackets.
+            # A tab is allowed where a key is not: after an indicator, and in brackets.
             self._skip(" " if not self.flow_level and self.allow_simple_key else " \t")
             if self.peek() == "#":
                 self._skip_line()
@@ -177,7 +177,7 @@ class PureParser(Scanner, Parser):
             self._fail("while scanning a %YAML directive", start, "did not find expected digit or '.' character")
         self.forward()
         minor = self._version_number(start)
-        # Version 0 is what the parser refuses.
+        # The parser rejects version 0.
         return (1, minor) if (major, minor) in ((1, 1), (1, 2)) else (0, minor)
 
     def _version_number(self, start: Any) -> int:
@@ -284,7 +284,7 @@ class PureParser(Scanner, Parser):
         return ScalarToken("".join(chunks), False, start, end, style)
 
     def _block_breaks(self, indent: int, start: Any) -> tuple[int, str, Any]:
-        """The empty lines of a block scalar and their end; its indentation is found where it is not known."""
+        """Scan the empty lines of a block scalar; return its indentation, found if unknown, the line breaks and their end."""
         breaks, deepest, end = "", 0, self.get_mark()
         while True:
             while (not indent or self.column < indent) and self.peek() == " ":
@@ -328,9 +328,9 @@ class PureParser(Scanner, Parser):
         return ScalarToken("".join(chunks), False, start, self.get_mark(), style)
 
     def _folded_blanks(self, start: Any, *, joined: bool = False, indent: int = 0) -> str:
-        """Blanks and breaks inside a scalar as they count; ``joined`` when an escaped break stands before them.
+        """Return spaces and breaks inside a scalar after folding; ``joined`` if they follow an escaped break.
 
-        No tab may stand in the first ``indent`` columns of a line below the first.
+        A tab is not allowed in the first ``indent`` columns of a line after the first.
         """
         first = self.index
         if not joined:
@@ -353,7 +353,7 @@ class PureParser(Scanner, Parser):
             breaks += more
 
     def _escaped(self, start: Any) -> str:
-        """What an escape stands for."""
+        """Return the value of an escape."""
         kind = self.peek(1)
         length = self.ESCAPE_CODES.get(kind)
         if length is None:
@@ -412,14 +412,14 @@ class PureParser(Scanner, Parser):
         first = self.scanner.peek_token()
         event = super().parse_node(block, indentless_sequence)
         if type(first) is TagToken:
-            event.start_mark = first.start_mark  # Not that of an anchor behind it.
+            event.start_mark = first.start_mark  # Not that of an anchor after it.
             if type(event) is ScalarEvent and event.tag == "!" and not event.value and event.style is None:
-                event.implicit = (False, False)  # There is nothing behind it.
+                event.implicit = (False, False)  # The tag has an empty value.
         return event
 
     def process_empty_scalar(self, mark: Any, comment: Any = None) -> Any:
         if self.state.__name__.startswith("parse_flow_"):
-            mark = self.scanner.peek_token().start_mark  # In brackets: before what follows, not behind what precedes.
+            mark = self.scanner.peek_token().start_mark  # In brackets: before the next token, not after the previous one.
         return super().process_empty_scalar(mark, comment)
 
     def parse_block_mapping_value(self) -> Any:
@@ -435,7 +435,7 @@ class PureParser(Scanner, Parser):
 
 
 def _decoded(raw_bytes: bytes) -> str:
-    """The text without its byte order mark. Raises ReaderError, with an offset in bytes, where a character is none or is not allowed."""
+    """Decode the text without its byte order mark. Raises ReaderError, with an offset in bytes, for invalid characters."""
     raw_bytes = raw_bytes.removeprefix(b"\xef\xbb\xbf")
     try:
         text, wrong = raw_bytes.decode(), None
@@ -447,14 +447,14 @@ def _decoded(raw_bytes: bytes) -> str:
         raise ReaderError("<byte string>", offset, ord(forbidden[0]), "utf-8", "control characters are not allowed")
     if wrong is not None:
         after = raw_bytes[wrong.end : wrong.end + 1]
-        # Where a byte that should go on does not, libyaml names that byte, else the first.
+        # If a continuation byte is invalid, libyaml reports that byte, else the first one.
         inside = wrong.reason == "invalid continuation byte" and not b"\x80" <= after < b"\xc0"
         reason = "invalid trailing UTF-8 octet" if inside else "invalid leading UTF-8 octet"
         raise ReaderError("<byte string>", wrong.end if inside else wrong.start, raw_bytes[wrong.start], "utf-8", reason)
     return text
 
 
-# How the problems that inherited functions find begin, and what libyaml calls them.
+# The beginnings of messages of inherited functions, and libyaml's messages.
 _WORDS = {
     "expected ' '": "did not find expected whitespace",
     "expected '!'": "did not find expected '!'",

@@ -1,6 +1,6 @@
-"""How the API server reads a YAML scalar: YAML 1.1 through go-yaml v2, which differs from every Python library.
+"""Resolves YAML scalars like the API server: YAML 1.1 through go-yaml v2, which differs from every Python library.
 
-A scalar becomes ``None``, ``bool``, ``int``, ``float`` or ``str``. There are no sexagesimals, and a date stays a string.
+A scalar becomes ``None``, ``bool``, ``int``, ``float`` or ``str``. Sexagesimal numbers are not supported, and a date stays a string.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ for _word in ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On",
     _WORDS[_word] = True
 for _word in ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"):
     _WORDS[_word] = False
-# What Go calls them when they are keys; as values they have no JSON.
+# Go writes them like this as keys; as values, JSON cannot represent them.
 _NOT_IN_JSON = {sign + word: sign.strip("+") + ".inf" for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")}
 _NOT_IN_JSON |= dict.fromkeys((".nan", ".NaN", ".NAN"), ".nan")
 
-# Only these can begin a number; all else is a word or a string.
+# Only these can begin a number; other scalars are words or strings.
 _NUMBER_START = frozenset("+-.0123456789")
-# Of these only the most frequent is compiled at once.
+# Only the most frequent of these patterns is compiled on import.
 _FLOAT = r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?"
-# A scalar that begins with a point is read by other code in Go, which minds where underscores stand.
+# Other code in Go reads a scalar that begins with a point, and it checks the positions of underscores.
 _POINT_FLOAT = r"\.[0-9]+(_[0-9]+)*([eE][-+]?[0-9]+(_[0-9]+)*)?"
 _DIGITS = {
     "0x": (16, r"[0-9a-fA-F]+"),
@@ -37,7 +37,7 @@ _LOWEST, _HIGHEST, _HIGHEST_KEY = -(2**63), 2**64 - 1, 2**63 - 1
 
 
 def resolve_plain(text: str) -> Scalar:
-    """The value of an unquoted, untagged scalar. Raises ValueError for infinities and NaN, which have no JSON."""
+    """Resolve an unquoted, untagged scalar. Raises ValueError for infinities and NaN, which JSON cannot represent."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_START:
@@ -61,9 +61,9 @@ def _float(text: str) -> Scalar:
 
 
 def resolve_tagged(tag: str, text: str) -> Scalar:
-    """The value of a scalar with an explicit tag; one with a tag that is not YAML's own (``!foo``) is its text.
+    """Resolve a scalar with an explicit tag; with a tag that is not YAML's own (``!foo``) it is its text.
 
-    Raises ValueError when the text cannot be read as the tag says.
+    Raises ValueError if the text is not valid for the tag.
     """
     kind = tag.removeprefix("tag:yaml.org,2002:")
     if kind == tag or kind not in ("int", "float", "bool", "null", "timestamp", "binary"):
@@ -83,9 +83,9 @@ def resolve_tagged(tag: str, text: str) -> Scalar:
 
 
 def plain_key(text: str) -> str | None:
-    """An unquoted, untagged mapping key as the string it becomes in JSON; None for the null key, which is refused.
+    """Convert an unquoted, untagged mapping key to the string that it becomes in JSON; None for the null key, which is rejected.
 
-    Raises ValueError for a number that no key can be.
+    Raises ValueError for a number that cannot be a key.
     """
     if text in _NOT_IN_JSON:
         return _NOT_IN_JSON[text]
@@ -93,7 +93,7 @@ def plain_key(text: str) -> str | None:
 
 
 def key_text(value: Scalar) -> str | None:
-    """A mapping key as the string it becomes in JSON; None for the null key. Raises ValueError for integers beyond 63 bits."""
+    """Convert a mapping key to the string that it becomes in JSON; None for the null key. Raises ValueError beyond 63 bits."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -108,7 +108,7 @@ def key_text(value: Scalar) -> str | None:
 
 
 def _float_text(value: float) -> str:
-    """A float key as Go writes it: the shortest text that gives the same 32-bit float, with an exponent from 1e+06 on."""
+    """Write a float key as Go does: the shortest text that gives the same 32-bit float, with an exponent from 1e+06 on."""
     single = _at_32_bits(value)
     if single in _INFINITE:
         return "-.inf" if value < 0 else ".inf"
@@ -146,7 +146,7 @@ _DATE = (
 
 
 def _is_timestamp(text: str) -> bool:
-    # By its form only: that there is no 31st of February is not worth more code.
+    # Only the form is checked, so that a 31st of February is accepted.
     return re.fullmatch(_DATE, text) is not None
 
 
@@ -159,7 +159,7 @@ def _integer(digits: str) -> int | None:
     elif body[:1] == "0" and re.fullmatch(_OCTAL, body):
         number = int(body, 8)
     else:
-        # No longer decimal fits, and Python would refuse to convert a very long one.
+        # A longer decimal does not fit, and Python refuses to convert a very long one.
         number = int(body) if _DECIMAL.fullmatch(body) else None
     if number is None:
         return None
@@ -171,7 +171,7 @@ _REMEMBERED, _SHORT = 20_000, 100
 
 
 class _PlainValues(dict[str, Scalar]):
-    """Remembers what plain scalars resolve to: manifests say the same few words again and again."""
+    """Caches the values of plain scalars, because manifests repeat the same words."""
 
     def __missing__(self, text: str) -> Scalar:
         value = resolve_plain(text)
@@ -181,7 +181,7 @@ class _PlainValues(dict[str, Scalar]):
 
 
 class _PlainKeys(dict[str, Any]):
-    """The same for mapping keys, which always become strings; None stands for the null key."""
+    """Caches mapping keys, which always become strings; None for the null key."""
 
     def __missing__(self, text: str) -> str | None:
         key = plain_key(text)

@@ -1,4 +1,4 @@
-"""The turns of phrase of messages: values in backticks on one line, near misses, lists of words."""
+"""Phrases of messages: values in backticks on one line, suggestions, lists of words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named tuples of our making are as those of ``typing``."""
+"""The named tuples of afflint behave like those of ``typing``."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_copies(kind: type[Ours], protocol: int) -> None:
 
 
 @BOTH
-def test_what_does_not_fit_is_refused(kind: type[Ours]) -> None:
+def test_a_wrong_number_of_values_is_rejected(kind: type[Ours]) -> None:
     with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'x'"):
         kind()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'z'"):
