@@ -280,9 +280,9 @@ def with_overrides(
         overrides |= {"select": tuple(select), "ignore": tuple(ignore), "extend-select": tuple(extend_select)}
     origins = {**config.origins, **dict.fromkeys(overrides, COMMAND_LINE)}
     if not select and (ignore or extend_select):
-        kept = tuple(name for name in config.ignore if name not in extend_select)
-        overrides |= {"ignore": (*kept, *ignore), "extend-select": (*config.extend_select, *extend_select)}
-        for key, added, before in (("ignore", ignore, kept), ("extend-select", extend_select, config.extend_select)):
+        remaining = tuple(name for name in config.ignore if name not in extend_select)
+        overrides |= {"ignore": (*remaining, *ignore), "extend-select": (*config.extend_select, *extend_select)}
+        for key, added, before in (("ignore", ignore, remaining), ("extend-select", extend_select, config.extend_select)):
             if added:
                 origins[key] = origins[key]._replace(source=COMMAND_LINE.source) if before else COMMAND_LINE
     return config._replace(origins=origins, **{key.replace("-", "_"): value for key, value in overrides.items()})
@@ -319,10 +319,10 @@ def ignores(config: Config) -> Callable[[str], frozenset[str]]:
     """Return the function from a path relative to ``config.root`` to the names that ``per-file-ignores`` has for it (see ``covers``)."""
     entries = [(matcher((glob,)), names) for glob, names in config.per_file_ignores.items()]
 
-    def of_file(path: str) -> frozenset[str]:
+    def names_for(path: str) -> frozenset[str]:
         return frozenset(name for matches, names in entries if matches(path) for name in names)
 
-    return of_file
+    return names_for
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:

@@ -48,10 +48,10 @@ class _ConfigValues(NamedTuple):
     values: Mapping[str, Any]
     origins: Mapping[str, Origin]
 
-    def under(self, above: _ConfigValues) -> _ConfigValues:
+    def under(self, override: _ConfigValues) -> _ConfigValues:
         """Merge both: ``above`` takes precedence, maps merge key by key."""
-        merged = {key: {**self.values[key], **above.values[key]} for key in _MAPS if key in self.values and key in above.values}
-        return _ConfigValues({**self.values, **above.values, **merged}, {**self.origins, **above.origins})
+        merged = {key: {**self.values[key], **override.values[key]} for key in _MAPS if key in self.values and key in override.values}
+        return _ConfigValues({**self.values, **override.values, **merged}, {**self.origins, **override.origins})
 
 
 _NOTHING = _ConfigValues({}, {})
@@ -84,20 +84,20 @@ class _Loader:
         self.categories = categories
         self.repository = repository
         self.problems: list[ConfigProblem] = []
-        self.met: list[str] = []  # the names of all files, the requested one first
+        self.names_read: list[str] = []  # the names of all files, the requested one first
         self.files: list[_File] = []
         self.resolved: dict[str, _ConfigValues] = {}  # by real path: two files may extend the same third
         self.admission: set[str] = set()  # the names of the cluster's own policies
 
     def order(self, problem: ConfigProblem) -> tuple[object, ...]:
         """Return the sort key of a problem: files in the order in which they were read, in a file by position."""
-        return (self.met.index(problem.file), *problem)
+        return (self.names_read.index(problem.file), *problem)
 
     def resolve(self, path: str) -> _ConfigValues:
         """Resolve the requested file; its mistakes are added to ``problems``."""
         try:
             if not self._is_inside(path):
-                self.met.append(path)
+                self.names_read.append(path)
                 raise ReadError(f"this file is a link that leads outside the repository; {NEEDS_CONFIG}")
             return self._resolve(path, ())
         except ReadError as refused:
@@ -109,7 +109,7 @@ class _Loader:
 
         Raises ReadError if it cannot be opened, because that is a mistake in the file that names it.
         """
-        self.met.append(name)
+        self.names_read.append(name)
         self._check_inside(name)
         path = _shipped(name) if name.startswith(SHIPPED) else name
         raw = read_bytes(path)
@@ -154,18 +154,18 @@ class _Loader:
 
     def _checked(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
         """Merge the values of the file over those it extends; its mistakes are added to ``problems``."""
-        below = self._extended(file, chain)
+        inherited = self._extended(file, chain)
         faults = list(islice(_faults(file.located), MOST_PROBLEMS))
         self.problems += map(file.problem, faults)
-        below = below.under(self._named(file, chain))
-        return below if faults else below.under(_typed(file))
+        inherited = inherited.under(self._named_policies(file, chain))
+        return inherited if faults else inherited.under(_typed(file))
 
-    def _named(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
+    def _named_policies(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
         """Load the policies of the files that ``policies`` names."""
         found = _NOTHING
         manifests: dict[str, Path] = {}
         for path, target in _texts(file.located, ("policies",)):
-            for name in self._like(file, path, target) if has_magic(target) else [_beside(file.name, target)]:
+            for name in self._matching_files(file, path, target) if has_magic(target) else [_resolve_path(file.name, target)]:
                 shown_name = name if has_magic(target) else target
                 try:
                     self._check_inside(name)
@@ -175,12 +175,12 @@ class _Loader:
                         found = found.under(self._policies_of(file, path, (shown_name, name), chain))
                 except ReadError as refused:
                     self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(shown_name)} {refused.message}")))
-        return found.under(self._of_admission(file, manifests)) if manifests else found
+        return found.under(self._admission_policies(file, manifests)) if manifests else found
 
     def _policies_of(self, file: _File, path: Path, names: tuple[str, str], chain: tuple[str, ...]) -> _ConfigValues:
         """Load the policies of one file; ``names`` are its name in ``policies`` and its path. Raises ReadError."""
         shown_name, name = names
-        values = self._one_extended(name, chain)
+        values = self._resolve_extended(name, chain)
         others = sorted(values.values.keys() - {"policies"})
         if others:
             message = f"{quoted(shown_name)} sets keys other than `policies`, such as `{others[0]}`; use `extends` to apply all of them"
@@ -188,12 +188,12 @@ class _Loader:
         origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
         return _ConfigValues({key: value for key, value in values.values.items() if key == "policies"}, origins)
 
-    def _like(self, file: _File, path: Path, pattern: str) -> list[str]:
+    def _matching_files(self, file: _File, path: Path, pattern: str) -> list[str]:
         """Find the files that match a pattern and contain policies or manifests; other files are skipped."""
         found = []
         folder = os.path.dirname(file.name) or os.curdir
         outside: list[str] = []
-        for name in [_beside(file.name, each) for each in paths_like(folder, pattern, lambda each: self._may_enter(each, outside))]:
+        for name in [_resolve_path(file.name, each) for each in paths_like(folder, pattern, lambda each: self._may_enter(each, outside))]:
             try:
                 self._check_inside(name)
                 if os.path.isfile(name) and (_holds_manifests(name) or _holds_policies(name)):
@@ -208,7 +208,7 @@ class _Loader:
             self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         return found
 
-    def _of_admission(self, file: _File, manifests: Mapping[str, Path]) -> _ConfigValues:
+    def _admission_policies(self, file: _File, manifests: Mapping[str, Path]) -> _ConfigValues:
         """Load the admission policies from manifests that ``policies`` names, by path and the position of the name."""
         from afflint.admission.cel import ensure_available
         from afflint.policies.admission_manifests import policies_in
@@ -235,15 +235,15 @@ class _Loader:
 
     def _extended(self, file: _File, chain: tuple[str, ...]) -> _ConfigValues:
         """Load the files that this one extends; a later file takes precedence."""
-        below = _NOTHING
+        inherited = _NOTHING
         for path, target in _texts(file.located, ("extends",)):
             try:
-                below = below.under(self._one_extended(_beside(file.name, target), chain))
+                inherited = inherited.under(self._resolve_extended(_resolve_path(file.name, target), chain))
             except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
                 self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(target)} {refused.message}")))
-        return below
+        return inherited
 
-    def _one_extended(self, name: str, chain: tuple[str, ...]) -> _ConfigValues:
+    def _resolve_extended(self, name: str, chain: tuple[str, ...]) -> _ConfigValues:
         if len(chain) > LONGEST_CHAIN:
             raise ReadError(f"is too deep in a chain of more than {LONGEST_CHAIN} configurations that extend each other")
         if "\0" not in name and os.path.realpath(_shipped(name) if name.startswith(SHIPPED) else name) in chain:
@@ -302,7 +302,7 @@ def _glob_faults(glob: str, span: Span) -> Iterator[ConfigMistake]:
         yield ConfigMistake(span, f"{quoted(glob)} is a glob that matches nothing")
 
 
-def _policy_faults(located: Located, taken: set[str]) -> Iterator[ConfigMistake]:
+def _policy_faults(located: Located, reserved: set[str]) -> Iterator[ConfigMistake]:
     """Yield mistakes in policies that the schema cannot express, such as a name that is already taken."""
     listed = located.data.get("policies")
     if isinstance(listed, list):
@@ -314,7 +314,7 @@ def _policy_faults(located: Located, taken: set[str]) -> Iterator[ConfigMistake]
                     yield ConfigMistake(located.span(("policies", index, *path)), message)
     seen: set[str] = set()
     for path, name in _texts(located, ("policies",), "name"):
-        if name in taken:
+        if name in reserved:
             yield ConfigMistake(
                 located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; choose another name for the policy"
             )
@@ -372,7 +372,7 @@ def _shipped(name: str) -> str:
     return os.path.join(folder, f"{word}.yaml")
 
 
-def _beside(file: str, path: str) -> str:
+def _resolve_path(file: str, path: str) -> str:
     """Resolve a path that is relative to ``file``; the name of a policy profile stays as it is."""
     return path if path.startswith(SHIPPED) else os.path.normpath(os.path.join(os.path.dirname(file), path))
 
@@ -405,18 +405,18 @@ def _origin(file: _File, path: Path) -> Origin:
 
 def _value(name: str, key: str, value: Any) -> object:
     if key == "baseline":
-        return _beside(name, value)
+        return _resolve_path(name, value)
     if key == "output":
-        return tuple(each if each == "-" else _beside(name, each) for each in ([value] if isinstance(value, str) else value))
+        return tuple(each if each == "-" else _resolve_path(name, each) for each in ([value] if isinstance(value, str) else value))
     if key == "format" and isinstance(value, str):
         return (value,)
     if key == "nodes" and value in (AUTO_NODES, NO_NODES):
         return () if value == AUTO_NODES else (NO_NODES,)
     if key == "nodes":
-        paths = [_beside(name, path) for path in ([value] if isinstance(value, str) else value)]
+        paths = [_resolve_path(name, path) for path in ([value] if isinstance(value, str) else value)]
         return tuple(os.path.join(os.curdir, path) if path == NO_NODES else path for path in paths)
     if key in _PATHS:
-        return tuple(_beside(name, path) for path in ([value] if isinstance(value, str) else value))
+        return tuple(_resolve_path(name, path) for path in ([value] if isinstance(value, str) else value))
     if key == "render" and not isinstance(value, list):
         return RENDERERS if value else ()
     if key == "per-file-ignores":

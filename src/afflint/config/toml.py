@@ -77,16 +77,16 @@ def read_toml(text: str) -> Table:
     tool, scanner = _parse(text)
     if not isinstance(tool, dict) or "afflint" not in tool:
         raise ReadError("the file does not have a table [tool.afflint]")
-    values, keys = _below(scanner.values), _below(scanner.keys)
+    values, keys = _relative_to_table(scanner.values), _relative_to_table(scanner.keys)
     data = tool["afflint"]
     if not isinstance(data, dict):
-        raise _refused(text, "[tool.afflint] must be a table", values.get((), (0, 0)))
+        raise _error_at(text, "[tool.afflint] must be a table", values.get((), (0, 0)))
     table = Table(text, LineIndex(text), data, values, keys)
     check_bounds(table)
     return table
 
 
-def _refused(text: str, message: str, extent: Extent) -> ReadError:
+def _error_at(text: str, message: str, extent: Extent) -> ReadError:
     return ReadError(message, LineIndex(text).span(extent))
 
 
@@ -128,11 +128,11 @@ def _syntax_error(text: str, message: str) -> ReadError:
         scanner.scan()
         for first, again in reversed(scanner.parts):
             if first != again:
-                return _refused(text, duplicate_key_message(text[slice(*again)], lines.number(first[0])), again)
-    return _refused(text, f"not valid TOML: {visible(what[:1].lower() + what[1:])}", (at, at))
+                return _error_at(text, duplicate_key_message(text[slice(*again)], lines.number(first[0])), again)
+    return _error_at(text, f"not valid TOML: {visible(what[:1].lower() + what[1:])}", (at, at))
 
 
-def _below(extents: dict[Path, Extent]) -> dict[Path, Extent]:
+def _relative_to_table(extents: dict[Path, Extent]) -> dict[Path, Extent]:
     return {path[2:]: extent for path, extent in extents.items() if path[:2] == _TABLE}
 
 
@@ -163,7 +163,7 @@ class _Scanner:
         except _LostError:
             return
         except RecursionError:
-            raise _refused(self.text, "nested too deeply for a configuration", (self.at, self.at)) from None
+            raise _error_at(self.text, "nested too deeply for a configuration", (self.at, self.at)) from None
 
     def _skip(self) -> int:
         self.at = self._take(_SPACE)[1]
@@ -209,7 +209,7 @@ class _Scanner:
         while True:
             extent = self._take(_KEY)
             if len(self.parts) > _MOST_PARTS:
-                raise _refused(self.text, f"a key of more than {_MOST_PARTS} parts", extent)
+                raise _error_at(self.text, f"a key of more than {_MOST_PARTS} parts", extent)
             path = (*path, _unquoted(self.text[slice(*extent)]))
             self.parts.append((self.keys.setdefault(path, extent), extent))
             more = _DOT.match(self.text, self.at)

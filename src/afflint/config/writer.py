@@ -43,8 +43,8 @@ def _text(heading: str, written: Iterable[tuple[ConfigEntry, str]]) -> str:
 
 def _comment(text: str) -> str:
     """Wrap text in comment lines; what is in backticks stays on one line, so that it can be copied."""
-    kept = _TYPED.sub(lambda match: match[0].replace(" ", _NO_BREAK), text)
-    lines = textwrap.wrap(kept, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
+    unbroken = _TYPED.sub(lambda match: match[0].replace(" ", _NO_BREAK), text)
+    lines = textwrap.wrap(unbroken, _WIDTH - 2, break_long_words=False, break_on_hyphens=False)
     return "".join(f"# {line.replace(_NO_BREAK, ' ')}\n" for line in lines)
 
 

@@ -166,22 +166,22 @@ class _Types:
         module = sys.modules[of.__module__]
         fields = [_CodecField(name, self.coder(annotation, module)) for name, annotation in annotations.items()]
         values = attrgetter(*annotations)
-        whole = len(fields)
+        field_count = len(fields)
         write, read = cache(lambda count: _writer(fields[:count])), cache(lambda count: _reader(of, fields[:count]))
         last = defaults[-1]
 
         def written(value: Any) -> Any:
             if type(value) is not of:
                 raise TypeError(f"not a {of.__name__}")
-            given = values(value) if whole > 1 else (values(value),)
-            count = whole
+            given = values(value) if field_count > 1 else (values(value),)
+            count = field_count
             if given[-1] == last:
                 while count and defaults[count - 1] == given[count - 1]:
                     count -= 1
             return write(count)(given[:count])
 
         def known(data: Any) -> Any:
-            if type(data) is not list or len(data) > whole:
+            if type(data) is not list or len(data) > field_count:
                 raise TypeError(f"not a {of.__name__}")
             return read(len(data))(data)
 
@@ -195,15 +195,17 @@ class _CodecField(NamedTuple):
 
 def _writer(fields: Sequence[_CodecField]) -> _Coding:
     """Return a function that encodes this number of fields of a record."""
-    return _made("values", fields, [each.coder.encode for each in fields], "[", "]", {})
+    return _compile("values", fields, [each.coder.encode for each in fields], "[", "]", {})
 
 
 def _reader(of: Any, fields: Sequence[_CodecField]) -> _Coding:
     """Return a function that decodes this number of fields of a record."""
-    return _made("data", fields, [each.coder.decode for each in fields], "of(", ")", {"of": of})
+    return _compile("data", fields, [each.coder.decode for each in fields], "of(", ")", {"of": of})
 
 
-def _made(given: str, fields: Sequence[_CodecField], codings: Sequence[_Coding], before: str, after: str, names: dict[str, Any]) -> _Coding:
+def _compile(
+    given: str, fields: Sequence[_CodecField], codings: Sequence[_Coding], before: str, after: str, names: dict[str, Any]
+) -> _Coding:
     """Compile a function that unpacks a list and applies a coding to each item, as named tuples compile their constructor.
 
     A loop takes more than twice as long. The code that is executed consists only of numbers and names of types.
@@ -295,15 +297,15 @@ def _same(value: Any) -> Any:
 
 def _checked(value: Any) -> Any:
     """Return data of a manifest if JSON preserves it. Raises TypeError."""
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
+    pending = [value]
+    while pending:
+        each = pending.pop()
         if type(each) is dict:
             for key, below in each.items():
                 _key(key)
-                waiting.append(below)
+                pending.append(below)
         elif type(each) is list:
-            waiting += each
+            pending += each
         elif type(each) not in _SCALARS:
             raise TypeError(f"a {type(each).__name__} among the data")
     return value

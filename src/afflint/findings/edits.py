@@ -91,15 +91,15 @@ def steps_of(data: Any, edit: SymbolicEdit) -> Sequence[Single]:
         raise EditError("only an entry of a map can be moved, and not into itself")
     key, value = edit.key if edit.key is not None else path[-1], value_at(data, path)
     removal = Remove(path, edit.prune)
-    there = find(data, (*to, key))
-    if there is MISSING or (there is None and edit.merge):
-        added = Insert(to, key, value, edit.before) if there is MISSING else Replace((*to, key), value)
+    target = find(data, (*to, key))
+    if target is MISSING or (target is None and edit.merge):
+        added = Insert(to, key, value, edit.before) if target is MISSING else Replace((*to, key), value)
         return (added, removal)
-    if not edit.merge or type(value) is not dict or type(there) is not dict:
+    if not edit.merge or type(value) is not dict or type(target) is not dict:
         raise EditError("the destination of this move already exists")
-    if any(each in there and not is_same(there[each], below) for each, below in value.items()):
+    if any(each in target and not is_same(target[each], nested) for each, nested in value.items()):
         raise EditError("the maps to merge contradict each other")
-    return (*(Insert((*to, key), each, below) for each, below in value.items() if each not in there), removal)
+    return (*(Insert((*to, key), each, nested) for each, nested in value.items() if each not in target), removal)
 
 
 MISSING: Any = object()
@@ -151,10 +151,10 @@ def changed(data: Any, edit: Single) -> Any:
 
 def _renamed(data: Any, edit: Rename) -> Any:
     value_at(data, edit.path)
-    above = value_at(data, edit.path[:-1])
-    if not edit.path or type(above) is not dict or edit.key in above:
+    parent = value_at(data, edit.path[:-1])
+    if not edit.path or type(parent) is not dict or edit.key in parent:
         raise EditError("only an entry of a map can be renamed, to a key that the map does not have")
-    return _with(data, edit.path[:-1], {edit.key if key == edit.path[-1] else key: value for key, value in above.items()})
+    return _with(data, edit.path[:-1], {edit.key if key == edit.path[-1] else key: value for key, value in parent.items()})
 
 
 def _inserted(data: Any, edit: Insert) -> Any:
@@ -204,10 +204,10 @@ def _removed(data: Any, edit: Remove) -> Any:
     path = pruned(data, edit)
     if not path:
         raise EditError("a document cannot be removed from itself")
-    above = value_at(data, path[:-1])
-    if type(above) is list:
-        return _with(data, path[:-1], [*above[: int(path[-1])], *above[int(path[-1]) + 1 :]])
-    return _with(data, path[:-1], {key: value for key, value in above.items() if key != path[-1]})
+    parent = value_at(data, path[:-1])
+    if type(parent) is list:
+        return _with(data, path[:-1], [*parent[: int(path[-1])], *parent[int(path[-1]) + 1 :]])
+    return _with(data, path[:-1], {key: value for key, value in parent.items() if key != path[-1]})
 
 
 def pruned(data: Any, edit: Remove) -> Path:

@@ -33,16 +33,16 @@ else:
     @classmethod
     def _make(cls, values):
         """Return a tuple of these values, one for each field."""
-        made = tuple.__new__(cls, values)
-        if len(made) != len(cls._fields):
-            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
-        return made
+        result = tuple.__new__(cls, values)
+        if len(result) != len(cls._fields):
+            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(result)}")
+        return result
 
     def _replace(self, /, **changed):
-        made = self._make(map(changed.pop, self._fields, self))
+        result = self._make(map(changed.pop, self._fields, self))
         if changed:
             raise ValueError(f"Got unexpected field names: {list(changed)!r}")
-        return made
+        return result
 
     def _asdict(self):
         return dict(zip(self._fields, self, strict=True))
@@ -65,11 +65,18 @@ else:
             defaults = {field: namespace[field] for field in fields if field in namespace}
             model = _constructor(len(fields))
             code = model.__code__.replace(co_name="__new__", co_varnames=("_cls", *fields))
-            made = FunctionType(code, model.__globals__, "__new__", tuple(defaults.values()) or None)
-            given = {"__slots__": (), "_fields": fields, "_field_defaults": defaults, "__match_args__": fields, "__new__": made, **_METHODS}
-            made.__qualname__ = f"{name}.__new__"
+            result = FunctionType(code, model.__globals__, "__new__", tuple(defaults.values()) or None)
+            attributes = {
+                "__slots__": (),
+                "_fields": fields,
+                "_field_defaults": defaults,
+                "__match_args__": fields,
+                "__new__": result,
+                **_METHODS,
+            }
+            result.__qualname__ = f"{name}.__new__"
             getters = {field: _getter(number, None) for number, field in enumerate(fields)}
-            return type(name, (tuple,), {**given, **namespace, **getters})
+            return type(name, (tuple,), {**attributes, **namespace, **getters})
 
     class NamedTuple(metaclass=_Maker):
         """A subclass of tuple with a name for each item; see ``typing.NamedTuple``."""

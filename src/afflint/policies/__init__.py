@@ -37,6 +37,6 @@ The cluster's own policies (``admission.py``) come out of manifests that ``polic
 by ``checks/policies/admission_policies.py``. What a check comes to no
 result for, it raises as ``case.UnjudgedError``: that is told beside the findings. Expressions in CEL are evaluated by ``admission/cel.py``.
 
-Files that ``policies`` names are read by ``config.loader._Loader._named``: there is the place for other kinds of files with policies.
+Files that ``policies`` names are read by ``config.loader._Loader._named_policies``: add other kinds of files with policies there.
 Sets that come with afflint (``extends: ["afflint:strict"]``) are ``rules/profiles/strict.yaml``, configurations like any other.
 """

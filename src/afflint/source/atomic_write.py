@@ -39,11 +39,11 @@ _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 def write_new_file(path: str, data: bytes) -> None:
     """Create a file. Raises FileExistsError if the path exists, which then stays as it is, and OSError for other errors."""
-    beside = f"{path}.{os.urandom(8).hex()}.tmp"
-    write_temporary_beside(beside, lambda file: file.write(data))
+    temporary = f"{path}.{os.urandom(8).hex()}.tmp"
+    write_temporary_beside(temporary, lambda file: file.write(data))
     try:
         # Creating a link fails if the target exists, and so does a rename on Windows. Elsewhere a rename would overwrite the target.
-        (os.rename if os.name == "nt" else os.link)(beside, path)
+        (os.rename if os.name == "nt" else os.link)(temporary, path)
     except FileExistsError:
         raise
     except OSError:  # The file system does not support links.
@@ -51,7 +51,7 @@ def write_new_file(path: str, data: bytes) -> None:
             file.write(data)
     finally:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(beside)
+            os.unlink(temporary)
 
 
 def write_temporary_beside(place: str, write: Callable[[BinaryIO], object], *, keep: os.stat_result | None = None) -> None:
@@ -59,12 +59,12 @@ def write_temporary_beside(place: str, write: Callable[[BinaryIO], object], *, k
 
     With ``keep`` it must get the owner of the file with this status; otherwise it gets the owner of an existing file if permitted.
     """
-    beside = f"{place}.{os.urandom(8).hex()}.tmp"
+    temporary = f"{place}.{os.urandom(8).hex()}.tmp"
     # In a folder that others can write to, another user may have created this name: O_EXCL does not open an existing file.
     new = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     ours = False
     try:
-        number = os.open(beside, os.O_WRONLY | new, 0o666)
+        number = os.open(temporary, os.O_WRONLY | new, 0o666)
         ours = True
         with open(number, "wb") as file:
             if os.path.exists(place):
@@ -72,11 +72,11 @@ def write_temporary_beside(place: str, write: Callable[[BinaryIO], object], *, k
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, place)
+        os.replace(temporary, place)
         ours = False
     finally:
         if ours:
-            os.unlink(beside)
+            os.unlink(temporary)
 
 
 def _take_over(file: int, place: str, keep: os.stat_result | None) -> None:

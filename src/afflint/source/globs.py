@@ -75,13 +75,13 @@ class Patterns:
     def covers(self, path: str) -> bool:
         """Whether a path or one of its parent folders is matched. The path of a folder ends with a slash."""
         names = path.rstrip("/").split("/")
-        above: bool | None = None
+        in_parent: bool | None = None
         for pattern in self._patterns:
             if pattern.matches(names, path.endswith("/")):
                 return pattern.include
-            if above is None and pattern.matches_above(names):
-                above = pattern.include
-        return bool(above)
+            if in_parent is None and pattern.matches_above(names):
+                in_parent = pattern.include
+        return bool(in_parent)
 
 
 def of_lines(lines: Iterable[str]) -> Patterns:
@@ -248,9 +248,9 @@ def paths_like(folder: str, glob: str, may_enter: Callable[[str], bool] = lambda
     steps = _glob_steps(parts[first:])
     found: set[str] = set()
     seen: set[tuple[int, int, frozenset[int]]] = set()
-    waiting = [("/".join(parts[:first]) + "/" if first else "", frozenset({0}))] if steps else []
-    while waiting:
-        path, at = waiting.pop()
+    pending = [("/".join(parts[:first]) + "/" if first else "", frozenset({0}))] if steps else []
+    while pending:
+        path, at = pending.pop()
         at |= {number + 1 for number in at if steps[number] is None and number + 1 < len(steps)}
         known = _identity(os.path.join(folder, path), at)
         if known is None or known in seen or not may_enter(os.path.join(folder, path)):
@@ -263,20 +263,20 @@ def paths_like(folder: str, glob: str, may_enter: Callable[[str], bool] = lambda
             if len(steps) in after:
                 found.add(f"{path}{entry.name}")
             if more := frozenset(after - {len(steps)}):
-                waiting.append((f"{path}{entry.name}/", more))
+                pending.append((f"{path}{entry.name}/", more))
     yield from sorted(found)
 
 
 def _glob_steps(parts: Sequence[str]) -> list[Step]:
     """Return the steps of a glob; [] for one that matches nothing."""
-    steps = [None if part == "**" else _shown(part) for part in parts if part]
+    steps = [None if part == "**" else _visible_step(part) for part in parts if part]
     if ".." in parts or steps.count(None) != parts.count("**"):
         return []
     # Several in a row are one.
     return [step for number, step in enumerate(steps) if step is not None or not number or steps[number - 1] is not None]
 
 
-def _shown(part: str) -> Step:
+def _visible_step(part: str) -> Step:
     """Return a function that tests a name against one part; the part must begin with a dot to match a hidden name."""
     step = _step(part)
     return step if step is None or part.startswith(".") else lambda name: not name.startswith(".") and step(name)

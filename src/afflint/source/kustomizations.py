@@ -77,15 +77,15 @@ class Kustomizations:
     def labels_added(self, path: str) -> frozenset[str]:
         """Return the keys of the labels that kustomizations add to the pods of a file, directly or through listed folders."""
         keys: frozenset[str] = frozenset()
-        waiting = _real_paths(path)
-        seen = {*waiting}
-        while waiting:
-            here = waiting.pop()
+        pending = _real_paths(path)
+        seen = {*pending}
+        while pending:
+            here = pending.pop()
             for folder, labels in self._repository_of(here).listing(here):
                 keys |= labels
                 if folder not in seen:
                     seen.add(folder)
-                    waiting.append(folder)
+                    pending.append(folder)
         return keys
 
     def _repository_of(self, path: str) -> _KustomizationTree:
@@ -138,7 +138,7 @@ class _KustomizationTree:
 
     def __init__(self, texts: list[UnparsedKustomization]) -> None:
         self._by_word: dict[bytes, list[UnparsedKustomization]] = {}
-        self._waiting = {text.folder: text for text in texts}
+        self._unparsed = {text.folder: text for text in texts}
         self._uses: dict[str, Use] = {}
         self._listing: dict[str, list[tuple[str, frozenset[str]]]] = {}
         for text in texts:
@@ -151,17 +151,17 @@ class _KustomizationTree:
         if re.fullmatch(_WORD, mention):
             self._parse(self._by_word.pop(mention, []))
         else:
-            self._parse([text for text in self._waiting.values() if mention in text.data])
+            self._parse([text for text in self._unparsed.values() if mention in text.data])
         return self._uses.get(path)
 
     def listing(self, path: str) -> list[tuple[str, frozenset[str]]]:
         """Return the folders of those that list a file or a folder as a resource, and the labels that they add."""
-        self._parse(list(self._waiting.values()))
+        self._parse(list(self._unparsed.values()))
         return self._listing.get(path, [])
 
     def _parse(self, texts: list[UnparsedKustomization]) -> None:
         for text in texts:
-            if self._waiting.pop(text.folder, None) is None:
+            if self._unparsed.pop(text.folder, None) is None:
                 continue
             for path, use in files_used(text).items():
                 self._uses[path] = use.merge(self._uses.get(path))

@@ -87,11 +87,11 @@ class Identities:
         """Resolve the links of a folder and append a separator. Each step of the path is resolved once a run."""
         known = self._folders.get(folder)
         if known is None:
-            above, name = os.path.split(folder)
-            if not above or name in ("", os.curdir, os.pardir) or len(folder) > _LONG_PATH:
+            parent_folder, name = os.path.split(folder)
+            if not parent_folder or name in ("", os.curdir, os.pardir) or len(folder) > _LONG_PATH:
                 real = os.path.realpath(folder or os.curdir)
             else:
-                real = self._real(above) + name
+                real = self._real(parent_folder) + name
                 real = os.path.realpath(real) if os.path.islink(real) else real
             known = self._folders[folder] = os.path.join(os.path.normcase(real), "")
         return known
@@ -242,15 +242,15 @@ def named(path: str) -> Source:
     except OSError:
         mode = stat.S_IFREG  # Reading it as a file reports why it cannot be read.
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-        return Source(_shown_name(path), path, values=is_in_chart(path))
+        return Source(_report_name(path), path, values=is_in_chart(path))
     try:
         # A pipe can be read only once, and the bytes are needed more than once.
-        return Source(_shown_name(path), path, read_named(path, LARGEST))
+        return Source(_report_name(path), path, read_named(path, LARGEST))
     except OSError as error:
         raise SourceError(f"{path!r} cannot be read: {error.strerror or error}") from None
 
 
-def _shown_name(path: str) -> str:
+def _report_name(path: str) -> str:
     """Normalise the path for reports; ``..`` after a link to a folder cannot be removed."""
     short = os.path.normpath(path)
     return short if os.pardir not in path.split(os.sep) or os.path.realpath(short) == os.path.realpath(path) else path
@@ -262,7 +262,7 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
     # A folder on the command line is read, even if it is excluded within its parent.
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
-    stack = [(_shown_name(top), _holds_chart(os.path.dirname(os.path.abspath(top))))]
+    stack = [(_report_name(top), _holds_chart(os.path.dirname(os.path.abspath(top))))]
     while stack:
         folder, parent_has_chart = stack.pop()
         try:
@@ -273,18 +273,18 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
             yield Source(folder, folder)
             continue
         absolute = os.path.abspath(folder)
-        shown, whole_folder = "" if folder == "." else os.path.join(folder, ""), os.path.join(absolute, "")
+        prefix, full_prefix = "" if folder == "." else os.path.join(folder, ""), os.path.join(absolute, "")
         ignored.enter(absolute, any(entry.name == ".gitignore" for entry in found))
         folders: list[str] = []
         is_chart = any(entry.name == CHART for entry in found)
         values = is_chart or (parent_has_chart and os.path.basename(absolute) not in _WITHOUT_VALUES)
         for entry in found:
-            path, whole = shown + entry.name, whole_folder + entry.name
+            path, full_path = prefix + entry.name, full_prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
-                if entry.name not in SKIPPED_FOLDERS and not excluded(whole + "/") and not ignored(whole, folder=True):
+                if entry.name not in SKIPPED_FOLDERS and not excluded(full_path + "/") and not ignored(full_path, folder=True):
                     folders.append(path)
-            elif _is_manifest(entry, whole, included) and not excluded(whole) and not ignored(whole, folder=False):
-                if entry.is_symlink() and not is_really_inside(whole, repository):
+            elif _is_manifest(entry, full_path, included) and not excluded(full_path) and not ignored(full_path, folder=False):
+                if entry.is_symlink() and not is_really_inside(full_path, repository):
                     continue  # A tree must not make afflint read, and quote, other files of the user.
                 yield Source(path, path, None, None, values and path.endswith(_YAML))
         stack.extend([(each, is_chart) for each in reversed(folders)])
@@ -301,8 +301,8 @@ def is_in_chart(path: str) -> bool:
     if not path.endswith(_YAML):
         return False
     folder = os.path.dirname(os.path.abspath(path))
-    above, name = os.path.split(folder)
-    return _holds_chart(folder) or (name not in _WITHOUT_VALUES and _holds_chart(above))
+    parent_folder, name = os.path.split(folder)
+    return _holds_chart(folder) or (name not in _WITHOUT_VALUES and _holds_chart(parent_folder))
 
 
 _YAML = (".yaml", ".yml")
@@ -365,10 +365,10 @@ class _GitIgnored:
                 verdict = patterns.verdict(relative, folder=folder)
                 if verdict is not None:
                     return verdict
-            above = os.path.dirname(parent)
-            if above == parent:
+            parent_folder = os.path.dirname(parent)
+            if parent_folder == parent:
                 return False
-            parent = above
+            parent = parent_folder
 
     def _load(self, folder: str) -> None:
         try:
@@ -385,11 +385,11 @@ def _parents_in_repository(top: str) -> list[str]:
     parents: list[str] = []
     folder = top
     while not os.path.lexists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
+        parent_folder = os.path.dirname(folder)
+        if parent_folder == folder:
             return []
-        parents.append(above)
-        folder = above
+        parents.append(parent_folder)
+        folder = parent_folder
     return parents
 
 

@@ -172,16 +172,16 @@ class CarefulConversion:
     def _mapping(self, node: Any, path: tuple[str | int, ...]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         pairs: Pairs = {}
-        brought: set[str] = set()
+        merged_keys: set[str] = set()
         for key_node, value_node in node.value:
             if _is_merge(key_node):
                 self.merged[id(node)] = pairs
-                brought |= self._merge(key_node, value_node, result, pairs, path)
+                merged_keys |= self._merge(key_node, value_node, result, pairs, path)
                 continue
             key = self._key(key_node)
             value = self._value(value_node, (*path, key))
-            self._set(result, pairs, key, value, (key_node, value_node), key_node, path, overrides=key in brought)
-            brought.discard(key)
+            self._set(result, pairs, key, value, (key_node, value_node), key_node, path, overrides=key in merged_keys)
+            merged_keys.discard(key)
         return result
 
     def _key(self, node: Any) -> str:
@@ -218,16 +218,16 @@ class CarefulConversion:
         is_alias = value_node.start_mark.index < key_node.start_mark.index
         if type(value_node) is SequenceNode and not is_alias:
             sources = value_node.value[::-1]
-        brought: set[str] = set()
+        merged_keys: set[str] = set()
         for source in sources:
             if type(source) is not MappingNode:
                 raise UnreadableError("the value of a merge key `<<` must be a map or a list of maps", key_node if is_alias else value_node)
             values = self._value(source, path)
             places = self.merged.get(id(source)) or pairs_of(source)
             for key, value in values.items():
-                self._set(result, pairs, key, value, places[key], key_node, path, overrides=key in brought)
-                brought.add(key)
-        return brought
+                self._set(result, pairs, key, value, places[key], key_node, path, overrides=key in merged_keys)
+                merged_keys.add(key)
+        return merged_keys
 
 
 def _is_merge(node: Any) -> bool:

@@ -201,8 +201,8 @@ def _replaced(page: TextLayout, path: Path, value: Any) -> list[_TextChange]:
     start, end = node.start_mark.index, node.end_mark.index
     if type(node) is ScalarNode and start < end and page.text[start:end] not in (node.value, f"'{node.value}'", f'"{node.value}"'):
         raise UnclearError
-    above = page.node(path[:-1]) if path else None
-    if above is None or above.flow_style:
+    parent = page.node(path[:-1]) if path else None
+    if parent is None or parent.flow_style:
         before = page.text[page.line_start(start) : start]
         if start == end and not before.rstrip(" ").endswith(":"):
             raise UnclearError
@@ -341,12 +341,12 @@ def without_repetition(document: Document, path: Path) -> tuple[Edit, ...]:
         return ()
     try:
         page = TextLayout(document)
-        above = page.node(path[:-1])
-        entries = page.entries(above)
+        parent = page.node(path[:-1])
+        entries = page.entries(parent)
         found = [number for number, entry in enumerate(entries) if entry.key is not None and entry.key.value == path[-1]]
         if len(found) != 2 or not _is_alike(*(entries[number].value for number in found)):
             return ()
-        changes = _without_entry(page, path, above, entries, found[1])
+        changes = _without_entry(page, path, parent, entries, found[1])
     except UnclearError:
         return ()
     if any("#" in page.text[start:end] for start, end, _ in changes):
@@ -375,12 +375,12 @@ def _removed(page: TextLayout, path: Path) -> list[_TextChange]:
     return _without_entry(page, path, page.node(path[:-1]), _entries(page, path[:-1]), _position(page, path))
 
 
-def _without_entry(page: TextLayout, path: Path, above: Any, entries: list[LayoutEntry], position: int) -> list[_TextChange]:
+def _without_entry(page: TextLayout, path: Path, parent: Any, entries: list[LayoutEntry], position: int) -> list[_TextChange]:
     removed = entries[position]
     if len(entries) == 1:
-        return _empty_collection(page, path, above, removed)
+        return _empty_collection(page, path, parent, removed)
     following = entries[position + 1] if position + 1 < len(entries) else None
-    if above.flow_style:
+    if parent.flow_style:
         start, end = (removed.start, following.start) if following else (entries[position - 1].end, removed.end)
         if "#" in (page.text[removed.end : end] if following else page.text[start : removed.start]):
             raise UnclearError
@@ -405,11 +405,11 @@ def _lines_of(page: TextLayout, path: Path, removed: LayoutEntry, previous: int)
     return _TextChange(start, end, "")
 
 
-def _empty_collection(page: TextLayout, path: Path, above: Any, removed: LayoutEntry) -> list[_TextChange]:
+def _empty_collection(page: TextLayout, path: Path, parent: Any, removed: LayoutEntry) -> list[_TextChange]:
     """Remove the only entry of a map or a list, which stays with nothing in it."""
     nothing = "[]" if removed.key is None else "{}"
-    if above.flow_style:
-        return [_TextChange(above.start_mark.index, above.end_mark.index, nothing)]
+    if parent.flow_style:
+        return [_TextChange(parent.start_mark.index, parent.end_mark.index, nothing)]
     if len(path) < 2:
         raise UnclearError
     page.comment_after(removed.end)
@@ -425,8 +425,8 @@ def _empty_collection(page: TextLayout, path: Path, above: Any, removed: LayoutE
 def _verbatim(page: TextLayout, move: Move, step: Insert) -> Insert:
     """Return the same insertion with the original text of the moved entry, including comments, if it can be indented again."""
     source = move.path if not move.merge or step.path == move.to else (*move.path, step.at)
-    found, above = _entry_at(page, source), page.node(source[:-1])
-    if above.flow_style:
+    found, parent = _entry_at(page, source), page.node(source[:-1])
+    if parent.flow_style:
         _keep_words(found.value)
         return step
     if _is_in_flow(page, move.to):
@@ -491,7 +491,7 @@ def _one_word_edit(document: Document, edit: SymbolicEdit) -> tuple[Edit, ...] |
     if not _is_single_word(document, edit.path, key=is_key):
         return None
     span = document.locate(edit.path, key=is_key)
-    written = _around(document, span)[1]
+    written = _context(document, span)[1]
     quote, is_flow = written[:1] if written[:1] in ("'", '"') else "", _is_flow(document, edit.path[:-1])
     if isinstance(edit, Rename):
         # Renaming the last of a repeated key would leave the first one.
@@ -517,7 +517,7 @@ def _is_flow(document: Document, path: Path) -> bool:
 def _is_single_word(document: Document, path: Path, *, key: bool = False) -> bool:
     """Whether the scalar (or with ``key`` the key) at ``path`` is one word, without anchor, alias and tag, and not shared."""
     value = str(path[-1]) if key else document.raw(path)
-    before, written = _around(document, document.locate(path, key=key))
+    before, written = _context(document, document.locate(path, key=key))
     if key:
         before = before.rpartition("\n")[2]  # The text above a key is the anchor or tag of its map.
     # Other scalars are escaped, folded or a block.
@@ -525,7 +525,7 @@ def _is_single_word(document: Document, path: Path, *, key: bool = False) -> boo
     return is_word and not _ANCHOR_OR_TAG.search(before) and not _is_shared(document, path)
 
 
-def _around(document: Document, span: Span) -> tuple[str, str]:
+def _context(document: Document, span: Span) -> tuple[str, str]:
     """Return the text directly before a span, from the last line that is not blank, and its own text with quotes."""
     lines, row = _lines(document), span.line - document.line - 1
     if row >= len(lines):

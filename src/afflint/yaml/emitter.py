@@ -62,14 +62,14 @@ def block(value: dict[str, Any] | list[Any], style: Style) -> list[str]:
             found += entry("-", item, style)
         return found
     for name, below in value.items():
-        found += below.lines if isinstance(below, Verbatim) else entry(f"{_written(key(name))}:", below, style)
+        found += below.lines if isinstance(below, Verbatim) else entry(f"{_require_text(key(name))}:", below, style)
     return found
 
 
 def entry(lead: str, value: Any, style: Style) -> list[str]:
     """Write a value after its key and colon, or after its dash, as lines."""
     if not isinstance(value, (dict, list)) or not value:
-        return [f"{lead} {flow(value) if isinstance(value, (dict, list)) else _written(scalar(value))}"]
+        return [f"{lead} {flow(value) if isinstance(value, (dict, list)) else _require_text(scalar(value))}"]
     below = block(value, style)
     if lead == "-":
         comments = next(number for number, line in enumerate(below) if not line.startswith("#"))
@@ -86,13 +86,14 @@ def flow(value: Any, quote: str = "", *, colon: str = ": ", comma: str = ", ") -
         return f"[{comma.join(flow(item, quote, colon=colon, comma=comma) for item in value)}]"
     if isinstance(value, dict):
         pairs = (
-            f"{_written(key(name, quote, flow=True))}{colon}{flow(below, quote, colon=colon, comma=comma)}" for name, below in value.items()
+            f"{_require_text(key(name, quote, flow=True))}{colon}{flow(below, quote, colon=colon, comma=comma)}"
+            for name, below in value.items()
         )
         return f"{{{comma.join(pairs)}}}"
-    return _written(scalar(value, quote, flow=True))
+    return _require_text(scalar(value, quote, flow=True))
 
 
-def _written(text: str | None) -> str:
+def _require_text(text: str | None) -> str:
     if text is None:
         raise UnwritableError
     return text

@@ -90,13 +90,13 @@ def _flow_list(text: str) -> list[Any]:
 def _flow_map(text: str) -> dict[str, Any]:
     if re.fullmatch(_PAIRS, text) is None:
         raise ValueError
-    made = {}
+    result = {}
     for key_text, item in re.findall(rf"({_KEY}): +({_ITEM})", text):
         key = _key(key_text)
-        if key in made:
+        if key in result:
             raise ValueError
-        made[key] = _scalar(item)
-    return made
+        result[key] = _scalar(item)
+    return result
 
 
 def _scalar(text: str) -> Any:
@@ -163,14 +163,14 @@ def _read(lines: list[str]) -> Any:
     holders: list[Any] = [None]
     root: Any = None
     # The key of the topmost map whose value may be on the lines below.
-    waiting: str | None = None
-    below: _LiteralText | None = None
+    pending_key: str | None = None
+    literal: _LiteralText | None = None
     for text in lines:
-        if below is not None:
-            if below.takes(text):
+        if literal is not None:
+            if literal.takes(text):
                 continue
-            below.end()
-            below = None
+            literal.end()
+            literal = None
         body = text.lstrip(" ")
         line = _LINES[body]
         if line is None:
@@ -178,11 +178,11 @@ def _read(lines: list[str]) -> Any:
         dash, key, value = line
         column = len(text) - len(body)
         # The list or map that the line belongs to: a new one below the key that waits for it, or one that is not ended.
-        if waiting is not None and (column > columns[-1] or (dash and column == columns[-1])):
+        if pending_key is not None and (column > columns[-1] or (dash and column == columns[-1])):
             if len(columns) > _DEEP:
                 return None
             holder: Any = [] if dash else {}
-            holders[-1][waiting] = holder
+            holders[-1][pending_key] = holder
             columns.append(column)
             holders.append(holder)
         elif root is None:
@@ -196,13 +196,13 @@ def _read(lines: list[str]) -> Any:
             holder = holders[-1]
             if columns[-1] != column or type(holder) is not (list if dash else dict):
                 return None
-        waiting = None
+        pending_key = None
         if type(value) is dict or type(value) is list:
             value = value.copy()  # Lines are cached; their values belong to one document.
         if key is None:
             holder.append(value)
             if value is _TEXT or value is _STRIPPED_TEXT:
-                below = _LiteralText(holder, len(holder) - 1, column)
+                literal = _LiteralText(holder, len(holder) - 1, column)
             continue
         if dash:
             column += dash
@@ -213,12 +213,12 @@ def _read(lines: list[str]) -> Any:
         elif key in holder:
             return None
         if value is _NOTHING:
-            value, waiting = None, key
+            value, pending_key = None, key
         elif value is _TEXT or value is _STRIPPED_TEXT:
-            below = _LiteralText(holder, key, column)
+            literal = _LiteralText(holder, key, column)
         holder[key] = value
-    if below is not None:
+    if literal is not None:
         if lines[-1]:  # Without a line break at the end of the document, the text does not end with one either.
             return None
-        below.end()
+        literal.end()
     return root

@@ -59,7 +59,7 @@ class TextLayout:
     def entries(self, node: Any) -> list[LayoutEntry]:
         """Return the entries of a map or the items of a list, in the order of the text."""
         if type(node) is MappingNode:
-            return [self._of_map(key, value) for key, value in node.value]
+            return [self._map_entry(key, value) for key, value in node.value]
         if type(node) is not SequenceNode:
             raise UnclearError
         found: list[LayoutEntry] = []
@@ -69,7 +69,7 @@ class TextLayout:
             found.append(LayoutEntry(start, after, self._end(value, after), None, value))
         return found
 
-    def _of_map(self, key: Any, value: Any) -> LayoutEntry:
+    def _map_entry(self, key: Any, value: Any) -> LayoutEntry:
         start, end = key.start_mark.index, key.end_mark.index
         after = _AFTER_KEY.match(self.text, end)
         if type(key) is not ScalarNode or after is None or key.style in ("|", ">"):
@@ -172,19 +172,19 @@ class TextLayout:
     def style(self) -> Style:
         """Return how the document indents maps and lists, by the first of each."""
         step = dash = None
-        waiting = deque([self.document.node_at(())])
-        while waiting and (step is None or dash is None):
-            node = waiting.popleft()
+        pending = deque([self.document.node_at(())])
+        while pending and (step is None or dash is None):
+            node = pending.popleft()
             if type(node) is ScalarNode or node is None or node.flow_style:
                 continue
             if type(node) is SequenceNode:
-                waiting.extend(each for each in node.value if each.start_mark.index > node.start_mark.index)
+                pending.extend(each for each in node.value if each.start_mark.index > node.start_mark.index)
                 continue
             for key, value in node.value:
                 start = value.start_mark.index
                 if type(value) is ScalarNode or value.flow_style or start < key.end_mark.index:
                     continue
-                waiting.append(value)
+                pending.append(value)
                 deeper = self.column(start) - self.column(key.start_mark.index)
                 if not self.is_first(start):
                     continue  # After an anchor or a tag.

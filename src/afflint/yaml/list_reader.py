@@ -211,14 +211,14 @@ class _Keeper:
         """Store a value, and return an equal one that was stored before. Raises TooLargeError if too much is stored."""
         kind = type(value)
         if kind is dict:
-            for key, below in value.items():
-                if type(below) in _COLLECTIONS:
-                    value[key] = self.keep(below)
+            for key, nested in value.items():
+                if type(nested) in _COLLECTIONS:
+                    value[key] = self.keep(nested)
             marks = (kind, *value, *map(_identity_mark, value.values())) if len(value) <= _MOST_ALIKE else ()
         elif kind is list:
-            for index, below in enumerate(value):
-                if type(below) in _COLLECTIONS:
-                    value[index] = self.keep(below)
+            for index, nested in enumerate(value):
+                if type(nested) in _COLLECTIONS:
+                    value[index] = self.keep(nested)
             marks = (kind, *map(_identity_mark, value)) if len(value) <= _MOST_ALIKE else ()
         else:
             return value
@@ -343,10 +343,10 @@ def _depth(value: Any) -> int:
     level, depth = [value], 0
     while level:
         level = [
-            below
+            nested
             for each in level
-            for below in (each.values() if type(each) is dict else each if type(each) is list else ())
-            if type(below) in (dict, list)
+            for nested in (each.values() if type(each) is dict else each if type(each) is list else ())
+            if type(nested) in (dict, list)
         ]
         depth += 1
     return depth
