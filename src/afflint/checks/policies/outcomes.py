@@ -10,6 +10,7 @@ from afflint.checks.policies.node_requirements import name_path
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.controllers.evictions import hindrance_of
 from afflint.findings.namedtuples import NamedTuple
+from afflint.inventory.cluster_view import AS_ORDERED
 from afflint.placement import proofs
 from afflint.placement.failures import Disruption, UnknownLossError, failures
 from afflint.placement.rejections import Rejections, running_pod_index, unknown_node
@@ -17,7 +18,7 @@ from afflint.policies.outcome_params import Fits, Migratable, Survives
 
 if TYPE_CHECKING:
     from afflint.controllers.pod_source import PodSource
-    from afflint.inventory.cluster_view import AS_ORDERED, ClusterView
+    from afflint.inventory.cluster_view import ClusterView
     from afflint.placement.plan import DisruptionEffect, ReplicaMove
     from afflint.placement.schedule import PlacedWorkload
 
