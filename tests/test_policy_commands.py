@@ -108,7 +108,7 @@ class TestRule:
         assert afflint("rule", "weights").out == (
             "weights  policy, warning, unsafe fix\n"
             "\n"
-            "No preference may weigh more than this.\n"
+            "No preference may have a weight above this maximum.\n"
             "\n"
             "How to fix it\n"
             "\n"

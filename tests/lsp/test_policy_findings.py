@@ -31,7 +31,7 @@ def test_a_policy_of_the_folder(tmp_path: Path, more: str, silenced: int) -> Non
         assert (shown["severity"], shown["message"]) == (1, "Pod web is put on the node `n1` by name")
         assert "codeDescription" not in shown
         hovered = client.request("textDocument/hover", client.at("pod.yaml", 4, 13))
-        assert "Ask for a label that several nodes have." in hovered["contents"]["value"]
+        assert "Select a label that several nodes have." in hovered["contents"]["value"]
         asked = {"textDocument": {"uri": client.uri("pod.yaml")}, "range": shown["range"], "context": {"diagnostics": []}}
         actions = client.request("textDocument/codeAction", asked)
         assert sum("no-hosts" in each["title"] for each in actions) == silenced

@@ -25,8 +25,9 @@ def pairs(folder: Path, policies: str, more: str = "") -> list[tuple[str, str]]:
 def test_it_is_told_at_the_later_one(tmp_path: Path) -> None:
     [note] = notes(session_of(tmp_path, CHEAP + FAST % ""))
     assert note == (
-        f"{tmp_path}/.afflint.yaml:3:4: two policies that nothing can meet together: of `performance` a node has one value, "
-        "and `fast` demands `high`, `cheap` `low` or `medium`; say with `exclude` in one of them what only the other is about"
+        f"{tmp_path}/.afflint.yaml:3:4: no node can meet two policies: "
+        "`fast` requires `performance` to be `high`, but `cheap` requires `low` or `medium`; "
+        "use `exclude` in one of them for the workloads of the other"
     )
 
 

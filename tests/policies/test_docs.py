@@ -52,7 +52,7 @@ def _checks() -> Iterator[str]:
 
 
 def with_generated(page: str) -> str:
-    """The page with its generated parts made anew."""
+    """The page with its generated parts replaced."""
     for name, part in {"conditions": "".join(_conditions()), "checks": "".join(_checks()).rstrip("\n") + "\n"}.items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
         before, rest = page.split(begin)

@@ -105,9 +105,9 @@ spec:
         ("    expression: object.spec.replica <= parms.most\n", "6:17: there is no `parms` here; did you mean `params`?"),
         ("    expression: authorizer.allowed()\n", "6:17: `authorizer` asks the cluster who may do what"),
         (FIVE + "    messageExpression: object.\n", "7:24: it is not CEL: something is missing behind `.` (at 1:8 of the expression)"),
-        (FIVE + "    at: spec..replicas\n", "7:9: a path reads like `spec.template.spec.nodeSelector`"),
-        (FIVE + "    variables: [{name: a, expression: variables.b}]\n", "7:39: there is no `variables.b` before it"),
-        ("    message: x\n", "6:5: missing key `expression` in `policies[0].params`"),
+        (FIVE + "    at: spec..replicas\n", "7:9: not a valid path: write it like `spec.template.spec.nodeSelector`"),
+        (FIVE + "    variables: [{name: a, expression: variables.b}]\n", "7:39: `variables.b` is not defined before this variable"),
+        ("    message: x\n", "6:5: `policies[0].params` lacks the key `expression`"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_an_expression_is_said_at_its_place(tmp_path: Path, params: str, mistake: str) -> None:

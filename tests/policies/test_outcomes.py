@@ -64,7 +64,7 @@ class TestSurvives:
     def test_too_few_have_a_place_anyway(self, tmp_path: Path) -> None:
         web = workload(apart(ZONE), replicas=3)
         (found,) = on_nodes(tmp_path, "survives", "{loss: zone, keeps: 3}", web)
-        assert found.startswith("a.yaml:3:18 2 of 3 replicas run even before anything is lost, and 3 must, in the placement that")
+        assert found.startswith("a.yaml:3:18 2 of 3 replicas run even before anything is lost, and 3 must, in this example placement")
 
     def test_fewer_replicas_than_must_run(self, tmp_path: Path) -> None:
         assert on_nodes(tmp_path, "survives", "{loss: zone, keeps: 2}", workload("", replicas=1)) == [

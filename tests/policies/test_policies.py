@@ -46,7 +46,7 @@ class TestSeverity:
 
 class TestMessage:
     OWN = "Pod web is tied to the node `n1` by name"
-    REMEDY = "Ask for a label that several nodes have."
+    REMEDY = "Select a label that several nodes have."
 
     def test_the_check_speaks_for_itself(self, tmp_path: Path) -> None:
         (found,) = policed(tmp_path, PINNED % "")
@@ -65,11 +65,11 @@ class TestMessage:
         "message, mistake",
         [
             ("{objekt}", "unknown field `{objekt}`; did you mean `{object}`?"),
-            ("{object.__class__}", "unknown field `{object.__class__}`; there are `{object}`, `{kind}`, "),
-            ("{name!r:>1000000}", "unknown field `{name!r:>1000000}`; there are `{object}`, `{kind}`, "),
-            ("{0}", "unknown field `{0}`; there are `{object}`, `{kind}`, "),
-            ("100 {", "a `{` that belongs to no field; one of its own is written `{{`"),
-            ("} of", "a `}` that belongs to no field; one of its own is written `}}`"),
+            ("{object.__class__}", "unknown field `{object.__class__}`; the fields are `{object}`, `{kind}`, "),
+            ("{name!r:>1000000}", "unknown field `{name!r:>1000000}`; the fields are `{object}`, `{kind}`, "),
+            ("{0}", "unknown field `{0}`; the fields are `{object}`, `{kind}`, "),
+            ("100 {", "unmatched `{`; write `{{` for a literal brace"),
+            ("} of", "unmatched `}`; write `}}` for a literal brace"),
         ],
     )
     def test_nothing_but_its_fields_means_anything(self, tmp_path: Path, message: str, mistake: str) -> None:

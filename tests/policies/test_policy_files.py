@@ -174,11 +174,11 @@ MISTAKES = {
     ),
     "a label key": (
         "{name: a, check: forbidden-node-labels, params: {labels: {-gpu: x}}}",
-        "2:67: `-gpu` is no label key",
+        "2:67: `-gpu` is not a valid label key",
     ),
     "a label value": (
         "{name: a, check: forbidden-node-labels, params: {labels: {gpu: [a, 'b c']}}}",
-        "2:70: `b c` is no label value",
+        "2:70: `b c` is not a valid label value",
     ),
     "a number for a label value": (
         "{name: a, check: forbidden-node-labels, params: {labels: {gpu: [1]}}}",
@@ -186,7 +186,7 @@ MISTAKES = {
     ),
     "no label": (
         "{name: a, check: forbidden-node-labels, params: {labels: {}}}",
-        "2:60: this names no label",
+        "2:60: at least one label is required",
     ),
     "a selector": (
         "{name: a, check: no-pinning, match: {labels: {matchExpressions: [{key: a, operator: IsIn}]}}}",
@@ -194,20 +194,20 @@ MISTAKES = {
     ),
     "a selector in two ways": (
         "{name: a, check: no-pinning, match: {labels: {matchLabels: {a: b}, tier: db}}}",
-        "2:76: `tier` goes below `matchLabels` where the selector has `matchLabels` or `matchExpressions`",
+        "2:76: `tier` must be below `matchLabels` in a selector that has `matchLabels` or `matchExpressions`",
     ),
     "a number in a selector": (
         "{name: a, check: no-pinning, match: {labels: {tier: 1}}}",
-        "2:55: a label is compared with texts: put quotes around the value of `tier`",
+        "2:55: label values must be strings: put quotes around the value of `tier`",
     ),
-    "a glob": ("{name: a, check: no-pinning, match: {names: ['a[']}}", "2:48: `a[` is a glob that matches nothing"),
+    "a glob": ("{name: a, check: no-pinning, match: {names: ['a[']}}", "2:48: the glob `a[` cannot match anything"),
     "a word out of a few": (
         "{name: a, check: allowed-topology-keys, params: {keys: a, constraints: [hard-spred]}}",
         "2:75: unknown value `hard-spred`; did you mean `hard-spread`?",
     ),
     "a toleration": (
         "{name: a, check: allowed-tolerations, params: {tolerations: [{key: a, operator: Exists, value: b}]}}",
-        "2:98: a toleration with the operator Exists has no value",
+        "2:98: `value` must be empty if `operator` is `Exists`",
     ),
 }
 

@@ -68,7 +68,7 @@ def _of_check(name: str) -> dict[str, Any]:
 
 
 def with_policies(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a configuration with what the registry says."""
+    """The schema of a configuration with the checks of the registry."""
     matching = schema_of(Matching, "a map of conditions")
     definitions = {key: value for key, value in schema["$defs"].items() if key != "matching"}
     return {**schema, "properties": {**schema["properties"], "policies": _policies()}, "$defs": {**definitions, "matching": matching}}
@@ -90,7 +90,7 @@ def _nested(value: dict[str, Any]) -> bool:
     return any(isinstance(each, dict) for each in value.values())
 
 
-def test_it_says_what_the_registry_says() -> None:
+def test_the_schema_matches_the_registry() -> None:
     schema = json.loads(FILE.read_text("utf-8"))
     assert schema == with_policies(schema), "python tests/policies/test_schema.py rewrites it"
 
@@ -105,7 +105,7 @@ def test_every_check_and_parameter_is_described() -> None:
             assert "title" in takes.schema, (name, key)
 
 
-def test_every_check_is_there() -> None:
+def test_the_function_of_every_check_can_be_imported() -> None:
     for check in CHECKS.values():
         assert callable(class_at(check.function))
 

@@ -21,7 +21,7 @@ from afflint.kube.manifests import Workload
 from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, holds
 from afflint.policies.binding import BoundPolicy
 from afflint.policies.matching import EVERYTHING, Matching
-from afflint.policies.messages import filled, holds_own_words
+from afflint.policies.messages import filled, includes_check_message
 from afflint.policies.params import class_at
 from afflint.source.globs import name_matcher
 
@@ -315,7 +315,7 @@ def with_custom_message(match: Match, name: str, policy: BoundPolicy, case: Poli
         return match
     fields = fields_of(case, name, match.message)
     message = filled(policy.message, fields)
-    if holds_own_words(policy.message):
+    if includes_check_message(policy.message):
         return match._replace(message=message)
     return match._replace(message=message, help=f"{match.message[:1].upper()}{match.message[1:]}. {match.help or policy.check.remedy}")
 

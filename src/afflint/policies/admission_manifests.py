@@ -1,6 +1,6 @@
-"""ValidatingAdmissionPolicies and their bindings, as manifests have them: what the API server reads in them, with where it stands.
+"""ValidatingAdmissionPolicies and their bindings, read from manifests with their positions.
 
-Group admissionregistration.k8s.io, versions v1, v1beta1 and v1alpha1, which are alike as far as this goes.
+Group admissionregistration.k8s.io, versions v1, v1beta1 and v1alpha1, which have the same fields for what is read here.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from afflint.yaml.document import Document, list_at, map_at, text_at
 from afflint.yaml.documents import read, split, to_utf8
 
 GROUP, POLICY, BINDING = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
-_LARGEST = 8 << 20
+_MAX_BYTES = 8 << 20
 _CREATE = "CREATE"
 _SEVERITIES: Mapping[str, Severity] = {"Deny": "error", "Warn": "warning", "Audit": "info"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionManifests:
-    """The files that the policy, its bindings and its parameters are among."""
+    """The files that contain the policy, its bindings and its parameters."""
 
     manifests: tuple[str, ...] = param(TEXTS, "Files with the policy, its bindings and its parameters.")
 
 
 class Expression(NamedTuple):
-    """An expression with where it stands; what is said where it does not hold, or the expression that says it.
+    """A CEL expression with its position, and the message if it is false, or the expression that returns the message.
 
-    ``path`` is the path of what holds the expression and its message, below the policy.
+    ``path`` is the path, below the policy, of the map that contains the expression and its message.
     """
 
     text: str
@@ -50,7 +50,7 @@ class Expression(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Something for which the API server refuses a policy or a binding: of which policy, where, and what."""
+    """A reason why the API server rejects a policy or a binding, with its position."""
 
     policy: str
     file: str
@@ -62,7 +62,7 @@ class Fault(NamedTuple):
 
 
 class PolicyOrigin(NamedTuple):
-    """Where a policy or a binding was read."""
+    """The document that a policy or a binding was read from."""
 
     policy: str
     file: str
@@ -71,18 +71,18 @@ class PolicyOrigin(NamedTuple):
     base: Path
 
     def place(self, path: Path) -> str:
-        """Where something of the object stands: file, line and column."""
+        """Return the position of a path below the object, as ``file:line:column``."""
         span = self.document.locate((*self.base, *path))
         return f"{self.file.replace(os.sep, '/')}:{span.line}:{span.column}"
 
     def fault(self, path: Path, message: str) -> Fault:
-        """A fault at a path below the object."""
+        """Return a fault at a path below the object."""
         span = self.document.locate((*self.base, *path))
         return Fault(self.policy, self.file, self.document.index, span, reference(self.data), field_of(path), message)
 
 
 class ResourceRule(NamedTuple):
-    """Resources that a policy is about."""
+    """Resources that a policy applies to: one item of ``resourceRules``."""
 
     groups: tuple[str, ...]
     versions: tuple[str, ...]
@@ -91,30 +91,30 @@ class ResourceRule(NamedTuple):
     names: tuple[str, ...]
     scope: str
 
-    def covers(self, asked: Resource, *, equivalent: bool) -> bool:
-        """Whether an object is of such a resource; ``equivalent``: also under another group or version."""
-        if self.names and asked.name not in self.names:
+    def covers(self, target: Resource, *, equivalent: bool) -> bool:
+        """Return whether an object is of such a resource; ``equivalent``: also under another group or version."""
+        if self.names and target.name not in self.names:
             return False
         if "*" not in self.operations and _CREATE not in self.operations:
             return False
-        if self.scope != "*" and (self.scope == "Cluster") != asked.is_cluster_scoped:
+        if self.scope != "*" and (self.scope == "Cluster") != target.is_cluster_scoped:
             return False
-        if not self.names_resource(asked.resource):
+        if not self.names_resource(target.resource):
             return False
-        own = (asked.group, asked.version)
-        served = equivalents(*own, asked.resource) if equivalent else (own,)
+        own = (target.group, target.version)
+        served = equivalents(*own, target.resource) if equivalent else (own,)
         return any(
             ("*" in self.groups or group in self.groups) and ("*" in self.versions or not version or version in self.versions)
             for group, version in served
         )
 
     def names_resource(self, resource: str) -> bool:
-        """Whether it names a resource itself: ``deployments/*`` are its subresources and the resource."""
+        """Return whether the rule includes a resource itself: ``deployments/*`` includes the resource and its subresources."""
         return any(each in ("*", "*/*", resource, f"{resource}/*") for each in self.resources)
 
 
 class Resource(NamedTuple):
-    """What an object is to the API server."""
+    """The resource of an object, as the API server sees it."""
 
     group: str
     version: str
@@ -129,7 +129,7 @@ class Resource(NamedTuple):
 
 
 class MatchConstraints(NamedTuple):
-    """Which objects a policy or a binding is about; without rules all."""
+    """The objects that a policy or a binding applies to; all of them if ``rules`` is None."""
 
     rules: tuple[ResourceRule, ...] | None = None
     excluded: tuple[ResourceRule, ...] = ()
@@ -137,11 +137,11 @@ class MatchConstraints(NamedTuple):
     objects: Selector | None = None
     equivalent: bool = True
 
-    def covers(self, asked: Resource, labels: Mapping[str, str]) -> bool:
-        """Whether an object is meant, apart from its namespace."""
-        if any(each.covers(asked, equivalent=self.equivalent) for each in self.excluded):
+    def covers(self, target: Resource, labels: Mapping[str, str]) -> bool:
+        """Return whether the rules and the object selector select an object; the namespace selector is not evaluated."""
+        if any(each.covers(target, equivalent=self.equivalent) for each in self.excluded):
             return False
-        if self.rules is not None and not any(each.covers(asked, equivalent=self.equivalent) for each in self.rules):
+        if self.rules is not None and not any(each.covers(target, equivalent=self.equivalent) for each in self.rules):
             return False
         return self.objects is None or matches(self.objects, labels)
 
@@ -150,7 +150,7 @@ EVERYTHING = MatchConstraints()
 
 
 class AdmissionPolicy(NamedTuple):
-    """A ValidatingAdmissionPolicy. ``param_kind`` are the apiVersion and the kind of its parameters."""
+    """A ValidatingAdmissionPolicy. ``param_kind`` is the apiVersion and the kind of its parameters."""
 
     name: str
     origin: PolicyOrigin
@@ -161,18 +161,18 @@ class AdmissionPolicy(NamedTuple):
     annotations: tuple[Expression, ...] = ()
     param_kind: tuple[str, str] | None = None
     fails_closed: bool = True
-    """Whether an error of an expression denies a request: ``failurePolicy``."""
+    """Whether an error in an expression denies the request: ``failurePolicy: Fail``."""
     faults: tuple[Fault, ...] = ()
-    """What the API server refuses in it, apart from its expressions."""
+    """Why the API server rejects the policy, apart from its expressions."""
 
     @property
     def place(self) -> str:
-        """Where its name stands."""
+        """The position of the policy's name."""
         return self.origin.place(("metadata", "name"))
 
 
 class Params(NamedTuple):
-    """Which objects are the parameters of a binding: one by its name, or those with some labels. ``namespace``: None for the object's."""
+    """The parameter objects of a binding, selected by name or labels. ``namespace`` is None for the namespace of the checked object."""
 
     name: str | None
     namespace: str | None
@@ -180,7 +180,7 @@ class Params(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """A ValidatingAdmissionPolicyBinding. ``severity`` is what its actions come to."""
+    """A ValidatingAdmissionPolicyBinding. ``severity`` is that of the strictest of its actions."""
 
     name: str
     policy: str
@@ -191,31 +191,31 @@ class Binding(NamedTuple):
 
 
 class Admission(NamedTuple):
-    """What files hold of admission: policies, bindings, and all other objects, which may be parameters or namespaces."""
+    """The policies and bindings of some files, and all other objects, which may be parameters or namespaces."""
 
     policies: tuple[AdmissionPolicy, ...]
     bindings: tuple[Binding, ...]
     objects: tuple[dict[str, Any], ...]
     problems: tuple[str, ...] = ()
-    """What of it cannot be used, with its place."""
+    """Messages about objects that cannot be used, each with its position."""
 
 
 def looks_like_manifest(raw: bytes) -> bool:
-    """Whether a file that ``policies`` names holds objects for a cluster: a configuration says no apiVersion."""
+    """Return whether a file that ``policies`` names contains Kubernetes objects; a configuration has no apiVersion."""
     return re.search(rb"""(?m)^[ \t]*(?:- )?[{]?[ \t]*["']?apiVersion["']?[ \t]*:""", raw) is not None
 
 
 def read_admission(paths: Iterable[str]) -> Admission:
-    """What is in files. Raises OSError for one that cannot be read."""
+    """Read the objects of some files. Raises OSError for a file that cannot be read."""
     policies: list[AdmissionPolicy] = []
     bindings: list[Binding] = []
     objects: list[dict[str, Any]] = []
     problems: list[str] = []
     for path in paths:
         try:
-            data = to_utf8(read_regular(path, _LARGEST))
+            data = to_utf8(read_regular(path, _MAX_BYTES))
         except UnicodeDecodeError:
-            problems.append(f"{path}:1:1: it cannot be decoded")
+            problems.append(f"{path}:1:1: the file is not valid UTF-8")
             continue
         for index, (piece, line, _) in enumerate(split(data)):
             document = read(piece, index, line)
@@ -235,7 +235,7 @@ def read_admission(paths: Iterable[str]) -> Admission:
 
 
 def policies_in(path: str) -> list[str]:
-    """The names of the policies in a file, each once."""
+    """Return the names of the policies in a file, each once."""
     return list(dict.fromkeys(policy.name for policy in read_admission([path]).policies))
 
 
@@ -255,10 +255,10 @@ class _PolicyReader:
     def policy(self) -> Iterator[AdmissionPolicy]:
         spec, name = map_at(self._data, "spec"), text_at(self._data, "metadata", "name")
         if not name:
-            self._refuse(("metadata",), "a policy without a name")
+            self._add_problem(("metadata",), "the policy has no name")
             return
         kind = map_at(spec, "paramKind")
-        named = (str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None
+        param_kind = (str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None
         yield AdmissionPolicy(
             name,
             self._origin,
@@ -267,7 +267,7 @@ class _PolicyReader:
             tuple(self._expressions(spec, "variables")),
             tuple(self._expressions(spec, "validations")),
             tuple(self._expressions(spec, "auditAnnotations", "valueExpression")),
-            named,
+            param_kind,
             spec.get("failurePolicy") != "Ignore",
             tuple(self._origin.fault(*fault) for fault in policy_faults(self._data)),
         )
@@ -277,18 +277,18 @@ class _PolicyReader:
         policy = text_at(spec, "policyName")
         actions = [each for each in list_at(spec, "validationActions") if type(each) is str and each in _SEVERITIES]
         if not policy:
-            self._refuse(("spec",), "a binding needs `policyName`")
+            self._add_problem(("spec",), "the binding has no `policyName`")
             return
-        referred = map_at(spec, "paramRef")
+        param_ref = map_at(spec, "paramRef")
         params = None
-        if referred:
-            selector = self._selector(referred, "selector", ("spec", "paramRef"))
-            params = Params(text_at(referred, "name") or None, text_at(referred, "namespace") or None, selector)
+        if param_ref:
+            selector = self._selector(param_ref, "selector", ("spec", "paramRef"))
+            params = Params(text_at(param_ref, "name") or None, text_at(param_ref, "namespace") or None, selector)
         severity: Severity = next((_SEVERITIES[each] for each in _SEVERITIES if each in actions), "error")
         faults = tuple(self._origin.fault(*fault) for fault in binding_faults(self._data))
         yield Binding(name, policy, severity, self._constraints(spec, "matchResources"), params, faults)
 
-    def _refuse(self, path: Path, message: str) -> None:
+    def _add_problem(self, path: Path, message: str) -> None:
         self.problems.append(f"{self._origin.place(path)}: {message}")
 
     def _expressions(self, spec: Mapping[str, Any], field: str, key: str = "expression") -> Iterator[Expression]:
@@ -296,20 +296,20 @@ class _PolicyReader:
             path: Path = ("spec", field, index)
             text = text_at(each, key)
             if text.strip():
-                message, made = (text_at(each, key).strip() or None for key in ("message", "messageExpression"))
-                yield Expression(text, self._origin.place((*path, key)), message, made, text_at(each, "name"), path)
+                message, message_expression = (text_at(each, key).strip() or None for key in ("message", "messageExpression"))
+                yield Expression(text, self._origin.place((*path, key)), message, message_expression, text_at(each, "name"), path)
 
     def _constraints(self, spec: Mapping[str, Any], field: str) -> MatchConstraints:
-        said = spec.get(field)
-        if type(said) is not dict:
+        data = spec.get(field)
+        if type(data) is not dict:
             return EVERYTHING if field == "matchResources" else MatchConstraints(())
-        rules = tuple(map(_rule, list_at(said, "resourceRules")))
+        rules = tuple(map(_rule, list_at(data, "resourceRules")))
         return MatchConstraints(
             rules if rules or field == "matchConstraints" else None,
-            tuple(map(_rule, list_at(said, "excludeResourceRules"))),
-            self._selector(said, "namespaceSelector", ("spec", field)),
-            self._selector(said, "objectSelector", ("spec", field)),
-            said.get("matchPolicy") != "Exact",
+            tuple(map(_rule, list_at(data, "excludeResourceRules"))),
+            self._selector(data, "namespaceSelector", ("spec", field)),
+            self._selector(data, "objectSelector", ("spec", field)),
+            data.get("matchPolicy") != "Exact",
         )
 
     def _selector(self, data: Mapping[str, Any], field: str, path: Path) -> Selector | None:
@@ -317,7 +317,7 @@ class _PolicyReader:
             return None
         parsed = parse_label_selector(data[field])
         if isinstance(parsed, Malformed):
-            self._refuse((*path, field, *parsed.path), f"this {parsed.problem}")
+            self._add_problem((*path, field, *parsed.path), f"this {parsed.problem}")
         return parsed if isinstance(parsed, Selector) else None
 
 

@@ -1,6 +1,6 @@
-"""What the API server refuses in ValidatingAdmissionPolicies and their bindings, apart from the expressions in them.
+"""Validation of ValidatingAdmissionPolicies and their bindings as in the API server, apart from their expressions.
 
-After pkg/apis/admissionregistration/validation/validation.go in k8s.io/kubernetes. Each fault is a path below the object and a message.
+After pkg/apis/admissionregistration/validation/validation.go in k8s.io/kubernetes. A fault is a path below the object and a message.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Faults = Iterator[tuple[Path, str]]
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _OPERATIONS = ("*", "CREATE", "UPDATE", "DELETE", "CONNECT")
 _ACTIONS = ("Audit", "Deny", "Warn")
-_MOST_CONDITIONS, _MOST_ANNOTATIONS = 64, 20
-_LONGEST_ANNOTATION = 5 * 1024
+_MAX_CONDITIONS, _MAX_ANNOTATIONS = 64, 20
+_MAX_ANNOTATION_BYTES = 5 * 1024
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _RESERVED = frozenset(
     ("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "namespace", "null",
@@ -29,7 +29,7 @@ _RESERVED = frozenset(
 
 
 def policy_faults(data: Mapping[str, Any]) -> Faults:
-    """What is wrong with a policy."""
+    """Yield the faults for which the API server rejects a policy."""
     spec, name = map_at(data, "spec"), text_at(data, "metadata", "name")
     if not is_subdomain(name):
         yield ("metadata", "name"), f"{quoted(name)} is not a valid name: lower-case letters, digits, `-` and `.`"
@@ -53,7 +53,7 @@ def policy_faults(data: Mapping[str, Any]) -> Faults:
 
 
 def binding_faults(data: Mapping[str, Any]) -> Faults:
-    """What is wrong with a binding."""
+    """Yield the faults for which the API server rejects a binding."""
     spec = map_at(data, "spec")
     yield from _required(spec, ("spec",), "policyName")
     if spec.get("matchResources") is not None:
@@ -72,11 +72,11 @@ def binding_faults(data: Mapping[str, Any]) -> Faults:
         yield from _reference_faults(map_at(spec, "paramRef"), ("spec", "paramRef"))
 
 
-def _reference_faults(referred: Mapping[str, Any], path: Path) -> Faults:
-    if bool(text_at(referred, "name")) == (referred.get("selector") is not None):
+def _reference_faults(param_ref: Mapping[str, Any], path: Path) -> Faults:
+    if bool(text_at(param_ref, "name")) == (param_ref.get("selector") is not None):
         yield path, "`paramRef` must have either `name` or `selector`"
-    yield from _required(referred, path, "parameterNotFoundAction")
-    yield from _supported(referred, path, "parameterNotFoundAction", ("Allow", "Deny"))
+    yield from _required(param_ref, path, "parameterNotFoundAction")
+    yield from _supported(param_ref, path, "parameterNotFoundAction", ("Allow", "Deny"))
 
 
 def _required(data: Mapping[str, Any], path: Path, *fields: str) -> Faults:
@@ -116,7 +116,7 @@ def _rule_faults(rule: Any, path: Path) -> Faults:
 
 
 def _resource_faults(resources: list[Any], path: Path) -> Faults:
-    """Wildcards must not cover what is named besides."""
+    """Yield resources that a wildcard in the same list already covers."""
     texts = [each for each in resources if isinstance(each, str)]
     if "*/*" in texts and len(texts) > 1:
         yield path, "if `*/*` is in `resources`, it must be the only value"
@@ -132,8 +132,8 @@ def _resource_faults(resources: list[Any], path: Path) -> Faults:
 
 def _condition_faults(conditions: list[Any]) -> Faults:
     path = ("spec", "matchConditions")
-    if len(conditions) > _MOST_CONDITIONS:
-        yield path, f"there must be at most {_MOST_CONDITIONS} `matchConditions`"
+    if len(conditions) > _MAX_CONDITIONS:
+        yield path, f"there must be at most {_MAX_CONDITIONS} `matchConditions`"
     for index, each in enumerate(conditions):
         name = text_at(each, "name")
         yield from _required(each if type(each) is dict else {}, (*path, index), "name", "expression")
@@ -164,8 +164,8 @@ def _validation_faults(validation: Any, path: Path) -> Faults:
 
 def _annotation_faults(annotations: list[Any], policy: str) -> Faults:
     path = ("spec", "auditAnnotations")
-    if len(annotations) > _MOST_ANNOTATIONS:
-        yield path, f"there must be at most {_MOST_ANNOTATIONS} `auditAnnotations`"
+    if len(annotations) > _MAX_ANNOTATIONS:
+        yield path, f"there must be at most {_MAX_ANNOTATIONS} `auditAnnotations`"
     for index, each in enumerate(annotations):
         key = text_at(each, "key")
         yield from _required(each if type(each) is dict else {}, (*path, index), "valueExpression")
@@ -173,5 +173,5 @@ def _annotation_faults(annotations: list[Any], policy: str) -> Faults:
             yield (*path, index), f"{quoted(key)} is not a valid `key`: with the policy's name it must be like the key of a label"
         elif any(text_at(other, "key") == key for other in annotations[:index]):
             yield (*path, index, "key"), f"{quoted(key)} is a duplicate"
-        if len(text_at(each, "valueExpression").strip().encode()) > _LONGEST_ANNOTATION:
-            yield (*path, index, "valueExpression"), f"`valueExpression` must be at most {_LONGEST_ANNOTATION} bytes long"
+        if len(text_at(each, "valueExpression").strip().encode()) > _MAX_ANNOTATION_BYTES:
+            yield (*path, index, "valueExpression"), f"`valueExpression` must be at most {_MAX_ANNOTATION_BYTES} bytes long"

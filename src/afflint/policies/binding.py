@@ -1,4 +1,4 @@
-"""Policies of a configuration with their typed parameters, ready to be asked. Plain, frozen, picklable values."""
+"""Policies of a configuration with their typed parameters. Plain, frozen, picklable values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class BoundPolicy(NamedTuple):
-    """A policy: its check by name and as the registry has it, the typed parameters, what it is about, and the user's own message."""
+    """A policy with its check, typed parameters and conditions, and the user's own message."""
 
     name: str
     check_name: str
@@ -27,7 +27,7 @@ class BoundPolicy(NamedTuple):
 
 
 def bound_policy(policy: Policy) -> BoundPolicy:
-    """A policy that is right, as those of a configuration that was loaded are."""
+    """Convert a valid policy, such as one from a loaded configuration."""
     check = CHECKS[policy.check]
     return BoundPolicy(
         policy.name,
@@ -42,12 +42,12 @@ def bound_policy(policy: Policy) -> BoundPolicy:
 
 
 def page(policy: Policy) -> str:
-    """The page of a policy: what it demands, what to do about it, and how the configuration says it."""
+    """Return the Markdown page of a policy: its requirement, its remedy, and its configuration."""
     from afflint.yaml.emitter import flow
 
     check = CHECKS[policy.check]
-    said = {"check": policy.check, "params": policy.params, "match": policy.match, "exclude": policy.exclude, "message": policy.message}
-    lines = [f"{key}: {flow(value)}" for key, value in said.items() if value not in (None, {})]
+    fields = {"check": policy.check, "params": policy.params, "match": policy.match, "exclude": policy.exclude, "message": policy.message}
+    lines = [f"{key}: {flow(value)}" for key, value in fields.items() if value not in (None, {})]
     lines += ["mandatory: true"] if policy.mandatory else []
     body = "\n".join(lines)
     return f"# {policy.name}\n\n{check.about}\n\n## How to fix it\n\n{check.remedy}\n\n## The policy\n\n```yaml policy\n{body}\n```\n"

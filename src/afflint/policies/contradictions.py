@@ -1,4 +1,4 @@
-"""Policies of one configuration that no workload can meet together."""
+"""Contradictory policies: two policies of one configuration that no workload can meet together."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from afflint.policies.params import LABELS, Labels, read, words_of
 if TYPE_CHECKING:
     from afflint.config import Policy
 
-_OF_ONE_VALUE = {"required-node-labels": "a node", "required-template-labels": "a pod"}
-"""Checks that demand labels, by what has each of them with one value only. What forbids something, or wants replicas apart, can be met
-together with any other: the node selector of a namespace chooses nodes that a manifest must not ask for, and one domain lies in another."""
+_LABELLED_OBJECTS = {"required-node-labels": "node", "required-template-labels": "pod"}
+"""The checks that require labels, with the object that has one value of each label. All other checks can be met together: the node selector
+of a namespace can select nodes that a manifest must not select, and one topology domain can contain another."""
 
 
 class Contradiction(NamedTuple):
-    """Two policies, by their names, of which ``policy`` comes later; and why not both can be met."""
+    """Two contradictory policies by name, ``policy`` being the later one, with the message."""
 
     policy: str
     other: str
     message: str
 
 
-class _Demand(NamedTuple):
-    """What a policy demands of labels, and of what."""
+class _LabelPolicy(NamedTuple):
+    """A policy that requires labels, and the workloads that it applies to."""
 
     policy: str
     match: Matching
@@ -35,36 +35,38 @@ class _Demand(NamedTuple):
     labels: Labels
 
     @property
-    def is_of_all(self) -> bool:
+    def applies_to_all(self) -> bool:
         return self.match == self.exclude == Matching()
 
-    def surely_meets(self, other: _Demand) -> bool:
-        """Whether what one of both is about, the other surely is about, too."""
-        return self.is_of_all or other.is_of_all or (self.match, self.exclude) == (other.match, other.exclude)
+    def overlaps(self, other: _LabelPolicy) -> bool:
+        """Return whether the workloads of one policy are certainly among those of the other."""
+        return self.applies_to_all or other.applies_to_all or (self.match, self.exclude) == (other.match, other.exclude)
 
 
 def contradictions(policies: Iterable[Policy]) -> Iterator[Contradiction]:
-    """Pairs of policies that demand different values of one label of the same pods, each policy once at most."""
-    demands: dict[str, list[_Demand]] = {check: [] for check in _OF_ONE_VALUE}
+    """Yield pairs of policies that require different values of one label for the same pods; each policy at most once as the later one."""
+    earlier: dict[str, list[_LabelPolicy]] = {check: [] for check in _LABELLED_OBJECTS}
     for policy in policies:
-        if policy.check not in demands:
+        if policy.check not in earlier:
             continue
         labels = LABELS.read(policy.params["labels"])
-        demand = _Demand(policy.name, read(Matching, policy.match), read(Matching, policy.exclude), labels)
-        for other in demands[policy.check]:
-            key = _contested(demand.labels, other.labels) if demand.surely_meets(other) else None
+        label_policy = _LabelPolicy(policy.name, read(Matching, policy.match), read(Matching, policy.exclude), labels)
+        for other in earlier[policy.check]:
+            key = _contradictory_key(label_policy.labels, other.labels) if label_policy.overlaps(other) else None
             if key is not None:
-                yield Contradiction(policy.name, other.policy, _told(policy.check, demand, other, key))
+                yield Contradiction(policy.name, other.policy, _message(policy.check, label_policy, other, key))
                 break
-        demands[policy.check].append(demand)
+        earlier[policy.check].append(label_policy)
 
 
-def _contested(labels: Labels, others: Labels) -> str | None:
-    """The label of which no value is right for both."""
+def _contradictory_key(labels: Labels, others: Labels) -> str | None:
+    """Return the label without a value that both policies allow."""
     return next((key for key, values in labels.items() if values and others.get(key) and not {*values} & {*others[key]}), None)
 
 
-def _told(check: str, demand: _Demand, other: _Demand, key: str) -> str:
-    demanded = f"{quoted(demand.policy)} demands {words_of(demand.labels[key])}, {quoted(other.policy)} {words_of(other.labels[key])}"
-    remedy = "say with `exclude` in one of them what only the other is about"
-    return f"two policies that nothing can meet together: of {quoted(key)} {_OF_ONE_VALUE[check]} has one value, and {demanded}; {remedy}"
+def _message(check: str, policy: _LabelPolicy, other: _LabelPolicy, key: str) -> str:
+    return (
+        f"no {_LABELLED_OBJECTS[check]} can meet two policies: {quoted(policy.policy)} requires {quoted(key)} to be "
+        f"{words_of(policy.labels[key])}, but {quoted(other.policy)} requires {words_of(other.labels[key])}; "
+        "use `exclude` in one of them for the workloads of the other"
+    )

@@ -1,4 +1,4 @@
-"""The parameters of the check that is an expression in CEL: a validation of a ValidatingAdmissionPolicy, and what it is told."""
+"""The parameters of the check `expression`, which are those of a validation of a ValidatingAdmissionPolicy."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _expression_faults(text: str) -> Iterator[ParameterMistake]:
         yield ParameterMistake((), str(error))
 
 
-EXPRESSION = Takes({"title": "an expression in CEL", "type": "string", "minLength": 1}, faults=_expression_faults)
+EXPRESSION = Takes({"title": "a CEL expression", "type": "string", "minLength": 1}, faults=_expression_faults)
 
 
 class Variable(NamedTuple):
-    """A named part of expressions, as `variables` of a ValidatingAdmissionPolicy."""
+    """A named expression, as in `variables` of a ValidatingAdmissionPolicy."""
 
     name: str
     expression: str
@@ -48,7 +48,7 @@ def _variable_faults(value: list[Mapping[str, str]]) -> Iterator[ParameterMistak
             yield ParameterMistake((index, "expression"), str(error))
         else:
             if missing:
-                yield ParameterMistake((index, "expression"), f"there is no `variables.{min(missing)}` before it")
+                yield ParameterMistake((index, "expression"), f"`variables.{min(missing)}` is not defined before this variable")
         known.add(each["name"])
 
 
@@ -62,14 +62,14 @@ _VARIABLES: dict[str, Any] = {
         "required": ["name", "expression"],
         "properties": {
             "name": {
-                "description": "How other expressions call it, behind `variables.`.",
+                "description": "The name. Other expressions refer to it as `variables.NAME`.",
                 "title": "a name",
                 "type": "string",
                 "pattern": r"^[A-Za-z_][A-Za-z0-9_]*(?!\n)$",
             },
             "expression": {
-                "description": "What it stands for.",
-                "title": "an expression in CEL",
+                "description": "The value.",
+                "title": "a CEL expression",
                 "type": "string",
                 "minLength": 1,
             },
@@ -79,28 +79,32 @@ _VARIABLES: dict[str, Any] = {
 
 
 def _path(text: str) -> Path:
-    """``spec.containers[0].image`` or ``metadata.labels[app.kubernetes.io/name]`` as a path."""
+    """Parse a path such as ``spec.containers[0].image`` or ``metadata.labels[app.kubernetes.io/name]``."""
     return tuple([int(step[2]) if (step[2] or "").isdigit() else step[1] or step[2] for step in _STEP.finditer(text)])
 
 
 def _path_faults(text: str) -> Iterator[ParameterMistake]:
     if "".join(found[0] for found in _STEP.finditer(text)) != text:
-        yield ParameterMistake((), "a path reads like `spec.template.spec.nodeSelector` or `metadata.labels[app.kubernetes.io/name]`")
+        yield ParameterMistake(
+            (), "not a valid path: write it like `spec.template.spec.nodeSelector` or `metadata.labels[app.kubernetes.io/name]`"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """A condition that objects have to meet, spelled as in `validations` of a ValidatingAdmissionPolicy."""
+    """A condition on objects, with the field names of `validations` in a ValidatingAdmissionPolicy."""
 
-    expression: str = param(EXPRESSION, "What has to hold: CEL over `object`, `params`, `request`, `namespaceObject` and `variables`.")
-    message: str | None = param(TEXT, "What is said where it does not hold.", None)
-    messageExpression: str | None = param(EXPRESSION, "What makes such a message; it comes before `message`.", None)  # noqa: N815
-    variables: tuple[Variable, ...] = param(
-        Takes(_VARIABLES, _variables, _variable_faults), "Named expressions, each of which may use those before it.", ()
+    expression: str = param(
+        EXPRESSION, "The expression that must be true. It can use `object`, `params`, `request`, `namespaceObject` and `variables`."
     )
-    params: Any = param(Takes({"title": "a map", "type": "object"}), "What the expression finds in `params`.", None)
+    message: str | None = param(TEXT, "The message if the expression is false.", None)
+    messageExpression: str | None = param(EXPRESSION, "An expression that returns the message. It overrides `message`.", None)  # noqa: N815
+    variables: tuple[Variable, ...] = param(
+        Takes(_VARIABLES, _variables, _variable_faults), "Named expressions. Each can use the variables before it.", ()
+    )
+    params: Any = param(Takes({"title": "a map", "type": "object"}), "The value of `params` in expressions.", None)
     at: Path = param(
         Takes({"title": "a path such as spec.replicas", "type": "string", "minLength": 1}, _path, _path_faults),
-        "The field that the finding points at; without it the one that the expression names.",
+        "The field at which findings are reported. Default: the field that the expression reads.",
         (),
     )

@@ -1,4 +1,4 @@
-"""The parameters of the checks that ask what the constraints of pods imply."""
+"""The parameters of the checks that evaluate what all placement constraints of a pod imply together."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ def _requirements(value: Mapping[str, Any]) -> tuple[Requirement, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredNodeLabels:
-    """Labels that every node has which the pods may go to."""
+    """Labels that every node must have on which the pods can be scheduled."""
 
-    labels: tuple[Requirement, ...] = param(LABELS._replace(read=_requirements), 'Labels with the values that are allowed, or "*" for any.')
+    labels: tuple[Requirement, ...] = param(LABELS._replace(read=_requirements), 'Labels with their allowed values, or "*" for any value.')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredSpread:
-    """Domains over which pods keep apart."""
+    """Topology domains over which the replicas must be spread."""
 
-    topology_key: str = param(LABEL_KEY, "The label of nodes over whose values the pods must be spread.")
-    mode: str = param(one_of(HARD, SOFT), "Whether this must be required, or whether a preference will do.", HARD)
-    min_replicas: int = param(number(2), "From how many replicas on it is asked for; those of an autoscaler count.", 2)
+    topology_key: str = param(LABEL_KEY, "The node label over whose values the pods must be spread.")
+    mode: str = param(one_of(HARD, SOFT), "`hard` (default): the spreading must be required. `soft`: a preference is enough.", HARD)
+    min_replicas: int = param(
+        number(2), "Workloads with fewer replicas are not checked (default: 2). The maximum of an autoscaler counts.", 2
+    )
     max_skew: int | None = param(
-        number(1), "How far the fullest domain may be from the emptiest; without it, so far that both are used.", None
+        number(1), "The maximum skew. Default: any skew with which at least two topology domains have replicas.", None
     )

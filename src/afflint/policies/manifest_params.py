@@ -1,4 +1,4 @@
-"""The parameters of the checks that look at what a manifest says, constraint by constraint."""
+"""The parameters of the checks that evaluate each placement constraint of a manifest on its own."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from afflint.policies.params import GLOBS, LABELS, YES_NO, Labels, ParameterMist
 CONSTRAINTS = (
     "required-anti-affinity", "preferred-anti-affinity", "required-affinity", "preferred-affinity", "hard-spread", "soft-spread",
 )  # fmt: skip
-"""What has a topology key."""
+"""The kinds of constraints that have a topology key."""
 STRATEGIES = ("LiveMigrate", "LiveMigrateIfPossible", "External", "None")
 """The eviction strategies of KubeVirt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForbiddenNodeLabels:
-    """Labels of nodes that pods must not ask for."""
+    """Node labels that pods must not select."""
 
-    labels: Labels = param(LABELS, 'Labels with the values that must not be asked for, or "*" for any.')
-    preferred: bool = param(YES_NO, "Whether preferences count as well.", True)
+    labels: Labels = param(LABELS, 'Labels with their forbidden values, or "*" for any value.')
+    preferred: bool = param(YES_NO, "Whether preferences are forbidden, too (default: true).", True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedTopologyKeys:
-    """Topology keys over which pods may be held together or apart."""
+    """Topology keys that spread constraints and pod affinity terms may use."""
 
-    keys: tuple[str, ...] = param(GLOBS, "The topology keys that are allowed, or globs of them.")
-    constraints: tuple[str, ...] = param(some_of(*CONSTRAINTS), "The constraints that are looked at; without it all.", CONSTRAINTS)
+    keys: tuple[str, ...] = param(GLOBS, "The allowed topology keys, or globs.")
+    constraints: tuple[str, ...] = param(some_of(*CONSTRAINTS), "The kinds of constraints to check. Default: all.", CONSTRAINTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredTemplateLabels:
     """Labels that pods must have."""
 
-    labels: Labels = param(LABELS, 'Labels with the values that are allowed, or "*" for any.')
+    labels: Labels = param(LABELS, 'Labels with their allowed values, or "*" for any value.')
 
 
 class AllowedToleration(NamedTuple):
-    """A toleration that is allowed: all but its key, which may be a glob."""
+    """An allowed toleration. ``key`` may be a glob; the key of ``toleration`` is empty."""
 
     key: str
     toleration: Toleration
@@ -58,19 +58,19 @@ _TOLERATIONS: dict[str, Any] = {
         "required": ["key"],
         "properties": {
             "key": {
-                "description": 'The key of the taint, or a glob; "*" for every taint.',
+                "description": 'The key of the taint, or a glob. "*" matches every taint.',
                 "title": "a taint key or a glob",
                 "type": "string",
                 "minLength": 1,
             },
             "operator": {
-                "description": "As in a manifest. Without it, any value where none is said.",
+                "description": "As in a manifest. Default: `Equal` with a value, `Exists` without one.",
                 "title": "Equal or Exists",
                 "enum": ["Equal", "Exists"],
             },
-            "value": {"description": "The value of the taint; without it any.", "title": "text", "type": "string"},
+            "value": {"description": "The value of the taint. Default: any value.", "title": "text", "type": "string"},
             "effect": {
-                "description": "The effect of the taint; without it any.",
+                "description": "The effect of the taint. Default: any effect.",
                 "title": f"{', '.join(EFFECTS[:-1])} or {EFFECTS[-1]}",
                 "enum": list(EFFECTS),
             },
@@ -83,9 +83,9 @@ def _tolerations(value: list[dict[str, str]]) -> tuple[AllowedToleration, ...]:
     return tuple([AllowedToleration(each["key"], _toleration(each)) for each in value])
 
 
-def _toleration(said: dict[str, str]) -> Toleration:
-    operator = said.get("operator") or ("Equal" if "value" in said else "Exists")
-    return Toleration("", operator, said.get("value", ""), said.get("effect", ""))
+def _toleration(data: dict[str, str]) -> Toleration:
+    operator = data.get("operator") or ("Equal" if "value" in data else "Exists")
+    return Toleration("", operator, data.get("value", ""), data.get("effect", ""))
 
 
 def _toleration_faults(value: list[dict[str, str]]) -> Iterator[ParameterMistake]:
@@ -93,44 +93,44 @@ def _toleration_faults(value: list[dict[str, str]]) -> Iterator[ParameterMistake
         for fault in GLOBS.faults(each["key"]):
             yield ParameterMistake((index, "key"), fault.message)
         if each.get("operator") == "Exists" and each.get("value"):
-            yield ParameterMistake((index, "value"), "a toleration with the operator Exists has no value")
+            yield ParameterMistake((index, "value"), "`value` must be empty if `operator` is `Exists`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedTolerations:
-    """Taints that pods may tolerate."""
+    """Taints that pods are allowed to tolerate."""
 
     tolerations: tuple[AllowedToleration, ...] = param(
         Takes(_TOLERATIONS, _tolerations, _toleration_faults),
-        "What may be tolerated, or less: a `key`, which may be a glob, and `value`, `effect`, `operator`, each any where it is left out.",
+        "The allowed tolerations: `key` (or a glob), `operator`, `value` and `effect`. A toleration of the pods may be narrower.",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaximumWeight:
-    """How much a preference may weigh."""
+    """The maximum weight of preferences."""
 
-    weight: int = param(number(1, 100), "The greatest weight that is allowed.")
+    weight: int = param(number(1, 100), "The maximum weight.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoHardAntiAffinity:
-    """Where anti-affinity may be required all the same."""
+    """Topology keys for which required anti-affinity is allowed."""
 
-    except_: tuple[str, ...] = param(GLOBS, "Topology keys over which it may be required, or globs of them.", ())
+    except_: tuple[str, ...] = param(GLOBS, "Topology keys for which required anti-affinity is allowed, or globs.", ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPinning:
-    """What ties pods to nodes by name."""
+    """What counts as selecting nodes by name."""
 
-    several: bool = param(YES_NO, "Whether a choice among several nodes by name is one, too.", True)
+    several: bool = param(YES_NO, "Whether a constraint that names more than one node is a violation, too (default: true).", True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredMigratability:
-    """What a virtual machine has to allow."""
+    """Conditions for the live migration of virtual machines."""
 
     eviction_strategies: tuple[str, ...] = param(
-        some_of(*STRATEGIES), "The eviction strategies that a machine may have, that of the cluster included; without it any.", ()
+        some_of(*STRATEGIES), "The allowed eviction strategies. The default of the cluster counts, too. Default: any strategy.", ()
     )

@@ -1,4 +1,4 @@
-"""What a policy is about: the conditions of ``match`` and ``exclude``."""
+"""The conditions of ``match`` and ``exclude``, which select the workloads that a policy applies to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WILDCARDS = frozenset("*?[")
 
 
 def _kind_faults(value: Any) -> Iterator[ParameterMistake]:
-    """A kind that nobody knows may be somebody's own; one that is a slip of a kind that makes pods is none."""
+    """Yield kinds that are probably a misspelt known kind. Other unknown kinds may be custom resources."""
     yield from GLOBS.faults(value)
     from afflint.findings.similarity import is_likely_typo
     from afflint.kube.kinds import KINDS
@@ -36,15 +36,17 @@ KINDS = Takes(GLOBS.schema, GLOBS.read, _kind_faults)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matching:
-    """Conditions on a workload, all of which have to hold. Without any it is about every workload."""
+    """Conditions on a workload, which must all be true. Without conditions every workload matches."""
 
-    kinds: tuple[str, ...] = param(KINDS, "Kinds, or globs of them; with a group as in `Cluster.postgresql.cnpg.io`.", ())
-    namespaces: tuple[str, ...] = param(GLOBS, "Names of namespaces, or globs. What names no namespace is in none.", ())
-    namespace_labels: Selector | None = param(SELECTOR, "Labels of the namespace, as its manifest among the files has them.", None)
+    kinds: tuple[str, ...] = param(KINDS, "Kinds, or globs. A kind can have a group, as in `Cluster.postgresql.cnpg.io`.", ())
+    namespaces: tuple[str, ...] = param(GLOBS, "Names of namespaces, or globs. A manifest without a namespace does not match.", ())
+    namespace_labels: Selector | None = param(SELECTOR, "Labels of the namespace. Its manifest must be among the files.", None)
     names: tuple[str, ...] = param(GLOBS, "Names of objects, or globs.", ())
-    labels: Selector | None = param(SELECTOR, "Labels of the object or of its pods; where they differ, those of the pods.", None)
-    min_replicas: int | None = param(number(0), "It may have so many pods at a time, or more; by its autoscaler if it has one.", None)
-    files: tuple[str, ...] = param(GLOBS, "Globs of files, as in `exclude` of the configuration.", ())
+    labels: Selector | None = param(SELECTOR, "Labels of the object or of its pods. Where they differ, the labels of the pods count.", None)
+    min_replicas: int | None = param(
+        number(0), "The workload can have at least this number of replicas, including by its autoscaler.", None
+    )
+    files: tuple[str, ...] = param(GLOBS, "Globs of files, as in the `exclude` list of the configuration.", ())
 
 
 EVERYTHING = Matching()

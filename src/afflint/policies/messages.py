@@ -1,4 +1,4 @@
-"""The user's own message of a policy: text with a few fields, and nothing else that has a meaning."""
+"""The user's own message of a policy: text with fields in braces."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ FIELDS = {
     "object": "kind and name, such as `Deployment web`",
     "kind": "the kind of the object",
     "name": "the name of the object",
-    "namespace": "its namespace, `default` where it names none",
+    "namespace": "its namespace, or `default` if it does not set one",
     "policy": "the name of the policy",
-    "message": "what the check itself says, with what is wrong",
+    "message": "the message of the check",
 }
-"""What a message may hold in braces, and what that stands for. A brace of its own is written twice."""
+"""The fields that a message may contain, with their meaning. A literal brace is written twice."""
 
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 def faults(message: str) -> Iterator[str]:
-    """What is wrong with a message."""
+    """Yield the mistakes in a message."""
     for part in _PART.finditer(message):
         if part[0] in ("{", "}"):
-            yield f"a `{part[0]}` that belongs to no field; one of its own is written `{part[0] * 2}`"
+            yield f"unmatched `{part[0]}`; write `{part[0] * 2}` for a literal brace"
         elif part[1] is not None and part[1] not in FIELDS:
             close, known = nearest(part[1], FIELDS), ", ".join(f"`{{{each}}}`" for each in FIELDS)
-            yield f"unknown field {quoted(part[0])}{did_you_mean(close and f'{{{close}}}') or f'; there are {known}'}"
+            yield f"unknown field {quoted(part[0])}{did_you_mean(close and f'{{{close}}}') or f'; the fields are {known}'}"
 
 
 def filled(message: str, fields: Mapping[str, str]) -> str:
-    """The message with its fields filled in; each has to be there."""
+    """Replace the fields of a valid message."""
     return _PART.sub(lambda part: part[0][0] if part[0] in ("{{", "}}") else fields[part[1]], message)
 
 
-def holds_own_words(message: str) -> bool:
-    """Whether the message says what the check says."""
+def includes_check_message(message: str) -> bool:
+    """Return whether the message contains the message of the check."""
     return any(part[1] == "message" for part in _PART.finditer(message))

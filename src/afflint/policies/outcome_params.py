@@ -1,4 +1,4 @@
-"""The parameters of the checks that ask the planner what comes of the manifests on the nodes at hand."""
+"""The parameters of the checks that evaluate the result of a simulation on the known nodes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from afflint.policies.params import LABEL_KEY, number, param
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survives:
-    """How many replicas run when nodes are lost."""
+    """The number of replicas that must run after a failure of nodes."""
 
-    loss: str = param(LABEL_KEY, "What is lost, each in turn: `node`, `zone`, `region`, or what shares a value of a label of nodes.")
-    keeps: int = param(number(1), "So many replicas must run afterwards, those included that have come up elsewhere.", 1)
-    at_all_times: int = param(number(0), "So many must run on without a break.", 1)
+    loss: str = param(
+        LABEL_KEY, "The nodes that fail together: `node`, `zone`, `region`, or a node label. Each value is a failure of its own."
+    )
+    keeps: int = param(
+        number(1), "How many replicas must run after the failure (default: 1). Replicas that start again on other nodes count.", 1
+    )
+    at_all_times: int = param(number(0), "How many replicas must keep running during the failure (default: 1).", 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fits:
-    """Whether all replicas have a place."""
+    """No parameters: every replica must be scheduled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migratable:
-    """Whether machines have another node to move to."""
+    """No parameters: every virtual machine needs another node for its live migration."""

@@ -1,4 +1,4 @@
-"""What parameters of policies take: the schema that editors and mistakes speak from, and the typed value that a check gets."""
+"""The types of policy parameters: their JSON schema, from which messages and editor completion are generated, and their conversion."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from afflint.source.globs import name_matcher
 
 Schema = Mapping[str, Any]
 Labels = Mapping[str, tuple[str, ...]]
-"""Labels by key, each with the values in question; none of them stands for any value."""
+"""Label values by key. An empty tuple means any value."""
 Params = TypeVar("Params")
 
 _KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?(?!\n)$"
 
 
 class ParameterMistake(NamedTuple):
-    """What is wrong in a value whose shape is right: where in it, and why."""
+    """A mistake in a value that is valid against the schema: its path in the value, and a message."""
 
     path: Path
     message: str
 
 
-def _same(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
@@ -38,21 +38,21 @@ def _nothing_wrong(_value: Any) -> Iterator[ParameterMistake]:
 
 
 class Takes(NamedTuple):
-    """What a parameter takes. ``schema`` has a title that completes the sentence "`key` must be …"."""
+    """The type of a parameter. The title of ``schema`` completes the sentence "`key` must be …"."""
 
     schema: Schema
-    read: Callable[[Any], Any] = _same
-    """The typed value of one that is right."""
+    read: Callable[[Any], Any] = _unchanged
+    """Convert a valid value."""
     faults: Callable[[Any], Iterator[ParameterMistake]] = _nothing_wrong
-    """What is wrong with one that the schema lets pass."""
+    """Find mistakes in a value that is valid against the schema."""
 
 
 def param(takes: Takes, about: str, default: Any = dataclasses.MISSING) -> Any:
-    """A field of a dataclass of parameters: what it takes, and a sentence about it that ends with a full stop."""
+    """Return a dataclass field for a parameter; ``about`` describes it in sentences with full stops."""
     return dataclasses.field(default=default, metadata={"takes": takes, "about": about})
 
 
-# What there is to take.
+# Types of parameters.
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _list_of(item: Schema, title: str) -> Schema:
-    """One text, or a list of them."""
+    """Return the schema of one text or a list of texts."""
     constraints = {key: item[key] for key in ("pattern", "minLength", "maxLength") if key in item}
     return {"title": title, "type": ["string", "array"], **constraints, "items": item}
 
@@ -75,18 +75,18 @@ LABEL_KEY = Takes(_LABEL_KEY)
 
 
 def number(low: int, high: int | None = None) -> Takes:
-    """A whole number in a range."""
+    """Return the type of a whole number in a range."""
     title = f"a number from {low} up" if high is None else f"a number from {low} to {high}"
     return Takes({"title": title, "type": "integer", "minimum": low, **({} if high is None else {"maximum": high})})
 
 
 def one_of(*words: str) -> Takes:
-    """One of some words."""
+    """Return the type of a choice of one word."""
     return Takes({"title": _or(words), "enum": list(words)})
 
 
 def some_of(*words: str) -> Takes:
-    """A list of some words, read as a tuple."""
+    """Return the type of a list of words, converted to a tuple."""
     return Takes({"title": f"a list of {_or(words)}", "type": "array", "items": {"title": _or(words), "enum": list(words)}}, tuple)
 
 
@@ -97,13 +97,13 @@ def _or(words: Sequence[str]) -> str:
 def _glob_faults(value: Any) -> Iterator[ParameterMistake]:
     for index, glob in enumerate(_texts(value)):
         if glob and name_matcher((glob,)) is None:
-            yield ParameterMistake(() if isinstance(value, str) else (index,), f"{quoted(glob)} is a glob that matches nothing")
+            yield ParameterMistake(() if isinstance(value, str) else (index,), f"the glob {quoted(glob)} cannot match anything")
 
 
 GLOBS = Takes(
     _list_of({"title": "a name or a glob", "type": "string", "minLength": 1}, "a name, a glob or a list of them"), _texts, _glob_faults
 )
-"""Names in which ``*``, ``?`` and ``[a-z]`` stand for what they do in a shell: see ``source.globs``."""
+"""Names or globs with ``*``, ``?`` and ``[a-z]`` as in a shell: see ``source.globs``."""
 
 
 def _labels(value: Mapping[str, Any]) -> Labels:
@@ -112,16 +112,16 @@ def _labels(value: Mapping[str, Any]) -> Labels:
 
 def _label_faults(value: Mapping[str, Any]) -> Iterator[ParameterMistake]:
     if not value:
-        yield ParameterMistake((), "this names no label")
+        yield ParameterMistake((), "at least one label is required")
     for key, values in value.items():
         if not is_key(key):
-            yield ParameterMistake((key,), f"{quoted(key)} is no label key")
+            yield ParameterMistake((key,), f"{quoted(key)} is not a valid label key")
         listed = [((key,), values)] if isinstance(values, str) else [((key, index), each) for index, each in enumerate(values)]
         for path, each in listed:
             if each != "*" and not is_value(each):
-                yield ParameterMistake(path, f"{quoted(each)} is no label value")
+                yield ParameterMistake(path, f"{quoted(each)} is not a valid label value")
             elif each == "*" and not isinstance(values, str):
-                yield ParameterMistake(path, 'any value is written `"*"`, without a list')
+                yield ParameterMistake(path, 'to allow any value, write `"*"` instead of a list')
 
 
 _VALUES: Schema = {
@@ -130,7 +130,7 @@ _VALUES: Schema = {
     "items": {"title": "a label value in quotes", "type": "string"},
 }
 LABELS = Takes({"title": "a map from label keys to values", "type": "object", "additionalProperties": _VALUES}, _labels, _label_faults)
-"""Labels with the values in question: ``{performance: [high, medium], gpu: "*"}``. Read as Labels."""
+"""Labels with values, such as ``{performance: [high, medium], gpu: "*"}``. Converted to Labels."""
 
 _SELECTOR_FIELDS = ("matchLabels", "matchExpressions")
 
@@ -149,12 +149,14 @@ def _selector_faults(value: Mapping[str, Any]) -> Iterator[ParameterMistake]:
     if not any(field in value for field in _SELECTOR_FIELDS):
         for key, values in value.items():
             if not isinstance(values, (str, list)) or (isinstance(values, list) and not all(isinstance(each, str) for each in values)):
-                yield ParameterMistake((key,), f"a label is compared with texts: put quotes around the value of {quoted(key)}")
+                yield ParameterMistake((key,), f"label values must be strings: put quotes around the value of {quoted(key)}")
                 return
         yield from _label_faults(value)
         return
     for key in value.keys() - {*_SELECTOR_FIELDS}:
-        yield ParameterMistake((key,), f"{quoted(key)} goes below `matchLabels` where the selector has `matchLabels` or `matchExpressions`")
+        yield ParameterMistake(
+            (key,), f"{quoted(key)} must be below `matchLabels` in a selector that has `matchLabels` or `matchExpressions`"
+        )
         return
     parsed = parse_label_selector(value)
     if isinstance(parsed, Malformed):
@@ -166,31 +168,31 @@ SELECTOR = Takes(
     _selector,
     _selector_faults,
 )
-"""``{tier: db}``, ``{tier: [db, queue], team: "*"}``, or a LabelSelector as in a manifest. Read as ``kube.selectors.Selector``."""
+"""``{tier: db}``, ``{tier: [db, queue], team: "*"}``, or a LabelSelector as in a manifest. Converted to ``kube.selectors.Selector``."""
 
 
 # Dataclasses of parameters.
 
 
 def key_of(field: str) -> str:
-    """How the configuration writes the name of a field."""
+    """Return the configuration key of a field name."""
     return field.rstrip("_").replace("_", "-")
 
 
-def class_at(place: str) -> Any:
-    """What stands at ``module:name``."""
-    module, _, name = place.partition(":")
+def class_at(location: str) -> Any:
+    """Import the class or function at ``module:name``."""
+    module, _, name = location.partition(":")
     return getattr(import_module(module), name)
 
 
 def fields_of(params: Any) -> Iterator[tuple[str, Takes, str, bool]]:
-    """The parameters of a dataclass: the key of each, what it takes, the sentence about it, and whether it has to be there."""
+    """Yield the parameters of a dataclass: key, type, description, and whether the parameter is required."""
     for field in dataclasses.fields(params):
         yield key_of(field.name), field.metadata["takes"], field.metadata["about"], field.default is dataclasses.MISSING
 
 
 def schema_of(params: Any, title: str) -> dict[str, Any]:
-    """The schema of a map with these parameters."""
+    """Return the JSON schema of a map with the parameters of a dataclass."""
     described = {key: {"description": about, **takes.schema} for key, takes, about, _ in fields_of(params)}
     required = [key for key, _, _, is_required in fields_of(params) if is_required]
     return {
@@ -202,20 +204,20 @@ def schema_of(params: Any, title: str) -> dict[str, Any]:
     }
 
 
-def read(params: type[Params], said: Mapping[str, Any]) -> Params:
-    """The typed parameters of a map that is right."""
+def read(params: type[Params], data: Mapping[str, Any]) -> Params:
+    """Convert a valid map to a dataclass of parameters."""
     takes = {key: each for key, each, _, _ in fields_of(params)}
-    return params(**{field.name: takes[key].read(said[key]) for field in dataclasses.fields(params) if (key := key_of(field.name)) in said})  # type: ignore[arg-type]
+    return params(**{field.name: takes[key].read(data[key]) for field in dataclasses.fields(params) if (key := key_of(field.name)) in data})  # type: ignore[arg-type]
 
 
-def faults(params: Any, said: Mapping[str, Any]) -> Iterator[ParameterMistake]:
-    """What is wrong with a map whose shape is right."""
+def faults(params: Any, data: Mapping[str, Any]) -> Iterator[ParameterMistake]:
+    """Yield the mistakes in a map that is valid against the schema."""
     for key, takes, _, _ in fields_of(params):
-        if key in said:
-            for each in takes.faults(said[key]):
+        if key in data:
+            for each in takes.faults(data[key]):
                 yield ParameterMistake((key, *each.path), each.message)
 
 
 def words_of(values: Iterable[str]) -> str:
-    """Values in words: ``high or medium``."""
+    """Join the values with commas and "or", each in backticks."""
     return _or([quoted(each) for each in values])

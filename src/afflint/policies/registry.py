@@ -1,4 +1,4 @@
-"""The checks that policies may name. Explicit; what they need is imported when a policy names them."""
+"""The registry of policy checks. Their modules are imported only when a policy names them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from afflint.findings.namedtuples import NamedTuple
 
 
 class PolicyCheck(NamedTuple):
-    """A check: ``module:class`` of its parameters, ``module:function`` of what makes it, and its subject.
+    """A policy check: its parameters (``module:class``), its function (``module:function``), and how it is called.
 
-    ``about`` says in one sentence what it demands, ``remedy`` what to do where the check does not say it for the very finding. ``lacks``:
-    it judges what a manifest lacks, and is asked about whole ones only. ``object``: it looks at the whole object.
-    ``judges``: what it can be about, whatever a policy matches: all pods, those that are not one for each node, or virtual machines only.
-    Those with the subject ``admission`` no configuration names: manifests of policies come to them.
+    ``about`` is one sentence on what the check requires, ``remedy`` the help of findings that have none of their own. ``lacks``: the check
+    reports missing fields, so it runs on complete manifests only, never on patches. ``object``: the check reads the whole object.
+    ``judges``: the workloads that the check can apply to, whatever the policy matches: all pods, pods with a number of replicas (no
+    DaemonSets), or virtual machines. A configuration cannot name checks with the subject ``admission``: they evaluate the manifests of
+    ValidatingAdmissionPolicies.
     """
 
     params: str
@@ -31,30 +32,30 @@ CHECKS: dict[str, PolicyCheck] = {
     "required-node-labels": PolicyCheck(
         "afflint.policies.implied_params:RequiredNodeLabels",
         "afflint.checks.policies.node_requirements:required_node_labels",
-        "The pods may only go to nodes with these labels, whatever says so.",
-        "Ask for the label in the nodeSelector, or in every term of the required node affinity.",
+        "The pods may only be scheduled on nodes with these labels. Any constraint that ensures this is enough.",
+        "Require the label in the nodeSelector, or in every term of the required node affinity.",
         lacks=True,
         fix="unsafe",
     ),
     "required-spread": PolicyCheck(
         "afflint.policies.implied_params:RequiredSpread",
         "afflint.checks.policies.spread:required_spread",
-        "The pods must not all be in one domain of a topology key, whatever sees to it.",
-        "Add a spread constraint or a podAntiAffinity over the key that selects the own pods.",
+        "The pods of a workload must not all be in one topology domain. Any constraint that ensures this is enough.",
+        "Add a spread constraint or a podAntiAffinity over the topology key that selects the workload's own pods.",
         lacks=True,
         fix="unsafe",
     ),
     "forbidden-node-labels": PolicyCheck(
         "afflint.policies.manifest_params:ForbiddenNodeLabels",
         "afflint.checks.policies.nodes:forbidden_node_labels",
-        "The pods must not choose nodes by these labels.",
-        "Choose the nodes by another label, or leave the choice to the scheduler.",
+        "The pods must not select nodes by these labels.",
+        "Select the nodes by another label, or remove the constraint.",
     ),
     "allowed-topology-keys": PolicyCheck(
         "afflint.policies.manifest_params:AllowedTopologyKeys",
         "afflint.checks.policies.pods:allowed_topology_keys",
-        "Spread constraints and terms about other pods may count over these topology keys only.",
-        "Use one of the topology keys that are allowed.",
+        "Spread constraints and pod affinity terms may only use these topology keys.",
+        "Use one of the allowed topology keys.",
     ),
     "required-template-labels": PolicyCheck(
         "afflint.policies.manifest_params:RequiredTemplateLabels",
@@ -67,72 +68,72 @@ CHECKS: dict[str, PolicyCheck] = {
     "allowed-tolerations": PolicyCheck(
         "afflint.policies.manifest_params:AllowedTolerations",
         "afflint.checks.policies.nodes:allowed_tolerations",
-        "The pods may tolerate these taints and no others.",
-        "Take the toleration away, or narrow it to a taint that is allowed.",
+        "The pods may only tolerate these taints.",
+        "Remove the toleration, or restrict it to an allowed taint.",
     ),
     "maximum-weight": PolicyCheck(
         "afflint.policies.manifest_params:MaximumWeight",
         "afflint.checks.policies.pods:maximum_weight",
-        "No preference may weigh more than this.",
+        "No preference may have a weight above this maximum.",
         "Lower the weight.",
         fix="unsafe",
     ),
     "no-hard-anti-affinity": PolicyCheck(
         "afflint.policies.manifest_params:NoHardAntiAffinity",
         "afflint.checks.policies.pods:no_hard_anti_affinity",
-        "Anti-affinity must be a preference.",
-        "Prefer it with `preferredDuringSchedulingIgnoredDuringExecution`, or spread the pods by a constraint.",
+        "Pod anti-affinity must be preferred, not required.",
+        "Use `preferredDuringSchedulingIgnoredDuringExecution`, or a spread constraint.",
     ),
     "no-pinning": PolicyCheck(
         "afflint.policies.manifest_params:NoPinning",
         "afflint.checks.policies.nodes:no_pinning",
-        "The pods must not be tied to nodes by name.",
-        "Ask for a label that several nodes have.",
+        "The pods must not select nodes by name.",
+        "Select a label that several nodes have.",
     ),
     "required-migratability": PolicyCheck(
         "afflint.policies.manifest_params:RequiredMigratability",
         "afflint.checks.policies.virtual_machines:required_migratability",
-        "Virtual machines must be able to move to another node while they run.",
-        "Take away what ties the machine to its node.",
+        "Virtual machines must allow live migration.",
+        "Remove what prevents the live migration.",
         judges="machines",
     ),
     "survives": PolicyCheck(
         "afflint.policies.outcome_params:Survives",
         "afflint.checks.policies.outcomes:survives",
-        "So many replicas must run when nodes are lost; `afflint place` shows the same with `--lose`.",
-        "Spread the pods over more domains, ask for more replicas, or provide nodes that take those of the ones that are lost.",
+        "A minimum number of replicas must run after a failure of nodes. `afflint place --lose` simulates the same failure.",
+        "Spread the pods over more topology domains, add replicas, or add nodes on which the replicas of failed nodes can be scheduled.",
         "outcome",
         judges="replicas",
     ),
     "fits": PolicyCheck(
         "afflint.policies.outcome_params:Fits",
         "afflint.checks.policies.outcomes:fits",
-        "Every replica must have a place on the nodes at hand; `afflint place` shows the same.",
-        "Provide a node that takes the pod, or loosen what keeps it from those that there are.",
+        "Every replica can be scheduled on the known nodes. `afflint place` runs the same simulation.",
+        "Add a node that matches the pod, or relax the constraints that exclude the existing nodes.",
         "outcome",
         judges="replicas",
     ),
     "migratable": PolicyCheck(
         "afflint.policies.outcome_params:Migratable",
         "afflint.checks.policies.outcomes:migratable",
-        "Virtual machines must be able to move, and have another node to move to.",
-        "Take away what ties the machine to its node, or provide another node that takes it.",
+        "Virtual machines must allow live migration, and another node must be available for them.",
+        "Remove what prevents the live migration, or add another node on which the virtual machine can be scheduled.",
         "outcome",
         judges="machines",
     ),
     "expression": PolicyCheck(
         "afflint.policies.expression_params:Validation",
         "afflint.checks.policies.expressions:expression",
-        "An expression in CEL has to hold for the object.",
-        "Change the object so that the expression of the policy holds.",
+        "A CEL expression must be true for the object.",
+        "Change the object so that the expression of the policy is true.",
         lacks=True,
         object=True,
     ),
     "validating-admission-policy": PolicyCheck(
         "afflint.policies.admission_manifests:AdmissionManifests",
         "afflint.pipeline.cluster_policies:admitted",
-        "The cluster's own policy has to let the object in.",
-        "Change the object so that the policy lets it in.",
+        "A ValidatingAdmissionPolicy of the cluster must admit the object.",
+        "Change the object so that the policy admits it.",
         subject="admission",
     ),
 }

@@ -1,4 +1,4 @@
-"""What is wrong with a policy whose shape the schema finds right: label keys, globs, kinds, selectors, and its message."""
+"""Mistakes in policies that the schema cannot express: label keys, globs, kinds, selectors, and messages."""
 
 from __future__ import annotations
 
@@ -20,24 +20,23 @@ class PolicyMistake(NamedTuple):
 
 
 def faults_of(policy: Mapping[str, Any]) -> Iterator[PolicyMistake]:
-    """The mistakes in a policy as a file says it. What is of the wrong type is no mistake of this kind."""
+    """Yield the mistakes in a policy as it is in a file. Values of a wrong type are skipped: the schema reports them."""
     check = CHECKS.get(policy.get("check", "")) if isinstance(policy.get("check"), str) else None
     parts: dict[str, Any] = {"match": Matching, "exclude": Matching}
     if check is not None:
         parts["params"] = params.class_at(check.params)
     for key, dataclass in parts.items():
-        said = policy.get(key)
-        if isinstance(said, dict):
-            yield from _faults(key, dataclass, said)
+        data = policy.get(key)
+        if isinstance(data, dict):
+            yield from _faults(key, dataclass, data)
     message = policy.get("message")
     if isinstance(message, str):
         yield from (PolicyMistake(("message",), each) for each in messages.faults(message))
 
 
-def _faults(key: str, dataclass: Any, said: Mapping[str, Any]) -> Iterator[PolicyMistake]:
+def _faults(key: str, dataclass: Any, data: Mapping[str, Any]) -> Iterator[PolicyMistake]:
     from jsonschema import Draft202012Validator
 
     for name, takes, _, _ in params.fields_of(dataclass):
-        # What has another shape the schema reports.
-        if name in said and Draft202012Validator(takes.schema).is_valid(said[name]):
-            yield from (PolicyMistake((key, name, *each.path), each.message) for each in takes.faults(said[name]))
+        if name in data and Draft202012Validator(takes.schema).is_valid(data[name]):
+            yield from (PolicyMistake((key, name, *each.path), each.message) for each in takes.faults(data[name]))
