@@ -81,25 +81,26 @@ def test_it_says_what_the_repository_shows(afflint: Afflint) -> None:
     assert done.code == 0
     assert done.out.startswith("Wrote .afflint.yaml, which sets context, nodes, kubernetes-version.\n")
     assert Path(".afflint.yaml").read_text(encoding="utf-8") == (
-        "# What `afflint check` and editors take to be so here; `afflint config` shows all that holds. Seen when this\n"
-        "# was written: 2 workloads (2 Deployment), in the namespace shop.\n"
+        "# Settings of `afflint check` and of editors. `afflint config` shows all settings in effect. `afflint init`\n"
+        "# found 2 workloads (2 Deployment), in the namespace shop.\n"
         "\n"
-        "# What rules about several manifests may look at when only some are checked: in a hook, in an editor.\n"
+        "# Files that rules across manifests can read when only some files are checked, as in a hook or an editor.\n"
         "context: [/apps/**/*.yaml]\n"
         "\n"
-        "# The nodes of the cluster, 1 of them. `kubectl get nodes -o yaml` makes such a file.\n"
+        "# The nodes of the cluster (1). `kubectl get nodes -o yaml` writes such a file.\n"
         "nodes: [nodes.yaml]\n"
         "\n"
-        "# What nodes.yaml says the cluster runs.\n"
+        "# The Kubernetes version of the cluster, according to nodes.yaml.\n"
         'kubernetes-version: "1.33"\n'
         "\n"
-        "# Whether all that runs in the namespace shop stands here. Then selectors that select nothing are reported.\n"
+        "# Set this if all objects in the namespace shop are in this repository. Selectors without a match are then\n"
+        "# reported.\n"
         "# complete: true\n"
         "\n"
-        "# Whether these nodes are all there are. Then what none of them takes is an error.\n"
+        "# Set this if these are all nodes of the cluster. A pod that none of them matches is then an error.\n"
         "# complete-nodes: true\n"
         "\n"
-        "# What is in it stays silent. `afflint check --write-baseline` puts into it what is found today.\n"
+        "# Findings in this file are not reported. `afflint check --write-baseline` adds the current findings.\n"
         '# baseline: ".afflint-baseline.json"\n'
     )
     config = loaded()
@@ -139,7 +140,7 @@ def test_every_offer_can_be_taken_up(afflint: Afflint) -> None:
 def test_nothing_to_see_is_a_configuration_too(afflint: Afflint) -> None:
     done = afflint("init")
     assert (done.code, done.out.splitlines()[0]) == (0, "Wrote .afflint.yaml, for you to fill in.")
-    assert "No workload was" in Path(".afflint.yaml").read_text(encoding="utf-8")
+    assert "found no workloads" in Path(".afflint.yaml").read_text(encoding="utf-8")
     assert loaded() == loaded()._replace(context=(), nodes=())
     assert afflint("check").code == 0
 
@@ -285,7 +286,7 @@ def test_pools_count_by_themselves(afflint: Afflint) -> None:
     put(web=WEB, pools=KARPENTER)
     assert afflint("init").code == 0
     text = Path(".afflint.yaml").read_text(encoding="utf-8")
-    assert "what declares them here: NodePool general." in text
+    assert "the node pools in this repository: NodePool general." in text
     assert "\nnodes: auto\n" in text
     # What knows the pools has to be there when one file is checked.
     assert loaded().context == ("/*.yaml",)

@@ -1,1 +1,1 @@
-"""What ``afflint init`` finds in a repository, and the configuration that it proposes."""
+"""The scan of a repository by ``afflint init``, and the configuration that it proposes."""

@@ -1,4 +1,4 @@
-"""What a first configuration of a repository says: no more than what the repository shows, and each with its reason."""
+"""The first configuration of a repository: only settings that the repository supports, each with its reason."""
 
 from __future__ import annotations
 
@@ -18,31 +18,34 @@ from afflint.rendering.programs import helm_command, kustomize_command
 if TYPE_CHECKING:
     from afflint.init.repository_scan import RepositoryScan
 
-_FEW = 4
-"""So many folders, files or names are told one by one."""
+_MAX_LISTED = 4
+"""How many folders, files or names a comment lists."""
 
 
 def heading(repository: RepositoryScan) -> str:
-    """What was seen, in a sentence or two."""
-    said = "What `afflint check` and editors take to be so here; `afflint config` shows all that holds."
+    """Return the comment at the top of the configuration: its purpose, and the workloads that were found."""
+    purpose = "Settings of `afflint check` and of editors. `afflint config` shows all settings in effect."
     if not repository.kinds:
-        return f"{said} No workload was seen when this was written."
+        return f"{purpose} `afflint init` found no workloads."
     workloads = sum(number for _, number in repository.kinds)
-    kinds = _some([f"{number} {kind}" for kind, number in repository.kinds])
+    kinds = _summary([f"{number} {kind}" for kind, number in repository.kinds])
     spaces = f", in {_namespaces(repository)}" if repository.namespaces else ""
-    return f"{said} Seen when this was written: {pluralize(workloads, 'workload')} ({kinds}){spaces}."
+    return f"{purpose} `afflint init` found {pluralize(workloads, 'workload')} ({kinds}){spaces}."
 
 
 def entries(repository: RepositoryScan, *, above: str | None = None, baseline: bool = False) -> Iterator[ConfigEntry]:
-    """The keys that are set, then those that are offered. ``above``: a configuration that holds here; ``baseline``: there is one."""
-    every = [each for entry in _entries(repository, above, baseline=baseline) for each in _sayable(entry)]
-    yield from (each for each in every if not each.offered)
-    yield from (each for each in every if each.offered)
+    """Yield the keys that are set, then the suggestions, which are commented out.
+
+    ``above`` is a configuration in effect in a folder above, ``baseline`` whether a baseline exists.
+    """
+    proposed = [each for entry in _entries(repository, above, baseline=baseline) for each in _encodable_entry(entry)]
+    yield from (each for each in proposed if not each.offered)
+    yield from (each for each in proposed if each.offered)
 
 
 def _entries(repository: RepositoryScan, above: str | None, *, baseline: bool) -> Iterator[ConfigEntry]:
     if above is not None:
-        yield ConfigEntry("extends", [above], "What holds above this folder goes on to hold here; what stands below comes first.")
+        yield ConfigEntry("extends", [above], "The configuration of a folder above stays in effect; the settings below override it.")
     else:
         yield from _sets(repository)
     yield from _exclude(repository)
@@ -52,105 +55,105 @@ def _entries(repository: RepositoryScan, above: str | None, *, baseline: bool) -
     yield from _workloads(repository)
     yield from _render(repository)
     if repository.namespaces:
-        about = f"Whether all that runs in {_namespaces(repository)} stands here. Then selectors that select nothing are reported."
+        about = f"Set this if all objects in {_namespaces(repository)} are in this repository. Selectors without a match are then reported."
         yield ConfigEntry("complete", True, about, offered=True)
     if repository.nodes or repository.pools:
-        about = "Whether these nodes are all there are. Then what none of them takes is an error."
+        about = "Set this if these are all nodes of the cluster. A pod that none of them matches is then an error."
         yield ConfigEntry("complete-nodes", True, about, offered=True)
-    about = "What is in it stays silent. `afflint check --write-baseline` puts into it what is found today."
+    about = "Findings in this file are not reported. `afflint check --write-baseline` adds the current findings."
     yield ConfigEntry("baseline", DEFAULT_FILE, about, offered=not baseline)
 
 
-def _sayable(entry: ConfigEntry) -> Iterator[ConfigEntry]:
-    """An entry without what no configuration can say: names that are no UTF-8."""
-    if _is_sayable(entry.value):
+def _encodable_entry(entry: ConfigEntry) -> Iterator[ConfigEntry]:
+    """Yield the entry without file names that are not valid UTF-8: a configuration cannot contain them."""
+    if _is_encodable(entry.value):
         yield entry
-    elif isinstance(entry.value, list) and (left := [each for each in entry.value if _is_sayable(each)]):
-        yield entry._replace(value=left)
+    elif isinstance(entry.value, list) and (remaining := [each for each in entry.value if _is_encodable(each)]):
+        yield entry._replace(value=remaining)
 
 
-def _is_sayable(value: Any) -> bool:
+def _is_encodable(value: Any) -> bool:
     if isinstance(value, list | tuple):
-        return all(map(_is_sayable, value))
+        return all(map(_is_encodable, value))
     if isinstance(value, dict):
-        return all(map(_is_sayable, value.items()))
+        return all(map(_is_encodable, value.items()))
     return not (isinstance(value, str) and re.search("[\ud800-\udfff]", value))
 
 
 def _sets(repository: RepositoryScan) -> Iterator[ConfigEntry]:
-    """The sets of policies that come with afflint for what there is."""
-    fitting = {
+    """Suggest the policy sets of afflint that fit the repository."""
+    applicable = {
         "karpenter": "karpenter.sh" in repository.groups,
         "tkg-vsphere": "run.tanzu.vmware.com" in repository.groups or PHYSICAL_HOST in repository.node_labels,
         "openshift-virtualization": any(kind.startswith("VirtualMachine") for kind, _ in repository.kinds),
         "high-availability": repository.zones > 1,
     }
-    names = [f"{SHIPPED}{name}" for name, fits in fitting.items() if fits]
+    names = [f"{SHIPPED}{name}" for name, is_applicable in applicable.items() if is_applicable]
     if names:
-        about = f"Policies that come with afflint, for what is seen here: {join_words(names)}. `afflint rule policy` lists those that hold."
+        about = f"Policy sets of afflint that fit this repository: {join_words(names)}. `afflint rule policy` lists the policies in effect."
         yield ConfigEntry("extends", names, about, offered=True)
 
 
 def _exclude(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     if repository.foreign:
         names = [f"**/{each}/" for each in repository.foreign]
-        yield ConfigEntry("exclude", names, "Manifests of others, or wrong on purpose: nobody here mends them.")
+        yield ConfigEntry("exclude", names, "Third-party manifests and test data, which are not fixed in this repository.")
 
 
 def _context(repository: RepositoryScan) -> Iterator[ConfigEntry]:
-    """The files with workloads and selectors, where there are several: what a hook or an editor checks is one of them."""
+    """Suggest the files with workloads and selectors as context: a hook or an editor checks only one of them."""
     own = [name for name in repository.files if not {*name.split("/")[:-1]} & {*repository.foreign}]
     if len(own) < 2:
         return
     suffixes = sorted({f".{name.rpartition('.')[2]}" for name in own})
     folders = sorted({name.partition("/")[0] if "/" in name else "" for name in own})
-    few = len(folders) <= _FEW and all(map(_is_sayable, folders))
-    tops = [f"/{each}/**/" if each else "/" for each in folders] if few else ["**/"]
+    can_be_listed = len(folders) <= _MAX_LISTED and all(map(_is_encodable, folders))
+    tops = [f"/{each}/**/" if each else "/" for each in folders] if can_be_listed else ["**/"]
     globs = [f"{top}*{suffix}" for top in tops for suffix in suffixes]
     globs += [f"!**/{each}/" for each in repository.foreign]
     yield ConfigEntry(
-        "context", globs, "What rules about several manifests may look at when only some are checked: in a hook, in an editor."
+        "context", globs, "Files that rules across manifests can read when only some files are checked, as in a hook or an editor."
     )
 
 
 def _nodes(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     files = list(repository.node_files)
-    if repository.nodes and not repository.pools and len(files) <= _FEW:
-        about = f"The nodes of the cluster, {repository.nodes} of them. `kubectl get nodes -o yaml` makes such a file."
+    if repository.nodes and not repository.pools and len(files) <= _MAX_LISTED:
+        about = f"The nodes of the cluster ({repository.nodes}). `kubectl get nodes -o yaml` writes such a file."
         yield ConfigEntry("nodes", files, about)
     elif repository.pools and not repository.nodes:
-        about = f"The nodes are known from what declares them here: {_some(repository.pools)}. `none` would leave them out."
+        about = f"Derive the nodes from the node pools in this repository: {_summary(repository.pools)}. `none` ignores them."
         yield ConfigEntry("nodes", "auto", about)
     elif files and not repository.nodes:
-        about = "Nodes that stand here, and perhaps are those of another cluster, or of an example. Name the files of yours."
-        yield ConfigEntry("nodes", files[:_FEW], about, offered=True)
+        about = "These nodes may belong to another cluster or to an example. Name the files with the nodes of your cluster."
+        yield ConfigEntry("nodes", files[:_MAX_LISTED], about, offered=True)
     elif repository.other_pools and not files and not repository.pools:
-        about = f"Nodes of a cluster that is kept from another one: {_some(repository.other_pools)}. Are the workloads here for it?"
-        yield ConfigEntry("nodes", list(repository.other_pool_files[:_FEW]), about, offered=True)
+        about = f"Node pools of a workload cluster: {_summary(repository.other_pools)}. Set this if the workloads here run in that cluster."
+        yield ConfigEntry("nodes", list(repository.other_pool_files[:_MAX_LISTED]), about, offered=True)
     elif not files and not repository.pools and repository.kinds:
-        about = "The nodes of the cluster, for the rules about nodes and for `afflint place`: `kubectl get nodes -o yaml > nodes.yaml`."
+        about = "The nodes of the cluster, for rules about nodes and for `afflint place`: `kubectl get nodes -o yaml > nodes.yaml`."
         yield ConfigEntry("nodes", ["nodes.yaml"], about, offered=True)
 
 
 def _version(repository: RepositoryScan) -> Iterator[ConfigEntry]:
-    said: dict[str, list[str]] = {}
+    files_of: dict[str, list[str]] = {}
     for each in repository.versions:
-        said.setdefault(each.version, []).append(each.file)
-    if len(said) == 1:
-        [(version, files)] = said.items()
-        sure = all(each.here for each in repository.versions)
-        about = f"What {_some(files)} {'says' if len(files) == 1 else 'say'} the cluster runs."
-        yield ConfigEntry("kubernetes-version", version, about, offered=not sure)
-    elif said:
-        newest = max(said, key=lambda version: int(version.partition(".")[2]))
-        about = f"Several versions are spoken of: {_some([f'{version} in {files[0]}' for version, files in sorted(said.items())])}."
-        yield ConfigEntry("kubernetes-version", newest, f"{about} Name the one of the API server.", offered=True)
+        files_of.setdefault(each.version, []).append(each.file)
+    if len(files_of) == 1:
+        [(version, files)] = files_of.items()
+        is_certain = all(each.here for each in repository.versions)
+        about = f"The Kubernetes version of the cluster, according to {_summary(files)}."
+        yield ConfigEntry("kubernetes-version", version, about, offered=not is_certain)
+    elif files_of:
+        newest = max(files_of, key=lambda version: int(version.partition(".")[2]))
+        about = f"Several versions were found: {_summary([f'{version} in {files[0]}' for version, files in sorted(files_of.items())])}."
+        yield ConfigEntry("kubernetes-version", newest, f"{about} Set the version of the API server.", offered=True)
 
 
 def _workloads(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     if repository.templates:
         kinds = join_words(sorted({each.kind for each in repository.templates}))
-        about = f"Custom resources with a pod template, by the look of them: {kinds}. No CustomResourceDefinition here describes them."
+        about = f"Custom resources that seem to have a pod template: {kinds}. This repository has no CustomResourceDefinition for them."
         yield ConfigEntry("workloads", [_workload(each) for each in repository.templates], about)
 
 
@@ -159,32 +162,33 @@ def _workload(workload: CustomWorkloadSetting) -> dict[str, Any]:
 
 
 def _render(repository: RepositoryScan) -> Iterator[ConfigEntry]:
-    there = {"kustomize": pluralize(repository.kustomizations, "kustomization"), "helm": pluralize(repository.charts, "chart")}
-    wanted = [tool for tool in there if (repository.kustomizations if tool == "kustomize" else repository.charts)]
+    roots = {"kustomize": pluralize(repository.kustomizations, "kustomization"), "helm": pluralize(repository.charts, "chart")}
+    wanted = [tool for tool in roots if (repository.kustomizations if tool == "kustomize" else repository.charts)]
     installed = {"kustomize": kustomize_command() is not None, "helm": helm_command() is not None}
     usable, missing = [tool for tool in wanted if installed[tool]], [tool for tool in wanted if not installed[tool]]
     if not wanted:
         return
     tools = usable or wanted
-    about = f"Check what {join_words(there[tool] for tool in tools)} would render to, with the tools on PATH and without the network."
-    about += " Only with `--config`: otherwise it is `--render` on the command line that starts programs."
+    about = f"Render {join_words(roots[tool] for tool in tools)} with the tools on PATH, without the network, and check the result."
+    about += " This key only has an effect with `--config`; otherwise use `--render` on the command line."
     if missing:
-        about += f" {join_words(missing).capitalize()}, for {join_words(there[tool] for tool in missing)}, was not installed here."
-        about += " `true` asks for both." if usable else ""
-    yield ConfigEntry("render", True if tools == [*there] else tools, about, offered=True)
+        was = "was" if len(missing) == 1 else "were"
+        about += f" {join_words(missing).capitalize()}, for {join_words(roots[tool] for tool in missing)}, {was} not installed."
+        about += " `true` enables both." if usable else ""
+    yield ConfigEntry("render", True if tools == [*roots] else tools, about, offered=True)
 
 
-def as_config(found: Iterable[ConfigEntry], above: Config, file: str) -> Config:
-    """The settings that the entries make which are set, in a file that need not be there yet, on top of those that hold above it."""
-    said = {each.key: each.value for each in found if not each.offered and each.key not in ("extends", "baseline")}
-    return above._replace(root=os.path.dirname(os.path.abspath(file)), **typed(file, said))
+def as_config(proposed: Iterable[ConfigEntry], above: Config, file: str) -> Config:
+    """Return the configuration ``above`` with the proposed keys that are set. ``file`` does not have to exist yet."""
+    values = {each.key: each.value for each in proposed if not each.offered and each.key not in ("extends", "baseline")}
+    return above._replace(root=os.path.dirname(os.path.abspath(file)), **typed(file, values))
 
 
 def _namespaces(repository: RepositoryScan) -> str:
     names = repository.namespaces
-    return f"the namespace {names[0]}" if len(names) == 1 else f"the namespaces {_some(names)}"
+    return f"the namespace {names[0]}" if len(names) == 1 else f"the namespaces {_summary(names)}"
 
 
-def _some(names: tuple[str, ...] | list[str]) -> str:
-    shown = [*names[:_FEW], f"{len(names) - _FEW} more"] if len(names) > _FEW + 1 else list(names)
+def _summary(names: tuple[str, ...] | list[str]) -> str:
+    shown = [*names[:_MAX_LISTED], f"{len(names) - _MAX_LISTED} more"] if len(names) > _MAX_LISTED + 1 else list(names)
     return join_words(shown)

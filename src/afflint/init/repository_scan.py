@@ -1,4 +1,4 @@
-"""What a repository shows of itself, for a first configuration: what runs in it, on which nodes, and where all that stands."""
+"""The scan of a repository for a first configuration: its workloads, nodes, Kubernetes versions, and their files."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
     from afflint.pipeline.session import Session
     from afflint.pools.pool import Pool
 
-_MOST_READ_AGAIN = 200
-"""Files that are looked into once more. So many agree, or nothing is to be said in a few words."""
+_MAX_FILES_READ_AGAIN = 200
+"""How many files are read again for versions and pod templates. More files would hardly change the proposal."""
 _FOREIGN = ("vendor", "third_party", "testdata")
-"""Folders of what others have written, or of what is wrong on purpose."""
+"""Names of folders with third-party manifests or with test data that is invalid on purpose."""
 
 
 class Version(NamedTuple):
-    """A version of Kubernetes that a file speaks of, as ``kubernetes-version`` has it.
+    """A Kubernetes version in a file, in the format of ``kubernetes-version``.
 
-    ``here`` is False where it is that of a cluster which somebody keeps from another one, and which the workloads may not be for.
+    ``here`` is False for the version of another cluster that this repository only manages, as Cluster API does: the workloads may not run
+    in it.
     """
 
     version: str
@@ -47,85 +48,85 @@ class Version(NamedTuple):
 
 
 class RepositoryScan(NamedTuple):
-    """What is in a folder. All paths are relative to it, with slashes."""
+    """The content of a folder. All paths are relative to it, with slashes."""
 
     kinds: tuple[tuple[str, int], ...] = ()
-    """The kinds of what makes pods, with how many there are of each, the most frequent first."""
+    """The kinds of workloads with their numbers, the most frequent first."""
     namespaces: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    """The files with manifests that have to do with others."""
+    """The files with manifests that rules across manifests read."""
     nodes: int = 0
-    """How many nodes count without being named: those of the files above all workloads."""
+    """How many nodes are used without configuration: those in files above all workloads."""
     node_files: tuple[str, ...] = ()
     unused_nodes: str | None = None
-    """Why nodes that stand there count for nothing."""
+    """Why nodes in the folder are not used."""
     pools: tuple[str, ...] = ()
-    """The pools of nodes of the cluster that the workloads are for."""
+    """The node pools of the cluster that the workloads run in."""
     other_pools: tuple[str, ...] = ()
-    """Those of clusters that are kept from another one."""
+    """The node pools of clusters that are managed from another cluster."""
     other_pool_files: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
-    """The API groups of what declares pools of nodes."""
+    """The API groups of all node pools."""
     node_labels: frozenset[str] = frozenset()
-    """The labels of the nodes that count without being named."""
+    """The label keys of the nodes that are used without configuration."""
     zones: int = 0
-    """How many zones these have."""
+    """The number of zones of these nodes."""
     versions: tuple[Version, ...] = ()
     templates: tuple[CustomWorkloadSetting, ...] = ()
-    """The custom resources with a pod template that nothing describes."""
+    """The custom resources with a pod template that afflint does not know and that have no CustomResourceDefinition."""
     kustomizations: int = 0
     charts: int = 0
     foreign: tuple[str, ...] = ()
-    """The folders with manifests of others, by what they are called."""
+    """The names in ``_FOREIGN`` of folders that contain manifests."""
 
 
 def scan_repository(session: Session, sources: Sequence[Source], folder: str, options: Options) -> RepositoryScan:
-    """What some files in a folder show. Nothing is checked for it."""
-    told = gathered(Files(sources, (), ()), session.settings()._replace(rules=()), options)
+    """Scan the files of a folder, without checking any rule."""
+    facts = gathered(Files(sources, (), ()), session.settings()._replace(rules=()), options)
 
     def names(numbers: Iterable[FileId]) -> tuple[str, ...]:
-        return tuple(sorted(_below(folder, told.files.sources[number].path) for number in numbers))
+        return tuple(sorted(_below(folder, facts.files.sources[number].path) for number in numbers))
 
-    results = told.told
+    results = facts.told
     pods = [each for result in results.values() for each in result.facts.pods]
-    pod_sources = [each for each in pods if each.operated or not each.partial]  # A patch of one is not one more.
+    pod_sources = [each for each in pods if each.operated or not each.partial]  # A patch is not another workload.
     spaces = {each.namespace or "" for each in pods} | {each.name for result in results.values() for each in result.facts.namespaces}
-    placing = names(file for file, result in results.items() if _has_to_do_with_others(result.facts))
-    holding = {fact.site.file for fact in told.nodes} or {file for file, result in results.items() if result.facts.holds_nodes}
-    pools, others = _pools(told)
-    here = holding | {each.site.file for each in pools}
+    relevant = names(file for file, result in results.items() if _is_read_across_manifests(result.facts))
+    node_files = {fact.site.file for fact in facts.nodes} or {file for file, result in results.items() if result.facts.holds_nodes}
+    pools, others = _pools(facts)
+    here = node_files | {each.site.file for each in pools}
     elsewhere = {each.site.file for each in others} - here
     return RepositoryScan(
         kinds=tuple(sorted(Counter(each.ref.kind or "" for each in pod_sources).items(), key=lambda each: (-each[1], each[0]))),
-        # What somebody fills in later is no name.
+        # Placeholders are not names.
         namespaces=tuple(sorted(each for each in spaces if re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", each))),
-        files=placing,
-        nodes=len(told.nodes),
-        node_files=names(holding),
-        unused_nodes=told.unused_nodes,
+        files=relevant,
+        nodes=len(facts.nodes),
+        node_files=names(node_files),
+        unused_nodes=facts.unused_nodes,
         pools=tuple(sorted({each.title for each in pools})),
         other_pools=tuple(sorted({each.title for each in others})),
         other_pool_files=names({each.site.file for each in others}),
         groups=tuple(sorted({(each.ref.api_version or "").rpartition("/")[0] for each in [*pools, *others]} - {""})),
-        node_labels=frozenset(key for fact in told.nodes for key in fact.labels),
-        zones=len({fact.labels[ZONE] for fact in told.nodes if ZONE in fact.labels}),
-        versions=tuple(sorted({*_versions(told, here, folder, here=True), *_versions(told, elsewhere, folder, here=False)})),
-        templates=tuple(_templates(told, results)),
+        node_labels=frozenset(key for fact in facts.nodes for key in fact.labels),
+        zones=len({fact.labels[ZONE] for fact in facts.nodes if ZONE in fact.labels}),
+        versions=tuple(sorted({*_versions(facts, here, folder, here=True), *_versions(facts, elsewhere, folder, here=False)})),
+        templates=tuple(_templates(facts, results)),
         kustomizations=len(kustomization_folders(each.path for each in sources)),
         charts=len(chart_folders(each.path for each in sources)),
-        foreign=tuple(each for each in _FOREIGN if any(each in name.split("/")[:-1] for name in placing)),
+        foreign=tuple(each for each in _FOREIGN if any(each in name.split("/")[:-1] for name in relevant)),
     )
 
 
-def _pools(told: Gathered) -> tuple[list[Pool], list[Pool]]:
-    """The pools of the cluster that the workloads are for, as far as one can tell, and all others."""
-    if told.pools is None:
+def _pools(facts: Gathered) -> tuple[list[Pool], list[Pool]]:
+    """Return the node pools of the cluster that the workloads probably run in, and all others."""
+    if facts.pools is None:
         return [], []
-    whole, is_here = told.pools.whole, told.pools.is_here
-    return [each for each in whole if is_here(each)], [each for each in whole if not is_here(each)]
+    pools, is_here = facts.pools.whole, facts.pools.is_here
+    return [each for each in pools if is_here(each)], [each for each in pools if not is_here(each)]
 
 
-def _has_to_do_with_others(facts: Facts) -> bool:
+def _is_read_across_manifests(facts: Facts) -> bool:
     return bool(facts.pods or facts.reaches or facts.namespaces or facts.pools or facts.pool_parts or facts.scalers or facts.budgets)
 
 
@@ -133,7 +134,7 @@ def _below(folder: str, path: str) -> str:
     return relative(path, folder).replace(os.sep, "/")
 
 
-# Which version.
+# Kubernetes versions.
 
 _VERSION = re.compile(r"v?1\.([0-9]{1,2})(?:[.+-].*)?")
 _VERSIONS: dict[str, tuple[str, ...]] = {
@@ -148,18 +149,18 @@ _VERSIONS: dict[str, tuple[str, ...]] = {
     "provisioning.cattle.io": ("spec.kubernetesVersion",),
     "k0sctl.k0sproject.io": ("spec.k0s.version",),
 }
-"""By API group, where nodes and what declares them say which version of Kubernetes they run."""
+"""The paths of the Kubernetes version in nodes and in declarations of clusters and node pools, by API group."""
 
 
-def _versions(told: Gathered, files: Iterable[FileId], folder: str, *, here: bool) -> Iterator[Version]:
-    for file in sorted(files)[:_MOST_READ_AGAIN]:
-        for document in _documents(told, file):
+def _versions(facts: Gathered, files: Iterable[FileId], folder: str, *, here: bool) -> Iterator[Version]:
+    for file in sorted(files)[:_MAX_FILES_READ_AGAIN]:
+        for document in _documents(facts, file):
             for each in _objects(document.data):
                 for path in _VERSIONS.get(_group(each), ()):
-                    found = value_at_path(each, *path.split("."))
-                    match = _VERSION.fullmatch(found) if isinstance(found, str) else None
+                    value = value_at_path(each, *path.split("."))
+                    match = _VERSION.fullmatch(value) if isinstance(value, str) else None
                     if match is not None and OLDEST <= (1, int(match[1])) <= NEWEST:
-                        yield Version(f"1.{int(match[1])}", _below(folder, told.files.sources[file].path), here)
+                        yield Version(f"1.{int(match[1])}", _below(folder, facts.files.sources[file].path), here)
 
 
 # Custom resources with a pod template.
@@ -167,29 +168,29 @@ def _versions(told: Gathered, files: Iterable[FileId], folder: str, *, here: boo
 _KEY = re.compile("[A-Za-z][A-Za-z0-9]*")
 
 
-def _templates(told: Gathered, results: dict[FileId, FileResult]) -> Iterator[CustomWorkloadSetting]:
-    """Those of which each object has its template at one and the same place."""
-    found: dict[tuple[str, str], set[tuple[str, ...]]] = {}
+def _templates(facts: Gathered, results: dict[FileId, FileResult]) -> Iterator[CustomWorkloadSetting]:
+    """Yield the kinds whose objects all have their pod template at the same path."""
+    paths_of: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     versions: dict[tuple[str, str], str] = {}
-    for file in [file for file, result in sorted(results.items()) if result.unknown][:_MOST_READ_AGAIN]:
+    for file in [file for file, result in sorted(results.items()) if result.unknown][:_MAX_FILES_READ_AGAIN]:
         unknown = {*results[file].unknown}
-        for document in _documents(told, file):
+        for document in _documents(facts, file):
             for each in _objects(document.data):
                 kind = _group(each), str(each.get("kind"))
                 if kind in unknown:
-                    found.setdefault(kind, set()).update(_template_paths(each, ()))
+                    paths_of.setdefault(kind, set()).update(_template_paths(each, ()))
                     versions[kind] = max(versions.get(kind, ""), each["apiVersion"])
-    for kind, paths in sorted(found.items()):
+    for kind, paths in sorted(paths_of.items()):
         if len(paths) == 1:
             [path] = paths
             yield CustomWorkloadSetting(versions[kind], kind[1], path)
 
 
 def _template_paths(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The paths of pod templates in some data, those that the configuration can say: it has no word for each item of a list."""
+    """Yield the paths of pod templates that a configuration can express; it cannot express the items of a list."""
     if type(data) is dict:
         if path and "kind" in data and "apiVersion" in data:
-            return  # An object of its own.
+            return  # A nested object, such as in a template of several objects.
         spec = data.get("spec")
         if path and type(spec) is dict and is_pod_spec(spec):
             yield path
@@ -199,12 +200,12 @@ def _template_paths(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...
                 yield from _template_paths(value, (*path, key))
 
 
-def _documents(told: Gathered, file: FileId) -> Iterator[Document]:
-    """The documents of a file that can be read."""
+def _documents(facts: Gathered, file: FileId) -> Iterator[Document]:
+    """Yield the documents of a file that can be parsed."""
     from afflint.kube.kinds import NAMES
     from afflint.yaml.prefilter import Triage
 
-    source = told.files.sources[file]
+    source = facts.files.sources[file]
     try:
         data = to_utf8(source.data if source.data is not None else read_regular(source.path, LARGEST))
     except (OSError, UnicodeDecodeError):
@@ -215,7 +216,7 @@ def _documents(told: Gathered, file: FileId) -> Iterator[Document]:
 
 
 def _objects(data: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a document: itself, or the items of a list."""
+    """Yield the objects of a document: the document itself, or the items of a list."""
     if type(data) is not dict or type(data.get("apiVersion")) is not str:
         return
     items = data.get("items")
