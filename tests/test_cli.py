@@ -705,8 +705,8 @@ class TestRendering:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ("--kustomize nowhere", "--kustomize takes a folder with a kustomization, and 'nowhere' is none"),
-            ("--helm nowhere", "--helm takes a chart, and there is none at 'nowhere'"),
+            ("--kustomize nowhere", "--kustomize requires a folder with a kustomization: 'nowhere' is not a folder"),
+            ("--helm nowhere", "--helm requires a chart: 'nowhere' does not exist"),
             ("--values a.yaml", "--values FILE goes with --helm CHART, and no chart is named"),
         ],
     )
@@ -722,7 +722,7 @@ class TestRendering:
     def test_a_program_that_is_not_there(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", "")
         done = afflint("check", "--helm", "chart")
-        assert done == (2, "", "afflint: --helm needs `helm` on PATH; or pipe in what it makes elsewhere: `afflint check -`\n")
+        assert done == (2, "", "afflint: --helm needs `helm` on PATH; or pipe its output into `afflint check -`\n")
 
 
 class TestBaseline:

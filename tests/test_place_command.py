@@ -262,21 +262,21 @@ OF_SHOP = "openshift.io/node-selector of namespace shop"
             "",
             ["w2", None],
             "scheduler.alpha.kubernetes.io/node-selector of namespace shop adds topology.kubernetes.io/zone=b to its nodeSelector|"
-            "scheduler.alpha.kubernetes.io/node-selector of namespace shop counts only where the admission plugin PodNodeSelector is on",
+            "scheduler.alpha.kubernetes.io/node-selector of namespace shop only has an effect if the admission plugin PodNodeSelector is enabled",
             id="the plugin of Kubernetes",
         ),
         pytest.param(
             "openshift.io/node-selector: rack=r2",
             "rack: r1",
             [None, None],
-            f"OpenShift would refuse its pods: {OF_SHOP} says rack=r2, and its nodeSelector rack=r1",
+            f"OpenShift would refuse its pods: {OF_SHOP} sets rack=r2, but its nodeSelector has rack=r1",
             id="another value",
         ),
         pytest.param(
             "openshift.io/node-selector: rack",
             "",
             [None, None],
-            f"OpenShift would refuse its pods: {OF_SHOP} is rack, which is no list of key=value",
+            f"OpenShift would refuse its pods: {OF_SHOP} is rack, which is not a list of key=value",
             id="no value",
         ),
     ],
@@ -299,7 +299,7 @@ def test_a_namespace_gives_its_pods_tolerations(place: Place) -> None:
     assert "w0" in done.nodes_of("Deployment shop/web")
     assert [note.partition(" of ")[2] for note in done.plan["workloads"][0]["notes"]] == [
         "namespace shop adds 1 toleration to its own",
-        "namespace shop counts only where the admission plugin PodTolerationRestriction is on",
+        "namespace shop only has an effect if the admission plugin PodTolerationRestriction is enabled",
     ]
 
 

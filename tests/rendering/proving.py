@@ -42,15 +42,15 @@ def placement(data: Any) -> Iterator[tuple[Steps, Any]]:
 
 def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) -> Counter[str]:
     """By tokens at all places at once, in a copy of the tree that the root lies in. Raises RenderError where it does not render."""
-    crew = ProgramRunner(network=False)
+    runner = ProgramRunner(network=False)
     shares: Counter[str] = Counter()
-    output = build_kustomization(crew, program, root.folder)
+    output = build_kustomization(runner, program, root.folder)
     rendered = documents_of(output)
     if not any(True for each in rendered.values() for _ in placement(each.data)):
         return shares
     with tempfile.TemporaryDirectory() as folder:
         wrapper = os.path.realpath(folder)
-        origins = Origins(build_annotated(crew, program, root.folder, wrapper), wrapper, root.file, SourceTexts())
+        origins = Origins(build_annotated(runner, program, root.folder, wrapper), wrapper, root.file, SourceTexts())
     changes: dict[str, dict[Span, str]] = {}
     expected: list[tuple[int, Steps, str]] = []
     for number, document in rendered.items():
@@ -69,7 +69,7 @@ def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) 
             changed = copy / os.path.relpath(file, os.path.realpath(top))
             text = changed.read_text()
             changed.write_text(with_changes(text, [(span, _as_written(text, span, word)) for span, word in words.items()]))
-        again = documents_of(build_kustomization(crew, program, str(copy / os.path.relpath(root.folder, os.path.realpath(top)))))
+        again = documents_of(build_kustomization(runner, program, str(copy / os.path.relpath(root.folder, os.path.realpath(top)))))
     for number, path, token in expected:
         shares["right"] += str(_at(again[number].data, path)) == token
     return shares
@@ -77,7 +77,7 @@ def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) 
 
 def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: int = 1000) -> Counter[str]:
     """By blanking: without the line that is said to have made it, a leaf is not there. Raises RenderError where it does not render."""
-    crew = ProgramRunner(network=False)
+    runner = ProgramRunner(network=False)
     chart = Chart(folder)
     shares: Counter[str] = Counter()
 
@@ -88,13 +88,13 @@ def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: in
                 lines = Path(file).read_bytes().split(b"\n")
                 lines[without[1] - 1] = b""
                 Path(file).write_bytes(b"\n".join(lines))
-        return template(crew, program, chart, top, VERSION)[0]
+        return template(runner, program, chart, top, VERSION)[0]
 
     with tempfile.TemporaryDirectory() as temporary:
         output = render(os.path.join(os.path.realpath(temporary), "chart"))
     files = ChartFiles(
         lambda target: charts.copied(folder, target).origin,
-        lambda top, _instead, _said: rendered_chart(crew, program, chart, top, VERSION, ()),
+        lambda top, _instead, _said: rendered_chart(runner, program, chart, top, VERSION, ()),
         (),
     )
     ways = Templates(output, os.path.join(folder, "Chart.yaml"), files, SourceTexts())

@@ -261,7 +261,7 @@ def test_variables_that_are_not_closed_are_none() -> None:
 def test_a_set_that_only_argo_can_make_is_said(checking: Checking) -> None:
     one = application_set("[{clusters: {}}]", "{path: 'charts/{{name}}'}")
     write({**CHART, "set.yaml": one})
-    why = "its generator `clusters` is not read"
+    why = "its generator `clusters` is not supported"
     assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
     assert f"Not known what ApplicationSet web renders: {why}" in checking("--render", code=0)
 

@@ -150,7 +150,7 @@ def test_what_is_not_rendered_is_said_and_told_as_it_stands(checking: Checking) 
 def test_nothing_is_fetched_unless_asked_for(checking: Checking) -> None:
     write({"kustomization.yaml": "resources: ['https://example.invalid/manifests.yaml']\n"})
     (failed,) = checking.report()["summary"]["rendered"]["failed"]
-    assert failed["reason"] == "it takes the network, for https://example.invalid/manifests.yaml: `--render-network` allows that"
+    assert failed["reason"] == "rendering requires the network for https://example.invalid/manifests.yaml; `--render-network` allows it"
 
 
 def test_kustomizations_that_include_each_other_are_not_rendered(checking: Checking) -> None:

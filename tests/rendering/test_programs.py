@@ -113,7 +113,7 @@ def test_nor_is_the_name_of_a_release(manifest: str, name: str, programs: Path, 
 @pytest.mark.parametrize("render", [rendering.kustomize, rendering.helm])
 def test_a_missing_program_is_named_with_the_way_around(render: object, tmp_path: Path) -> None:
     assert callable(render)
-    with pytest.raises(RenderError, match=r"on PATH; or pipe in what it makes elsewhere: `afflint check -`"):
+    with pytest.raises(RenderError, match=r"on PATH; or pipe its output into `afflint check -`"):
         render(str(tmp_path))
 
 
@@ -125,7 +125,7 @@ def test_a_failure_says_what_the_program_said(programs: Path, tmp_path: Path) ->
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes cannot be waited for here")
 def test_a_program_that_writes_without_end_is_stopped(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "_MOST_WRITTEN", 3 << 20)
+    monkeypatch.setattr(rendering, "_MAX_OUTPUT", 3 << 20)
     program(programs, "kustomize", "while :; do echo complaint >&2; /bin/cat /dev/zero; done")
     with pytest.raises(RenderError, match="kustomize wrote more than 3 MB"):
         rendering.kustomize(str(tmp_path))
@@ -137,7 +137,7 @@ def test_a_program_that_hangs_is_stopped(programs: Path, tmp_path: Path) -> None
         rendering.kustomize(str(tmp_path), time_limit=0.2)
 
 
-@pytest.mark.parametrize(("render", "complaint"), [(rendering.kustomize, "takes a folder"), (rendering.helm, "takes a chart")])
+@pytest.mark.parametrize(("render", "complaint"), [(rendering.kustomize, "requires a folder"), (rendering.helm, "requires a chart")])
 def test_a_path_that_is_not_there(render: object, complaint: str, tmp_path: Path) -> None:
     assert callable(render)
     with pytest.raises(RenderError, match=complaint):
@@ -184,9 +184,9 @@ def test_an_interrupt_while_a_program_starts_ends_it(jobs: int, programs: Path, 
         return process
 
     monkeypatch.setattr(subprocess, "Popen", start_and_interrupt)
-    crew = rendering.ProgramRunner(network=True, jobs=jobs)
+    runner = rendering.ProgramRunner(network=True, jobs=jobs)
     with pytest.raises(KeyboardInterrupt):
-        crew.each(lambda name: crew.output([str(programs / name)], name), ["sleeper"])
+        runner.each(lambda name: runner.output([str(programs / name)], name), ["sleeper"])
     assert len(started) == 1
     assert not is_there(started[0])
 

@@ -89,8 +89,8 @@ def test_a_url_is_refused_in_every_field_that_loads_files(
     more = "" if field == "resources" or "resources:" in text else "resources: [web.yaml]\n"
     write({"kustomization.yaml": f"{more}{text}\n", "web.yaml": POD})
     reason = failure(checking)
-    assert reason.startswith("it takes the network, for ")
-    assert reason.endswith(": `--render-network` allows that")
+    assert reason.startswith("rendering requires the network for ")
+    assert reason.endswith("; `--render-network` allows it")
     assert server.asked == []
 
 
@@ -119,7 +119,7 @@ INCLUDED = {
 def test_so_it_is_in_what_a_kustomization_includes(way: str, server: Server, checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
     on_path(monkeypatch, "kustomize")
     write({name: text.replace("URL", server.url) for name, text in INCLUDED[way].items()})
-    assert failure(checking).startswith(f"it takes the network, for {server.url}/a")
+    assert failure(checking).startswith(f"rendering requires the network for {server.url}/a")
     assert server.asked == []
 
 

@@ -77,7 +77,7 @@ def test_a_loopback_address_is_unreachable_even_for_what_is_not_searched_for_url
         pytest.skip("this system allows no network namespaces")
     with pytest.raises(RenderError) as error:
         ProgramRunner(network=False).output([tool], "it")
-    assert error.value.reason == "it takes the network, for something there: `--render-network` allows that"
+    assert error.value.reason == "rendering requires the network for an unknown URL; `--render-network` allows it"
 
 
 def test_where_the_system_allows_no_namespace_the_tool_runs_without(monkeypatch: pytest.MonkeyPatch) -> None:

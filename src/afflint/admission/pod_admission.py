@@ -73,8 +73,8 @@ class NamespaceRule(NamedTuple):
         if is_placeholder(self.text):
             return ""
         if self.of_labels:
-            return "" if node_labels(self.text) is not None else "which is no list of key=value"
-        return "" if tolerations(self.text) is not None else "which is no JSON list of tolerations"
+            return "" if node_labels(self.text) is not None else "which is not a list of key=value"
+        return "" if tolerations(self.text) is not None else "which is not a JSON list of tolerations"
 
     @property
     def of_labels(self) -> bool:
@@ -139,13 +139,13 @@ def combined(
         selector = default
         if not known:
             guessed = True
-            unsure = f"no manifest states namespace {namespace}, which may have a node selector of its own in place of the {default.where}"
+            unsure = f"the manifest of namespace {namespace} is missing; its node selector may override the {default.where}"
     found = PodAdmission(selector, by_field.get(DEFAULT_TOLERATIONS), by_field.get(ALLOWED_TOLERATIONS))
     for said in found.sayings:
         if is_placeholder(said.text):
-            unsure, guessed = f"{said.where} is yet to be filled in", True
+            unsure, guessed = f"{said.where} is a placeholder", True
         elif said.plugin and said.plugin not in plugins and not guessed:
-            unsure = f"{said.where} counts only where the admission plugin {said.plugin} is on"
+            unsure = f"{said.where} only has an effect if the admission plugin {said.plugin} is enabled"
     return found._replace(unsure=unsure, guessed=guessed) if found.sayings else None
 
 
@@ -199,7 +199,7 @@ def _contradicted(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[P
     for key, value in given_labels(admission).items():
         other = own.get(key, value)
         if other != value and type(other) is str and not is_placeholder(other):
-            yield PodRefusal(said, ("nodeSelector", key), f"{said.where} says {key}={value}, and its nodeSelector {key}={other}")
+            yield PodRefusal(said, ("nodeSelector", key), f"{said.where} sets {key}={value}, but its nodeSelector has {key}={other}")
 
 
 def _not_allowed(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:

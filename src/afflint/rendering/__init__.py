@@ -1,1 +1,1 @@
-"""What kustomize and Helm make of a repository, by the user's own programs, and where in its source each piece of that is written."""
+"""Rendering with the user's kustomize and Helm, and mapping rendered values back to their source positions."""

@@ -1,6 +1,7 @@
-"""What Argo CD and Flux are told to render: folders of this repository, with namespaces, values and more around them.
+"""Folders of this repository that Argo CD and Flux render, with their namespaces, values and other options.
 
-Applications, Kustomizations of Flux and HelmReleases are hints which roots there are and how they are rendered; what is elsewhere is none.
+Applications, Flux Kustomizations and HelmReleases are hints: they show which render roots exist and how they are rendered. Folders in
+other repositories are ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _NAMESPACED = NAMES - {"Node", "Namespace", "List", "CustomResourceDefinition", 
 
 
 class Inline(NamedTuple):
-    """Values that stand in an object: the document, or the text in it, and where in that; None where a generator has made them."""
+    """Helm values in a GitOps object, with the document and the path that contain them; None if a generator produced them."""
 
     values: Mapping[str, Any]
     text: SourceText | None = None
@@ -45,10 +46,11 @@ _NO_VALUES = Inline({})
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A folder, links resolved, that is rendered, for whom, and how.
+    """A folder, links resolved, that a GitOps object renders, and how.
 
-    ``namespace`` is that of objects which name none, ``around`` what a kustomization around it says, ``substitutes`` the variables that are
-    put in afterwards. ``release``, ``values`` (files), ``inline`` (values that win over those) and ``options`` are for Helm.
+    ``by`` is the object in reports. ``namespace`` applies to objects without one, ``around`` are the fields of a kustomization around the
+    folder, ``substitutes`` the variables that Flux replaces in the output. ``release``, ``values`` (files), ``inline`` (values that
+    override the files) and ``options`` are for Helm.
     """
 
     folder: str
@@ -63,14 +65,14 @@ class Hint:
 
 
 class Unread(NamedTuple):
-    """An object that says what is rendered, and why that is not known."""
+    """A GitOps object that is not understood, with the reason."""
 
     by: str
     reason: str
 
 
 class Hints(NamedTuple):
-    """All hints, the objects that are not understood, and the values files that are named, whether or not the chart is here."""
+    """All hints, the GitOps objects that are not understood, and the values files that they name, even for charts in other repositories."""
 
     hints: list[Hint]
     unread: list[Unread]
@@ -78,7 +80,7 @@ class Hints(NamedTuple):
 
 
 def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
-    """What Applications, Kustomizations and HelmReleases in some files name that lies in their repository; of kustomizations the values."""
+    """Return what GitOps objects in some files render from their own repository, and the values files that kustomizations name."""
     found = Hints([], [], set())
     for path in paths:
         try:
@@ -99,7 +101,7 @@ def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
 
 
 class _OutsideError(Exception):
-    """A path that leads out of the repository; the message is for the user."""
+    """A path that is outside the repository."""
 
 
 def _bounded_hints(text: SourceText, boundary: Boundary) -> Iterator[Hint | Unread | str]:
@@ -110,7 +112,10 @@ def _bounded_hints(text: SourceText, boundary: Boundary) -> Iterator[Hint | Unre
 
 
 def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[Hint | Unread | str]:
-    """``tops`` are the folders above the file that may be the top of its repository, nearest first; nothing outside the last is read."""
+    """Yield hints, objects that are not understood, and values files.
+
+    ``tops`` are the folders above the file that may be the top of its repository, nearest first; nothing outside the last is read.
+    """
     data = text.data
     kind, group = text_at(data, "kind"), text_at(data, "apiVersion").partition("/")[0]
     name, spec = text_at(data, "metadata", "name"), map_at(data, "spec")
@@ -132,27 +137,27 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[Hint | Unread |
 
 
 def _of_set(name: str, spec: Mapping[str, Any], tops: Sequence[str]) -> Iterator[Hint | Unread | str]:
-    """The Applications that the generators of a set make, as far as those are read."""
+    """Yield the hints of the Applications that an ApplicationSet generates, as far as its generators are supported."""
     by, template = f"ApplicationSet {name}", map_at(spec, "template")
     generators = Generators(tops)
-    made: dict[str, Hint] = {}
-    lacking = False
+    generated: dict[str, Hint] = {}
+    is_incomplete = False
     for parameters in generators.parameters(spec.get("generators")):
-        one = filled(template, parameters)
-        called = text_at(one, "metadata", "name")
-        title = by if is_open(called) else f"{by}, {called}"
-        for each in _of_application(title, called, map_at(one, "spec"), tops, None):
+        application = filled(template, parameters)
+        application_name = text_at(application, "metadata", "name")
+        title = by if is_open(application_name) else f"{by}, {application_name}"
+        for each in _of_application(title, application_name, map_at(application, "spec"), tops, None):
             if isinstance(each, Hint):
-                made.setdefault(repr(each), each)
+                generated.setdefault(repr(each), each)
             elif isinstance(each, Unread):
-                lacking = True
+                is_incomplete = True
             else:
                 yield each
-    yield from made.values()
-    if lacking:
+    yield from generated.values()
+    if is_incomplete:
         unread = [quoted(each) for each in dict.fromkeys(generators.unread) if each]
-        why = f"its generator {join_words(unread)} is not read" if unread else "its template asks for what its generators do not say"
-        yield Unread(by, why)
+        unset = "its template uses parameters that its generators do not set"
+        yield Unread(by, f"its generator {join_words(unread)} is not supported" if unread else unset)
 
 
 def _of_application(
@@ -162,25 +167,25 @@ def _of_application(
     for number, source in enumerate(spec["sources"] if several else [map_at(spec, "source")]):
         path = text_at(source, "path")
         if is_open(path):
-            yield Unread(by, f"its path is {quoted(path)}")
+            yield Unread(by, f"its path {quoted(path)} contains a placeholder")
             continue
         folder = _in_repository(tops, path)
-        # Only what is there: Argo CD may be told to pass over files that are missing.
+        # Missing files are skipped, as with ignoreMissingValueFiles in Argo CD.
         found = [_value_file(tops, folder, each) for each in _texts(source, "helm", "valueFiles")]
         values = tuple([each for each in found if each is not None])
         yield from values
         if folder is None:
             continue
         if any(map(is_open, _texts(source, "helm", "valueFiles"))):
-            yield Unread(by, "nobody knows its values files")
+            yield Unread(by, "the names of its values files contain placeholders")
             continue
-        where: Path = ("spec", "sources", number) if several else ("spec", "source")
-        inline = _inline(map_at(source, "helm"), text, (*where, "helm"))
+        base: Path = ("spec", "sources", number) if several else ("spec", "source")
+        inline = _inline(map_at(source, "helm"), text, (*base, "helm"))
         yield _of_argo(by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline)
 
 
 def _inline(helm: Mapping[str, Any], text: SourceText | None, path: Path) -> Inline:
-    """The values that an Application gives by itself: as an object, or else as a text."""
+    """Return the values in an Application: ``valuesObject``, or else ``values``."""
     if map_at(helm, "valuesObject"):
         return Inline(map_at(helm, "valuesObject"), text, (*path, "valuesObject"))
     written = text_at(helm, "values")
@@ -208,9 +213,9 @@ def _of_argo(by: str, name: str, folder: str, source: Mapping[str, Any], namespa
 
 
 def _value_file(tops: Sequence[str], folder: str | None, name: str) -> str | None:
-    """A values file: beside the chart, or from the top of the repository, as are those of another source that is called by `$`.
+    """Return the path of a values file, relative to the chart, or to the repository for names that begin with `/` or `$ref/`.
 
-    Argo CD, too, refuses those outside the repository. Raises _OutsideError.
+    Raises _OutsideError for files outside the repository, which Argo CD rejects, too.
     """
     if "://" in name:
         return None
@@ -223,7 +228,7 @@ def _value_file(tops: Sequence[str], folder: str | None, name: str) -> str | Non
 
 
 def _inside(tops: Sequence[str], path: str, name: str) -> str:
-    """The path, if it is in the repository. Raises _OutsideError."""
+    """Return the path if it is in the repository. Raises _OutsideError."""
     if not is_inside(path, tops[-1]):
         raise _OutsideError(f"{quoted(name)} is outside the repository")
     return path
@@ -237,7 +242,7 @@ def _known(text: str) -> str | None:
 
 
 def _of_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequence[str]) -> Iterator[Hint | str]:
-    """A chart in the repository. Whatever changes what it renders to later makes it no hint."""
+    """Yield the hint for a chart in the repository, and its values files. A release with ``postRenderers`` is ignored."""
     chart = map_at(spec, "chart", "spec")
     path = text_at(chart, "chart")
     found = [_in_repository(tops, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
@@ -254,8 +259,9 @@ def _of_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequ
 
 
 def _of_kustomization(data: Mapping[str, Any], tops: Sequence[str]) -> Iterator[str]:
-    """The values files of the charts that a kustomization, or a generator of one, fills, and those that it keeps for a HelmRelease to read:
-    in a ConfigMap or a Secret, under the name of such a file.
+    """Yield the values files that a kustomization or a Helm chart generator names.
+
+    These are values of its charts, and files that it puts into a ConfigMap or Secret under the name of a values file, for a HelmRelease.
     """
     charts = [data] if text_at(data, "kind") == "HelmChartInflationGenerator" else maps_at(data, "helmCharts")
     names = [name for each in charts for name in (text_at(each, "valuesFile"), *_texts(each, "additionalValuesFiles"))]
@@ -279,7 +285,7 @@ def _of_flux(by: str, folder: str, spec: Mapping[str, Any]) -> Hint:
 
 
 def substituted(output: bytes, values: Mapping[str, str]) -> bytes:
-    """The output with variables put in as Flux does, with defaults (`${zone:=a}`) or without; those that are not known stay."""
+    """Replace variables with or without a default (`${zone:=a}`) as Flux does; unknown variables are kept."""
     if not values:
         return output
 
@@ -287,13 +293,13 @@ def substituted(output: bytes, values: Mapping[str, str]) -> bytes:
         return values.get(match[1], match[0])
 
     text = output.decode("utf-8", "surrogateescape")
-    # What opens behind the last brace closes nowhere; not even tried, it takes no time.
+    # Nothing can match after the last brace. Without this limit, many unclosed variables would take quadratic time.
     end = text.rfind("}") + 1
     return (re.sub(r"\$\{(\w+)(?::?[=-][^}]*)?\}", value, text[:end]) + text[end:]).encode("utf-8", "surrogateescape")
 
 
 def in_namespace(output: bytes, namespace: str | None) -> bytes:
-    """The output with a namespace in the pods, services and the like that name none, as whoever applies it puts it there."""
+    """Set the namespace of namespaced objects without one, as Argo CD and Flux do when they apply them."""
     if namespace is None or re.fullmatch(r"[a-z0-9-]+", namespace) is None:
         return output
     pieces = []
@@ -323,9 +329,9 @@ def _components(data: Mapping[str, Any], folder: str) -> dict[str, Any]:
 
 
 def _in_repository(tops: Sequence[str], path: str, is_wanted: Callable[[str], bool] = os.path.isdir) -> str | None:
-    """What a path of a repository names, seen from a file in it, a folder unless something else is wanted; None where it is not there.
+    """Return the real path of a path in the repository; None if it does not exist.
 
-    Raises _OutsideError if it is a link that leads out of the repository.
+    ``is_wanted`` accepts folders unless set otherwise. Raises _OutsideError for a link to a path outside the repository.
     """
     if not path or is_open(path) or "\0" in path:
         return None
@@ -342,5 +348,5 @@ def _in_repository(tops: Sequence[str], path: str, is_wanted: Callable[[str], bo
 
 
 def _texts(data: Mapping[str, Any], *steps: str) -> list[str]:
-    """Those that can be paths, or words of a command."""
+    """Return the texts at a path that can be used as file names or command arguments."""
     return [each for each in texts_at(data, *steps) if "\0" not in each]

@@ -1,4 +1,4 @@
-"""Renders charts: with the dependencies that lie in the same repository, for the Kubernetes that is meant."""
+"""Renders charts with dependencies from the same repository, for the configured Kubernetes version."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LOCAL = "file://"
 _LISTS, _FIELD = (CHART, "requirements.yaml"), "dependencies"
 _LARGEST_CHART = 64 << 20
 _EACH = 1 << 10
-"""What an empty file counts as."""
-_NO_PART = (".git", "node_modules")
-_DEEPEST = 8
+"""Bytes that each copied file adds to its size."""
+_NOT_COPIED = (".git", "node_modules")
+_MAX_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart with what is told to Helm about it: the release, its namespace, values files, values that win over those, more options."""
+    """A chart with its Helm options: release, namespace, values files, ``inline`` values that override the files, further options."""
 
     folder: str
     release: str = RELEASE
@@ -43,9 +43,9 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """A copy of a chart that is as Helm wants it. ``origins`` are the folders that its parts were copied from, the deepest part first.
+    """A copy of a chart with its dependencies in place. ``origins`` are pairs of copied and original folders, the deepest first.
 
-    ``without``: the dependencies that do not lie in this repository, which the copy does not ask for.
+    ``without``: the dependencies that are not in this repository; the copy does not declare them.
     """
 
     folder: str
@@ -53,7 +53,7 @@ class Copied:
     without: tuple[str, ...]
 
     def origin(self, file: str) -> str:
-        """The file that one of the copy was copied from."""
+        """Return the original of a file of the copy."""
         for folder, source in self.origins:
             if file.startswith(os.path.join(folder, "")):
                 return os.path.join(source, os.path.relpath(file, folder))
@@ -61,7 +61,7 @@ class Copied:
 
 
 class Charts:
-    """The charts of a repository by their names, for those that others need."""
+    """The charts of a repository by name, as possible dependencies."""
 
     def __init__(self, folders: Sequence[str], boundary: Boundary) -> None:
         self._boundary = boundary
@@ -70,7 +70,7 @@ class Charts:
             self._folders.setdefault(str(chart_data(folder).get("name", "")), folder)
 
     def refuse_links(self, folder: str) -> None:
-        """Check that no file of a chart is a link out of its repository: templates could read what it leads to. Raises RenderError."""
+        """Raise RenderError if a file of a chart is a link to a path outside its repository: templates could read that path."""
         try:
             link = link_outside(folder, self._boundary.top(os.path.realpath(folder)))
         except OSError as error:
@@ -79,18 +79,18 @@ class Charts:
             raise RenderError(f"{quoted(os.path.relpath(link, folder))} in the chart is a link to a file outside the repository")
 
     def missing(self, folder: str) -> list[Mapping[str, Any]]:
-        """The dependencies of a chart that its ``charts`` folder lacks."""
+        """Return the dependencies of a chart that are not in its ``charts`` folder."""
         return [each for each in _dependencies(folder) if not _has(folder, str(each.get("name", "")))]
 
     def copied(self, folder: str, target: str, depth: int = 0) -> Copied:
-        """A copy of a chart with the dependencies that lie in this repository, and without the others. Raises OSError and RenderError."""
+        """Copy a chart with the dependencies that are in this repository. Raises OSError and RenderError."""
         self.refuse_links(folder)
         shutil.copytree(folder, target, ignore=_Small(), ignore_dangling_symlinks=True, dirs_exist_ok=True)
         origins = [(target, folder)]
         without: list[str] = []
         for each in self.missing(folder):
             name = str(each.get("name", ""))
-            source = self._source(folder, each) if depth < _DEEPEST and os.path.basename(name) == name else None
+            source = self._source(folder, each) if depth < _MAX_DEPTH and os.path.basename(name) == name else None
             if source is None:
                 without.append(name)
             else:
@@ -102,19 +102,20 @@ class Charts:
         return Copied(target, tuple(sorted(origins, key=lambda pair: -len(pair[0]))), tuple(without))
 
     def _source(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
-        """Where in this repository a dependency lies."""
+        """Return the folder of a dependency in this repository."""
         repository = str(dependency.get("repository", ""))
         if repository.startswith(_LOCAL):
             here = os.path.realpath(os.path.join(folder, repository.removeprefix(_LOCAL)))
-            is_there = os.path.isfile(os.path.join(here, CHART)) and is_inside(here, self._boundary.top(os.path.realpath(folder)))
-            return here if is_there else None
+            is_chart = os.path.isfile(os.path.join(here, CHART)) and is_inside(here, self._boundary.top(os.path.realpath(folder)))
+            return here if is_chart else None
         return self._folders.get(str(dependency.get("name", "")))
 
 
 class _Small:
-    """Chooses what of a chart is copied: what charts need and Helm would read, and never without end.
+    """Selects the files of a chart to copy, up to a total size.
 
-    No pipes and devices, which could be waited for in vain; no links to folders but to charts, and of these no chains.
+    Pipes and devices are skipped because reading them may block. Links to folders are skipped unless they lead to a chart and are not below
+    another link.
     """
 
     def __init__(self) -> None:
@@ -128,7 +129,7 @@ class _Small:
         if os.path.isdir(path):
             linked = os.path.islink(path)
             chained = linked and os.path.realpath(folder) != os.path.abspath(folder)
-            return name not in _NO_PART and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
+            return name not in _NOT_COPIED and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
         size = os.path.getsize(path) if os.path.isfile(path) else self._room + 1
         if size <= self._room:
             self._room -= size + _EACH
@@ -143,14 +144,14 @@ def _dependencies(folder: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _leave_out(chart: str, names: set[str]) -> None:
-    """Rewrite what a copy says of its dependencies."""
+    """Remove dependencies from the files of a copy."""
     for file in _LISTS:
         data = chart_data(chart, file)
         listed = data.get(_FIELD)
         if type(listed) is list:
-            kept = [each for each in listed if type(each) is not dict or each.get("name") not in names]
+            remaining = [each for each in listed if type(each) is not dict or each.get("name") not in names]
             with open(os.path.join(chart, file), "w", encoding="utf-8") as written:
-                json.dump({**data, _FIELD: kept}, written)
+                json.dump({**data, _FIELD: remaining}, written)
 
 
 def _has(folder: str, name: str) -> bool:
@@ -159,49 +160,50 @@ def _has(folder: str, name: str) -> bool:
 
 
 def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]) -> list[str]:
-    """The command line that renders a chart which lies in a folder. Helm itself knows but one version of Kubernetes: it has to be told."""
-    # What is no name may be an option, such as the program that is to be run afterwards.
+    """Return the command that renders a chart in a folder. Without ``--kube-version``, Helm assumes a version that is built in."""
+    # An invalid name could be an option, such as --post-renderer.
     release = chart.release if is_subdomain(chart.release) else RELEASE
-    words = [*program, release, folder, *(word for file in values for word in ("--values", file)), *chart.options]
+    command = [*program, release, folder, *(word for file in values for word in ("--values", file)), *chart.options]
     if kubernetes_version:
-        words += ["--kube-version", f"v{kubernetes_version}.0"]
-    return words + (["--namespace", chart.namespace] if chart.namespace else [])
+        command += ["--kube-version", f"v{kubernetes_version}.0"]
+    return command + (["--namespace", chart.namespace] if chart.namespace else [])
 
 
 def rendered_chart(
-    crew: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]
+    runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]
 ) -> bytes:
-    """What a chart that lies in a folder renders to with these values files. Raises RenderError."""
+    """Render a chart in a folder with these values files. Raises RenderError."""
     if not chart.inline:
-        return crew.output(_command(program, chart, folder, kubernetes_version, values), chart.folder)
-    with tempfile.TemporaryDirectory(prefix="afflint-") as beside:
-        name = os.path.join(os.path.realpath(beside), "inline.json")
+        return runner.output(_command(program, chart, folder, kubernetes_version, values), chart.folder)
+    with tempfile.TemporaryDirectory(prefix="afflint-") as temporary:
+        name = os.path.join(os.path.realpath(temporary), "inline.json")
         with open(name, "w", encoding="utf-8") as file:
             json.dump(chart.inline, file)
-        return crew.output(_command(program, chart, folder, kubernetes_version, [*values, name]), chart.folder)
+        return runner.output(_command(program, chart, folder, kubernetes_version, [*values, name]), chart.folder)
 
 
 def template(
-    crew: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str
+    runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str
 ) -> tuple[bytes, tuple[str, ...]]:
-    """What a chart renders to, and the values files that it takes for it: one of those for its own tests where it cannot do without.
+    """Render a chart, and return the output and the values files that were used.
 
-    Raises RenderError, that of the chart as it is.
+    A chart that cannot be rendered with its default values is rendered with values of its own tests (``ci/*-values.yaml``). Raises the
+    RenderError of the first attempt.
     """
     try:
-        return rendered_chart(crew, program, chart, folder, kubernetes_version, chart.values), chart.values
+        return rendered_chart(runner, program, chart, folder, kubernetes_version, chart.values), chart.values
     except RenderError as error:
         for extra in sorted(glob(os.path.join(glob_escaped(chart.folder), "ci", "*-values.yaml")))[:3]:
             values = (*chart.values, extra)
             try:
-                return rendered_chart(crew, program, chart, folder, kubernetes_version, values), values
+                return rendered_chart(runner, program, chart, folder, kubernetes_version, values), values
             except RenderError:
                 continue
         raise error
 
 
 def glob_escaped(folder: str) -> str:
-    """A folder for a glob, whatever its name holds."""
+    """Escape the special characters of globs in a folder name."""
     from glob import escape
 
     return escape(folder)

@@ -1,4 +1,4 @@
-"""The user's own kustomize, kubectl and helm: no shell, no network unless it is asked for, a time limit for each and one for all."""
+"""Runs the user's kustomize, kubectl and helm: without a shell, without the network by default, and with time limits."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 TIME_LIMIT = 120.0
-"""For one that the user names."""
+"""Seconds for a program that renders a folder named on the command line."""
 EACH_LIMIT = 30.0
-"""For each that is found; kustomize alone would wait 27 seconds for a repository that does not answer."""
+"""Seconds for each render root of `--render`; kustomize waits up to 27 seconds for a git server that does not answer."""
 ALL_LIMIT = 600.0
-_MOST_WRITTEN = LARGEST
-_MOST_SAID = 1 << 20
+"""Seconds for all render roots together."""
+_MAX_OUTPUT = LARGEST
+_MAX_STDERR = 1 << 20
 _BLOCK = 1 << 16
-_LONGEST_REASON = 300
-_BEGINNING = 80
+_MAX_REASON = 300
+_REASON_START = 80
 
 
 class RenderError(UserError):
-    """A folder that could not be rendered; the message is for the user. ``reason`` is what the program said of it."""
+    """A folder that could not be rendered. ``reason`` is the message without the name of the folder."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
@@ -39,56 +40,57 @@ class RenderError(UserError):
 
 
 def kustomize(folder: str, time_limit: float = TIME_LIMIT) -> Source:
-    """The output of ``kustomize build``, or of ``kubectl kustomize`` where only that is installed. Raises RenderError."""
+    """Return the output of ``kustomize build``, or of ``kubectl kustomize`` if only kubectl is installed. Raises RenderError."""
     if not os.path.isdir(folder):
-        raise RenderError(f"--kustomize takes a folder with a kustomization, and {folder!r} is none")
+        raise RenderError(f"--kustomize requires a folder with a kustomization: {folder!r} is not a folder")
     command = kustomize_command()
     if command is None:
-        raise RenderError("--kustomize needs `kustomize` or `kubectl` on PATH; or pipe in what it makes elsewhere: `afflint check -`")
+        raise RenderError("--kustomize needs `kustomize` or `kubectl` on PATH; or pipe its output into `afflint check -`")
     return _rendered(f"<kustomize {os.path.normpath(folder)}>", [*command, as_path(folder)], time_limit)
 
 
 def helm(chart: str, values: Sequence[str] = (), time_limit: float = TIME_LIMIT) -> Source:
-    """The output of ``helm template`` for a chart in a folder or archive. Raises RenderError."""
+    """Return the output of ``helm template`` for a chart in a folder or archive. Raises RenderError."""
     if not os.path.exists(chart):
-        raise RenderError(f"--helm takes a chart, and there is none at {chart!r}")
+        raise RenderError(f"--helm requires a chart: {chart!r} does not exist")
     command = helm_command()
     if command is None:
-        raise RenderError("--helm needs `helm` on PATH; or pipe in what it makes elsewhere: `afflint check -`")
+        raise RenderError("--helm needs `helm` on PATH; or pipe its output into `afflint check -`")
     options = [option for file in values for option in ("--values", as_path(file) if os.path.lexists(file) else file)]
     return _rendered(f"<helm {os.path.normpath(chart)}>", [*command, "release", as_path(chart), *options], time_limit)
 
 
 def kustomize_command() -> list[str] | None:
-    """The program that builds kustomizations, with the word that tells it to; None where neither is installed."""
-    if found := program("kustomize"):
-        return [found, "build"]
-    if found := program("kubectl"):
-        return [found, "kustomize"]
+    """Return the command that builds kustomizations, without the folder; None if neither kustomize nor kubectl is installed."""
+    if executable := program("kustomize"):
+        return [executable, "build"]
+    if executable := program("kubectl"):
+        return [executable, "kustomize"]
     return None
 
 
 def helm_command() -> list[str] | None:
-    """The program that renders charts, with the word that tells it to; None where it is not installed."""
-    found = program("helm")
-    return [found, "template"] if found else None
+    """Return the command that renders charts, without the chart; None if Helm is not installed."""
+    executable = program("helm")
+    return [executable, "template"] if executable else None
 
 
 def as_path(path: str) -> str:
-    """The path so that no program takes it for an option."""
+    """Return the path in a form that no program mistakes for an option."""
     return path if os.path.isabs(path) else os.path.join(os.curdir, path)
 
 
 def _rendered(name: str, command: list[str], time_limit: float) -> Source:
-    crew = ProgramRunner(network=True, each=time_limit)
-    [output] = crew.each(lambda each: crew.output(each, name), [command])
+    runner = ProgramRunner(network=True, each=time_limit)
+    [output] = runner.each(lambda each: runner.output(each, name), [command])
     return Source(name, name, output)
 
 
 class ProgramRunner:
-    """Runs programs, a few at a time, and ends them all when this one is interrupted.
+    """Runs programs, ``jobs`` at a time, and ends them all when afflint is interrupted.
 
-    Without ``network`` they run in a network namespace of their own where the system allows that, and in an environment that forbids it.
+    Without ``network``, they run in a network namespace of their own if the system allows it, and with environment variables that disable
+    the network.
     """
 
     def __init__(self, *, network: bool, each: float = EACH_LIMIT, all_together: float | None = None, jobs: int = 1) -> None:
@@ -102,24 +104,27 @@ class ProgramRunner:
         self._stopped = False
 
     def output(self, command: Sequence[str], about: str) -> bytes:
-        """What a program writes to standard output. Raises RenderError, whose message names what it is ``about``."""
+        """Run a program and return its standard output. Raises RenderError, whose message contains ``about``."""
         tool = os.path.basename(command[0])
         limit = self._each if self._end is None else min(self._each, self._end - time.monotonic())
         if limit <= 0:
-            raise RenderError(f"no time was left for {about}", "no time was left: all renders together took too long")
+            raise RenderError(
+                f"{about} was not rendered: the time limit for all render roots was reached",
+                "the time limit for all render roots was reached",
+            )
         before = () if self._network else without_network(command[0])
-        process = self._started([*before, *command], about, tool)
+        process = self._start([*before, *command], about, tool)
         with process:
             try:
-                output, said = _communicated(process, limit)
+                output, stderr = _communicate(process, limit)
             except _TooMuchError:
                 _end(process)
-                said_so = f"{tool} wrote more than {_MOST_WRITTEN >> 20} MB"
-                raise RenderError(f"{said_so}: {about}", said_so) from None
+                reason = f"{tool} wrote more than {_MAX_OUTPUT >> 20} MB"
+                raise RenderError(f"{reason}: {about}", reason) from None
             except subprocess.TimeoutExpired:
                 _end(process)
-                said_so = f"{tool} did not finish within {limit:.0f} seconds"
-                raise RenderError(f"{said_so}: {about}", said_so) from None
+                reason = f"{tool} did not finish within {limit:.0f} seconds"
+                raise RenderError(f"{reason}: {about}", reason) from None
             except BaseException:
                 _end(process)
                 raise
@@ -127,20 +132,20 @@ class ProgramRunner:
                 with self._lock:
                     self._running.discard(process)
         if process.returncode != 0:
-            remote = None if self._network else _unreachable(said)
-            reason = _reason(said) or "it did not say why"
+            remote = None if self._network else _blocked_url(stderr)
+            reason = _reason(stderr) or "it printed no error message"
             if remote is not None:
                 reason = network_reason(remote)
-            elif ran_out_of_memory(said):
+            elif ran_out_of_memory(stderr):
                 reason = f"{tool} needed more than {MOST_MEMORY >> 20} MB of memory"
             raise RenderError(f"{tool} failed with exit code {process.returncode} for {about}: {reason}", reason)
         return output
 
-    def _started(self, command: Sequence[str], about: str, tool: str) -> subprocess.Popen[bytes]:
-        """A program that runs, and is known to whoever may have to end it. Raises RenderError."""
+    def _start(self, command: Sequence[str], about: str, tool: str) -> subprocess.Popen[bytes]:
+        """Start a program and register it, so that an interrupt ends it. Raises RenderError."""
         with self._lock:
             if self._stopped:
-                raise RenderError(f"{about} was not rendered", "somebody interrupted")
+                raise RenderError(f"{about} was not rendered", "afflint was interrupted")
             try:
                 process = subprocess.Popen(
                     command,
@@ -148,7 +153,7 @@ class ProgramRunner:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env=self._environment,
-                    start_new_session=True,  # So that what it starts ends with it.
+                    start_new_session=True,  # So that the processes that it starts end with it.
                 )
             except OSError as error:
                 raise RenderError(f"{tool} could not be started: {error.strerror}") from None
@@ -157,10 +162,10 @@ class ProgramRunner:
             return process
 
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """What a function that runs programs gives for each item, in their order, a few of them at a time.
+        """Call a function that runs programs for each item, ``jobs`` at a time, and return the results in order.
 
-        Programs are started in other threads, also where there is one at a time: an interrupt only reaches the main thread, so it cannot
-        come between the start of a program and the note that it runs, which would leave it behind.
+        Programs are started in other threads even one at a time: an interrupt only reaches the main thread, so it cannot come between the
+        start of a program and its registration, which would leave the program running.
         """
         waiting = list(items)
         if not waiting:
@@ -184,20 +189,20 @@ class ProgramRunner:
 
 
 class _TooMuchError(Exception):
-    """A program writes without end."""
+    """A program exceeded the limit of its output."""
 
 
-def _communicated(process: subprocess.Popen[bytes], limit: float) -> tuple[bytes, bytes]:
-    """What a program writes to standard output, and of its complaints the beginning. Raises TimeoutExpired and _TooMuchError."""
-    if os.name != "posix":  # There, pipes cannot be waited for.
+def _communicate(process: subprocess.Popen[bytes], limit: float) -> tuple[bytes, bytes]:
+    """Return standard output and the beginning of standard error. Raises TimeoutExpired and _TooMuchError."""
+    if os.name != "posix":  # Selectors do not support pipes on Windows.
         return process.communicate(timeout=limit)
     from selectors import EVENT_READ, DefaultSelector
 
     end = time.monotonic() + limit
-    output, said = bytearray(), bytearray()
+    output, stderr = bytearray(), bytearray()
     with DefaultSelector() as waiting:
         waiting.register(process.stdout, EVENT_READ, output)  # type: ignore[arg-type]
-        waiting.register(process.stderr, EVENT_READ, said)  # type: ignore[arg-type]
+        waiting.register(process.stderr, EVENT_READ, stderr)  # type: ignore[arg-type]
         while waiting.get_map():
             ready = waiting.select(max(end - time.monotonic(), 0))
             if not ready:
@@ -206,34 +211,34 @@ def _communicated(process: subprocess.Popen[bytes], limit: float) -> tuple[bytes
                 block = os.read(key.fd, _BLOCK)
                 if not block:
                     waiting.unregister(key.fileobj)
-                elif key.data is output or len(said) < _MOST_SAID:
+                elif key.data is output or len(stderr) < _MAX_STDERR:
                     key.data.extend(block)
-            if len(output) > _MOST_WRITTEN:
+            if len(output) > _MAX_OUTPUT:
                 raise _TooMuchError
     process.wait(max(end - time.monotonic(), 0.1))
-    return bytes(output), bytes(said)
+    return bytes(output), bytes(stderr)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program with all that it has started."""
+    """End a program and the processes that it has started."""
     try:
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
     except OSError:
-        pass  # It has ended by itself.
+        pass  # The program has already ended.
     process.wait()
 
 
 def network_reason(remote: str) -> str:
-    """Why something is not rendered that needs the network."""
-    return f"it takes the network, for {remote}: `--render-network` allows that"
+    """Return the reason why something that needs the network is not rendered."""
+    return f"rendering requires the network for {remote}; `--render-network` allows it"
 
 
-def _reason(said: bytes) -> str:
-    """Why a program failed, by its own words, from where it says so, without what its log puts around it."""
-    text = said.decode("utf-8", "replace")
+def _reason(stderr: bytes) -> str:
+    """Return the error message of a program, without log output around it."""
+    text = stderr.decode("utf-8", "replace")
     logged = re.search(r"\berr=\"((?:[^\"\\]|\\.)*)", text)
     if logged:
         text = re.sub(r"\\(.)", r"\1", logged[1])
@@ -241,16 +246,16 @@ def _reason(said: bytes) -> str:
         start = re.search(r"(?m)^Error\b", text)
         text = text[start.start() :] if start else text
     reason = " ".join(text.split())
-    if len(reason) <= _LONGEST_REASON:
+    if len(reason) <= _MAX_REASON:
         return reason
-    # kustomize tells the way to what is wrong, and at its end what that is.
-    return f"{reason[:_BEGINNING]}… {reason[_BEGINNING - _LONGEST_REASON :]}"
+    # kustomize prints the path to the error first, and the error at the end.
+    return f"{reason[:_REASON_START]}… {reason[_REASON_START - _MAX_REASON :]}"
 
 
-def _unreachable(said: bytes) -> str | None:
-    """What a program asked the network for that it was forbidden; None where that is not why it failed."""
-    text = said.decode("utf-8", "replace")
+def _blocked_url(stderr: bytes) -> str | None:
+    """Return the URL that a program could not reach because the network is disabled; None if it failed for another reason."""
+    text = stderr.decode("utf-8", "replace")
     if NO_PROXY.removeprefix("http://") not in text and not re.search(r"transport '\w+' not allowed|(?i:network is unreachable)", text):
         return None
-    asked = re.findall(r"(?:https?|ssh|git|oci)://[^\s'\"]+[^\s'\":.,)]|git@[^\s'\"]+", text)
-    return next((each for each in reversed(asked) if not each.startswith(NO_PROXY)), "something there")
+    urls = re.findall(r"(?:https?|ssh|git|oci)://[^\s'\"]+[^\s'\":.,)]|git@[^\s'\"]+", text)
+    return next((each for each in reversed(urls) if not each.startswith(NO_PROXY)), "an unknown URL")

@@ -1,7 +1,7 @@
-"""What the build of a kustomization would load from elsewhere: URLs, git repositories, and folders outside the repository.
+"""References of a kustomization to URLs, git repositories, and folders outside the repository.
 
-kustomize has no option that forbids them. So all kustomizations that a build reads are searched before it starts. After kustomize's
-``loader.IsRemoteFile`` and ``git.NewRepoSpecFromURL``.
+kustomize has no option that disables remote resources, so all kustomizations that a build reads are searched before it starts. After
+``loader.IsRemoteFile`` and ``git.NewRepoSpecFromURL`` of kustomize.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _HTTP = re.compile(r"https?:", re.IGNORECASE)
 _REMOTE = re.compile(r"https?:|[a-z][a-z0-9+.-]+://|git::|gh:|git@|[\w.+-]+@[\w.-]+:|github\.com[:/]", re.IGNORECASE)
 _URL = re.compile(r"https?:[^\s'\"]+|\S+://[^\s'\"]+", re.IGNORECASE)
 _COPIED = "annotations commonAnnotations commonLabels data images labels literals metadata pairs patch stringData value vars"
-# Refused by kustomize, which is never started with --enable-helm.
+# kustomize rejects these: afflint never starts it with --enable-helm.
 _OF_HELM = "helmCharts helmChartInflationGenerator helmGlobals"
 _DATA = frozenset((*_COPIED.split(), *_OF_HELM.split()))
-"""Fields whose text is never loaded."""
+"""Fields whose values are never loaded from a URL or path."""
 
 
 def refusal(known: RootKustomizations, folders: Iterable[str], *, network: bool) -> str | None:
-    """Why the folders must not be built: what they, or the kustomizations that they include, would load. None if nothing is wrong.
+    """Return the reason why the folders must not be built: what they, or kustomizations that they include, would load. None to allow it.
 
-    ``folders`` have their links resolved.
+    ``folders`` must have their links resolved.
     """
     return next(_refusals(known, folders, network=network), None)
 
@@ -52,7 +52,7 @@ def _refusals(known: RootKustomizations, folders: Iterable[str], *, network: boo
         here = known.at(folder)
         if here is None:
             if kustomization_in(folder) is not None:
-                yield f"the kustomization in {quoted(os.path.relpath(folder, top))} cannot be read"
+                yield f"the kustomization in {quoted(os.path.relpath(folder, top))} cannot be parsed"
             continue
         if not network:
             yield from map(network_reason, _remote_in(here, is_plugin=is_plugin))
@@ -63,9 +63,9 @@ def _refusals(known: RootKustomizations, folders: Iterable[str], *, network: boo
 
 
 def _remote_in(here: Kustomization, *, is_plugin: bool) -> Iterator[str]:
-    """The URLs and repositories that a kustomization names, and those in the configurations of plugins that it names.
+    """Yield the URLs and repositories in a kustomization and in the plugin configurations that it names.
 
-    ``is_plugin``: it makes such configurations, so that each of its files may be one.
+    ``is_plugin``: the kustomization generates plugin configurations, so each of its files may be one.
     """
     yield from remote_texts(here.data, here.folder)
     for field in _PLUGINS:
@@ -76,7 +76,7 @@ def _remote_in(here: Kustomization, *, is_plugin: bool) -> Iterator[str]:
         try:
             data = read_regular(path, _LARGEST)
         except OSError:
-            continue  # A folder, or what kustomize cannot read either.
+            continue  # A folder, or a file that kustomize cannot read either.
         yield from _remote_in_documents(data, here.folder)
 
 
@@ -94,9 +94,9 @@ def _remote_in_documents(data: bytes, folder: str) -> Iterator[str]:
 
 
 def remote_texts(data: Mapping[str, Any], folder: str) -> Iterator[str]:
-    """The URLs and repositories that the fields of some data name, seen from a folder, except in those that kustomize only copies."""
+    """Yield the URLs and repositories in some data, except in fields that kustomize only copies. Paths are relative to ``folder``."""
     waiting: list[Any] = [data]
-    seen: set[int] = set()  # Aliases may make one list a million times.
+    seen: set[int] = set()  # Aliases can repeat one list a million times.
     while waiting:
         each = waiting.pop()
         if type(each) is str:
@@ -112,5 +112,5 @@ def remote_texts(data: Mapping[str, Any], folder: str) -> Iterator[str]:
 def _is_remote(text: str, folder: str) -> bool:
     if "\n" in text or "\0" in text or _REMOTE.match(text) is None:
         return False
-    # A file is read as one, whatever its name looks like, unless it looks like a URL of HTTP.
+    # kustomize prefers an existing file, except for HTTP URLs.
     return _HTTP.match(text) is not None or not os.path.isfile(os.path.join(folder, text))
