@@ -72,10 +72,13 @@ def test_the_language_is_that_of_the_api_server(text: str, expected: object) -> 
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("object.spec.startWith('a')", "there is no `startWith` here; did you mean `startsWith`? (at 1:13 of the expression)"),
-        ("objct.spec", "there is no `objct` here; did you mean `object`? (at 1:1 of the expression)"),
-        ("object.spec.replicas <=", "it is not CEL: something is missing at its end (at 1:24 of the expression)"),
-        ("1 + 'a'", "`+` is not for a whole number and text; `string(…)` makes text of what is none (at 1:3 of the expression)"),
+        ("object.spec.startWith('a')", "`startWith` is not defined; did you mean `startsWith`? (at 1:13 of the expression)"),
+        ("objct.spec", "`objct` is not defined; did you mean `object`? (at 1:1 of the expression)"),
+        ("object.spec.replicas <=", "syntax error: something is missing at the end (at 1:24 of the expression)"),
+        (
+            "1 + 'a'",
+            "`+` does not accept a whole number and a string; use `string(…)` to convert the other value (at 1:3 of the expression)",
+        ),
     ],
 )
 def test_an_expression_that_would_be_refused_says_where_and_why(text: str, message: str) -> None:
@@ -88,9 +91,9 @@ def test_an_expression_that_would_be_refused_says_where_and_why(text: str, messa
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("authorizer.group('apps').resource('deployments').check('create').allowed()", "`authorizer` asks the cluster who may do what"),
-        ("1" + " + 1" * 40, "it is nested more deeply than can be evaluated here; variables make it flatter"),
-        ("'" + "a" * 10_000 + "' == ''", "it has 10008 characters; more than 10000 are not evaluated"),
+        ("authorizer.group('apps').resource('deployments').check('create').allowed()", "`authorizer` needs a cluster"),
+        ("1" + " + 1" * 40, "it is nested too deeply for afflint; move parts of it to variables"),
+        ("'" + "a" * 10_000 + "' == ''", "it has 10008 characters; the limit is 10000"),
     ],
 )
 def test_what_cannot_be_had_here_is_no_mistake(text: str, message: str) -> None:
@@ -103,10 +106,10 @@ def test_what_cannot_be_had_here_is_no_mistake(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("object.spec.strategy.type == 'Recreate'", "there is no `strategy` (at 1:13 of the expression)"),
-        ("quantity('much') == quantity('1')", "'much' is no quantity"),
+        ("object.spec.strategy.type == 'Recreate'", "`strategy` does not exist (at 1:13 of the expression)"),
+        ("quantity('much') == quantity('1')", "'much' is not a valid quantity"),
         ("'a'.substring(2)", "substring out of range: 2 to 1"),
-        ("object.?spec.?replicas", "it ends in an optional value; `orValue` makes a value of it"),
+        ("object.?spec.?replicas", "its result is an optional value; use `orValue` to unwrap it"),
         ("[dyn(1), dyn('a')].isSorted()", "the items of the list cannot be compared"),
     ],
 )
@@ -132,7 +135,7 @@ def test_an_optional_value_is_handed_to_nothing_that_cannot_take_one(text: str, 
     """The library would end the process."""
     with pytest.raises(OfflineError) as raised:
         compiled(text)
-    assert str(raised.value) == f"`{taker}` is given an optional value; `orValue` makes a value of it"
+    assert str(raised.value) == f"`{taker}` receives an optional value; use `orValue` to unwrap it"
 
 
 @needs_cel
@@ -184,7 +187,7 @@ DOUBLED = "[object.text].map(v, v + v + v + v + v + v + v + v + v + v)[0]"
     ],
 )
 def test_nothing_is_begun_that_there_may_be_no_room_or_time_for(text: str) -> None:
-    with pytest.raises(EvaluationError, match="may put together more of the object than there is room for"):
+    with pytest.raises(EvaluationError, match="may create values from the object that exceed the memory limit"):
         compiled(text).evaluate(
             EvaluationInput({"object": {"text": "a" * 500_000, "items": list(range(9_000)), "lists": [[0] * 400] * 700}})
         )
@@ -208,7 +211,7 @@ def test_variables_that_double_end_somewhere(first: str, more: str) -> None:
     program = compiled("size(variables.v60) > 0")
     with pytest.raises(EvaluationError):
         program.evaluate(given)
-    assert given.failure(program).endswith("what it comes to is too large")
+    assert given.failure(program).endswith("its result is too large")
 
 
 @needs_cel
@@ -256,7 +259,7 @@ def test_variables_are_evaluated_when_they_are_needed() -> None:
     program = compiled("variables.broken == 1")
     with pytest.raises(EvaluationError):
         program.evaluate(given)
-    assert given.failure(program) == "`variables.broken`: there is no `missing` (at 1:13 of the expression)"
+    assert given.failure(program) == "`variables.broken`: `missing` does not exist (at 1:13 of the expression)"
 
 
 @needs_cel
@@ -264,7 +267,7 @@ def test_what_nobody_knows_here_has_no_value() -> None:
     assert value("namespaceObject.metadata.labels['env'] == 'prod' || true") is True
     with pytest.raises(EvaluationError) as raised:
         value("namespaceObject == null")
-    assert str(raised.value) == "`namespaceObject` is not known here"
+    assert str(raised.value) == "the value of `namespaceObject` is unknown"
 
 
 def test_the_fields_that_an_expression_names() -> None:

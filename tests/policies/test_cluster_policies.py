@@ -198,7 +198,7 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
     assert run(tmp_path, anything, f"{lease}---\n{role}") == ([], [])
     ran = run(tmp_path, anything, deployment())
     assert ran.found == []
-    why = "there is no `userInfo` (at 1:29 of the expression); so it comes to no result for Deployment web in web.yaml and 1 more"
+    why = "`userInfo` does not exist (at 1:29 of the expression); so it comes to no result for Deployment web in web.yaml and 1 more"
     assert ran.said == [f"admission.yaml:11:37: policy `demo`: {why}"]
     known = anything.replace("  - {name: no-kubelets, expression: '!(\"system:nodes\" in request.userInfo.groups)'}\n", "")
     assert "3:18 error demo: failed expression: object.metadata.name.startsWith('demo')" in run(tmp_path, known, deployment()).found
@@ -207,18 +207,18 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
 @pytest.mark.parametrize(
     "expression, said",
     [
-        ("authorizer.group('apps').resource('deployments').check('delete').allowed()", "`authorizer` asks the cluster who may do what"),
+        ("authorizer.group('apps').resource('deployments').check('delete').allowed()", "`authorizer` needs a cluster"),
         (
             "request.userInfo.username == 'alice'",
-            "there is no `userInfo` (at 1:9 of the expression); so it comes to no result for Deployment web in web.yaml",
+            "`userInfo` does not exist (at 1:9 of the expression); so it comes to no result for Deployment web in web.yaml",
         ),
         (
             "namespaceObject.metadata.labels.team == 'red'",
-            "`namespaceObject` is not known here; so it comes to no result for Deployment web in web.yaml",
+            "the value of `namespaceObject` is unknown; so it comes to no result for Deployment web in web.yaml",
         ),
         (
             "object.metadata.managedFields.size() == 0",
-            "there is no `managedFields` (at 1:17 of the expression); so it comes to no result for Deployment web in web.yaml",
+            "`managedFields` does not exist (at 1:17 of the expression); so it comes to no result for Deployment web in web.yaml",
         ),
     ],
 )

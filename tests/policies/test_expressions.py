@@ -69,13 +69,13 @@ def test_an_expression_that_does_not_hold_is_a_finding_where_it_looks(tmp_path: 
 def test_the_namespace_is_looked_at_where_it_is_among_the_manifests(tmp_path: Path) -> None:
     params = "    expression: namespaceObject.metadata.labels.environment != 'prod'\n    message: in production\n"
     assert run(tmp_path, params, NAMESPACE + DEPLOYMENT) == (["7:18 in production"], [])
-    reason = "policy `own`: `namespaceObject` is not known here; so it comes to no result for Deployment web in web.yaml"
+    reason = "policy `own`: the value of `namespaceObject` is unknown; so it comes to no result for Deployment web in web.yaml"
     assert run(tmp_path, params) == ([], [reason])
 
 
 def test_an_expression_that_errs_is_told_once_and_is_no_finding(tmp_path: Path) -> None:
     two = DEPLOYMENT + "---\n" + DEPLOYMENT.replace("name: web, namespace", "name: other, namespace")
-    reason = "there is no `missing` (at 1:13 of the expression); so it comes to no result for Deployment web in web.yaml and 1 more"
+    reason = "`missing` does not exist (at 1:13 of the expression); so it comes to no result for Deployment web in web.yaml and 1 more"
     assert run(tmp_path, "    expression: object.spec.missing == 1\n", two) == ([], [f"policy `own`: {reason}"])
 
 
@@ -102,9 +102,9 @@ spec:
 @pytest.mark.parametrize(
     "params, mistake",
     [
-        ("    expression: object.spec.replica <= parms.most\n", "6:17: there is no `parms` here; did you mean `params`?"),
-        ("    expression: authorizer.allowed()\n", "6:17: `authorizer` asks the cluster who may do what"),
-        (FIVE + "    messageExpression: object.\n", "7:24: it is not CEL: something is missing behind `.` (at 1:8 of the expression)"),
+        ("    expression: object.spec.replica <= parms.most\n", "6:17: `parms` is not defined; did you mean `params`?"),
+        ("    expression: authorizer.allowed()\n", "6:17: `authorizer` needs a cluster"),
+        (FIVE + "    messageExpression: object.\n", "7:24: syntax error: something is missing after `.` (at 1:8 of the expression)"),
         (FIVE + "    at: spec..replicas\n", "7:9: not a valid path: write it like `spec.template.spec.nodeSelector`"),
         (FIVE + "    variables: [{name: a, expression: variables.b}]\n", "7:39: `variables.b` is not defined before this variable"),
         ("    message: x\n", "6:5: `policies[0].params` lacks the key `expression`"),

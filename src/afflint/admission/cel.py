@@ -1,9 +1,9 @@
-"""CEL as the API server's admission policies speak it: expressions compiled, and evaluated over plain data.
+"""Compiles CEL expressions as the API server does for admission policies, and evaluates them over plain data.
 
-The one module that knows which library does this: cel-expr-python, Google's runtime, which is there with the extra ``cel``. What
-Kubernetes adds to the language stands in ``admission.cel_functions``. Everything is bounded: the text of an expression and how deeply it is
-nested, 10,000 rounds of its macros (the library sees to that), the size of an object, of what may be put together of it (told beforehand,
-as the library does not count) and of what functions take and make; regular expressions are RE2, which takes time in proportion to the text.
+This is the only module that imports the library: cel-expr-python, Google's runtime, installed with the extra ``cel``. The functions that
+Kubernetes adds to CEL are in ``admission.cel_functions``. Everything is limited: the length and depth of an expression, the iterations of
+its macros (10,000, by the library), the size of an object and of the values that an expression creates (estimated before the evaluation,
+because the library does not count them), and the arguments and results of functions. Regular expressions are RE2, which is linear.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _SLOW = 16
 """To find all matches of a pattern takes so many times as long as other functions."""
 
 _EXTENSIONS = ("optional", "sets", "lists", "two-var-comprehensions")
-_OFFLINE = {"authorizer": "`authorizer` asks the cluster who may do what"}
+_OFFLINE = {"authorizer": "`authorizer` needs a cluster"}
 
 
 class ExpressionError(Exception):
-    """An expression that the API server would refuse."""
+    """The API server would reject the expression."""
 
     def __init__(self, mistakes: Sequence[ExpressionMistake]) -> None:
         super().__init__("; ".join(map(str, mistakes)))
@@ -62,13 +62,13 @@ class ExpressionError(Exception):
 
 
 class OfflineError(Exception):
-    """An expression that only a cluster, or another program, can evaluate: the message says why."""
+    """The expression can only be evaluated in a cluster or by another program, for the reason in the message."""
 
 
 class EvaluationError(Exception):
-    """An expression that came to no result for an object: the message says why. ``word``: what in the expression that is about.
+    """The expression cannot be evaluated for an object, for the reason in the message. ``word`` is the name that causes it.
 
-    ``certain``: it would come to none in the API server either, if all values are as they are there.
+    ``certain``: the API server could not evaluate it either for the same values.
     """
 
     def __init__(self, message: str, word: str = "", certain: bool = False) -> None:
@@ -77,7 +77,7 @@ class EvaluationError(Exception):
 
 
 def ensure_available() -> None:
-    """Raises UserError, which says what to install, where CEL cannot be evaluated."""
+    """Raise UserError with installation instructions if the library is missing."""
     _library()
 
 
@@ -118,30 +118,30 @@ class Program:
         self._growth = growth(checked)
 
     def evaluate(self, given: EvaluationInput) -> Any:
-        """The result as plain data. Raises EvaluationError."""
+        """Return the result as plain data. Raises EvaluationError."""
         given.prepare(self)
         if self._is_too_much(given.sizes):
-            raise EvaluationError("it may put together more of the object than there is room for")
+            raise EvaluationError("it may create values from the object that exceed the memory limit")
         _handed_over.left = _MOST_HANDED_OVER
         left = given.sizes.left
         try:
             return _plain(self._compiled.eval(given.activation(self)), given.sizes)
         except EvaluationError as error:
-            told = error
+            failure = error
         except RuntimeError as error:
-            told = EvaluationError(*reason_of(str(error)))
+            failure = EvaluationError(*reason_of(str(error)))
         except MemoryError:
-            told = EvaluationError("there is no room for what it puts together")
+            failure = EvaluationError("the values that it creates exceed the memory limit")
         except (TypeError, ValueError, OverflowError) as error:  # For times that Python does not have.
             from afflint.findings.phrases import visible
 
-            told = EvaluationError(f"it has a value that cannot be handled here: {visible(str(error))}")
+            failure = EvaluationError(f"afflint does not support one of its values: {visible(str(error))}")
         given.sizes.left = left
-        where = place_of(told.word, self.text, _QUIET) if told.word else ""
-        raise EvaluationError(f"{told}{where}", told.word, told.certain) from None
+        where = place_of(failure.word, self.text, _QUIET) if failure.word else ""
+        raise EvaluationError(f"{failure}{where}", failure.word, failure.certain) from None
 
     def _is_too_much(self, sizes: _Sizes) -> bool:
-        """Whether it may go through more characters and items of the object, or put together more, than is bearable."""
+        """Return whether the expression may read or create more characters and items than the limits allow."""
         longest = max(sizes.text, sizes.items, len(self.text))
         items = known = max(sizes.items, self.text.count(","))
         if "split" in self.text or "findAll" in self.text:  # A text may be taken apart into as many items.
@@ -173,10 +173,10 @@ def _calls_python(text: str) -> bool:
 
 
 class EvaluationInput:
-    """What expressions are evaluated over: the data of an object by the names of VARIABLES, and the variables of its policy.
+    """The values of VARIABLES for one object, and the variables of its policy.
 
-    A name without a value is one that nobody knows here. Variables are evaluated when an expression first refers to them, once. One that
-    comes to no result is not there for whoever refers to it, who then comes to none either, unless the answer does not depend on it.
+    A name without a value is unknown offline. Variables are evaluated once, when an expression first refers to them. An expression that
+    refers to a failed variable fails as well, unless its result does not depend on it.
     """
 
     def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Program | None] | None = None) -> None:
@@ -190,13 +190,13 @@ class EvaluationInput:
         self._activation: Any = None
 
     def value(self, name: str) -> Any:
-        """The data under one of the names."""
+        """Return the value of one of VARIABLES."""
         return self._values.get(name)
 
     def activation(self, program: Program) -> Any:
-        """The values as the library takes them, with all variables that an expression needs."""
+        """Return the values in the form of the library, with all variables that an expression needs."""
         if len(self._known) > _MANY_VARIABLES and program.needs is not None:
-            # To hand over all of them anew after each would take time by their square.
+            # Passing all variables again after each one would take quadratic time.
             needed = {name: self._known[name] for name in program.needs if name in self._known}
             return _environment().Activation({**self._values, "variables": needed})
         if self._activation is None:
@@ -204,7 +204,7 @@ class EvaluationInput:
         return self._activation
 
     def prepare(self, program: Program) -> None:
-        """Evaluate the variables that an expression may refer to, and before them those that they refer to."""
+        """Evaluate the variables that an expression may refer to, after the variables that they refer to themselves."""
         waiting = self._unknown(program)
         begun: set[str] = set()
         while waiting:
@@ -212,8 +212,8 @@ class EvaluationInput:
             variable = self._variables[name]
             if name not in begun and name not in self._known and name not in self._failed:
                 begun.add(name)
-                # One that refers to itself, by whatever way, finds that it has failed.
-                self._failed[name] = f"`variables.{name}` cannot be had offline"
+                # A variable that refers to itself, directly or not, finds itself failed.
+                self._failed[name] = f"`variables.{name}` is not available offline"
                 waiting += () if variable is None else self._unknown(variable)
                 continue
             waiting.pop()
@@ -227,7 +227,7 @@ class EvaluationInput:
         return [each for each in reversed([*names]) if each in self._variables and each not in self._known and each not in self._failed]
 
     def failure(self, program: Program) -> str:
-        """Why a variable that an expression refers to has no value; "" where all have one."""
+        """Return why a variable that an expression refers to has no value; "" if all have one."""
         return next((self._failed[name] for name in program.needs or () if name in self._failed), "")
 
     def _evaluate(self, name: str, program: Program) -> None:
@@ -242,7 +242,7 @@ class EvaluationInput:
 
 
 class ExpressionScope(NamedTuple):
-    """What an expression can name: some of VARIABLES, and, where they are known, the ``variables`` of its policy with their types."""
+    """The names that an expression can use: some of VARIABLES, and the ``variables`` of its policy with their types, if known."""
 
     names: tuple[str, ...] = VARIABLES
     variables: tuple[tuple[str, str], ...] = ()
@@ -253,11 +253,11 @@ EVERYTHING = ExpressionScope()
 
 @lru_cache(maxsize=4096)
 def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
-    """The expression, ready to be evaluated. Raises ExpressionError, OfflineError, and UserError where the library is missing."""
+    """Compile an expression. Raises ExpressionError, OfflineError, and UserError if the library is missing."""
     from afflint.admission.cel_types import mistakes as further_mistakes
 
     if len(text) > LONGEST_EXPRESSION:
-        raise OfflineError(f"it has {len(text)} characters; more than {LONGEST_EXPRESSION} are not evaluated")
+        raise OfflineError(f"it has {len(text)} characters; the limit is {LONGEST_EXPRESSION}")
     try:
         checked = Checked(_checker(scope).compile(_has_untyped(_given_to(text))).serialize())
     except RuntimeError as error:
@@ -267,7 +267,7 @@ def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
         raise ExpressionError(further)
     taker = misused_optional(checked)
     if taker is not None:
-        raise OfflineError(f"`{taker}` is given an optional value; `orValue` makes a value of it")
+        raise OfflineError(f"`{taker}` receives an optional value; use `orValue` to unwrap it")
     return Program(text, checked)
 
 
@@ -284,9 +284,9 @@ def _refusal(mistakes: Sequence[ExpressionMistake], text: str, scope: Expression
         if name is not None and name[1] in _OFFLINE:
             return OfflineError(_OFFLINE[name[1]])
         if "recursion depth" in each.message:
-            return OfflineError("it is nested more deeply than can be evaluated here; variables make it flatter")
+            return OfflineError("it is nested too deeply for afflint; move parts of it to variables")
     if not mistakes:
-        return ExpressionError([ExpressionMistake("it cannot be read", 0, 0)])
+        return ExpressionError([ExpressionMistake("it cannot be parsed", 0, 0)])
     return ExpressionError(in_words(mistakes, text, scope.names, tuple(_known_functions())))
 
 
@@ -396,7 +396,7 @@ class _HandedOver:
         for value in values:
             self.left -= len(value) if type(value) in (str, list, dict) else 1
         if self.left < 0:
-            raise ValueError("its functions are given more than 8 million characters and items in all")
+            raise ValueError("the arguments of its functions have more than 8 million characters and items in all")
 
 
 _handed_over = _HandedOver()
@@ -514,7 +514,7 @@ def _some_found(text: str, pattern: str, most: int = -1) -> list[str]:
 def _given_to(text: str) -> str:
     """The text as the library can take it: it counts on Unicode, and ends where a NUL stands."""
     if "\0" in text:
-        raise ExpressionError([ExpressionMistake("it has a NUL in it", 0, 0)])
+        raise ExpressionError([ExpressionMistake("it contains a NUL character", 0, 0)])
     return text.encode("utf-8", "replace").decode()
 
 
@@ -614,28 +614,28 @@ def _plain(value: Any, sizes: _Sizes) -> Any:
         else:
             sizes.left -= 1
         if sizes.left < 0:
-            raise EvaluationError("what it comes to is too large")
+            raise EvaluationError("its result is too large")
         return scalar
     if kind == "NULL":
         return None
     if kind == "LIST":
         items = value.value()
-        _see_that_there_is_room(items, sizes)
+        _check_size(items, sizes)
         return [_plain(each, sizes) for each in items]
     if kind == "MAP":
         pairs = value.value()
-        _see_that_there_is_room(pairs, sizes)
+        _check_size(pairs, sizes)
         return {key: _plain(each, sizes) for key, each in pairs.items()}
     if kind == "ERROR":
         try:
             reason = value.value()
         except TypeError:  # So it is with optional values.
-            reason = "it ends in an optional value; `orValue` makes a value of it"
+            reason = "its result is an optional value; use `orValue` to unwrap it"
         raise EvaluationError(*reason_of(reason))
-    raise EvaluationError(f"a value of type {kind.lower()} cannot be handed on")
+    raise EvaluationError(f"afflint does not support a value of type {kind.lower()}")
 
 
-def _see_that_there_is_room(items: Any, sizes: _Sizes) -> None:
+def _check_size(items: Any, sizes: _Sizes) -> None:
     sizes.add_items(len(items))
     if len(items) > sizes.left:
-        raise EvaluationError("what it comes to is too large")
+        raise EvaluationError("its result is too large")

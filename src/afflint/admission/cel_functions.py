@@ -70,7 +70,7 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
 
 def _join(parts: list[Any], between: str = "") -> str:
     if not all(isinstance(part, str) for part in parts):
-        raise ValueError("join takes a list of strings")
+        raise ValueError("join requires a list of strings")
     if sum(map(len, parts)) + len(between) * len(parts) > LONGEST_TEXT:
         raise ValueError("the text becomes too long")
     return between.join(parts)
@@ -127,7 +127,7 @@ def _format(text: str, values: list[Any]) -> str:
         if found[0] == "%%":
             return "%"
         if found[3] is not None:
-            raise ValueError(f"format has the unknown clause `%{found[3]}`")
+            raise ValueError(f"format does not support the clause `%{found[3]}`")
         try:
             value = next(rest)
         except StopIteration:
@@ -257,7 +257,7 @@ def _string(value: Any) -> str:
     if isinstance(value, dict):
         return str(_held(value, _IP, _CIDR)[1])
     if value is None or isinstance(value, list):
-        raise ValueError(f"`string` does not take {_kind(value)}")
+        raise ValueError(f"`string` does not accept {_kind(value)}")
     return _scalar(value)
 
 
@@ -302,7 +302,7 @@ def _sum(values: list[Any]) -> Any:
     if kinds == {timedelta}:
         return _timed(sum(values, timedelta()))
     if not kinds <= {int} and not kinds <= {float}:
-        raise ValueError("sum takes a list of numbers")
+        raise ValueError("sum requires a list of numbers")
     total = sum(values)
     if isinstance(total, int) and not -(2**63) <= total < 2**63:
         raise ValueError("integer overflow")
@@ -367,7 +367,7 @@ def _held(value: Any, *kinds: str) -> tuple[str, Any]:
         for kind in kinds:
             if kind in value:
                 return kind, value[kind]
-    raise ValueError(f"a function takes {' or '.join(each.partition('.')[2] for each in kinds)}, and is given something else")
+    raise ValueError(f"a function requires {' or '.join(each.partition('.')[2] for each in kinds)}")
 
 
 def _parsed_quantity(text: str) -> Quantity | None:
@@ -377,7 +377,7 @@ def _parsed_quantity(text: str) -> Quantity | None:
 def _quantity(text: str) -> dict[str, Any]:
     parsed = _parsed_quantity(text)
     if parsed is None:
-        raise ValueError(f"{text!r} is no quantity")
+        raise ValueError(f"{text!r} is not a valid quantity")
     return {_QUANTITY: str(parsed.nanos), _WHOLE: 0 if _is_whole(text) else 0.0}
 
 
@@ -476,7 +476,7 @@ def _normal_version(text: str) -> str:
 def _semver(text: str, normal: bool = False) -> dict[str, Any]:
     text = _normal_version(text) if normal else text
     if _VERSION.fullmatch(text) is None:
-        raise ValueError(f"{text!r} is no semantic version")
+        raise ValueError(f"{text!r} is not a valid semantic version")
     return {_SEMVER: text.partition("+")[0]}
 
 
@@ -549,7 +549,7 @@ def _parsed_url(text: str) -> _IPAddress | None:
 
 def _url(text: str) -> dict[str, Any]:
     if _parsed_url(text) is None:
-        raise ValueError(f"{text!r} is no URL")
+        raise ValueError(f"{text!r} is not a valid URL")
     return {_URL: text}
 
 
@@ -620,14 +620,14 @@ def _parsed_cidr(text: str) -> _Network | None:
 def _ip(text: str) -> dict[str, Any]:
     parsed = _parsed_ip(text)
     if parsed is None:
-        raise ValueError(f"{text!r} is no IP address")
+        raise ValueError(f"{text!r} is not a valid IP address")
     return {_IP: str(parsed)}
 
 
 def _cidr(text: str) -> dict[str, Any]:
     parsed = _parsed_cidr(text)
     if parsed is None:
-        raise ValueError(f"{text!r} is no network in CIDR notation")
+        raise ValueError(f"{text!r} is not a valid network in CIDR notation")
     return {_CIDR: str(parsed)}
 
 
@@ -642,7 +642,7 @@ def _network_of(value: Any) -> _Network:
 def _is_canonical(text: str) -> bool:
     parsed = _parsed_ip(text)
     if parsed is None:
-        raise ValueError(f"{text!r} is no IP address")
+        raise ValueError(f"{text!r} is not a valid IP address")
     return str(parsed) == text
 
 
@@ -848,7 +848,7 @@ def _range(size: int) -> list[int]:
 
 def _with_entries(gathered: dict[Any, Any], more: dict[Any, Any]) -> dict[Any, Any]:
     if gathered.keys() & more.keys():
-        raise ValueError("a map gets the same key twice")
+        raise ValueError("the map has a duplicate key")
     return {**gathered, **more}
 
 

@@ -1,4 +1,4 @@
-"""What the library for CEL says of an expression, in plain words and at the word that is meant. What of it is not known here is quoted."""
+"""Messages of the CEL library, rewritten in plain English with the position of the mistake. Unknown messages are quoted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from afflint.findings.phrases import did_you_mean, join_words, nearest, quoted, 
 
 
 class ExpressionMistake(NamedTuple):
-    """What is wrong with an expression, and where in it; both count from 1."""
+    """A mistake in an expression with its line and column, both counted from 1."""
 
     message: str
     line: int
@@ -25,10 +25,10 @@ _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
 
 
-_QUOTED = "CEL says of it: %s"
+_QUOTED = "CEL reports: %s"
 
 
-# What is wrong with an expression itself.
+# Mistakes that the library reports when it compiles an expression.
 
 _SYNTAX = re.compile(r"Syntax error: (.*)")
 _RESERVED = re.compile(r"reserved identifier: (\w+)")
@@ -42,14 +42,24 @@ _NO_ITEMS = re.compile(r"expression of type '(.*?)' cannot be the range of a com
 _OTHER_TYPE = re.compile(r"expected type '(.*?)' but found '(.*?)'")
 _NO_NUMBER = re.compile(r"invalid (?:int|uint|double|float) literal")
 _BLANK = re.compile(r"(?:\\[nrt]|\s)+$")
-"""What is blank at the end of a token, where the library writes escapes for line breaks."""
+"""White space at the end of a token; the library writes line breaks as escapes."""
 _SHORT_LIST = 3
 _END = "<EOF>"
 _ERROR = "*error*"
-"""The type of what has a mistake in it, which is told of that already."""
+"""The type of an expression with a mistake that is already reported."""
 
-_MEANT = {"=": "==", "&": "&&", "|": "||", "and": "&&", "or": "||", "self": "object", "None": "null", "nil": "null", "undefined": "null"}
-"""What CEL has for what other languages write so."""
+_EQUIVALENTS = {
+    "=": "==",
+    "&": "&&",
+    "|": "||",
+    "and": "&&",
+    "or": "||",
+    "self": "object",
+    "None": "null",
+    "nil": "null",
+    "undefined": "null",
+}
+"""The CEL spelling of operators and names of other languages."""
 _FORMS = {
     "has": "has(object.spec)", "all": "all(each, …)", "exists": "exists(each, …)", "exists_one": "exists_one(each, …)",
     "map": "map(each, …)", "filter": "filter(each, …)",
@@ -57,53 +67,51 @@ _FORMS = {
 _LITERALS = ("true", "false", "null")
 
 
-def mistakes_in(said: str) -> list[ExpressionMistake]:
-    """The mistakes that the library tells of, in its own words."""
-    return [ExpressionMistake(each[3], int(each[1]), int(each[2])) for each in _MISTAKE.finditer(_STATUS.sub("", said))]
+def mistakes_in(error: str) -> list[ExpressionMistake]:
+    """Parse an error message of the library, with the library's own wording."""
+    return [ExpressionMistake(each[3], int(each[1]), int(each[2])) for each in _MISTAKE.finditer(_STATUS.sub("", error))]
 
 
 def in_words(
-    found: Sequence[ExpressionMistake], text: str, variables: Collection[str], functions: Collection[str]
+    mistakes: Sequence[ExpressionMistake], text: str, variables: Collection[str], functions: Collection[str]
 ) -> list[ExpressionMistake]:
-    """The mistakes that the library finds in an expression, in order. Of those in its grammar the first, which the others come of."""
-    found = sorted(found, key=lambda each: (each.line, each.column))
-    grammar = [each for each in found if _SYNTAX.match(each.message) or _RESERVED.match(each.message)]
-    own = grammar[:1] or [each for each in found if _ERROR not in each.message] or found
-    told = {_told(each, text, variables, functions) for each in own}
-    return sorted(told, key=lambda each: (each.line, each.column, each.message))
+    """Rewrite the mistakes of the library, sorted by position. Of syntax errors only the first is kept, as it causes the others."""
+    mistakes = sorted(mistakes, key=lambda each: (each.line, each.column))
+    grammar = [each for each in mistakes if _SYNTAX.match(each.message) or _RESERVED.match(each.message)]
+    causes = grammar[:1] or [each for each in mistakes if _ERROR not in each.message] or mistakes
+    rewritten = {_rewritten(each, text, variables, functions) for each in causes}
+    return sorted(rewritten, key=lambda each: (each.line, each.column, each.message))
 
 
-def _told(mistake: ExpressionMistake, text: str, variables: Collection[str], functions: Collection[str]) -> ExpressionMistake:
+def _rewritten(mistake: ExpressionMistake, text: str, variables: Collection[str], functions: Collection[str]) -> ExpressionMistake:
     message = mistake.message
     if found := UNDECLARED.match(message):
         return _undeclared(found[1], mistake, text, variables, functions)
     if found := _SYNTAX.match(message):
         return mistake._replace(message=_of_grammar(found[1], _rest(text, mistake)))
     if found := _RESERVED.match(message):
-        return mistake._replace(
-            message=f"{quoted(found[1])} is a word that CEL keeps for itself{did_you_mean(nearest(found[1], variables))}"
-        )
+        return mistake._replace(message=f"{quoted(found[1])} is a reserved word in CEL{did_you_mean(nearest(found[1], variables))}")
     if found := _NO_OVERLOAD.match(message):
         return mistake._replace(message=_no_overload(found[1], list(_types(found[2]))))
     if found := _NO_FIELDS.match(message):
         return mistake._replace(message=f"{type_in_words(found[1])} has no fields")
     if found := _NO_ITEMS.match(message):
-        return mistake._replace(message=f"{type_in_words(found[1])} has no items to go through")
+        return mistake._replace(message=f"{type_in_words(found[1])} cannot be iterated over")
     if found := _OTHER_TYPE.match(message):
-        return mistake._replace(message=f"{type_in_words(found[2])} stands where {type_in_words(found[1])} belongs")
+        return mistake._replace(message=f"expected {type_in_words(found[1])}, but this is {type_in_words(found[2])}")
     if _NO_NUMBER.match(message):
         return mistake._replace(message="this number is too large for CEL")
     if message.startswith("has() argument"):
-        return mistake._replace(message=f"`has` takes a field, as in `{_FORMS['has']}`")
+        return mistake._replace(message=f"`has` requires a field, as in `{_FORMS['has']}`")
     return mistake._replace(message=_QUOTED % visible(message))
 
 
 def _undeclared(
     name: str, mistake: ExpressionMistake, text: str, variables: Collection[str], functions: Collection[str]
 ) -> ExpressionMistake:
-    """A name that nobody knows, or a function that is called with something else than it takes."""
+    """Rewrite the message about an undefined name, or about a function that is called with invalid arguments."""
     column, row = mistake.column, _row(text, mistake.line)
-    # The library points at what stands behind a name: at the bracket of a call, at the last dot in front of a field.
+    # The library reports the position after a name: the bracket of a call, or the last dot before a field.
     before = name.rpartition(".")[0] or name
     if not row.startswith(name, column - 1) and row[: column - 1].endswith(before):
         column -= len(before)
@@ -112,44 +120,44 @@ def _undeclared(
     if row[column - 1 + len(name) :].lstrip().startswith("("):
         known = (*functions, *_FORMS)
         if name in known:
-            form = f": it is written {quoted(_FORMS[name])}" if name in _FORMS else ""
-            return ExpressionMistake(f"{quoted(name)} does not take what it is given here{form}", mistake.line, column)
-    close = did_you_mean(_MEANT.get(first) or nearest(first, known))
-    return ExpressionMistake(f"there is no {quoted(first)} here{close}", mistake.line, column)
+            form = f"; write {quoted(_FORMS[name])}" if name in _FORMS else ""
+            return ExpressionMistake(f"{quoted(name)} cannot be called with these arguments{form}", mistake.line, column)
+    close = did_you_mean(_EQUIVALENTS.get(first) or nearest(first, known))
+    return ExpressionMistake(f"{quoted(first)} is not defined{close}", mistake.line, column)
 
 
 def _of_grammar(message: str, rest: str) -> str:
-    """A mistake in the grammar; ``rest`` is what follows."""
+    """Rewrite a syntax error; ``rest`` is the text that follows."""
     if found := _STRAY.match(message):
         return _stray(found[1])
     if found := _UNEXPECTED.match(message):
         return _unexpected(found[1], [each.strip().strip("'") for each in found[2].strip("{}").split(", ")])
     if found := _MISSING.match(message):
-        return f"it is not CEL: {quoted(found[1].strip(chr(39)))} is missing {_before(found[2])}"
+        return f"syntax error: {quoted(found[1].strip(chr(39)))} is missing {_before(found[2])}"
     if found := _UNCLEAR.match(message):
         token = quoted(_BLANK.sub("", found[1]))
-        return f"it is not CEL: {token} cannot be understood here" if rest else f"it is not CEL: something is missing behind {token}"
-    return f"it is not CEL: {visible(message)}"
+        return f"syntax error: unexpected {token}" if rest else f"syntax error: something is missing after {token}"
+    return f"syntax error: {visible(message)}"
 
 
 def _stray(token: str) -> str:
     token = _BLANK.sub("", token)
     if token.lstrip("rRbB")[:1] in ("'", '"'):
         escape = re.search(r"\\.$", token)
-        return f"{quoted(escape[0])} is no escape in a text of CEL" if escape else "it is not CEL: a text begins here that does not end"
-    return f"it is not CEL: {quoted(token)} means nothing here{did_you_mean(_MEANT.get(token))}"
+        return f"{quoted(escape[0])} is not a valid escape in a CEL string" if escape else "syntax error: this string is not closed"
+    return f"syntax error: unexpected {quoted(token)}{did_you_mean(_EQUIVALENTS.get(token))}"
 
 
 def _unexpected(token: str, expected: Sequence[str]) -> str:
     if expected == [_END]:
-        return f"it is not CEL: {quoted(token)} stands behind what is complete already{did_you_mean(_MEANT.get(token))}"
+        return f"syntax error: unexpected {quoted(token)} after the end of the expression{did_you_mean(_EQUIVALENTS.get(token))}"
     words = dict.fromkeys("a name" if each.endswith("IDENTIFIER") else quoted(each) for each in sorted(expected))
     wanted = join_words(words, "or") if len(words) <= _SHORT_LIST else "something"
-    return f"it is not CEL: {wanted} is missing {_before(token)}"
+    return f"syntax error: {wanted} is missing {_before(token)}"
 
 
 def _before(token: str) -> str:
-    return "at its end" if token == _END else f"before {quoted(token)}"
+    return "at the end" if token == _END else f"before {quoted(token)}"
 
 
 def _row(text: str, line: int) -> str:
@@ -161,10 +169,10 @@ def _rest(text: str, mistake: ExpressionMistake) -> str:
     return "\n".join(text.split("\n")[mistake.line - 1 :])[mistake.column - 1 :].strip()
 
 
-# Why it comes to no result.
+# Reasons why an expression cannot be evaluated.
 
 _OF_FUNCTIONS = "OUT_OF_RANGE: "
-"""So it begins what functions say that are written in Python: that is in our own words."""
+"""The prefix of messages of functions in Python, which afflint has worded itself."""
 _NO_KEY = re.compile(r'(?:Key not found in map|no such key)\s*:?\s*"?(.*?)"?$')
 _NO_VALUE = re.compile(r'No value with name "(\w+)" found')
 _NO_OVERLOADS = re.compile(r"No matching overloads found : (?:\((.*?)\)\.)?([^()]+)(?:\((.*)\))?$")
@@ -175,19 +183,19 @@ _NO_PATTERN = re.compile(r"invalid regular expression: (.*)")
 _CONVERSION = re.compile(r"cannot convert (\w+) to (\w+)$|(\w+) out of (\w+) range$")
 _TIME = re.compile(r"String to (Duration|Timestamp) conversion failed")
 _LIMIT = re.compile("becomes too long|in all$|takes a size")
-"""What functions say that are given, or would make, more than is handled here."""
+"""Messages about limits of afflint, which the API server does not have."""
 _PLAIN = {
-    "divide by zero": "it divides by zero",
-    "modulus by zero": "it divides by zero",
-    "integer overflow": "a whole number becomes too large",
-    "optional.none() dereference": "it asks for the `value` of an optional value that is not there",
+    "divide by zero": "division by zero",
+    "modulus by zero": "division by zero",
+    "integer overflow": "integer overflow",
+    "optional.none() dereference": "`value` is called on an empty optional value",
 }
 
 
 class UnevaluatedReason(NamedTuple):
-    """Why an expression comes to no result; ``word`` is the field, key or function in it that this is about, "" for none.
+    """The reason why an expression cannot be evaluated; ``word`` is the field, key or function that causes it, or "".
 
-    ``certain``: the API server comes to none either, for the same values; not so where something is unknown or too large here.
+    ``certain``: the API server cannot evaluate it either for the same values; False for unknown values and for limits of afflint.
     """
 
     message: str
@@ -195,45 +203,45 @@ class UnevaluatedReason(NamedTuple):
     certain: bool = False
 
 
-def reason_of(said: str) -> UnevaluatedReason:
-    """Why there is no result, by what the library or a function says."""
-    text = _STATUS.sub("", said.strip())
+def reason_of(error: str) -> UnevaluatedReason:
+    """Rewrite the error message of an evaluation."""
+    text = _STATUS.sub("", error.strip())
     if found := _NO_VALUE.search(text):
-        return UnevaluatedReason(f"{quoted(found[1])} is not known here")
+        return UnevaluatedReason(f"the value of {quoted(found[1])} is unknown")
     if found := _NO_KEY.search(text):
-        return UnevaluatedReason(f"there is no {quoted(found[1])}", found[1], certain=True)
+        return UnevaluatedReason(f"{quoted(found[1])} does not exist", found[1], certain=True)
     if found := _NO_OVERLOADS.match(text):
         types = [*_types(found[1] or ""), *_types(found[3] or "")]
         return UnevaluatedReason(_no_overload(found[2], types), found[2] if found[1] else "", certain=True)
     if words := _PLAIN.get(text) or _of_values(text):
         return UnevaluatedReason(words, certain="Iteration budget" not in text)
-    own = said.strip() == text or said.lstrip().startswith(_OF_FUNCTIONS)
+    own = error.strip() == text or error.lstrip().startswith(_OF_FUNCTIONS)
     shown = visible(text.partition("\n")[0][:200])
     return UnevaluatedReason(shown if own else _QUOTED % shown, certain=own and not _LIMIT.search(text))
 
 
 def _of_values(text: str) -> str | None:
     if found := _NO_ITEM.match(text):
-        return f"there is no item {found[1]} in a list of {found[2]}"
+        return f"index {found[1]} is out of range for a list of {found[2]}"
     if found := _NO_INDEX.match(text):
-        return f"it asks for an item of a list by {type_in_words(found[1])}"
+        return f"a list index cannot be {type_in_words(found[1])}"
     if found := _NO_CONTAINER.match(text):
-        return f"it asks for an item of {type_in_words(found[1])}"
+        return f"{type_in_words(found[1])} cannot be indexed"
     if found := _CONVERSION.match(text):
-        return f"{type_in_words(found[1] or found[3])} cannot be read as {type_in_words(found[2] or found[4])}"
+        return f"{type_in_words(found[1] or found[3])} cannot be converted to {type_in_words(found[2] or found[4])}"
     if found := _TIME.match(text):
-        return f"a text is no {found[1].lower()}"
+        return f"the string is not a valid {found[1].lower()}"
     if "SELECT to non-message" in text:
-        return "it asks for a field of what is null, a number or text"
+        return "null, a number or a string has no fields"
     if "Iteration budget" in text:
-        return "it goes through more than 10,000 items"
-    return f"the regular expression is wrong: {visible(found[1])}" if (found := _NO_PATTERN.match(text)) else None
+        return "the expression iterates over more than 10,000 items"
+    return f"invalid regular expression: {visible(found[1])}" if (found := _NO_PATTERN.match(text)) else None
 
 
 def place_of(name: str, text: str, quiet: str) -> str:
-    """Where an expression names a field, a key or a function behind a dot, to be added to what is said of it.
+    """Return the position of a field, key or method in an expression, to be added to a message.
 
-    "" where nowhere, or several times. ``quiet`` matches texts and comments.
+    Returns "" if the name does not occur exactly once. ``quiet`` matches strings and comments.
     """
     field = re.escape(name)
     pattern = re.compile(rf"""\[\s*\??\s*["']({field})["']\s*\]|\.\s*\??\s*({field})(?!\w)|{quiet}""", re.DOTALL)
@@ -250,25 +258,25 @@ _CONDITION = frozenset(("_?_:_", "<jump_condition>"))
 _OF_TRUTH = frozenset(("_&&_", "_||_", "!_", *_CONDITION))
 _TYPES = {
     "int": "a whole number", "int64": "a whole number", "uint": "an unsigned number", "uint64": "an unsigned number", "double": "a number",
-    "string": "text", "bool": "a truth value", "bytes": "bytes", "null_type": "null", "list": "a list", "map": "a map", "dyn": "any value",
+    "string": "a string", "bool": "a boolean", "bytes": "bytes", "null_type": "null", "list": "a list", "map": "a map", "dyn": "any value",
     "optional_type": "an optional value", "google.protobuf.Duration": "a duration", "google.protobuf.Timestamp": "a timestamp",
 }  # fmt: skip
 
 
 def _no_overload(name: str, types: Sequence[str]) -> str:
-    """An operator or a function that is given values of types that it is not for."""
+    """Return the message about an operator or function with arguments of wrong types."""
     if name in _CONDITION:
-        return "what stands before `?` must be true or false, and what it chooses from of one type"
-    given = f" is not for {join_words(map(type_in_words, types))}" if types else " is not for what it is given"
+        return "the condition before `?` must be a boolean, and both results must have the same type"
+    given = f" does not accept {join_words(map(type_in_words, types))}" if types else " does not accept these arguments"
     word = name.strip("_@") or name
-    hint = "; it takes true or false" if name in _OF_TRUTH else ""
+    hint = "; it requires booleans" if name in _OF_TRUTH else ""
     if name == "_+_" and types.count("string") == 1:
-        hint = "; `string(…)` makes text of what is none"
+        hint = "; use `string(…)` to convert the other value"
     return ("`[…]`" if name.startswith("_[") else quoted(word)) + given + hint
 
 
 def _types(listed: str) -> Iterator[str]:
-    """``string, map(string, dyn)`` one by one."""
+    """Split a list of types such as ``string, map(string, dyn)``."""
     depth, start = 0, 0
     for place, letter in enumerate(f"{listed}," if listed else ""):
         depth += (letter == "(") - (letter == ")")
@@ -278,5 +286,5 @@ def _types(listed: str) -> Iterator[str]:
 
 
 def type_in_words(name: str) -> str:
-    """A type of CEL in plain words."""
+    """Return the name of a CEL type in plain English."""
     return _TYPES.get(name.partition("(")[0]) or quoted(name)

@@ -116,7 +116,7 @@ def _found(checked: Checked, fails: Callable[[SyntaxNode], bool]) -> Iterator[tu
             continue
         elif node.kind == CALL and node.name in _CONVERSIONS and node.parts and _is_constant(node.parts[0]):
             if _is_misread(node) or fails(node):
-                yield node.parts[0], f"`{node.name}` cannot convert this value, so the API server refuses the expression"
+                yield node.parts[0], f"`{node.name}` cannot convert this value, so the API server rejects the expression"
         elif (
             node.kind == CALL and node.name in _PATTERNS and len(node.parts) > 1 and node.parts[1].kind == CONSTANT and fails(node.parts[1])
         ):
@@ -167,7 +167,7 @@ def _mixed(checked: Checked, node: SyntaxNode) -> Iterator[tuple[SyntaxNode, str
                 wanted = f"{what} of type `{first}`" if "dyn" in (first, kind) else type_in_words(first)
                 yield (
                     node.parts[index],
-                    f"{type_in_words(kind)} stands where {wanted} belongs; `dyn(…)` around each makes one type of several",
+                    f"expected {wanted}, but this is {type_in_words(kind)}; use `dyn(…)` around each to mix types",
                 )
                 break
 
