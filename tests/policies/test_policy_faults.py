@@ -11,7 +11,7 @@ from policies.test_cluster_policies import FIVE, binding, deployment, policy, ru
 
 pytestmark = needs_cel
 
-NOT_BOOL = "`expression` must give a truth value, and its type is `dyn`; compare it, as in `… == true`"
+NOT_BOOL = "`expression` must give a boolean, and its type is `dyn`; compare it, as in `… == true`"
 MIXED = "expected a whole number, but this is a string; use `dyn(…)` around each to mix types"
 NOT_CONVERTED = "cannot convert this value, so the API server rejects the expression"
 NO_KEY = "resulted in error: no such key:"
@@ -22,7 +22,7 @@ NO_KEY = "resulted in error: no such key:"
     [
         ("object.spec.hostNetwork", NOT_BOOL),
         ("object.spec.replicas > 1 ? true : object.nope", NOT_BOOL),
-        ("size(object)", "`expression` must give a truth value, and its type is `int`"),
+        ("size(object)", "`expression` must give a boolean, and its type is `int`"),
         ("1 == 1.0", "`==` does not accept a whole number and a number (at 1:3 of the expression)"),
         ("[1, 'a'].size() == 2", f"{MIXED} (at 1:5 of the expression)"),
         ("quantity('200M').sign() == 1", "`sign` does not take what it is given here (at 1:18 of the expression)"),

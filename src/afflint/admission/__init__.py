@@ -1,1 +1,1 @@
-"""What the API server does with an object before it is stored: defaults, namespace admission, CEL policies."""
+"""The steps of the API server before it stores an object: defaults, admission by namespace annotations, CEL policies."""

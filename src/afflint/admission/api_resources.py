@@ -1,4 +1,4 @@
-"""How the API server calls what manifests call kinds, and which of them lie in no namespace."""
+"""The API resources of kinds, and the kinds that are cluster-scoped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLUSTER_SCOPED = frozenset(
         "NodePool", "EC2NodeClass", "NodeClaim", "ClusterIssuer", "ClusterPolicy",
     )
 )  # fmt: skip
-"""Kinds whose objects lie in no namespace, as far as they are known."""
+"""Known cluster-scoped kinds."""
 
 EXEMPT = frozenset(
     (
@@ -23,11 +23,11 @@ EXEMPT = frozenset(
         "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
     )
 )  # fmt: skip
-"""Kinds of admissionregistration.k8s.io that no admission policy judges, so that nobody locks himself out."""
+"""Kinds of admissionregistration.k8s.io that the API server exempts from admission policies, so that mistakes can be repaired."""
 
 
 def resource_of(kind: str) -> str:
-    """The resource of a kind, such as ``deployments``: as apimachinery guesses it, and as code generators spell it."""
+    """Return the resource of a kind, such as ``deployments``, as apimachinery guesses it (``UnsafeGuessKindToResource``)."""
     lower = kind.lower()
     if lower == "endpoints":
         return lower
@@ -42,7 +42,7 @@ _EQUIVALENT = {
     "horizontalpodautoscalers": (("autoscaling", "v1"), ("autoscaling", "v2")),
     "events": (("", "v1"), ("events.k8s.io", "v1")),
 }
-"""The resources of Kubernetes that API servers serve in several groups or versions."""
+"""The built-in resources that the API server serves in several groups or versions."""
 
 _OWN_GROUPS = frozenset(
     ("", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "authentication.k8s.io",
@@ -54,8 +54,8 @@ _OWN_GROUPS = frozenset(
 
 
 def equivalents(group: str, version: str, resource: str) -> tuple[tuple[str, str], ...]:
-    """The groups and versions in which an object is served; "" as a version is any: those of a custom resource are not known."""
-    found = _EQUIVALENT.get(resource, ())
-    if (group, version) in found:
-        return found
+    """Return the groups and versions that serve an object; "" means any version, as those of custom resources are unknown."""
+    served = _EQUIVALENT.get(resource, ())
+    if (group, version) in served:
+        return served
     return ((group, version),) if group in _OWN_GROUPS else ((group, version), (group, ""))

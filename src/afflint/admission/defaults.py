@@ -1,7 +1,7 @@
-"""What the API server fills into objects before admission looks at them: the defaults of apps/v1, batch/v1, core/v1 and autoscaling/v2.
+"""The defaults that the API server sets before admission, in apps/v1, batch/v1, core/v1 and autoscaling/v2.
 
-After SetDefaults in k8s.io/kubernetes/pkg/apis/{apps,batch,core,autoscaling} and PrepareForCreate in pkg/registry; for what policies ask
-about, not all of it.
+After SetDefaults in k8s.io/kubernetes/pkg/apis/{apps,batch,core,autoscaling} and PrepareForCreate in pkg/registry, limited to the fields
+that policies commonly read.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from afflint.findings.namedtuples import NamedTuple
 Object = dict[str, Any]
 
 UID = "00000000-0000-4000-8000-000000000000"
-"""What stands for the UID of an object that is created."""
+"""A fixed UID in place of the one that the API server generates."""
 _CREATED = "2000-01-01T00:00:00Z"
 
 
 class _Shape(NamedTuple):
-    """What is filled into a map: fields with their values, shapes for what is in fields, and what depends on other fields."""
+    """The defaults of a map: fields with values, shapes of the values of fields, and defaults that depend on other fields."""
 
     fields: Mapping[str, Any] = {}
     below: Mapping[str, _Shape] = {}
-    """A list has items of this shape."""
+    """The shapes of fields; for a list, of its items."""
     more: Callable[[Object], Object] | None = None
-    """Gives further fields for a map in which the others are filled in already."""
+    """Return further fields for a map with all other defaults."""
 
     def filled(self, data: Any) -> Any:
-        """The same data with all of it."""
+        """Return a copy of the data with all defaults."""
         if isinstance(data, list):
             return [self.filled(each) for each in data]
         if not isinstance(data, dict):
@@ -43,7 +43,7 @@ class _Shape(NamedTuple):
 
 
 def _choice(field: str, value: str, fields: Mapping[str, Any]) -> Callable[[Object], Object]:
-    """Defaults of a strategy: a type and, for that type alone, the fields of the map that is called like it."""
+    """Return the defaults of a strategy: its type and, only for that type, the fields of the map named after it."""
     inner = value[0].lower() + value[1:]
 
     def more(data: Object) -> Object:
@@ -119,7 +119,7 @@ _TEMPLATE = _Shape({"metadata": {}}, {"spec": _POD})
 
 
 def _requests(container: Object) -> Object:
-    """A pod requests at least what it is limited to; in templates that is not filled in."""
+    """Default the requests of a container to its limits; the API server does this for pods, not for templates."""
     resources = _map(container.get("resources"))
     limits = resources.get("limits")
     if not isinstance(limits, dict) or not limits:
@@ -128,7 +128,7 @@ def _requests(container: Object) -> Object:
 
 
 def _only_pods(spec: Object) -> Object:
-    """What pods alone have filled in. The service account is that which the admission plugin ServiceAccount sets."""
+    """Return the defaults that only pods get. The admission plugin ServiceAccount sets the service account."""
     return {
         **{field: _Shape(more=_requests).filled(spec[field]) for field in _CONTAINERS if field in spec},
         **{key: value for key, value in (("enableServiceLinks", True), ("serviceAccountName", "default")) if key not in spec},
@@ -150,7 +150,7 @@ def _job(spec: Object) -> Object:
 
 
 def _whole_job(job: Object) -> Object:
-    """A job selects its pods by its UID, and passes for one with the labels of its template if it has none."""
+    """Add the selector and labels that the API server generates from the UID of a Job, and the labels of its template if it has none."""
     spec, metadata = _map(job.get("spec")), _map(job.get("metadata"))
     template = _map(spec.get("template"))
     own = _map(template.get("metadata"))
@@ -241,7 +241,7 @@ _STATUS: Mapping[tuple[str, str], Object] = {
     **{(group, kind): {} for group, kind in (("apps", "Deployment"), ("batch", "Job"), ("batch", "CronJob"))},
 }
 _NUMBERED = frozenset(_STATUS) - {("", "Service"), ("", "PersistentVolumeClaim")}
-"""The kinds whose objects count their generations."""
+"""The kinds whose objects have ``metadata.generation``."""
 _WHOLE: Mapping[tuple[str, str], _Shape] = {
     ("batch", "Job"): _Shape(more=_whole_job),
     ("", "ReplicationController"): _Shape(more=_whole_controller),
@@ -251,7 +251,7 @@ _WHOLE: Mapping[tuple[str, str], _Shape] = {
 
 
 def are_known(data: Object) -> bool:
-    """Whether all that the API server fills into an object of this kind is filled in here, so that what is absent is absent there."""
+    """Return whether all defaults of a kind are known, so that a field that is missing here is missing in the cluster, too."""
     group, kind = _group_and_kind(data)
     return (group, kind) in _STATUS and (group, kind) not in _INCOMPLETE
 
@@ -260,7 +260,7 @@ _INCOMPLETE = frozenset((("", "Service"), ("", "PersistentVolumeClaim")))
 
 
 def with_defaults(data: Object) -> Object:
-    """An object as admission sees it: the same with what it leaves out. The object itself stays as it is."""
+    """Return a copy of an object with the defaults that it has during admission."""
     named = _group_and_kind(data)
     filled = {**data}
     if named in _SPECS:

@@ -1,6 +1,6 @@
-"""What a namespace does to the pods that are made in it: the node selectors and tolerations that its annotations give them, or ask of them.
+"""Node selectors and tolerations that annotations of a namespace add to its pods, or restrict.
 
-Three admission plugins read them, after the pod is made and before it is stored:
+Three admission plugins read the annotations before a pod is stored:
 
 - OpenShift's scheduling.openshift.io/OriginPodNodeEnvironment (openshift/kubernetes, openshift-kube-apiserver/admission/scheduler/nodeenv),
   which takes the cluster's ``defaultNodeSelector`` where the namespace says nothing, and leaves namespaces with the annotation of
@@ -8,7 +8,7 @@ Three admission plugins read them, after the pod is made and before it is stored
 - PodNodeSelector (plugin/pkg/admission/podnodeselector), off by default;
 - PodTolerationRestriction (plugin/pkg/admission/podtolerationrestriction), off by default.
 
-A label that is given is merged into ``spec.nodeSelector``, of every kind of pod; a pod that asks for another value of it is refused.
+The labels are merged into ``spec.nodeSelector`` of every pod; a pod with another value for one of them is rejected.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ ANNOTATIONS = {
     DEFAULT_TOLERATIONS: "PodTolerationRestriction",
     ALLOWED_TOLERATIONS: "PodTolerationRestriction",
 }
-"""The annotations of a Namespace that bear on its pods, with the plugin that reads each where that is off by default."""
+"""The annotations of a Namespace that affect its pods, each with the admission plugin that reads it if it is off by default."""
 SCHEDULER, DEFAULT_SELECTOR = "Scheduler", "defaultNodeSelector"
-"""The kind of OpenShift's configuration of the scheduler, of which a cluster has one, and its field."""
+"""The kind of OpenShift's scheduler configuration, one object for each cluster, and its field."""
 
 
 class NamespaceRule(NamedTuple):
-    """What is said about pods by an annotation of a Namespace, or by the ``defaultNodeSelector`` of OpenShift's Scheduler.
+    """An annotation of a Namespace that affects its pods, or the ``defaultNodeSelector`` of OpenShift's Scheduler.
 
-    ``field`` is the name of the annotation or field, ``owner`` the object in words: ``namespace shop``.
+    ``field`` is the name of the annotation or field, ``owner`` the object in messages, such as ``namespace shop``.
     """
 
     site: Site
@@ -49,12 +49,12 @@ class NamespaceRule(NamedTuple):
 
     @property
     def plugin(self) -> str:
-        """The admission plugin that reads it, if that is off by default; empty for what OpenShift always reads."""
+        """The admission plugin that reads the annotation, if it is off by default; "" if OpenShift always reads it."""
         return ANNOTATIONS.get(self.field, "")
 
     @property
     def path(self) -> Path:
-        """Where it stands in its document."""
+        """The path of the annotation or field in its document."""
         return (*self.site.base, *(("spec",) if self.field == DEFAULT_SELECTOR else ("metadata", "annotations")), self.field)
 
     @property
@@ -64,12 +64,12 @@ class NamespaceRule(NamedTuple):
 
     @property
     def who(self) -> str:
-        """Who obeys it."""
+        """The component that applies the rule."""
         return f"the admission plugin {self.plugin}" if self.plugin else "OpenShift"
 
     @property
     def fault(self) -> str:
-        """Why nobody can read it, so that every pod is refused; empty if all is well, or where something is yet to be filled in."""
+        """Why the value is invalid, so that every pod is rejected; "" for a valid value or a placeholder."""
         if is_placeholder(self.text):
             return ""
         if self.of_labels:
@@ -83,10 +83,10 @@ class NamespaceRule(NamedTuple):
 
 
 class PodAdmission(NamedTuple):
-    """What is said about the pods of one namespace: at most one node selector, tolerations that they get, and those that they may have.
+    """The rules for the pods of one namespace: a node selector, default tolerations, and allowed tolerations.
 
-    ``unsure`` says why it is not known whether that is so, if so: ``guessed`` where it may as well be something else, and not where it
-    only takes an admission plugin to be on.
+    ``unsure`` is the reason why the rules may not apply. ``guessed``: other rules may apply instead; False if the rules only depend on
+    whether an admission plugin is enabled.
     """
 
     selector: NamespaceRule | None = None
@@ -102,7 +102,7 @@ class PodAdmission(NamedTuple):
 
 
 class PodRefusal(NamedTuple):
-    """Why pods are refused: what is said about them, where the pod spec contradicts it (None if nobody could obey), and both in words."""
+    """The reason why pods are rejected: the rule, the path in the pod spec that violates it (None if no pod can meet it), and a message."""
 
     said: NamespaceRule
     path: Path | None
@@ -110,7 +110,7 @@ class PodRefusal(NamedTuple):
 
 
 def namespace_rules(manifest: Manifest, site: Site) -> Iterator[NamespaceRule]:
-    """What a Namespace, or OpenShift's Scheduler, says about pods."""
+    """Yield the rules for pods in a Namespace or in OpenShift's Scheduler."""
     if manifest.kind.name == "Namespace":
         metadata = manifest.data.get("metadata")
         annotations = metadata.get("annotations") if type(metadata) is dict else None
@@ -127,14 +127,14 @@ def namespace_rules(manifest: Manifest, site: Site) -> Iterator[NamespaceRule]:
 def combined(
     namespace: str, own: Sequence[NamespaceRule], default: NamespaceRule | None, plugins: Collection[str], *, known: bool
 ) -> PodAdmission | None:
-    """What is said about the pods of a namespace, by what it says itself and the default of the cluster; None where that is nothing.
+    """Combine the rules of a namespace with the default of the cluster; None if there are no rules.
 
-    ``known`` is False for a namespace of which there is no object, and ``plugins`` are those that are known to be on.
+    ``known`` is False if the manifest of the namespace is missing; ``plugins`` are the admission plugins known to be enabled.
     """
     by_field = {said.field: said for said in own}
     selector = by_field.get(NAMESPACE_SELECTOR) or by_field.get(PROJECT_SELECTOR)
     unsure, guessed = "", False
-    # Those of the platform switch the default off.
+    # The namespaces of the platform disable the default.
     if selector is None and default is not None and (known or not namespace.startswith(_OF_PLATFORM)):
         selector = default
         if not known:
@@ -153,10 +153,10 @@ _OF_PLATFORM = ("openshift-", "kube-", "default", "openshift")
 
 
 def node_labels(text: str) -> dict[str, str] | None:
-    """The labels of a ``key=value,key=value``, of which the last of one key counts; None for what is no such list.
+    """Parse ``key=value,key=value``; the last value of a key wins. Returns None for any other text.
 
-    Values may be empty. OpenShift's labelselector.Parse and Kubernetes' labels.ConvertSelectorToLabelsMap agree but for blanks alone,
-    which only OpenShift takes for nothing.
+    Values may be empty. OpenShift's labelselector.Parse and Kubernetes' labels.ConvertSelectorToLabelsMap only differ for a text of spaces,
+    which OpenShift treats as empty.
     """
     found: dict[str, str] = {}
     for part in text.split(",") if text.strip() else ():
@@ -168,7 +168,7 @@ def node_labels(text: str) -> dict[str, str] | None:
 
 
 def tolerations(text: str) -> list[dict[str, Any]] | None:
-    """The tolerations of a JSON list; None for what is none."""
+    """Parse a JSON list of tolerations; None if the text is not such a list."""
     if not text:
         return []
     import json
@@ -183,7 +183,7 @@ def tolerations(text: str) -> list[dict[str, Any]] | None:
 
 
 def refusals(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
-    """Why the pods of a spec are refused, for each thing that is said of them."""
+    """Yield the reasons why the pods of a spec are rejected."""
     for said in admission.sayings:
         if said.fault:
             yield PodRefusal(said, None, f"{said.where} is {said.text}, {said.fault}")
@@ -192,7 +192,7 @@ def refusals(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRef
 
 
 def _contradicted(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
-    """Labels in the nodeSelector of the pod itself with another value than the one that is given."""
+    """Yield labels in the pod's nodeSelector with another value than in the namespace."""
     said, own = admission.selector, pod.get("nodeSelector")
     if said is None or not isinstance(own, dict):
         return
@@ -203,7 +203,7 @@ def _contradicted(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[P
 
 
 def _not_allowed(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
-    """Tolerations of the pod itself that the namespace does not allow: each must be covered by one that it does."""
+    """Yield tolerations of the pod that no allowed toleration covers."""
     said, own = admission.allowed_tolerations, pod.get("tolerations")
     allowed = tolerations(said.text) if said is not None and not is_placeholder(said.text) else None
     if said is None or not allowed or not isinstance(own, list):
@@ -217,7 +217,7 @@ def _not_allowed(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[Po
 
 
 def _covers(allowed: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
-    """isSuperset of pkg/util/tolerations."""
+    """Return whether one toleration covers another, as isSuperset of pkg/util/tolerations."""
     if allowed == own:
         return True
     key, operator, effect = (allowed.get(field) or "" for field in ("key", "operator", "effect"))
@@ -234,12 +234,12 @@ def _covers(allowed: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
 
 
 def given_labels(admission: PodAdmission) -> dict[str, str]:
-    """The labels that pods get into their nodeSelector; none where they cannot be read."""
+    """Return the labels that are added to the nodeSelector of pods; none if they cannot be parsed."""
     said = admission.selector
     return {} if said is None or is_placeholder(said.text) else node_labels(said.text) or {}
 
 
 def given_tolerations(admission: PodAdmission) -> list[dict[str, Any]]:
-    """The tolerations that pods get beside their own; none where they cannot be read."""
+    """Return the tolerations that are added to pods; none if they cannot be parsed."""
     said = admission.default_tolerations
     return [] if said is None or is_placeholder(said.text) else tolerations(said.text) or []
