@@ -163,19 +163,19 @@ NO_NODES: list[str] = []
         pytest.param(NO_NODES, {}, "no nodes: name a dump of the nodes with --nodes FILE", id="no nodes"),
         pytest.param(["--nodes", "node.yaml"], {}, "--nodes: no such file: 'node.yaml'", id="no such file"),
         pytest.param(["--nodes", "web.yaml"], {}, "web.yaml:1:1: no nodes in this file", id="no inventory"),
-        pytest.param(["--lose", "w11"], {}, "no node is called 'w11'; did you mean 'w1'?", id="a node that is not there"),
-        pytest.param(["--lose", "zone=c"], {}, "no node has zone=c; its values are a, b", id="a zone that is not there"),
-        pytest.param(["--lose", "each:row"], {}, "no node carries the label row", id="a key that is not there"),
-        pytest.param(["--by", "rak"], {}, "no node carries the label rak; did you mean 'rack'?", id="no such key to group by"),
+        pytest.param(["--lose", "w11"], {}, "no node is named 'w11'; did you mean 'w1'?", id="a node that is not there"),
+        pytest.param(["--lose", "zone=c"], {}, "no node has zone=c; the values of zone are a, b", id="a zone that is not there"),
+        pytest.param(["--lose", "each:row"], {}, "no node has the label row", id="a key that is not there"),
+        pytest.param(["--by", "rak"], {}, "no node has the label rak; did you mean 'rack'?", id="no such key to group by"),
         pytest.param([], {"nodes": NODES + "  - {labels: {a: b}}\n"}, "nodes.yaml:4:6: a Node has no name", id="a node without a name"),
-        pytest.param([], {"nodes": NODES + "  - {name: w1}\n"}, "nodes.yaml:4:12: node 'w1' is there twice", id="a node twice"),
-        pytest.param([], {"nodes": NODES + "  - {name: w3, labels: {a: 1}}\n"}, "nodes.yaml:4:28: the label 'a' of a node", id="a number"),
+        pytest.param([], {"nodes": NODES + "  - {name: w1}\n"}, "nodes.yaml:4:12: duplicate node 'w1'", id="a node twice"),
+        pytest.param([], {"nodes": NODES + "  - {name: w3, labels: {a: 1}}\n"}, "nodes.yaml:4:28: the node label 'a'", id="a number"),
         pytest.param([], {"nodes": NODES + "  - {name: w3, labels: [a]}\n"}, "nodes.yaml:4:6: Node 'w3': metadata.labels", id="a list"),
         pytest.param([], {"nodes": "nodes: [\n"}, "nodes.yaml:2:1: ", id="no YAML"),
         pytest.param(["--pods", "web.yaml"], {}, "web.yaml:1:1: no pods in this file", id="no pods"),
         pytest.param(["--pods", "cut.yaml"], {"cut": "items: [\n"}, "cut.yaml:2:1: a value is missing or cut off here", id="broken pods"),
         pytest.param(
-            ["--nodes", "."], {}, ".: is a folder, and a file is needed here; name the files in it instead", id="a folder of nodes"
+            ["--nodes", "."], {}, ".: is a directory, but a file is required; name the files in it instead", id="a folder of nodes"
         ),
         pytest.param(["--pods", "none.yaml"], {}, "none.yaml: cannot be read: ", id="no such file of pods"),
         pytest.param(["--format", "jsn"], {}, "--format: there is no 'jsn'; did you mean 'json'?", id="no such format"),
@@ -269,14 +269,14 @@ OF_SHOP = "openshift.io/node-selector of namespace shop"
             "openshift.io/node-selector: rack=r2",
             "rack: r1",
             [None, None],
-            f"OpenShift would refuse its pods: {OF_SHOP} sets rack=r2, but its nodeSelector has rack=r1",
+            f"OpenShift would reject its pods: {OF_SHOP} sets rack=r2, but its nodeSelector has rack=r1",
             id="another value",
         ),
         pytest.param(
             "openshift.io/node-selector: rack",
             "",
             [None, None],
-            f"OpenShift would refuse its pods: {OF_SHOP} is rack, which is not a list of key=value",
+            f"OpenShift would reject its pods: {OF_SHOP} is rack, which is not a list of key=value",
             id="no value",
         ),
     ],
@@ -307,7 +307,7 @@ def test_a_toleration_that_misses_by_a_slip_is_named(place: Place) -> None:
     nodes = NODES + "  - {name: w3, taints: [{key: dedicated, value: databases, effect: NoSchedule}]}\n"
     web = WEB + "      tolerations: [{key: dedicated, value: database, effect: NoSchedule}]\n"
     out = place("web.yaml", "nodes.yaml", web=web, nodes=nodes).out
-    assert "tainted dedicated=databases:NoSchedule, not tolerated (the toleration says dedicated=database)" in " ".join(out.split())
+    assert "has the untolerated taint dedicated=databases:NoSchedule (the toleration says dedicated=database)" in " ".join(out.split())
 
 
 def test_a_file_that_is_named_and_holds_nothing_is_said(place: Place) -> None:
@@ -342,7 +342,7 @@ def test_what_fails_stays_and_what_its_removal_would_do_is_said_below(place: Pla
     assert done.out.split("\n\n")[-2].splitlines() == [
         "1 failure (the nodes stay, out of reach)",
         "  node w1         degraded  shop/web keeps 2 of 3 replicas; web-0 without a place (2 nodes would",
-        "                            exceed maxSkew 1 per node; w1 still counts as a domain)",
+        "                            exceed maxSkew 1 per node; w1 still counts as a topology domain)",
         "    once removed  survives  web-0 -> w2",
     ]
     cordoned = place("web.yaml", "--nodes", "nodes.yaml", web=web, nodes=nodes.replace("w1}}", "w1}, unschedulable: true}"))
@@ -363,8 +363,8 @@ def test_a_drain_that_does_not_end_is_told_with_the_arithmetic_of_its_budget(pla
     assert done.code == 1
     assert done.out.split("\n\n")[-2].splitlines() == [
         "1 drain (kubectl drain)",
-        "  node w1  blocked  web-0 of shop/web does not leave: PodDisruptionBudget web (minAvailable 2) needs",
-        "                    2 of 2 pods, and 2 run",
+        "  node w1  blocked  web-0 of shop/web does not leave: PodDisruptionBudget web (minAvailable 2)",
+        "                    requires 2 of 2 pods to be healthy, and 2 are",
     ]
     assert done.out.endswith("1 drain: 1 is blocked.\n")
     assert "does not leave w1" in place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", "--format", "html", web=WEB + BUDGET).out
@@ -530,7 +530,7 @@ def test_nodes_that_are_named_are_the_only_ones(place: Place) -> None:
     done = place(".", "--nodes", "nodes.yaml", "--format", "json", more="nodes: [{name: w1}, {name: w9}]\n")
     assert [node["name"] for node in done.plan["nodes"]] == ["w1", "w2"], "as for `afflint check`"
     twice = place(".", more="nodes: [{name: w1}, {name: w9}]\n")
-    assert (twice.code, twice.err) == (2, "afflint: nodes.yaml:2:12: node 'w1' is there twice: also in more.yaml\n")
+    assert (twice.code, twice.err) == (2, "afflint: nodes.yaml:2:12: duplicate node 'w1': it is also defined in more.yaml\n")
 
 
 def test_workloads_in_the_file_of_the_nodes_are_placed(place: Place) -> None:
@@ -542,13 +542,15 @@ def test_an_operating_system_that_no_node_tells_is_taken_for_granted_and_that_is
     selecting = WEB.replace("      affinity:", "      nodeSelector: {kubernetes.io/os: linux}\n      affinity:")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=selecting)
     assert done.code == 0
-    assert done.plan["workloads"][0]["notes"] == ["no node carries kubernetes.io/os, so all are taken to have kubernetes.io/os=linux"]
+    assert done.plan["workloads"][0]["notes"] == [
+        "no node has the label kubernetes.io/os: all nodes are assumed to have kubernetes.io/os=linux"
+    ]
 
 
 def test_an_object_that_is_there_twice_is_placed_once(place: Place) -> None:
     done = place("web.yaml", "again.yaml", "--nodes", "nodes.yaml", "--format", "json", again=f"# an overlay\n{WEB}")
     assert [each["key"] for each in done.plan["workloads"]] == ["Deployment shop/web"]
-    assert done.plan["workloads"][0]["notes"] == ["it is there again in again.yaml:4, which is left out here"]
+    assert done.plan["workloads"][0]["notes"] == ["it is defined again in again.yaml:4; that definition is ignored"]
 
 
 # Running pods.
@@ -602,7 +604,7 @@ def test_machines_stay_on_the_nodes_that_their_list_names(place: Place, tmp_path
     [till] = done.plan["workloads"]
     assert (done.code, till["replicas"][0]) == (0, {"pod": "virt-launcher-old-abcde", "node": "w2", "why": ""})
     assert len(till["replicas"]) == 2
-    assert done.plan["notes"][0] == "1 running pod of these workloads stays where it is: --replan places it anew"
+    assert done.plan["notes"][0] == "1 running pod of these workloads stays on its node; use --replan to schedule it again"
 
 
 def test_a_drain_heeds_what_running_machines_say_of_their_migration(place: Place, tmp_path: Path) -> None:
@@ -748,8 +750,8 @@ ACTIONS = ("--lose", "--drain", "--remove")
 def test_a_node_with_pods_of_no_manifest_is_not_survived(place: Place, action: str) -> None:
     done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", action, "w1", web=None, running=RUNNING)
     assert done.code == 1
-    assert "node w1  not judged  1 running pod belongs to no manifest and was not judged" in done.out
-    assert "note: 1 running pod belongs to no manifest and was not judged" in done.out
+    assert "node w1  not judged  1 running pod belongs to no manifest and is not evaluated" in done.out
+    assert "note: 1 running pod belongs to no manifest and is not evaluated" in done.out
     assert "1 is not judged." in done.out
     assert "surviv" not in done.out
     assert "no replica stands there" not in done.out
@@ -773,7 +775,7 @@ def test_other_programs_and_the_page_are_told_what_was_not_judged(place: Place) 
     assert alone["summary"]["losses"] == {"dead": 0, "degraded": 0, "interrupted": 0, "unjudged": 1, "survives": 1}
     page = place(*asked, "--format", "html", web=None, running=RUNNING).out
     assert '<span class="state unjudged">not judged</span>' in page
-    assert "1 running pod belongs to no manifest and was not judged" in page
+    assert "1 running pod belongs to no manifest and is not evaluated" in page
     done = place("web.yaml", *asked, "--format", "json", running=RUNNING)
     assert done.code == 1
     told = {loss["what"]: (loss["worst"], loss["unjudged"]) for loss in done.plan["losses"]}
@@ -801,7 +803,7 @@ spec:
     - metadata: {name: data}
       spec: {accessModes: [MODE], resources: {requests: {storage: 1Gi}}}
 """
-TIED = "its volumes may tie it to a zone or node: not considered"
+TIED = "its volumes are not considered, but may restrict it to a zone or node"
 
 
 def with_volume(volume: str) -> str:
@@ -846,7 +848,7 @@ def test_the_first_part_of_a_node_name_suggests_the_node(place: Place) -> None:
     nodes = "nodes: [{name: ocp-w00.lab.example.com}, {name: ocp-w01.lab.example.com}]\n"
     for short in ("ocp-w00", "w00"):
         done = place("web.yaml", "--nodes", "nodes.yaml", "--drain", short, nodes=nodes)
-        assert (done.code, done.err) == (2, f"afflint: no node is called '{short}'; did you mean 'ocp-w00.lab.example.com'?\n")
+        assert (done.code, done.err) == (2, f"afflint: no node is named '{short}'; did you mean 'ocp-w00.lab.example.com'?\n")
 
 
 def test_nodes_may_come_from_standard_input(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ NODE = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {rank: 1}}
         ("wrong-type.good.yaml", GOOD.encode() + b"# K\xe4se\n", "7:1: it is not UTF-8"),
         ("wrong-type.bad.yaml", "", "1:1: there is no manifest in it"),
         ("wrong-type.good.yaml", "{{ if .web }}\n" + GOOD + "{{ end }}\n", "1:1: it holds Go templates, which are not read"),
-        ("wrong-type.good.yaml", GOOD + NODE, "10:37: the label 'rank' of a node is a string, not 1: put it in quotes"),
+        ("wrong-type.good.yaml", GOOD + NODE, "10:37: the node label 'rank' must be a string, not 1: put it in quotes"),
         (
             "pod.md",
             page(("bad", MARKED.replace("finding", "finding: wrong-typ"))),

@@ -30,7 +30,7 @@ def test_pods_that_fit_no_node_with_what_excludes_how_many() -> None:
     assert said("unschedulable", THREE, workload("nodeSelector: {disk: slow}")) == [
         (
             "a.yaml:10:7 error: none of the 3 replicas fits any of the 3 nodes: "
-            "2 nodes lack disk=slow, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+            "2 nodes lack disk=slow, 1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
         )
     ]
 
@@ -46,11 +46,11 @@ def test_company_that_nobody_provides_is_a_warning_unless_the_context_is_complet
     text = workload(beside.replace("TERM", "{labelSelector: {matchLabels: {app: cache}}, topologyKey: kubernetes.io/hostname}"))
     [unsure] = said("unschedulable", SIX, text)
     assert unsure == (
-        "a.yaml:10:32 warning: none of the 3 replicas fits any of the 6 nodes: 6 nodes run no pod with app=cache, "
+        "a.yaml:10:32 warning: none of the 3 replicas fits any of the 6 nodes: 6 nodes have no pod with app=cache, "
         "and no pod of these manifests would change that"
     )
     [certain] = said("unschedulable", SIX, text, complete=True)
-    assert certain == "a.yaml:10:32 error: none of the 3 replicas fits any of the 6 nodes: 6 nodes run no pod with app=cache"
+    assert certain == "a.yaml:10:32 error: none of the 3 replicas fits any of the 6 nodes: 6 nodes have no pod with app=cache"
     assert said("unschedulable", SIX, f"{text}---\n{workload(name='cache', replicas=1)}") == []
 
 
@@ -84,13 +84,13 @@ def test_with_the_feature_gate_a_toleration_compares_numbers() -> None:
     assert lint(rated, below_ten, gates=gates) == []
     below_five = workload('tolerations: [{key: sla, operator: Lt, value: "5", effect: NoSchedule}]', replicas=1)
     [finding] = lint(rated, below_five, gates=gates)
-    assert finding.message == "the pod does not fit the only node: 1 node is tainted sla=5:NoSchedule"
+    assert finding.message == "the pod does not fit the only node: 1 node has the untolerated taint sla=5:NoSchedule"
 
 
 def test_more_replicas_than_domains() -> None:
     assert said("too-few-domains", THREE, workload(apart(ZONE))) == [
         (
-            "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
             "the required podAntiAffinity over zones leaves room for 2, and 1 stays pending"
         )
     ]
@@ -99,7 +99,7 @@ def test_more_replicas_than_domains() -> None:
 def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> None:
     assert said("too-few-domains", THREE, workload(spread(ZONE))) == [
         (
-            "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
             "the spread constraint over zones leaves room for 2, and 1 stays pending"
         )
     ]
@@ -218,10 +218,10 @@ def test_more_than_half_of_the_replicas_are_too_many_to_lose() -> None:
 @pytest.mark.parametrize(
     ("amount", "replicas", "arithmetic"),
     [
-        ("minAvailable: 1", 1, "(minAvailable 1) needs 1 of 1 pods, and 1 runs"),
-        ("minAvailable: 67%", 3, "(minAvailable 67%) needs 3 of 3 pods, and 3 run"),
-        ("minAvailable: 51%", 2, "(minAvailable 51%) needs 2 of 2 pods, and 2 run"),
-        ("minAvailable: 5", 3, "(minAvailable 5) needs 5 of 3 pods, and 3 run"),
+        ("minAvailable: 1", 1, "(minAvailable 1) requires 1 of 1 pods to be healthy, and 1 is"),
+        ("minAvailable: 67%", 3, "(minAvailable 67%) requires 3 of 3 pods to be healthy, and 3 are"),
+        ("minAvailable: 51%", 2, "(minAvailable 51%) requires 2 of 2 pods to be healthy, and 2 are"),
+        ("minAvailable: 5", 3, "(minAvailable 5) requires 5 of 3 pods to be healthy, and 3 are"),
     ],
 )
 def test_a_budget_that_lets_no_pod_go(amount: str, replicas: int, arithmetic: str) -> None:
@@ -378,7 +378,7 @@ def test_a_vm_with_one_node_cannot_leave_it() -> None:
     assert said("migration-blocked", THREE, VM) == [
         (
             "a.yaml:9:7 warning: the VM has no node to migrate to: 1 node already has a replica of till, "
-            "1 is tainted node-role.kubernetes.io/control-plane:NoSchedule, 1 lacks disk=fast"
+            "1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule, 1 lacks disk=fast"
         )
     ]
     assert said("migration-blocked", SIX, VM) == []
@@ -504,7 +504,7 @@ def with_port(port: int, name: str = "web", replicas: int = 3) -> str:
 def test_more_replicas_than_nodes_for_a_port_of_the_host() -> None:
     assert said("too-few-domains", THREE, with_port(80)) == [
         (
-            "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
             "host port 80 leaves room for 2, and 1 stays pending"
         )
     ]
@@ -522,6 +522,6 @@ def test_a_rolling_update_needs_one_more_node_for_the_port() -> None:
     [found] = said("rollout-deadlock", THREE, with_port(80, replicas=2))
     assert found == (
         "a.yaml:10:103 warning: a rolling update has to add a pod before it may remove one of the 2 replicas (maxUnavailable is 0), "
-        "and no node takes it: 2 nodes have host port 80 taken, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+        "and no node takes it: 2 nodes already use host port 80, 1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     )
     assert said("rollout-deadlock", SIX, with_port(80, replicas=2)) == []

@@ -63,7 +63,7 @@ def verdicts(*manifests: str, context: str = "") -> dict[str, str]:
 
 
 def test_a_machine_needs_a_node_that_can_do_what_its_domain_asks_for() -> None:
-    its = " (asked for by virt-controller)"
+    its = " (required by virt-controller)"
     assert verdicts(machine("cpu: {dedicatedCpuPlacement: true, cores: 2}")) == {
         "worker-0": "yes",
         "worker-1": f"has kubevirt.io/cpumanager=false, not true{its}",
@@ -85,7 +85,7 @@ def test_what_its_author_asks_for_is_not_said_to_be_virt_controllers() -> None:
 
 def test_unschedulable_says_who_asks() -> None:
     [found] = said("unschedulable", NODES, machine("cpu: {model: EPYC}"))
-    assert "2 nodes lack cpu-model.node.kubevirt.io/EPYC=true (asked for by virt-controller)" in found
+    assert "2 nodes lack cpu-model.node.kubevirt.io/EPYC=true (required by virt-controller)" in found
 
 
 KUBEVIRT = """\
@@ -97,7 +97,7 @@ spec: {configuration: {cpuModel: Penryn, developerConfiguration: {nodeSelectors:
 
 
 def test_the_kubevirt_resource_of_the_run_counts_and_that_of_its_context() -> None:
-    expected = {"worker-0": "has kubevirt.io/cpumanager=true, not false (asked for by virt-controller)", "worker-1": "yes"}
+    expected = {"worker-0": "has kubevirt.io/cpumanager=true, not false (required by virt-controller)", "worker-1": "yes"}
     assert verdicts(machine(), KUBEVIRT).items() >= expected.items()
     assert verdicts(machine(), context=KUBEVIRT).items() >= expected.items()
 
@@ -122,17 +122,17 @@ spec: {cpu: {preferredCPUFeatures: [{name: sse4.1, policy: require}]}}
 
 def test_instance_types_and_preferences_are_found_among_the_manifests() -> None:
     fast = machine(vm="instancetype: {name: fast}")
-    assert verdicts(fast, INSTANCETYPES)["worker-1"] == "has kubevirt.io/cpumanager=false, not true (asked for by virt-controller)"
+    assert verdicts(fast, INSTANCETYPES)["worker-1"] == "has kubevirt.io/cpumanager=false, not true (required by virt-controller)"
     assert verdicts(fast, INSTANCETYPES)["worker-0"] == "yes"
     old = machine(vm="preference: {kind: virtualmachinepreferences, name: old}")
-    assert verdicts(old, INSTANCETYPES)["worker-0"] == "lacks cpu-feature.node.kubevirt.io/sse4.1=true (asked for by virt-controller)"
+    assert verdicts(old, INSTANCETYPES)["worker-0"] == "lacks cpu-feature.node.kubevirt.io/sse4.1=true (required by virt-controller)"
 
 
 def test_those_that_are_not_there_are_named() -> None:
     both = machine(vm="instancetype: {name: fast, kind: VirtualMachineInstancetype}\n  preference: {inferFromVolume: disk}")
-    note = "its instancetype fast and its preference are not among the manifests: what they ask for is left out"
+    note = "its instancetype fast and its preference are not defined in the manifests: their requirements are ignored"
     assert place(both, INSTANCETYPES).workloads[0].notes[0] == note
-    one = "its preference old is not among the manifests: what it asks for is left out"
+    one = "its preference old is not defined in the manifests: its requirements are ignored"
     assert place(machine(vm="preference: {name: old}"), INSTANCETYPES).workloads[0].notes[0] == one
 
 
@@ -147,10 +147,10 @@ def test_a_machine_that_waits_to_be_started_is_planned_as_if_it_ran() -> None:
     halted = machine(vm="runStrategy: Halted")
     (found,) = place(halted).workloads
     assert [replica.node for replica in found.replicas] == ["worker-0"]
-    assert "runStrategy Halted: it does not start by itself, and is planned as if it ran" in found.notes
+    assert "runStrategy Halted: it does not start automatically, but is simulated as if it were running" in found.notes
     (left,) = place(halted, only_running=True).workloads
     assert left.replicas == ()
-    assert "runStrategy Halted: it does not start by itself, so it has no pod" in left.notes
+    assert "runStrategy Halted: it does not start automatically, so it has no pod" in left.notes
 
 
 def test_a_model_that_is_yet_to_be_filled_in_proves_nothing() -> None:
@@ -163,6 +163,6 @@ def test_a_machine_with_the_cpu_of_its_node_migrates_only_to_a_node_that_knows_t
     nodes = "".join(f"\n- name: w{index}\n  labels: {{{each}}}" for index, each in enumerate(labels)) + "\n"
     text = machine(spec="evictionStrategy: LiveMigrate")
     (found,) = said("migration-blocked", nodes, text)
-    assert "1 lacks cpu-model-migration.node.kubevirt.io/Skylake=true (asked for by virt-controller)" in found
+    assert "1 lacks cpu-model-migration.node.kubevirt.io/Skylake=true (required by virt-controller)" in found
     passthrough = machine("cpu: {model: host-passthrough}", spec="evictionStrategy: LiveMigrate")
     assert said("migration-blocked", nodes, passthrough) == []

@@ -59,15 +59,15 @@ def test_a_short_list_knows_taints_as_kubectl_writes_them_and_the_hostname() -> 
         ("kind: Service\napiVersion: v1\n", "nodes.yaml:1:1: no nodes in this file"),
         ("nodes: []\n", "nodes.yaml:1:1: no nodes in this file"),
         ("nodes:\n- {labels: {a: b}}\n", "nodes.yaml:2:4: a Node has no name"),
-        ("nodes:\n- {name: w1}\n- w2\n", "nodes.yaml:3:3: a node in this list is a map with a name"),
-        ("nodes:\n- {name: w1, lables: {a: b}}\n", "nodes.yaml:2:14: a node in this list has no 'lables'"),
-        ("nodes:\n- {name: w1, labels: {a: 5}}\n", "nodes.yaml:2:26: the label 'a' of a node is a string, not 5: put it in quotes"),
-        ("nodes:\n- {name: w1, labels: {a: true}}\n", "nodes.yaml:2:26: the label 'a' of a node is a string, not true: put it in quotes"),
-        ("nodes:\n- {name: w1, labels: {a: [b]}}\n", "nodes.yaml:2:23: the label 'a' of a node is a string, not a list"),
+        ("nodes:\n- {name: w1}\n- w2\n", "nodes.yaml:3:3: an entry of `nodes` must be a mapping with a `name`"),
+        ("nodes:\n- {name: w1, lables: {a: b}}\n", "nodes.yaml:2:14: unknown field 'lables'"),
+        ("nodes:\n- {name: w1, labels: {a: 5}}\n", "nodes.yaml:2:26: the node label 'a' must be a string, not 5: put it in quotes"),
+        ("nodes:\n- {name: w1, labels: {a: true}}\n", "nodes.yaml:2:26: the node label 'a' must be a string, not true: put it in quotes"),
+        ("nodes:\n- {name: w1, labels: {a: [b]}}\n", "nodes.yaml:2:23: the node label 'a' must be a string, not a list"),
         ("nodes:\n- {name: w1, labels: [a]}\n", "nodes.yaml:2:4: Node 'w1': metadata.labels is a list, not a map"),
         ("nodes:\n- {name: w1, taints: [{key: a, effect: 5}]}\n", "nodes.yaml:2:4: Node 'w1': spec.taints"),
         ("nodes:\n- {name: w1, unschedulable: maybe}\n", "nodes.yaml:2:4: Node 'w1': spec.unschedulable is a string, not true or false"),
-        ("nodes:\n- {name: w1}\n- {name: w1}\n", "nodes.yaml:3:10: node 'w1' is there twice: also above in this file"),
+        ("nodes:\n- {name: w1}\n- {name: w1}\n", "nodes.yaml:3:10: duplicate node 'w1': it is also defined above in this file"),
         ("kind: Node\napiVersion: v1\nmetadata: {name: 7}\n", "nodes.yaml:1:1: a Node has a name that is the number 7, not a string"),
         ("nodes: seven\n", "nodes.yaml:1:1: no nodes in this file"),
         ("nodes: [\n", "nodes.yaml:2:1: "),
@@ -81,7 +81,7 @@ def test_what_can_be_no_inventory_is_refused_at_its_place(text: str, complaint: 
 
 def test_a_node_of_another_file_is_refused_with_that_file() -> None:
     files = [Source(name, name, b"nodes:\n- {name: w1}") for name in ("a.yaml", "b.yaml")]
-    with pytest.raises(NodeFileError, match=r"^b\.yaml:2:10: node 'w1' is there twice: also in a\.yaml$"):
+    with pytest.raises(NodeFileError, match=r"^b\.yaml:2:10: duplicate node 'w1': it is also defined in a\.yaml$"):
         nodes_of(dict(enumerate(files)))
 
 

@@ -36,7 +36,7 @@ RED, BLUE = "{matchLabels: {team: red}}", "{matchLabels: {team: blue}}"
 def test_a_namespace_selector_is_held_against_the_namespaces_of_the_run() -> None:
     assert rules(NODES, f"{NAMESPACES}{CACHE}---\n{beside(RED)}", complete=True) == []
     [found] = said("unschedulable", NODES, f"{NAMESPACES}{CACHE}---\n{beside(BLUE)}", complete=True)
-    assert found.endswith("error: the pod fits none of the 2 nodes: 2 nodes run no pod with app=cache")
+    assert found.endswith("error: the pod fits none of the 2 nodes: 2 nodes have no pod with app=cache")
 
 
 def test_the_name_of_a_namespace_is_one_of_its_labels_even_without_an_object() -> None:
@@ -54,7 +54,9 @@ def test_labels_of_a_namespace_that_is_not_there_prove_nothing() -> None:
     )
     assert [pod_source.notes for pod_source in placing.simulation_input.pod_sources] == [
         (),
-        ("a namespaceSelector asks for labels of namespace `store`, of which there is no object: it is taken to have none but its name",),
+        (
+            "a namespaceSelector requires labels of namespace `store`, which no manifest defines: it is assumed to have only the label with its name",
+        ),
     ]
 
 
@@ -116,6 +118,6 @@ def test_an_object_that_is_there_many_times_names_a_few_places() -> None:
     [pod_source] = placing.simulation_input.pod_sources
     lines = len(workload().splitlines()) + 1
     assert pod_source.notes == (
-        *[f"it is there again in a.yaml:{3 + number * lines}, which is left out here" for number in (1, 2, 3)],
-        "and 3 times more",
+        *[f"it is defined again in a.yaml:{3 + number * lines}; that definition is ignored" for number in (1, 2, 3)],
+        "and 3 more times",
     )

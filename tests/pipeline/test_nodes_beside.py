@@ -67,7 +67,9 @@ def test_nodes_of_two_clusters_are_no_inventory() -> None:
     Path("app/west.yaml").write_text(NODES)
     rules, fault = found("app")
     assert rules == []
-    assert fault == f"{os.path.join('app', 'west.yaml')}:2:10: node 'n1' is there twice: also in {os.path.join('app', 'east.yaml')}"
+    assert (
+        fault == f"{os.path.join('app', 'west.yaml')}:2:10: duplicate node 'n1': it is also defined in {os.path.join('app', 'east.yaml')}"
+    )
 
 
 def test_a_file_that_is_named_as_that_of_the_nodes_comes_first() -> None:

@@ -86,7 +86,7 @@ def test_files_are_read_with_resources_if_asked(nodes: bytes) -> None:
     files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", nodes)]
     with_resources = stage_of(*files, resources=True)
     rows = make_plan(with_resources.inventory, with_resources.pod_sources).workloads[0].verdicts
-    assert [(row.node, row.why) for row in rows] == [("n1", ""), ("n2", "too little CPU: 4 asked, 2 left")]
+    assert [(row.node, row.why) for row in rows] == [("n1", ""), ("n2", "insufficient CPU: 4 requested, 2 available")]
     without = stage_of(*files)
     assert all(row.feasible for row in make_plan(without.inventory, without.pod_sources).workloads[0].verdicts)
 
@@ -94,7 +94,7 @@ def test_files_are_read_with_resources_if_asked(nodes: bytes) -> None:
 def test_running_pods_from_a_file_take_room() -> None:
     files = [Source("web.yaml", "web.yaml", WEB)], [Source("nodes.yaml", "nodes.yaml", NODES)]
     staged = stage_of(*files, [Source("pods.yaml", "pods.yaml", RUNNING)], resources=True)
-    assert make_plan(staged.inventory, staged.pod_sources).workloads[0].verdicts[0].why == "too little CPU: 4 asked, 3910m left"
+    assert make_plan(staged.inventory, staged.pod_sources).workloads[0].verdicts[0].why == "insufficient CPU: 4 requested, 3910m available"
 
 
 def test_a_running_pod_whose_requests_are_none_is_named_with_its_place() -> None:

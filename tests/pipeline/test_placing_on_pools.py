@@ -124,7 +124,7 @@ def test_a_number_that_is_asked_for_stands() -> None:
     assert Counter(nodes(plan))[None] == 3
     assert len(plan_of(GROUP, deployment(), few=7).nodes) == 7
     assert plan_of(GROUP, deployment(), few=0).nodes == ()
-    with pytest.raises(UnknownPoolError, match="no pool is named `gup`; did you mean `gpu`"):
+    with pytest.raises(UnknownPoolError, match="no node pool is named `gup`; did you mean `gpu`"):
         plan_of(karpenter(), deployment(), gup=1)
 
 
@@ -160,7 +160,7 @@ def test_zones_that_nobody_tells_are_one() -> None:
     plan = plan_of(karpenter(), deployment(SPREAD, 2))
     assert {row.domain for row in plan.nodes} == {"?"}
     assert None not in nodes(plan)
-    assert "in which zone the nodes of NodePool gpu are, nothing tells: they are taken to be in one, `?`" in plan.notes
+    assert "the zone of the nodes of NodePool gpu is unknown: they are assumed to be in the same one, `?`" in plan.notes
 
 
 def test_only_a_pool_whose_taint_is_tolerated_grows() -> None:
@@ -222,7 +222,7 @@ def test_the_reports_draw_pools_as_what_they_are() -> None:
 def test_what_fails_is_not_replaced_and_that_is_said() -> None:
     plan = plan_of(karpenter(), deployment(APART, 2), asked=DisruptionRequest(lose=["each:node"]))
     assert {outcome for loss in plan.losses for outcome in loss.outcomes.values()} == {"degraded"}
-    assert "no node is made in place of those that fail or go: pools are as large as the pods needed them before" in plan.notes
+    assert "unavailable and removed nodes are not replaced: pools keep the size that the pods needed before the disruption" in plan.notes
 
 
 def test_a_pool_that_stands_there_twice_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

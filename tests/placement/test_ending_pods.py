@@ -13,8 +13,8 @@ from workload_objects import apart_by, inventory, pod_source
 
 THREE = zoned(n1="", n2="", n3="")
 SILENT = [node("n1", {HOST: "n1"}, taints=["node.kubernetes.io/unreachable:NoExecute"]), *THREE[1:]]
-HELD = "db-0 is still being deleted on n1: until it is gone no other is made"
-BEHIND = "frozen: it is not made before db-0 is ready"
+HELD = "db-0 is still being deleted on n1: it is not replaced before it is gone"
+BEHIND = "it is not created before db-0 is ready"
 
 
 def running(name: str, on: str, owner: str, *, ending: bool = False, labels: dict[str, str] | None = None, **spec: Any) -> Object:
@@ -49,7 +49,7 @@ def moves(loss: DisruptionEffect) -> list[str]:
 def test_a_pod_of_a_stateful_set_holds_its_name_until_it_is_gone() -> None:
     made = plan(SILENT, [ordered()], [db(0, ending=True), db(1), db(2)])
     assert places(made) == [("db-0", None, HELD), ("db-1", "n2", ""), ("db-2", "n3", "")]
-    assert "1 pod of these workloads is being deleted, and takes up room until it is gone" in made.notes
+    assert "1 pod of these workloads is being deleted and occupies resources until it is gone" in made.notes
 
 
 def test_and_those_behind_it_are_not_made() -> None:
@@ -76,18 +76,18 @@ def test_what_is_evicted_behind_a_stuck_pod_is_not_made_again() -> None:
     assert (loss.result, moves(loss), loss.moves[0].why) == ("ends", ["db-2: waits"], BEHIND)
     assert loss.outcomes == {"StatefulSet default/db": "degraded"}
     (loss,) = plan(SILENT, [ordered(pod_replacement=PodReplacement("gone", ordinals=True))], pods, drain=["n3"]).losses
-    assert moves(loss) == ["db-2: anew on n2"]
+    assert moves(loss) == ["db-2: recreated on n2"]
 
 
 def test_the_removal_of_its_node_lets_the_set_go_on() -> None:
     (loss,) = plan(SILENT, [ordered()], [db(0, ending=True), db(1)], remove=["n1"]).losses
-    assert (moves(loss), loss.outcomes) == (["db-0: anew on n3"], {"StatefulSet default/db": "survives"})
+    assert (moves(loss), loss.outcomes) == (["db-0: recreated on n3"], {"StatefulSet default/db": "survives"})
 
 
 def test_a_drain_waits_until_what_is_being_deleted_is_gone() -> None:
     (loss,) = plan(THREE, [ordered()], [db(0, ending=True), db(1), db(2)], drain=["n1"]).losses
     assert loss.result == "ends"
-    assert moves(loss)[0].startswith("db-0: anew on n")
+    assert moves(loss)[0].startswith("db-0: recreated on n")
     # A node of which nothing is heard ends nothing.
     (loss,) = plan(SILENT, [ordered()], [db(0, ending=True), db(1), db(2)], drain=["n1"]).losses
     assert moves(loss) == []
@@ -96,7 +96,7 @@ def test_a_drain_waits_until_what_is_being_deleted_is_gone() -> None:
 def test_a_machine_is_not_started_while_its_pod_is_there() -> None:
     ending = running("virt-launcher-db-x7k2p", "n1", "VirtualMachineInstance/db", ending=True)
     made = plan(THREE, [pod_source("db", "VirtualMachine")], [ending])
-    why = "virt-launcher-db-x7k2p is still being deleted on n1: until it is gone no other is made"
+    why = "virt-launcher-db-x7k2p is still being deleted on n1: it is not replaced before it is gone"
     assert places(made) == [("virt-launcher-db", None, why)]
     # The source of a migration, which ends while the machine runs on.
     moved = running("virt-launcher-db-t9z4w", "n2", "VirtualMachineInstance/db")
@@ -111,7 +111,7 @@ def test_a_pod_of_a_replica_set_is_no_replica_any_more_and_still_keeps_others_aw
     apart = pod_source("web", replicas=3, affinity=apart_by(HOST, "web"))
     made = plan(THREE, [apart], [web("a", "n1", ending=True), web("b", "n2")])
     assert [(pod, node) for pod, node, _ in places(made)] == [("b", "n2"), ("web-1", "n3"), ("web-2", None)]
-    assert "1 is barred by a pod that is being deleted" in places(made)[2][2]
+    assert "1 is blocked by a pod that is being deleted" in places(made)[2][2]
 
 
 def test_a_spread_does_not_count_what_is_being_deleted() -> None:

@@ -44,7 +44,7 @@ def test_losing_a_fast_node_leaves_one_database_without_a_place(lost: str) -> No
     assert outcomes(loss) == {"ledger": "degraded"}
     assert loss.moves[0].why == (
         "3 nodes lack performance=high, 2 share their zone with a replica of ledger, "
-        "1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+        "1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     )
 
 
@@ -73,10 +73,10 @@ def test_a_label_of_the_very_name_comes_before_the_well_known_key() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ("worker-9", "no node is called 'worker-9'; did you mean 'worker-6'?"),
-        ("zone=z", "no node has zone=z; its values are a, b, c"),
-        ("rack=r", "no node carries the label rack"),
-        ("each:rack", "no node carries the label rack"),
+        ("worker-9", "no node is named 'worker-9'; did you mean 'worker-6'?"),
+        ("zone=z", "no node has zone=z; the values of zone are a, b, c"),
+        ("rack=r", "no node has the label rack"),
+        ("each:rack", "no node has the label rack"),
     ],
 )
 def test_what_is_not_there_cannot_be_lost(asked: str, message: str) -> None:
@@ -106,7 +106,7 @@ def test_a_pod_without_a_controller_is_not_made_anew() -> None:
 
 def test_replicas_that_name_their_node_die_with_it() -> None:
     (loss,) = losses(zoned(n1="", n2=""), [pod_source("pinned", replicas=2, nodeName="n1")], "n1")
-    assert [move.why for move in loss.moves] == ["its spec names node n1"] * 2
+    assert [move.why for move in loss.moves] == ["its spec.nodeName is n1"] * 2
     assert outcomes(loss) == {"pinned": "dead"}
 
 
@@ -125,7 +125,7 @@ def test_running_pods_of_others_come_up_again_too_and_take_room() -> None:
     nodes = zoned(a1="a", a2="a", b1="b")
     (loss,) = losses(nodes, [pod_source("web", nodeSelector={})], "zone=a", pods=[guard])
     assert moves(loss) == [("web", "a2", None)]
-    assert loss.moves[0].why == "1 node already has pod guard, which keeps it away"
+    assert loss.moves[0].why == "1 node already has pod guard, whose anti-affinity excludes it"
     del guard["metadata"]["ownerReferences"]
     (loss,) = losses(nodes, [pod_source("web")], "zone=a", pods=[guard])
     assert moves(loss) == [("web", "a2", "b1")]

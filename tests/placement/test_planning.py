@@ -57,8 +57,8 @@ def test_three_tiers_find_their_places() -> None:
     assert where(cache) == ["worker-1", "worker-3", "worker-5"]
     assert where(appliance) == ["worker-1", "worker-3", "worker-5"]
     assert why(database)["worker-1"] == "lacks performance=high"
-    assert why(database)["control-plane"] == "tainted node-role.kubernetes.io/control-plane:NoSchedule, not tolerated"
-    assert why(appliance)["worker-2"] == "runs no pod with tier=cache"
+    assert why(database)["control-plane"] == "has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
+    assert why(appliance)["worker-2"] == "has no pod with tier=cache"
     scores = {verdict.node: verdict.score for verdict in cache.verdicts}
     assert scores["control-plane"] is None
     assert (scores["worker-1"] or 0) > (scores["worker-2"] or 0) > 0
@@ -68,7 +68,7 @@ def test_a_label_key_that_does_not_exist_never_schedules_the_appliance() -> None
     *_, appliance = make_plan(inventory(three_zones()), three_tiers("topology.kubernetes.io/hostname")).workloads
     assert where(appliance) == [None, None, None]
     assert appliance.replicas[0].why == (
-        "6 nodes lack the topology key topology.kubernetes.io/hostname, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+        "6 nodes lack the topology key topology.kubernetes.io/hostname, 1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     )
 
 
@@ -152,7 +152,7 @@ def test_a_preference_for_company_is_met_where_it_is_and_one_against_it_where_it
         ({}, "disk Exists", "lacks the label disk"),
         ({"disk": ""}, "disk DoesNotExist", "has the label disk"),
         ({"cores": "4"}, "cores Gt 8", "has cores=4, not cores > 8"),
-        ({}, "@metadata.name In other", "not one of the nodes that its node affinity names"),
+        ({}, "@metadata.name In other", "not named by its node affinity"),
     ],
 )
 def test_why_a_node_does_not_match(labels: dict[str, str], requirement: str, words: str) -> None:
@@ -172,7 +172,7 @@ def test_what_other_pods_do_to_a_replica() -> None:
     assert found.replicas[2].why == "3 nodes share their zone with a replica of web"
     guard = pod("guard", {}, on="b1", affinity=apart(term(ZONE, app("web"))))
     found = only(plan(nodes, pod_source("web"), pods=[guard]))
-    assert why(found)["b1"] == "zone b already has pod guard, which keeps it away"
+    assert why(found)["b1"] == "zone b already has pod guard, whose anti-affinity excludes it"
 
 
 def test_a_spread_that_is_full() -> None:
@@ -206,7 +206,7 @@ def test_pods_that_name_their_node_are_there_whatever_the_scheduler_thinks() -> 
     nodes = [node("n1", {HOST: "n1"}, taints=["a:NoSchedule"]), node("n2", {HOST: "n2"})]
     found = plan(nodes, shy, pinned, lost)
     assert [where(workload) for workload in found.workloads] == [["n2"], ["n1"], [None]]
-    assert found.workloads[2].replicas[0].why == "spec.nodeName is nowhere, which is no node of the inventory"
+    assert found.workloads[2].replicas[0].why == "spec.nodeName is nowhere, but the inventory has no node with this name"
 
 
 def test_two_workloads_of_one_name_do_not_get_in_each_others_way() -> None:
@@ -227,18 +227,18 @@ def test_what_runs_stays_where_it_is_and_only_what_is_missing_is_placed() -> Non
     nodes = zoned(n1="", n2="", n3="")
     found = plan(nodes, web, pods=[running_web("web-1", "n3")])
     assert [(replica.pod, replica.node) for replica in only(found).replicas] == [("web-0", "n1"), ("web-1", "n3"), ("web-2", "n2")]
-    assert found.notes[0] == "1 running pod of these workloads stays where it is: --replan places it anew"
+    assert found.notes[0] == "1 running pod of these workloads stays on its node; use --replan to schedule it again"
     # Two on one node, as they came there before the manifest kept them apart.
     found = plan(nodes, web, pods=[running_web("web-0", "n3"), running_web("web-1", "n3")])
     assert where(only(found)) == ["n3", "n3", "n1"]
-    assert found.notes[0] == "2 running pods of these workloads stay where they are: --replan places them anew"
+    assert found.notes[0] == "2 running pods of these workloads stay on their nodes; use --replan to schedule them again"
 
 
 def test_running_pods_may_be_placed_anew() -> None:
     web = pod_source("web", "StatefulSet", replicas=2, affinity=apart_by(HOST, "web"))
     found = plan(zoned(n1="", n2=""), web, pods=[running_web("web-0", "n2")], replan=True)
     assert where(only(found)) == ["n1", "n2"]
-    assert found.notes[0] == "1 running pod of these workloads left out: they are placed anew from the manifests"
+    assert found.notes[0] == "1 running pod of these workloads is ignored: the workloads are scheduled again from the manifests"
 
 
 def test_pods_beyond_what_is_asked_for_run_on_and_those_that_end_do_not_count() -> None:
@@ -246,7 +246,7 @@ def test_pods_beyond_what_is_asked_for_run_on_and_those_that_end_do_not_count() 
     done = {**running_web("web-9", "n1"), "status": {"phase": "Succeeded"}}
     found = plan(zoned(n1="", n2=""), web, pods=[running_web("web-0", "n2"), running_web("web-1", "n1"), done])
     assert where(only(found)) == ["n2"]
-    assert found.notes[1] == "1 more of their pods runs than the manifests ask for"
+    assert found.notes[1] == "1 pod more than the manifests request runs"
 
 
 def test_a_scheduler_that_fails_on_a_pod_is_an_error() -> None:
@@ -297,7 +297,9 @@ def test_pods_that_run_where_their_manifest_would_not_let_them_come_are_named() 
     nodes = [node("n1", {"disk": "ssd"}), node("n2")]
     found = only(plan(nodes, web, pods=[running_web("web-0", "n2")]))
     assert where(found) == ["n2", "n1"]
-    said = "web-0 on n2 (lacks disk=ssd) stays, though the manifest would not let it come there now: only new pods are held to it"
+    said = (
+        "web-0 on n2 (lacks disk=ssd) stays on its node, although node affinity no longer matches: it applies only when a pod is scheduled"
+    )
     assert found.notes == (said,)
 
 

@@ -41,7 +41,7 @@ def test_a_replica_that_no_node_takes_says_how_many_nodes_each_constraint_exclud
     ]
     survey, _ = survey_of(nodes, pod_source("web", replicas=3, nodeSelector={"disk": "ssd"}))
     (found,) = proofs.unschedulable(survey)
-    assert found.excluded == "2 nodes lack disk=ssd, 1 is cordoned, 1 is tainted dedicated=db:NoSchedule"
+    assert found.excluded == "2 nodes lack disk=ssd, 1 has the untolerated taint dedicated=db:NoSchedule, 1 is cordoned"
     assert found.nodes == 4
     assert found.path == ("spec", "template", "spec", "nodeSelector")
     assert not found.assumes_complete
@@ -60,7 +60,7 @@ def test_affinity_to_pods_that_nobody_makes_is_impossible_as_far_as_the_manifest
     survey, _ = survey_of(zoned(n1="a"), pod_source("web", affinity=together(term(ZONE, app("cache")))))
     (found,) = proofs.unschedulable(survey)
     assert found.assumes_complete
-    assert found.excluded == "1 node shares its zone with no pod with app=cache"
+    assert found.excluded == "1 node has no pod with app=cache in its zone"
 
 
 def test_affinity_to_pods_that_can_only_be_elsewhere_is_impossible() -> None:

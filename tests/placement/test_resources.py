@@ -321,16 +321,20 @@ def test_the_filter_is_adding_up_and_comparing(have: list[Object], run: list[tup
 @pytest.mark.parametrize(
     "wanted, has, words",
     [
-        ({"memory": "3Gi"}, {"memory": "1Gi"}, "too little memory: 3Gi asked, 1Gi left"),
-        ({"cpu": "2"}, {"cpu": "500m"}, "too little CPU: 2 asked, 500m left"),
-        ({"cpu": "2", "memory": 10}, {"cpu": 1, "memory": 9}, "too little CPU: 2 asked, 1 left; too little memory: 10 asked, 9 left"),
+        ({"memory": "3Gi"}, {"memory": "1Gi"}, "insufficient memory: 3Gi requested, 1Gi available"),
+        ({"cpu": "2"}, {"cpu": "500m"}, "insufficient CPU: 2 requested, 500m available"),
+        (
+            {"cpu": "2", "memory": 10},
+            {"cpu": 1, "memory": 9},
+            "insufficient CPU: 2 requested, 1 available; insufficient memory: 10 requested, 9 available",
+        ),
         # Rounded apart, so that the difference shows.
-        ({"memory": "4Gi"}, {"memory": 4 * GI - 1}, "too little memory: 4Gi asked, 3.99Gi left"),
-        ({"memory": 4 * GI + 1}, {"memory": "4Gi"}, "too little memory: 4.01Gi asked, 4Gi left"),
-        ({"ephemeral-storage": "1Ti"}, {"ephemeral-storage": "512Mi"}, "too little ephemeral-storage: 1Ti asked, 512Mi left"),
-        ({"example.com/gpu": 2}, {"example.com/gpu": 1}, "too little example.com/gpu: 2 asked, 1 left"),
-        ({"example.com/gpu": 2}, {"cpu": 1}, "too little example.com/gpu: 2 asked, 0 left"),
-        ({}, {"pods": 0}, "takes no more pods"),
+        ({"memory": "4Gi"}, {"memory": 4 * GI - 1}, "insufficient memory: 4Gi requested, 3.99Gi available"),
+        ({"memory": 4 * GI + 1}, {"memory": "4Gi"}, "insufficient memory: 4.01Gi requested, 4Gi available"),
+        ({"ephemeral-storage": "1Ti"}, {"ephemeral-storage": "512Mi"}, "insufficient ephemeral-storage: 1Ti requested, 512Mi available"),
+        ({"example.com/gpu": 2}, {"example.com/gpu": 1}, "insufficient example.com/gpu: 2 requested, 1 available"),
+        ({"example.com/gpu": 2}, {"cpu": 1}, "insufficient example.com/gpu: 2 requested, 0 available"),
+        ({}, {"pods": 0}, "has the maximum number of pods"),
     ],
 )
 def test_a_rejection_says_what_is_asked_and_what_is_left(wanted: Object, has: Object, words: str) -> None:
@@ -341,14 +345,14 @@ def test_a_rejection_says_what_is_asked_and_what_is_left(wanted: Object, has: Ob
 
 def test_more_taken_than_there_is_leaves_nothing() -> None:
     found = plan([having("n1", cpu=1)], pod_source("web", containers=[container(cpu=1)]), pods=[asking("old", on="n1", cpu=3)])
-    assert found.workloads[0].verdicts[0].why == "too little CPU: 1 asked, 0 left"
+    assert found.workloads[0].verdicts[0].why == "insufficient CPU: 1 requested, 0 available"
 
 
 def test_nodes_without_room_are_counted_by_what_they_lack() -> None:
     nodes = [having("n1", memory="1Gi"), having("n2", memory="2Gi"), having("n3", cpu=1), having("n4", pods=0)]
     wanted = pod_source("web", containers=[container(memory="3Gi", cpu=2)])
     (replica,) = plan(nodes, wanted).workloads[0].replicas
-    assert replica.why == "2 nodes have too little memory, 1 has too little CPU, 1 takes no more pods"
+    assert replica.why == "2 nodes have insufficient memory, 1 has insufficient CPU, 1 has the maximum number of pods"
 
 
 def test_what_is_left_for_a_workload_does_not_count_its_own_pods() -> None:
@@ -358,7 +362,7 @@ def test_what_is_left_for_a_workload_does_not_count_its_own_pods() -> None:
     assert found.verdicts[0].feasible
     big = pod_source("big", containers=[container(cpu=2)])
     found = plan([having("n1", cpu=2)], big, pods=[asking("old", on="n1", cpu="500m")]).workloads[0]
-    assert found.verdicts[0].why == "too little CPU: 2 asked, 1500m left"
+    assert found.verdicts[0].why == "insufficient CPU: 2 requested, 1500m available"
 
 
 # --- workloads ---------------------------------------------------------------------------------------------------------
@@ -376,7 +380,7 @@ def test_every_replica_takes_room_and_daemons_come_first() -> None:
 def test_a_daemon_without_room_on_its_node_is_pending_there() -> None:
     agent = pod_source("agent", "DaemonSet", containers=[container(cpu=1)])
     found = plan([having("n1", cpu=2), having("n2", cpu="500m")], agent).workloads[0]
-    assert [(replica.node, replica.why) for replica in found.replicas] == [("n1", ""), (None, "1 node has too little CPU")]
+    assert [(replica.node, replica.why) for replica in found.replicas] == [("n1", ""), (None, "1 node has insufficient CPU")]
 
 
 def test_a_failure_leaves_those_without_a_place_that_no_node_has_room_for() -> None:
@@ -386,7 +390,7 @@ def test_a_failure_leaves_those_without_a_place_that_no_node_has_room_for() -> N
     (failure,) = failures(arrangement.before, "n1")
     loss = Removals(DisruptionState(arrangement)).remove(failure)
     assert [(move.pod, move.target, move.why) for move in loss.moves] == [
-        ("big-0", None, "1 node has too little CPU"),
+        ("big-0", None, "1 node has insufficient CPU"),
         ("small-0", "n2", ""),
     ]
 
@@ -540,7 +544,7 @@ spec:
 
 def test_the_domain_of_a_manifest_counts() -> None:
     found = plan([having("n1", cpu=1, memory="1Gi")], *read_makers(MACHINE.replace("  instancetype: {name: u1.large}\n", "")))
-    assert found.workloads[0].verdicts[0].why == "too little memory: 64Gi asked, 1Gi left"
+    assert found.workloads[0].verdicts[0].why == "insufficient memory: 64Gi requested, 1Gi available"
 
 
 # --- notes -------------------------------------------------------------------------------------------------------------
@@ -555,9 +559,9 @@ def test_without_resources_the_plan_says_so() -> None:
 def test_the_plan_says_which_nodes_are_not_checked_for_what() -> None:
     nodes = [having("n1", cpu=1, memory="1Gi", pods=9), having("n2", cpu=1), *[node(f"n{number}") for number in range(3, 8)]]
     assert plan(nodes, pod_source("web", containers=[container(memory="1Gi")])).notes == (
-        "5 nodes (n3, n4, n5, …) have no status.allocatable: whether there is room is not checked there",
-        "1 node (n2) has no pods in status.allocatable: it is taken to be enough",
-        "1 node (n2) has no memory in status.allocatable: it is taken to be enough",
+        "5 nodes (n3, n4, n5, …) have no status.allocatable: resources are not checked there",
+        "1 node (n2) has no pods in status.allocatable: enough is assumed",
+        "1 node (n2) has no memory in status.allocatable: enough is assumed",
     )
 
 

@@ -83,7 +83,7 @@ class TestSurvives:
         outcome = asked.check([Source(name, name, text.encode()) for name, text in files], Options())
         (line,) = outcome.unevaluated
         assert line == (
-            "policy `ours`: it decides nothing: no node carries the label topology.kubernetes.io/zones; did you mean "
+            "policy `ours`: it decides nothing: no node has the label topology.kubernetes.io/zones; did you mean "
             "'topology.kubernetes.io/zone'?"
         )
 
@@ -94,7 +94,7 @@ class TestSurvives:
 class TestFits:
     def test_a_node_that_there_is_not(self, tmp_path: Path) -> None:
         pod = workload("nodeName: z9", replicas=2)
-        why = "whatever the placement: spec.nodeName is z9, which is no node of the inventory"
+        why = "whatever the placement: spec.nodeName is z9, but the inventory has no node with this name"
         assert on_nodes(tmp_path, "fits", "{}", pod) == [f"a.yaml:3:18 2 of 2 replicas have no place, {why}"]
         assert on_nodes(tmp_path, "survives", "{loss: node}", pod) == [
             f"a.yaml:3:18 none of 2 replicas runs even before anything is lost, and 1 must, {why}"

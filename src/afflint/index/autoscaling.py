@@ -92,5 +92,5 @@ def _planned(pods: Pods, scale: ReplicaRange) -> PodSource | None:
         return None
     notes = [note for note in pod_source.notes if ONE_ASSUMED not in note]
     if scale.current is None:
-        return replace(pod_source, notes=(*notes, f"{scale.scaler} decides how many replicas there are: {pod_source.replicas} planned"))
+        return replace(pod_source, notes=(*notes, f"{scale.scaler} sets the number of replicas: {pod_source.replicas} assumed"))
     return replace(pod_source, scale=scale, replicas=scale.current, notes=(*notes, f"{scale.scaler} keeps {scale.range} replicas"))

@@ -17,8 +17,8 @@ def after_admission(pod_source: PodSource, admission: PodAdmission | None) -> Po
     pod, notes = dict(pod_source.pod), list(pod_source.notes)
     for refusal in refusals(admission, pod_source.pod):
         if not admission.unsure:
-            return replace(pod_source, refused=f"{_capital(refusal.said.who)} would refuse its pods: {refusal.words}")
-        notes.append(f"{refusal.said.who} would refuse its pods: {refusal.words}")
+            return replace(pod_source, refused=f"{_capital(refusal.said.who)} would reject its pods: {refusal.words}")
+        notes.append(f"{refusal.said.who} would reject its pods: {refusal.words}")
     labels, selector = given_labels(admission), admission.selector
     added = {key: value for key, value in labels.items() if key not in (own or {})}
     if added and selector is not None:
@@ -29,7 +29,7 @@ def after_admission(pod_source: PodSource, admission: PodAdmission | None) -> Po
     missing = [each for each in tolerations if isinstance(present, list) and each not in present]
     if missing and source is not None:
         pod["tolerations"] = [*present, *missing]
-        notes.append(f"{source.where} adds {pluralize(len(missing), 'toleration')} to its own")
+        notes.append(f"{source.where} adds {pluralize(len(missing), 'toleration')}")
     return replace(pod_source, pod=pod, notes=tuple(notes)) if len(notes) > len(pod_source.notes) else pod_source
 
 

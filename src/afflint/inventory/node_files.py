@@ -77,7 +77,7 @@ def bytes_of(source: Source) -> bytes:
     try:
         return read_bytes(source)
     except IsADirectoryError:
-        raise NodeFileError(f"{source.name}: is a folder, and a file is needed here; name the files in it instead") from None
+        raise NodeFileError(f"{source.name}: is a directory, but a file is required; name the files in it instead") from None
     except OSError as error:
         raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
 
@@ -110,7 +110,7 @@ def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, r
             found.append(node)
     if not found and not declares_pools(name, data):
         raise NodeFileError(
-            f"{name}:1:1: no nodes in this file: expected Node objects, a List of them, a list under `nodes:`, or pools of nodes"
+            f"{name}:1:1: no nodes in this file: expected Node objects, a List of them, a list under `nodes:`, or node pools"
         )
     return found
 
@@ -162,7 +162,7 @@ def _labelled(fact: NodeFact, more: dict[str, str]) -> NodeFact:
 def _twice(document: Document, name: str, node: NodeFact, other: str) -> NodeFileError:
     at = (*node.labels_path[:-1], "name")
     where = "above in this file" if other == name else f"in {other}"
-    return _fault(document, name, at, f"node {node.name!r} is there twice: also {where}")
+    return _fault(document, name, at, f"duplicate node {node.name!r}: it is also defined {where}")
 
 
 def _nodes_in(document: Document, name: str, *, resources: bool) -> Iterator[NodeFact]:
@@ -181,7 +181,7 @@ def _read(document: Document, name: str, base: Path, data: dict[str, Any], label
     for key, value in labels.items() if type(labels) is dict else ():
         if value is not None and type(value) is not str:
             instead = f"{plain(value)[:40]}: put it in quotes" if type(value) in (int, float, bool) else type_name(value)
-            raise _fault(document, name, (*labels_path, key), f"the label {key!r} of a node is a string, not {instead}")
+            raise _fault(document, name, (*labels_path, key), f"the node label {key!r} must be a string, not {instead}")
     try:
         node = read_node(data, resources=resources)
     except InventoryError as error:
@@ -194,11 +194,14 @@ _SHORT_FIELDS = frozenset(("name", "labels", "taints", "unschedulable", "allocat
 
 def _short(document: Document, name: str, base: Path, entry: Any, *, resources: bool) -> NodeFact:
     if type(entry) is not dict:
-        raise _fault(document, name, base, "a node in this list is a map with a name")
+        raise _fault(document, name, base, "an entry of `nodes` must be a mapping with a `name`")
     unknown = sorted(entry.keys() - _SHORT_FIELDS)
     if unknown:
         raise _fault(
-            document, name, (*base, unknown[0]), f"a node in this list has no {unknown[0]!r}; it has {', '.join(sorted(_SHORT_FIELDS))}"
+            document,
+            name,
+            (*base, unknown[0]),
+            f"unknown field {unknown[0]!r}; the fields of a node are {', '.join(sorted(_SHORT_FIELDS))}",
         )
     taints, labels = entry.get("taints"), entry.get("labels")
     if type(labels) is dict or labels is None:

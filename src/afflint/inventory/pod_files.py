@@ -75,7 +75,7 @@ def _in_file(source: Source, *, resources: bool) -> Iterator[tuple[dict[str, Any
                 except InventoryError as error:
                     refuse_object(source.name, document, manifest.base, error)
     if not found:
-        raise NodeFileError(f"{source.name}:1:1: no pods in this file: expected what `kubectl get pods -A -o yaml` prints")
+        raise NodeFileError(f"{source.name}:1:1: no pods in this file: expected the output of `kubectl get pods -A -o yaml`")
 
 
 def _pod_of(machine: dict[str, Any], *, resources: bool) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ def classes_of(pools: Sequence[Pool], counts: Mapping[str, int]) -> list[NodeCla
     names = {pool.name for pool in pools}
     for name in counts:
         if name not in names:
-            raise UnknownPoolError(f"--count: no pool is named {quoted(name)}{did_you_mean(nearest(name, names))}")
+            raise UnknownPoolError(f"--count: no node pool is named {quoted(name)}{did_you_mean(nearest(name, names))}")
     keys = declared_keys(pools)
     classes = []
     for pool in pools:

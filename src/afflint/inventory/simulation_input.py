@@ -94,7 +94,10 @@ def build_simulation_input(
         _with_notes(
             with_virtualization(pod_source, manifest_index, only_running=only_running),
             *_repeated(again.get(key, ()), name_of),
-            *[f"no node carries {each}, so all are taken to have {each}={KUBELET_LABELS[each]}" for each in sorted(assumed & asked[key])],
+            *[
+                f"no node has the label {each}: all nodes are assumed to have {each}={KUBELET_LABELS[each]}"
+                for each in sorted(assumed & asked[key])
+            ],
             *[reason for reason in (unknown.get(sources[key].key),) if reason],
         )
         for key, pod_source in pod_sources.items()
@@ -133,11 +136,11 @@ def _namespaces(
 def _repeated(pod_sources: Sequence[PodSource], name_of: Callable[[FileId], str]) -> list[str]:
     """That an object is there again, for some of the places where it is."""
     notes = [
-        f"it is there again in {name_of(pod_source.site.file)}:{pod_source.line}, which is left out here"
+        f"it is defined again in {name_of(pod_source.site.file)}:{pod_source.line}; that definition is ignored"
         for pod_source in pod_sources[:_MOST_REPEATED]
     ]
     more = len(pod_sources) - _MOST_REPEATED
-    return [*notes, f"and {more} times more"] if more > 0 else notes
+    return [*notes, f"and {more} more times"] if more > 0 else notes
 
 
 _MOST_REPEATED = 3

@@ -23,20 +23,18 @@ def undecidable_workloads(manifest_index: ManifestIndex) -> dict[PodsKey, str]:
     for pods in manifest_index.pods:
         text = next(filter(is_placeholder, texts(pods.spec)), None)
         if text is not None:
-            found[pods.key] = f"{quoted(text)} is yet to be filled in, and taken as it stands"
+            found[pods.key] = f"{quoted(text)} is a placeholder, and is used as it is"
         admission = manifest_index.admission(pods.pod_source.namespace) if pods.pod_source is not None else None
         if admission is not None and admission.unsure and pods.pod_source is not None and affects(pods.pod_source, admission):
             found.setdefault(pods.key, admission.unsure)
     for owner, name in _of_unknown_namespaces(manifest_index):
         if name is None:
-            where = "a namespace that no manifest states"
+            where = "a namespace that no manifest names"
         else:
-            where = (
-                f"namespace {quoted(name)}, of which there {'are several objects' if name in manifest_index.ambiguous else 'is no object'}"
-            )
-        found.setdefault(owner, f"a namespaceSelector asks for labels of {where}: it is taken to have none but its name")
+            where = f"namespace {quoted(name)}, which {'several manifests define' if name in manifest_index.ambiguous else 'no manifest defines'}"
+        found.setdefault(owner, f"a namespaceSelector requires labels of {where}: it is assumed to have only the label with its name")
     for owner in _drawn_elsewhere(manifest_index) if manifest_index.whole is not None else ():
-        found.setdefault(owner, "its podAffinity asks for pods that seem to be of another cluster")
+        found.setdefault(owner, "its podAffinity requires pods that seem to belong to another cluster")
     if found:
         for owner in _dependants(manifest_index, found):
             found.setdefault(owner, "")

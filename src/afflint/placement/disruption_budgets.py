@@ -35,15 +35,15 @@ class BudgetStatus(NamedTuple):
         return 0 if self.unscaled else self.budget.disruptions_allowed(self.expected, self.healthy if healthy is None else healthy)
 
     def arithmetic(self, healthy: int) -> str:
-        """Why none may go while so many are well: ``PodDisruptionBudget web (minAvailable 2) needs 2 pods, and 2 run``."""
+        """Why none may go while so many are well: ``PodDisruptionBudget web (minAvailable 2) requires 2 of 3 pods to be healthy, and 2 are``."""
         said = f"PodDisruptionBudget {self.budget.name} ({self.budget.amount})"
         if self.unscaled:
-            return f"{said} lets no pod go: a {self.unscaled} does not tell it how many pods there should be"
+            return f"{said} allows no disruptions: a {self.unscaled} does not report how many pods it should have"
         if self.expected <= 0:
-            return f"{said} lets no pod go: its pods have no controller that tells it how many there should be"
+            return f"{said} allows no disruptions: its pods have no controller that reports how many there should be"
         if not self.budget.tells:
-            return f"{said} lets no pod go"
-        return f"{said} needs {self.desired} of {self.expected} pods, and {healthy} {'runs' if healthy == 1 else 'run'}"
+            return f"{said} allows no disruptions"
+        return f"{said} requires {self.desired} of {self.expected} pods to be healthy, and {healthy} {'is' if healthy == 1 else 'are'}"
 
 
 class Disruptions:

@@ -13,8 +13,8 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
-NOT_MADE_ANEW = "nothing makes the pod anew: it has no controller"
-STAYS_OFF = "it stays off until somebody starts it: its run strategy does not"
+NOT_MADE_ANEW = "the pod is not recreated: it has no controller"
+STAYS_OFF = "it stays stopped until a user starts it: its run strategy does not restart it"
 
 _NONE: Mapping[Identity, str] = {}
 
@@ -164,7 +164,7 @@ class DisruptionState:
             elif identity in migrated:
                 moves.append(ReplicaMove(key, pod, source, migrated[identity], "", "migrated"))
             elif identity in frozen:
-                why = f"frozen: it is not made before {frozen[identity]} is ready"
+                why = f"it is not created before {frozen[identity]} is ready"
                 moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
             elif identity in attempt.nodes:
                 moves.append(ReplicaMove(key, pod, source, attempt.nodes[identity]))
@@ -188,7 +188,11 @@ class DisruptionState:
         text = rejections.summary(told)
         if len(told) < len(reasons) and POD_TOPOLOGY_SPREAD in told.values() and any(not each.honor_taints for each in pod.hard_spread):
             names = [node for node in reasons if node not in told]
-            text += f"; {names[0]} still counts as a domain" if len(names) == 1 else f"; the {len(names)} nodes still count as domains"
+            text += (
+                f"; {names[0]} still counts as a topology domain"
+                if len(names) == 1
+                else f"; the {len(names)} nodes still count as topology domains"
+            )
         return text
 
     def outcomes(

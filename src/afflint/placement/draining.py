@@ -26,8 +26,8 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Term, readable
 
-UNMANAGED = "it has no controller: the drain is refused without --force, which ends it for good"
-TWO_BUDGETS = "the eviction fails, as more than one PodDisruptionBudget covers it: "
+UNMANAGED = "it has no controller: kubectl drain fails without --force, which deletes it permanently"
+TWO_BUDGETS = "its eviction fails because more than one PodDisruptionBudget selects it: "
 
 _NOTHING_KNOWN: Mapping[Identity, Eviction] = {}
 
@@ -122,9 +122,7 @@ class _Drain:
             if not self._empty(node):
                 after = self.failure.nodes[number + 1 :]
                 if after:
-                    self.notes.append(
-                        f"the drain does not get beyond {node}: {len(after)} of {len(self.failure.nodes)} nodes are only cordoned"
-                    )
+                    self.notes.append(f"the drain stops at {node}: {len(after)} of {len(self.failure.nodes)} nodes are only cordoned")
                 break
         attempt = Attempt(self.placed, self.pending, {})
         moves = self.situation.moves(self.cluster, self.anew, self.ended, attempt, self.frozen, self.failure.nodes, self.migrated)
@@ -195,7 +193,7 @@ class _Drain:
         if pod_replacement.replaced == "never" or not pod_replacement.after_shutdown:
             self.ended[identity] = self.situation.never_again(pod)
         elif pinned:
-            self.ended[identity] = ReplicaEnd("waits", f"its spec names node {pinned}")
+            self.ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {pinned}")
         else:
             self.anew[identity] = pod
 
@@ -236,7 +234,7 @@ class _Drain:
             target = migration_target(pod, self.cluster, node)
             reasons = next(iter(schedule(self.cluster, [target]).pending.values()), {})
             why = self.situation.why(self.cluster, target, self._key(pod), reasons, failed=self.failure.nodes)
-            return self._blocked(pod, node, f"there is no node to migrate it to{f': {why}' if why else ''}")
+            return self._blocked(pod, node, f"it cannot be live-migrated to any node{f': {why}' if why else ''}")
         budgets = [self.disruptions.covered[each] for each in self.disruptions.of(pod)]
         if len(budgets) > 1:
             return self._blocked(pod, node, TWO_BUDGETS + ", ".join(each.budget.name for each in budgets), refused=True)
@@ -244,7 +242,7 @@ class _Drain:
         healthy = self.healthy.get(number, budgets[0].healthy)
         why = budgets[0].arithmetic(healthy)
         if budgets[0].allowed() > 0:
-            why += ", until what was evicted has a place"
+            why += ", until the evicted pods are scheduled"
         return self._blocked(pod, node, why)
 
     def _blocked(self, pod: Pod, node: str, why: str, *, refused: bool = False) -> Blocked:

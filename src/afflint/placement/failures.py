@@ -40,11 +40,13 @@ def failures(cluster: Cluster, asked: str) -> list[Disruption]:
         # Nodes are often called by the first part of their names.
         longer = [node for node in cluster.nodes if node.startswith(f"{asked}.") or node.partition(".")[0].endswith(f"-{asked}")]
         close = longer[0] if len(longer) == 1 else nearest(asked, cluster.nodes)
-        raise UnknownLossError(f"no node is called {asked!r}{f'; did you mean {close!r}?' if close else ''}")
+        raise UnknownLossError(f"no node is named {asked!r}{f'; did you mean {close!r}?' if close else ''}")
     found = [failure for failure in _domains(cluster, key) if failure.what == f"{key}={value}"]
     if not found:
         values = sorted(set(cluster.label(label_key(cluster, key)).values()))
-        raise UnknownLossError(f"no node has {key}={value}; its values are {', '.join(values[:10])}{', …' if len(values) > 10 else ''}")
+        raise UnknownLossError(
+            f"no node has {key}={value}; the values of {key} are {', '.join(values[:10])}{', …' if len(values) > 10 else ''}"
+        )
     return found
 
 
@@ -56,7 +58,7 @@ def label_key(cluster: Cluster, word: str) -> str:
 def no_such_label(cluster: Cluster, key: str) -> str:
     """That no node carries a label, with the one that may be meant."""
     close = nearest(key, {label for node in cluster.table.nodes for label in node.labels})
-    return f"no node carries the label {key}{f'; did you mean {close!r}?' if close else ''}"
+    return f"no node has the label {key}{f'; did you mean {close!r}?' if close else ''}"
 
 
 def _domains(cluster: Cluster, word: str) -> list[Disruption]:

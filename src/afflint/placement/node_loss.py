@@ -23,9 +23,9 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod
 
-HELD = "its pod stays with the node, and no other is made until the node is back or removed"
-OUTSTAYS = "it is not evicted: it tolerates for ever that its node cannot be reached"
-NO_QUORUM = "the control plane loses its majority: until it works again, nothing is replaced"
+HELD = "its pod stays on the node and is not replaced until the node recovers or is removed"
+OUTSTAYS = "it is not evicted: it tolerates the taint of an unreachable node without a time limit"
+NO_QUORUM = "the control plane loses its quorum: no pod is replaced until it recovers"
 _EXCLUDED = "node.kubernetes.io/exclude-disruption"
 # So many seconds nothing is heard of a node before its pods' tolerations count.
 _SILENCE = 50
@@ -104,7 +104,7 @@ class NodeLosses:
             elif pod_replacement.replaced == "gone":
                 ended[identity] = ReplicaEnd("held", HELD)
             elif situation.pinned(pod):
-                ended[identity] = ReplicaEnd("waits", f"its spec names node {situation.pinned(pod)}")
+                ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {situation.pinned(pod)}")
             else:
                 anew[identity] = pod
         return Displaced(deleted, anew, ended)
@@ -149,15 +149,15 @@ class Zones:
         failing = set(failing)
         down = failing | self._silent
         if self._members and all(down.issuperset(members) for members in self._members.values()):
-            return dict.fromkeys(failing, "evictions are suspended while all nodes are out of reach")
+            return dict.fromkeys(failing, "evictions are suspended while all nodes are unavailable")
         found = {}
         for zone in {self._zone_of[node] for node in failing if node in self._zone_of}:
             members = self._members[zone]
             lost = sum(node in down for node in members)
             partly = _ENOUGH <= lost < len(members) and lost / len(members) >= _MOST_OF_ZONE
             if partly and len(members) <= _LARGE_ZONE:
-                which = f" of zone {zone[1]}" if zone[1] else " without a zone" if len(self._members) > 1 else ""
-                why = f"evictions are suspended: {lost} of {len(members)} nodes{which} are out of reach"
+                which = f" in zone {zone[1]}" if zone[1] else " without a zone" if len(self._members) > 1 else ""
+                why = f"evictions are suspended: {lost} of {len(members)} nodes{which} are unavailable"
                 found.update(dict.fromkeys(failing.intersection(members), why))
         return found
 

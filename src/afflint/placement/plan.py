@@ -15,7 +15,7 @@ Action = Literal["lose", "drain", "remove"]
 """What happens to nodes. ``lose``: they fail, and stay as objects, out of reach. ``drain``: they are cordoned, and their pods evicted as
 budgets allow. ``remove``: their objects are deleted."""
 
-Fate = Literal["anew", "migrated", "waits", "held", "stays", "off", "gone"]
+Fate = Literal["recreated", "migrated", "waits", "held", "stays", "off", "gone"]
 """What becomes of a replica: another comes up in its place; it is live-migrated, without a gap; the other one has no place; none is made
 before its node is back or removed; it stays where it is, and does not run; a machine that somebody has to start; gone for good."""
 
@@ -23,7 +23,7 @@ DrainResult = Literal["ends", "blocked", "refused"]
 """Whether all pods leave a node that is drained; not without something being changed; or the drain does not so much as try."""
 
 
-VOLUMES_LEFT_OUT = "its volumes may tie it to a zone or node: not considered"
+VOLUMES_LEFT_OUT = "its volumes are not considered, but may restrict it to a zone or node"
 
 _NONE: Mapping[str, int] = {}
 
@@ -165,7 +165,7 @@ class ReplicaMove(NamedTuple):
     source: str
     target: str | None
     why: str = ""
-    fate: Fate = "anew"
+    fate: Fate = "recreated"
     after: int = 0
     """Of a failure: after how many seconds another is made, at the earliest."""
 
@@ -225,6 +225,6 @@ class Plan(NamedTuple):
 
 
 def unjudged_words(number: int) -> str:
-    """``2 running pods belong to no manifest and were not judged``."""
+    """``2 running pods belong to no manifest and are not evaluated``."""
     one = number == 1
-    return f"{pluralize(number, 'running pod')} {'belongs' if one else 'belong'} to no manifest and {'was' if one else 'were'} not judged"
+    return f"{pluralize(number, 'running pod')} {'belongs' if one else 'belong'} to no manifest and {'is' if one else 'are'} not evaluated"

@@ -41,8 +41,8 @@ from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod
 from afflint.scheduler.requests import REPORTED
 
-RESOURCES_LEFT_OUT = "CPU, memory and other resources are left out: the plan knows constraints only"
-KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and the devices that KubeVirt adds to what a VM asks for are left out"
+RESOURCES_LEFT_OUT = "CPU, memory and other resources are ignored: this simulation considers placement constraints only"
+KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and devices that KubeVirt adds to the requests of a VM are ignored"
 _MOST_NAMES = 3
 
 
@@ -129,16 +129,20 @@ def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource]) -> 
     replaced, kept = len(running.replaced), sum(map(len, running.kept.values()))
     notes = []
     if kept:
-        stay = "stays where it is: --replan places it" if kept == 1 else "stay where they are: --replan places them"
-        notes.append(f"{kept} running pod{'s' * (kept > 1)} of these workloads {stay} anew")
+        stay = "stays on its node; use --replan to schedule it" if kept == 1 else "stay on their nodes; use --replan to schedule them"
+        notes.append(f"{kept} running pod{'s' * (kept > 1)} of these workloads {stay} again")
     if running.ending:
         one = running.ending == 1
         are = "pod of these workloads is" if one else "pods of these workloads are"
-        notes.append(f"{running.ending} {are} being deleted, and take{'s' * one} up room until {'it is' if one else 'they are'} gone")
+        notes.append(
+            f"{running.ending} {are} being deleted and occup{'ies' if one else 'y'} resources until {'it is' if one else 'they are'} gone"
+        )
     if running.over:
-        notes.append(f"{running.over} more of their pods run{'s' * (running.over == 1)} than the manifests ask for")
+        notes.append(f"{pluralize(running.over, 'pod')} more than the manifests request {'runs' if running.over == 1 else 'run'}")
     if replaced:
-        notes.append(f"{replaced} running pod{'s' * (replaced > 1)} of these workloads left out: they are placed anew from the manifests")
+        notes.append(
+            f"{replaced} running pod{'s' * (replaced > 1)} of these workloads {'is' if replaced == 1 else 'are'} ignored: the workloads are scheduled again from the manifests"
+        )
     return notes
 
 
@@ -150,7 +154,7 @@ def _resource_notes(arrangement: Schedule) -> list[str]:
     nodes = arrangement.before.table.nodes
     silent = [node.name for node in nodes if node.allocatable is None]
     if silent:
-        notes.append(f"{_nodes(silent)} no status.allocatable: whether there is room is not checked there")
+        notes.append(f"{_nodes(silent)} no status.allocatable: resources are not checked there")
     templates = [placed.template for placed in arrangement.workloads if placed.template is not None]
     asked = {resource for template in templates for resource, _ in template.requests}
     for resource in REPORTED:
@@ -158,7 +162,7 @@ def _resource_notes(arrangement: Schedule) -> list[str]:
             continue
         missing = [node.name for node in nodes if node.allocatable is not None and resource not in node.allocatable]
         if missing:
-            notes.append(f"{_nodes(missing)} no {resource} in status.allocatable: it is taken to be enough")
+            notes.append(f"{_nodes(missing)} no {resource} in status.allocatable: enough is assumed")
     if any(placed.pod_source.kubevirt for placed in arrangement.workloads):
         notes.append(KUBEVIRT_OVERHEAD_LEFT_OUT)
     return notes
@@ -192,9 +196,9 @@ def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterat
     made = [row for row in rows if row.pool]
     if any(row.domain == SOMEWHERE for row in made):
         pools = list(dict.fromkeys(row.pool for row in made if row.domain == SOMEWHERE))
-        yield f"in which {domain_noun(key)} the nodes of {join_words(pools)} are, nothing tells: they are taken to be in one, `{SOMEWHERE}`"
+        yield f"the {domain_noun(key)} of the nodes of {join_words(pools)} is unknown: they are assumed to be in the same one, `{SOMEWHERE}`"
     if made and happening:
-        yield "no node is made in place of those that fail or go: pools are as large as the pods needed them before"
+        yield "unavailable and removed nodes are not replaced: pools keep the size that the pods needed before the disruption"
 
 
 def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
@@ -254,8 +258,8 @@ class _Workloads:
             rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._standing, placed.nodes)
             said = [f"{pod} on {node} ({rejections.phrase(node, NODE_AFFINITY).one})" for pod, node in there[:_MOST_NAMES]]
             more = f" and {len(there) - _MOST_NAMES} more" if len(there) > _MOST_NAMES else ""
-            stay, them = ("stays", "it") if len(there) == 1 else ("stay", "them")
-            yield f"{', '.join(said)}{more} {stay}, though the manifest would not let {them} come there now: only new pods are held to it"
+            stay = "stays on its node" if len(there) == 1 else "stay on their nodes"
+            yield f"{', '.join(said)}{more} {stay}, although node affinity no longer matches: it applies only when a pod is scheduled"
 
     def _preferences(self, template: Pod | None) -> tuple[Preferred, ...]:
         """How many nodes meet each of the preferred node affinity terms."""

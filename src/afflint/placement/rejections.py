@@ -120,7 +120,7 @@ def port_words(port: HostPort) -> str:
 
 def unknown_node(name: str) -> str:
     """Why pods have no place whose spec names a node that there is not: nobody asks the scheduler about them."""
-    return f"spec.nodeName is {name}, which is no node of the inventory"
+    return f"spec.nodeName is {name}, but the inventory has no node with this name"
 
 
 def _summary(counted: Mapping[tuple[str, str], int]) -> str:
@@ -219,7 +219,8 @@ class Rejections:
             text = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" if taint else ""
             meant = near_miss(taint, self._pod.rules.tolerations) if taint else None
             but = f" (the toleration says {meant.key}{'=' if meant.value else ''}{meant.value})" if meant else ""
-            said = Phrase(f"tainted {text}, not tolerated{but}", f"is tainted {text}{but}", f"are tainted {text}{but}")
+            taints = f"untolerated taint {text}{but}"
+            said = Phrase(f"has the {taints}", f"has the {taints}", f"have the {taints}")
             self._said[node.taints] = said
         return said
 
@@ -249,7 +250,7 @@ class Rejections:
         if said is None:
             said = _requirement_phrase(requirement, value)
             if requirement.key in self._pod.added:
-                said = Phrase(*[f"{text} (asked for by virt-controller)" for text in said])
+                said = Phrase(*[f"{text} (required by virt-controller)" for text in said])
             self._said[asked] = said
         return said
 
@@ -259,8 +260,8 @@ class Rejections:
             return _NO_ROOM
         full = "; ".join([_shortage(each) for each in found])
         if found[0].resource == "pods":
-            return Phrase(full, "takes no more pods", "take no more pods")
-        lacking = f"too little {_CALLED.get(found[0].resource, found[0].resource)}"
+            return Phrase(full, "has the maximum number of pods", "have the maximum number of pods")
+        lacking = f"insufficient {_CALLED.get(found[0].resource, found[0].resource)}"
         return Phrase(full, f"has {lacking}", f"have {lacking}")
 
     def _port(self, node: Node) -> Phrase:
@@ -268,7 +269,7 @@ class Rejections:
             for port in self._pod.ports if (each.pod.namespace, each.pod.name) not in self._absent else ():
                 if clash((port,), each.pod.ports):
                     number = port_words(port)
-                    return Phrase(f"{number} is taken by {self._who(each)}", f"has {number} taken", f"have {number} taken")
+                    return Phrase(f"{number} is used by {self._who(each)}", f"already uses {number}", f"already use {number}")
         return _TERMINATING
 
     # --- topology spread -----------------------------------------------------------------------------------------------
@@ -350,7 +351,7 @@ class Rejections:
         def selects(standing: RunningPod) -> bool:
             return any(term.key == key and term in theirs for term in readable(standing.pod.anti_affinity))
 
-        return Culprits(key, self._standing.known((key, theirs)), selects, ", which keeps it away")
+        return Culprits(key, self._standing.known((key, theirs)), selects, ", whose anti-affinity excludes it")
 
     def _in_order(self, keys: set[str], theirs: frozenset[Term]) -> list[str]:
         """The keys in the order in which the running pods bring them up."""
@@ -374,16 +375,20 @@ class Rejections:
 
 
 _CORDONED = Phrase("cordoned", "is cordoned", "are cordoned")
-_OTHER_NODE = Phrase("not the node that spec.nodeName names", "is not the node of spec.nodeName", "are not the node of spec.nodeName")
-_OTHER_NAME = Phrase("not one of the nodes that its node affinity names", "has another name", "have other names")
+_OTHER_NODE = Phrase("not the node in spec.nodeName", "is not the node in spec.nodeName", "are not the node in spec.nodeName")
+_OTHER_NAME = Phrase("not named by its node affinity", "is not named by the node affinity", "are not named by the node affinity")
 _NO_TERM = Phrase("its node affinity matches no node", "matches no node affinity term", "match no node affinity term")
-_NO_ROOM = Phrase("has no room", "has no room", "have no room")
-_SPREAD = Phrase("against its topology spread", "is against its topology spread", "are against its topology spread")
+_NO_ROOM = Phrase("has insufficient resources", "has insufficient resources", "have insufficient resources")
+_SPREAD = Phrase(
+    "does not satisfy its topology spread constraints",
+    "does not satisfy the topology spread constraints",
+    "do not satisfy the topology spread constraints",
+)
 _UNREADABLE = Phrase(
-    "its pod affinity cannot be parsed", "is rejected for an unparsable pod affinity", "are rejected for an unparsable pod affinity"
+    "its pod affinity cannot be parsed", "is rejected: the pod affinity cannot be parsed", "are rejected: the pod affinity cannot be parsed"
 )
 _TERMINATING = Phrase(
-    "a pod that is being deleted keeps it away", "is barred by a pod that is being deleted", "are barred by pods that are being deleted"
+    "blocked by a pod that is being deleted", "is blocked by a pod that is being deleted", "are blocked by pods that are being deleted"
 )
 
 
@@ -392,10 +397,10 @@ _BYTES = ("memory", "ephemeral-storage")
 
 
 def _shortage(shortage: Shortage) -> str:
-    """``too little memory: 3Gi asked, 1Gi left``."""
+    """Return ``insufficient memory: 3Gi requested, 1Gi available``."""
     resource, asked, left = shortage
     if resource == "pods":
-        return "takes no more pods"
+        return "has the maximum number of pods"
     left = max(left, 0)
     if resource == "cpu":
         amounts = _thousandths(asked), _thousandths(left)
@@ -403,7 +408,7 @@ def _shortage(shortage: Shortage) -> str:
         amounts = _bytes(asked, up=True), _bytes(left, up=False)
     else:
         amounts = str(asked), str(left)
-    return f"too little {_CALLED.get(resource, resource)}: {amounts[0]} asked, {amounts[1]} left"
+    return f"insufficient {_CALLED.get(resource, resource)}: {amounts[0]} requested, {amounts[1]} available"
 
 
 def _thousandths(amount: int) -> str:
@@ -452,11 +457,11 @@ def _alone(term: Term, value: str) -> Phrase:
     wanted = _selector_words(term.selector)
     where = kind_of_domain(term.key)
     if term.key == HOSTNAME:
-        return Phrase(f"runs no pod with {wanted}", f"runs no pod with {wanted}", f"run no pod with {wanted}")
+        return Phrase(f"has no pod with {wanted}", f"has no pod with {wanted}", f"have no pod with {wanted}")
     return Phrase(
         f"{domain(term.key, value)} has no pod with {wanted}",
-        f"shares its {where} with no pod with {wanted}",
-        f"share their {where} with no pod with {wanted}",
+        f"has no pod with {wanted} in its {where}",
+        f"have no pod with {wanted} in their {where}",
     )
 
 
@@ -522,7 +527,7 @@ class _SpreadState:
         elif self.emptiest is not None:
             reason = f"{domain(key, self.emptiest)} has {self.least}"
         else:
-            reason = "no domain counts"
+            reason = "no topology domain counts"
         where = kind_of_domain(key)
         full = f"{domain(key, value)} has {count} of its pods, {reason} (maxSkew {self.constraint.max_skew})"
         return Phrase(

@@ -54,7 +54,7 @@ class Removals:
             if pod_replacement.replaced == "never":
                 ended[identity_of(pod)] = self.situation.never_again(pod)
             elif node:
-                ended[identity_of(pod)] = ReplicaEnd("waits", f"its spec names node {node}")
+                ended[identity_of(pod)] = ReplicaEnd("waits", f"its spec.nodeName is {node}")
             else:
                 anew[identity_of(pod)] = pod
         return anew, ended

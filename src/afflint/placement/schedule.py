@@ -225,13 +225,13 @@ def _held(pod_source: PodSource, compiled: CompiledPods, staying: Mapping[int, s
         number = numbers.get(pod.name) if pod_source.pod_replacement.ordinals else next(free, None)
         if number is not None:
             found[number] = Held(
-                f"{pod.name} is still being deleted on {pod.rules.node_name}: until it is gone no other is made", pod.rules.node_name
+                f"{pod.name} is still being deleted on {pod.rules.node_name}: it is not replaced before it is gone", pod.rules.node_name
             )
     if found and pod_source.pod_replacement.ordered:
         first = compiled.pods[min(found)].name
         for number in range(min(found), len(compiled.pods)):
             if number not in staying:
-                found.setdefault(number, Held(f"frozen: it is not made before {first} is ready"))
+                found.setdefault(number, Held(f"it is not created before {first} is ready"))
     return found
 
 
