@@ -522,6 +522,7 @@ def test_a_rolling_update_needs_one_more_node_for_the_port() -> None:
     [found] = said("rollout-deadlock", THREE, with_port(80, replicas=2))
     assert found == (
         "a.yaml:10:103 warning: a rolling update has to add a pod before it may remove one of the 2 replicas (maxUnavailable is 0), "
-        "and no node takes it: 2 nodes already use host port 80, 1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
+        "and no node takes it: 2 nodes already use host port 80, "
+        "1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     )
     assert said("rollout-deadlock", SIX, with_port(80, replicas=2)) == []

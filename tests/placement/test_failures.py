@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from afflint.controllers.pod_source import PodSource
-from afflint.placement.disruption_state import NOT_MADE_ANEW
+from afflint.placement.disruption_state import NOT_RECREATED
 from afflint.placement.failures import UnknownLossError, failures
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.planner import DisruptionRequest, make_plan
@@ -101,7 +101,7 @@ def test_a_daemon_set_is_dead_when_its_last_node_is() -> None:
 
 def test_a_pod_without_a_controller_is_not_made_anew() -> None:
     (loss,) = losses(zoned(n1="", n2=""), [pod_source("solo", "Pod")], "n1")
-    assert (moves(loss), loss.moves[0].why, outcomes(loss)) == ([("solo", "n1", None)], NOT_MADE_ANEW, {"solo": "dead"})
+    assert (moves(loss), loss.moves[0].why, outcomes(loss)) == ([("solo", "n1", None)], NOT_RECREATED, {"solo": "dead"})
 
 
 def test_replicas_that_name_their_node_die_with_it() -> None:

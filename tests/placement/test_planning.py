@@ -68,7 +68,8 @@ def test_a_label_key_that_does_not_exist_never_schedules_the_appliance() -> None
     *_, appliance = make_plan(inventory(three_zones()), three_tiers("topology.kubernetes.io/hostname")).workloads
     assert where(appliance) == [None, None, None]
     assert appliance.replicas[0].why == (
-        "6 nodes lack the topology key topology.kubernetes.io/hostname, 1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
+        "6 nodes lack the topology key topology.kubernetes.io/hostname, "
+        "1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     )
 
 

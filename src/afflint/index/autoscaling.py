@@ -39,7 +39,7 @@ def scaled(every: Sequence[Pods], scalers: Iterable[Scaler]) -> list[Pods]:
 
 
 def _nearest(pods: Pods, scalers: Iterable[Scaler]) -> list[Scaler]:
-    """The autoscalers that mean these pods: by their namespace, or where nobody names one by standing close; the closest of several."""
+    """Return the nearest autoscalers that scale these pods: by namespace, or in the same folder if no namespace is set."""
     found: dict[tuple[int, int], list[Scaler]] = {}
     group = (pods.ref.api_version or "").rpartition("/")[0]
     for scaler in scalers:
@@ -86,7 +86,7 @@ def _may_change(part: Scaler, scaler: Scaler) -> bool:
 
 
 def _planned(pods: Pods, scale: ReplicaRange) -> PodSource | None:
-    """What is planned for: so many as there are at first."""
+    """Return the workload with its initial number of replicas."""
     pod_source = pods.pod_source
     if pod_source is None:
         return None

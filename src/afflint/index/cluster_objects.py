@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Unusable(NamedTuple):
-    """An object that cannot be what it stands for, so that nothing is known of it: where it says so, and what is wrong."""
+    """A malformed object, about which nothing else is known: the position and the message."""
 
     document: int
     span: Span

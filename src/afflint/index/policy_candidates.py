@@ -13,7 +13,7 @@ class PolicyCandidate(NamedTuple):
     """Pods of one template with which some ``policies``, by their names, may not be content, and what their checks look at.
 
     ``whole`` is False for a patch or a fragment. ``pod`` are the other fields of the pod spec that place pods. ``operator`` are the
-    constraints with those that an operator adds by itself, None where nobody knows these; of what no operator makes the same.
+    constraints with those that an operator adds by itself, None if these are unknown; of what no operator makes the same.
     """
 
     site: Site

@@ -51,14 +51,14 @@ class SpreadingConstraint(NamedTuple):
     """What its selector asks for that the pods do not have."""
 
     @property
-    def counts_nobody(self) -> bool:
+    def selects_no_pods(self) -> bool:
         """Whether it has no selector, or an empty one by which a spread constraint counts no pods."""
         return self.selector is None or (self.name == SPREAD and not self.selector.requirements)
 
     @property
     def works(self) -> bool:
         """Whether it is about the pods that carry it, as far as one can tell."""
-        return self.unsure or not (self.elsewhere or self.missed or self.counts_nobody)
+        return self.unsure or not (self.elsewhere or self.missed or self.selects_no_pods)
 
 
 def spreading_constraints(constraints: Constraints, own: OwnPods, covers: Covers) -> Iterator[SpreadingConstraint]:
@@ -127,7 +127,7 @@ def is_wider(key: str, other: str) -> bool:
 class RequiredSpreading(NamedTuple):
     """What is demanded of pods: that they are never all in one domain of ``key``, or with ``hard`` False that they prefer not to be.
 
-    ``max_skew`` is how far the fullest domain may be from the emptiest, None where that is all the same; ``replicas`` how many pods there
+    ``max_skew`` is how far the fullest domain may be from the emptiest, None if it does not matter; ``replicas`` how many pods there
     are at least. ``wider`` is ``is_wider``, or one that knows more labels.
     """
 
@@ -155,7 +155,7 @@ class RequiredSpreading(NamedTuple):
         return each.key in same_label(self.key)
 
     def holds_apart(self, each: SpreadingConstraint) -> bool:
-        """Whether the pods cannot all be in one domain: maxSkew lets so many be there together."""
+        """Whether the pods cannot all be in one domain: maxSkew may allow all of them there."""
         return each.most is not None and (each.name != SPREAD or each.most < self.replicas)
 
 

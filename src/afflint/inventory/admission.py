@@ -1,4 +1,4 @@
-"""Workloads with what admission makes of their pods: the labels and tolerations that their namespace gives them, or the refusal."""
+"""Workloads after admission: with the node selector and tolerations that their namespace adds, or rejected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from afflint.findings.phrases import pluralize
 
 
 def after_admission(pod_source: PodSource, admission: PodAdmission | None) -> PodSource:
-    """A workload with what is said about the pods of its namespace."""
+    """Return a workload after the admission rules of its namespace."""
     own = pod_source.pod.get("nodeSelector")
     if admission is None or not (own is None or isinstance(own, dict)):
         return pod_source
@@ -34,7 +34,7 @@ def after_admission(pod_source: PodSource, admission: PodAdmission | None) -> Po
 
 
 def affects(pod_source: PodSource, admission: PodAdmission | None) -> bool:
-    """Whether admission changes the pods of a workload, or refuses them."""
+    """Return whether admission changes or rejects the pods of a workload."""
     return after_admission(pod_source, admission) is not pod_source
 
 

@@ -1,4 +1,4 @@
-"""The nodes of a run with the workloads of its manifests: what the rules about nodes and placement ask of them again and again."""
+"""The nodes of a run with the workloads of its manifests, and what the rules about nodes and placement compute from them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules
 
 MOST_NAMED = 4
-"""So many names a message lists before it only counts."""
+"""How many names a message lists before it only counts the rest."""
 AS_ORDERED = "in this example placement"
-"""What a message says of the placement in the order of the manifests, where another order may come to something else."""
+"""How messages refer to the placement in the order of the manifests; another order may have another result."""
 
 
 class FailureDomain(NamedTuple):
-    """What fails together: nodes that share the value ``name`` of the label ``key``. ``word`` is what people call it: zone."""
+    """Nodes that fail together: those with the value ``name`` of the label ``key``. ``word`` is its kind: zone."""
 
     word: str
     name: str
@@ -44,7 +44,7 @@ class FailureDomain(NamedTuple):
 
 
 class ClusterView:
-    """Computed as it is asked for: a run without placement rules never schedules anything."""
+    """Nodes and workloads of one cluster; everything is computed on first use, so that runs without placement rules schedule nothing."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ClusterView:
         self._lacking: dict[tuple[int, str], list[NodeFact]] = {}
 
     def may_be_made(self, selector: Selector) -> bool:
-        """Whether a pool may make a node that a selector matches."""
+        """Return whether a pool may create a node that a selector matches."""
         return any(each.known is not None and not each.known.unmet(selector.requirements) for each in self.classes)
 
     @cached_property
@@ -87,7 +87,7 @@ class ClusterView:
 
     @cached_property
     def pod_sources(self) -> list[PodSource]:
-        """The workloads in the order of the manifests, without those of which nobody can tell yet where they go."""
+        """The workloads in the order of the manifests, without undecidable ones."""
         return [pod_source for pod_source in self.simulation_input.pod_sources if pod_source.key not in self.simulation_input.undecidable]
 
     @cached_property
@@ -143,7 +143,7 @@ class ClusterView:
         return {failure.what: part for failure, part in self._failures}
 
     def loss_of(self, failure: Disruption) -> DisruptionEffect:
-        """What becomes of the pods in that placement when nodes fail, until these are back or removed: what `place --lose` tells."""
+        """Return the effect of a failure until the nodes recover or are removed, as in `place --lose`."""
         if failure not in self._lost:
             self._lost[failure] = self._losses.out_of_reach(failure)
         return self._lost[failure]
@@ -190,11 +190,11 @@ class ClusterView:
     # --- where pods may be ---------------------------------------------------------------------------------------------
 
     def usable(self, pods: Pods) -> list[NodeFact]:
-        """The nodes that the node constraints and tolerations of some pods leave them; none for what is no whole workload."""
+        """Return the nodes that node constraints and tolerations allow; none for patches and fragments."""
         return self._usable.get(_place_of(pods.pod_source), []) if pods.pod_source is not None else []
 
     def lacking(self, pods: Pods, key: str) -> list[NodeFact]:
-        """Those of them that lack a label."""
+        """Return the usable nodes that lack a label."""
         usable = self.usable(pods)
         asked = id(usable), key
         if asked not in self._lacking:
@@ -217,17 +217,17 @@ class ClusterView:
 
 
 def keeps_apart(reach: SelectorRef, pods: Pods) -> bool:
-    """Whether a constraint keeps, or prefers to keep, the pods that carry it apart from each other."""
+    """Return whether a constraint requires or prefers to separate the pods that have it from each other."""
     return reach.what in (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY, SPREAD) and pods.pod_labels.all(reach.selector)
 
 
 def summarize_names(words: Sequence[str], last: str = "and") -> str:
-    """``a, b, c, d and 3 more``."""
+    """Return ``a, b, c, d and 3 more``."""
     return join_words([*words[:MOST_NAMED], *([f"{len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else [])], last)
 
 
 def is_open(fact: NodeFact) -> bool:
-    """Whether a node takes pods that tolerate nothing."""
+    """Return whether a node takes pods that tolerate nothing."""
     return not fact.node.unschedulable and first_untolerated(fact.node.taints, ()) is None
 
 

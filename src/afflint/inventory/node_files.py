@@ -35,7 +35,7 @@ class NodeFileError(UserError):
 
 
 class NodeFact(NamedTuple):
-    """A node as the scheduler sees it, and where it stands. ``labels_path`` is the path of its labels."""
+    """A node as the scheduler sees it, and its position. ``labels_path`` is the path of its labels."""
 
     site: Site
     labels_path: Path
@@ -56,13 +56,13 @@ KUBELET_LABELS = {
     "beta.kubernetes.io/os": "linux",
     "beta.kubernetes.io/arch": "amd64",
 }
-"""What a kubelet says about its node, and what it says nearly everywhere."""
+"""Labels that kubelets set, with their most common values."""
 
 
 def nodes_of(sources: Mapping[FileId, Source], *, resources: bool = False) -> list[NodeFact]:
-    """The nodes in some files, with what they have for pods if ``resources`` count. Raises NodeFileError, also for a node there twice.
+    """Return the nodes in some files, with their allocatable resources if ``resources`` is true. Raises NodeFileError, also for duplicates.
 
-    A link to one of the files holds no further nodes.
+    A link to one of the files is ignored.
     """
     names: dict[str, str] = {}
     return [
@@ -73,7 +73,7 @@ def nodes_of(sources: Mapping[FileId, Source], *, resources: bool = False) -> li
 
 
 def bytes_of(source: Source) -> bytes:
-    """What is in a file that the inventory needs. Raises NodeFileError."""
+    """Return the content of a file of the inventory. Raises NodeFileError."""
     try:
         return read_bytes(source)
     except IsADirectoryError:
@@ -83,7 +83,7 @@ def bytes_of(source: Source) -> bytes:
 
 
 def documents_of(name: str, data: bytes) -> Iterator[Document]:
-    """The documents of a file of the inventory. Raises NodeFileError for one that cannot be read."""
+    """Yield the documents of a file of the inventory. Raises NodeFileError for one that cannot be read."""
     try:
         text = documents.to_utf8(data)
     except UnicodeDecodeError as error:
@@ -96,9 +96,9 @@ def documents_of(name: str, data: bytes) -> Iterator[Document]:
 
 
 def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, resources: bool = False) -> list[NodeFact]:
-    """The nodes in the bytes of one file; their sites name no file yet. ``files`` tells the files of nodes read before; these are added.
+    """Return the nodes in the bytes of one file; their sites do not name the file yet. ``files`` maps nodes read before to their files, and is updated.
 
-    Raises NodeFileError when it holds none, something that can be no node, or a node for the second time.
+    Raises NodeFileError if the file has no nodes, an invalid node, or a duplicate one.
     """
     found: list[NodeFact] = []
     files = {} if files is None else files
@@ -116,21 +116,21 @@ def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, r
 
 
 def declares_pools(name: str, data: bytes) -> bool:
-    """Whether a file declares pools of nodes, or completes some. Raises NodeFileError."""
+    """Return whether a file declares node pools, or completes some. Raises NodeFileError."""
     from afflint.pools.reader import pools_in
 
     return any(True for document in documents_of(name, data) for _ in pools_in(document))
 
 
 def is_short_list(data: Any) -> bool:
-    """Whether a document is a list of nodes written by hand."""
+    """Return whether a document is a list of nodes written by hand."""
     return type(data) is dict and "kind" not in data and type(data.get("nodes")) is list
 
 
 def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list[NodeFact]:
-    """The nodes, with those of KUBELET_LABELS that are asked for and that none of them carries: lists written by hand leave them out.
+    """Return the nodes with those KUBELET_LABELS that are required and that no node has: lists written by hand leave them out.
 
-    One that some nodes carry is left as it is: then the others really lack it.
+    A label that some nodes have is not added to the others: these really lack it.
     """
     carried = {key for node in nodes for key in node.labels}
     assumed = {key: KUBELET_LABELS[key] for key in sorted(KUBELET_LABELS.keys() & set(asked) - carried)}
@@ -138,7 +138,7 @@ def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list
 
 
 def texts(data: Any) -> Iterator[str]:
-    """Every string in some data, keys included: what constraints may ask for."""
+    """Yield every string in some data, keys included: what constraints may require."""
     if type(data) is str:
         yield data
     elif type(data) is dict:
@@ -151,7 +151,7 @@ def texts(data: Any) -> Iterator[str]:
 
 
 def refuse_object(name: str, document: Document, path: Path, error: InventoryError) -> NoReturn:
-    """Give up on a file with an object that cannot be what it stands for."""
+    """Raise NodeFileError for a malformed object."""
     raise _fault(document, name, path, str(error)) from None
 
 
@@ -205,7 +205,7 @@ def _short(document: Document, name: str, base: Path, entry: Any, *, resources: 
         )
     taints, labels = entry.get("taints"), entry.get("labels")
     if type(labels) is dict or labels is None:
-        # Every kubelet sets this one, and nobody writes it by hand.
+        # Every kubelet sets this label, and users leave it out.
         labels = {HOSTNAME: entry.get("name"), **(labels or {})}
     whole = {
         "metadata": {"name": entry.get("name"), "labels": labels},

@@ -1,11 +1,11 @@
-"""The pools of nodes that the files of a run declare."""
+"""The node pools that the files of a run declare."""
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pools.pool import Pool, PoolPart
 
 
 class Pools(NamedTuple):
-    """All pools, and what completes some. ``named``: whether somebody said that these are those of the cluster, whatever their format."""
+    """All pools, and objects that complete them. ``named``: whether the user named these files as the pools of the cluster."""
 
     pools: tuple[Pool, ...]
     parts: tuple[PoolPart, ...] = ()
@@ -19,7 +19,7 @@ class Pools(NamedTuple):
         return tuple(resolve_references(self.pools, self.parts))
 
     def is_here(self, pool: Pool) -> bool:
-        """Whether a pool is one of the cluster that the workloads are for, as far as one can tell."""
+        """Return whether a pool probably belongs to the cluster of the workloads."""
         return self.named or pool.whose != "other"
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""Pools of nodes as classes from which nodes are made, with the numbers that somebody asks for."""
+"""Node pools as node classes, with the numbers of nodes that the user requests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class UnknownPoolError(UserError):
 
 
 def growing(pools: Sequence[Pool]) -> list[NodeClass]:
-    """The pools that may make more nodes than there are, as classes without a bound; how many of the nodes are theirs nobody knows."""
+    """Return the pools that may create more nodes, as unbounded classes, since the number of existing nodes of a pool is unknown."""
     return [replace(each, count=None) for each in classes_of(pools, {}) if each.count is None or each.least != each.count]
 
 
 def classes_of(pools: Sequence[Pool], counts: Mapping[str, int]) -> list[NodeClass]:
-    """A class for each pool, with ``counts`` nodes where it is named there, else as many as it says. Raises UnknownPoolError."""
+    """Return a class for each pool, with the number of nodes in ``counts`` or else as declared. Raises UnknownPoolError."""
     names = {pool.name for pool in pools}
     for name in counts:
         if name not in names:

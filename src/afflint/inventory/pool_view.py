@@ -1,4 +1,4 @@
-"""The pools of nodes that manifests declare, with the workloads that are to run on them: what the rules about pools ask again and again."""
+"""The node pools that manifests declare, with the workloads for them, and what the rules about pools compute from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from afflint.scheduler.pods import NodeRules, Pod
 class PoolRequirements(NamedTuple):
     """What the pods of a workload ask of their nodes: any of the alternatives, whose requirements must all hold. One at least.
 
-    ``daemon``: it runs where it can, and may find nothing. ``patch``: what it tolerates stands elsewhere, so it is taken to be everything.
+    ``daemon``: a DaemonSet, which may match no node. ``patch``: its tolerations are unknown, so it is assumed to tolerate everything.
     """
 
     pods: Pods
@@ -46,7 +46,7 @@ _OF_HOSTED_CLUSTERS = "hypershift.openshift.io/"
 
 
 class PoolView:
-    """Computed as it is asked for.
+    """Node pools and workloads of one cluster; everything is computed on first use.
 
     ``pools`` are those of the cluster that the workloads are for, as far as one can tell, ``others`` those of other clusters.
     """
@@ -93,7 +93,7 @@ class PoolView:
 
     @cached_property
     def demands(self) -> list[PoolRequirements]:
-        """What each workload asks of nodes, without those of which nobody can tell yet, and those that name their node."""
+        """The node requirements of each workload, without undecidable workloads and those with a `spec.nodeName`."""
         # Machines of a hosted cluster run in the infrastructure cluster; the pools beside them may be of the hosted one.
         return [each for each in self._demands() if not (each.pods.ref.api_version or "").startswith(_OF_HOSTED_CLUSTERS)]
 

@@ -1,4 +1,4 @@
-"""The stage on which workloads are placed, for `check` and `place` alike: nodes, namespaces, services, budgets, running pods, workloads."""
+"""The input of a simulation, for `check` and `place`: nodes, namespaces, services, budgets, running pods and workloads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NONE: Mapping[tuple[str, str], Any] = {}
 class SimulationInput(NamedTuple):
     """``pod_sources`` are the workloads in the order in which they are placed, and ``sources`` the pods that each was read from.
 
-    ``undecidable`` are the keys of those whose place depends on something that the manifests do not tell: see ``undecidable``.
+    ``undecidable`` are the keys of those whose place depends on something that the manifests do not show: see ``undecidable``.
     """
 
     nodes: tuple[NodeFact, ...]
@@ -38,7 +38,7 @@ class SimulationInput(NamedTuple):
     undecidable: frozenset[str]
     budgets: tuple[Budget, ...] = ()
     evictions: Mapping[tuple[str, str], Eviction] = _NONE
-    """By namespace and name of a running pod what its eviction comes to, where that of the machine in it tells."""
+    """The result of evicting a running pod by namespace and name, where its VirtualMachineInstance shows it."""
 
 
 def build_simulation_input(
@@ -57,14 +57,14 @@ def build_simulation_input(
     machines: Mapping[tuple[str, str], Mapping[str, Any]] = _NONE,
     classes: Sequence[NodeClass] = (),
 ) -> SimulationInput:
-    """The stage for some workloads of a fleet, with what else its manifests tell of the cluster.
+    """Return the input for simulating some workloads of a run, with the other objects of its manifests.
 
     ``classes`` are nodes that may be made besides. ``machines`` are those that run in some of the ``running`` pods, by namespace and name.
-    ``running`` are pods as parsed, ``version`` and ``feature_gates`` are those of the cluster, and ``name_of`` tells the names of files.
-    With ``replan`` running pods of the workloads are placed anew, with ``at_least`` there are no more replicas than an autoscaler surely
-    keeps, and with ``only_running`` virtual machines that wait for somebody to start them have no pods.
+    ``running`` are pods as parsed, ``version`` and ``feature_gates`` are those of the cluster, and ``name_of`` returns the name of a file.
+    With ``replan`` running pods of the workloads are scheduled again, with ``at_least`` there are no more replicas than an autoscaler surely
+    keeps, and with ``only_running`` virtual machines that a user has to start have no pods.
 
-    Of objects that a cluster would take for one and the same only the first counts, for overlays repeat what they change.
+    Only the first of several manifests of one object counts: overlays repeat what they change.
     """
     pod_sources: dict[str, PodSource] = {}
     sources: dict[str, Pods] = {}
@@ -123,7 +123,7 @@ def build_simulation_input(
 def _namespaces(
     manifest_index: ManifestIndex, pod_sources: Iterable[PodSource], running: Iterable[Mapping[str, object]]
 ) -> list[Namespace]:
-    """The namespaces of a run. A cluster has those as well of which the manifests give no object: their names are labels, too."""
+    """Return the namespaces of a run, including those that workloads use and no manifest defines: their names are labels, too."""
     used = dict.fromkeys(pod_source.namespace for pod_source in pod_sources)
     for pod in running:
         metadata = pod.get("metadata")
@@ -134,7 +134,7 @@ def _namespaces(
 
 
 def _repeated(pod_sources: Sequence[PodSource], name_of: Callable[[FileId], str]) -> list[str]:
-    """That an object is there again, for some of the places where it is."""
+    """Return notes on further definitions of an object."""
     notes = [
         f"it is defined again in {name_of(pod_source.site.file)}:{pod_source.line}; that definition is ignored"
         for pod_source in pod_sources[:_MOST_REPEATED]

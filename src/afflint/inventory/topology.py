@@ -1,4 +1,4 @@
-"""What the nodes and pools of a run show of topology keys: which domains lie in which, and how many nodes there are in one."""
+"""The known topology of a run: which topology domains contain which, and how many nodes one has."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class KnownTopology:
     def _pools_hold_whole(self, key: str, other: str) -> bool:
         if (key, other) not in self._whole:
             values: dict[str, set[str]] = {}
-            told = bool(self._labels)
+            known = bool(self._labels)
             for labels in self._labels:
                 inside, around = _values(labels, other), labels.values(key)
-                told = told and bool(inside) and len(around) == 1
+                known = known and bool(inside) and len(around) == 1
                 for value in inside:
                     values.setdefault(value, set()).update(around)
-            self._whole[key, other] = told and all(len(found) == 1 for found in values.values())
+            self._whole[key, other] = known and all(len(found) == 1 for found in values.values())
         return self._whole[key, other]
 
     def most_in_one(self, pods: Pods, key: str) -> int | None:
@@ -61,7 +61,7 @@ class KnownTopology:
         return found
 
     def nodes_in_one(self, alternatives: Iterable[Sequence[Requirement]], key: str) -> int | None:
-        """How many nodes that meet any of some demands there are in one domain of a key, of several, at most; None where nobody knows.
+        """How many nodes that meet any of some demands there are in one domain of a key, of several, at most; None if unknown.
 
         By pools alone.
         """
@@ -80,7 +80,7 @@ class KnownTopology:
 
 
 def _values(labels: PoolLabels, key: str) -> tuple[str, ...]:
-    """The values of a label that the nodes of a pool may have; none where nobody knows."""
+    """The values of a label that the nodes of a pool may have; none if they are unknown."""
     return labels.values(key) or (labels.pool.zones if key == ZONE else ())
 
 

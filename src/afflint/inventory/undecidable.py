@@ -1,7 +1,7 @@
-"""Workloads of which nobody can tell yet where they go: a value is to be filled in, the labels of a namespace are unknown, or whether
-what it says about its pods is obeyed.
+"""Workloads whose nodes are undecidable: a value is a placeholder, the labels of a namespace are unknown, or it is unknown whether
+the annotations of the namespace are enforced.
 
-Whoever needs such pods beside it is no surer than they are. Nothing is proved of any of them.
+Workloads with affinity to such pods are undecidable, too. Nothing is proved about any of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 def undecidable_workloads(manifest_index: ManifestIndex) -> dict[PodsKey, str]:
-    """The pods of which that is so, with what is not known in words; empty for those that only depend on others."""
+    """Return the undecidable pods with the reason, which is empty for those that only depend on others."""
     found: dict[PodsKey, str] = {}
     for pods in manifest_index.pods:
         text = next(filter(is_placeholder, texts(pods.spec)), None)
@@ -31,7 +31,8 @@ def undecidable_workloads(manifest_index: ManifestIndex) -> dict[PodsKey, str]:
         if name is None:
             where = "a namespace that no manifest names"
         else:
-            where = f"namespace {quoted(name)}, which {'several manifests define' if name in manifest_index.ambiguous else 'no manifest defines'}"
+            definers = "several manifests define" if name in manifest_index.ambiguous else "no manifest defines"
+            where = f"namespace {quoted(name)}, which {definers}"
         found.setdefault(owner, f"a namespaceSelector requires labels of {where}: it is assumed to have only the label with its name")
     for owner in _drawn_elsewhere(manifest_index) if manifest_index.whole is not None else ():
         found.setdefault(owner, "its podAffinity requires pods that seem to belong to another cluster")
@@ -42,7 +43,7 @@ def undecidable_workloads(manifest_index: ManifestIndex) -> dict[PodsKey, str]:
 
 
 def _of_unknown_namespaces(manifest_index: ManifestIndex) -> Iterator[tuple[PodsKey, str | None]]:
-    """Pods with a required term that selects pods in namespaces of which it is not known whether its namespaceSelector matches them."""
+    """Yield pods with a required term whose namespaceSelector may or may not match the namespaces of pods that it selects."""
     decided: dict[tuple[Selector, Selector], str | bool | None] = {}
     for reach in manifest_index.reaches:
         others = reach.namespace_selector
@@ -62,7 +63,7 @@ def _of_unknown_namespaces(manifest_index: ManifestIndex) -> Iterator[tuple[Pods
 
 
 def _drawn_elsewhere(manifest_index: ManifestIndex) -> Iterator[PodsKey]:
-    """Pods that must go where others are which only another cluster seems to have: which cluster is which is a guess."""
+    """Yield pods with required affinity to pods that only another cluster seems to have: clusters are only guessed."""
     drawn = (reach for reach in manifest_index.reaches if reach.what == REQUIRED_AFFINITY and not manifest_index.is_selected(reach))
     for reach in drawn:
         if reach.template_path is not None and manifest_index.whole is not None and manifest_index.whole.is_selected(reach):
@@ -73,7 +74,7 @@ _TERMS = (REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY)
 
 
 def _dependants(manifest_index: ManifestIndex, start: dict[PodsKey, str]) -> Iterator[PodsKey]:
-    """The pods that go where others are, or are spread by where others are, when these others are unsettled."""
+    """Yield the pods whose affinity or spread constraints select undecidable pods."""
     owners: dict[tuple[Selector, Scope], list[PodsKey]] = {}
     asking: dict[PodsKey, list[tuple[Selector, Scope]]] = {}
     for reach in manifest_index.reaches:

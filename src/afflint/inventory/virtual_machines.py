@@ -1,4 +1,4 @@
-"""What the manifests of a run tell of KubeVirt, put to the virtual machines: its resource, their instance types and preferences."""
+"""Virtual machines with the KubeVirt resource, instance types and preferences from the manifests of a run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _INSTANCETYPE, _PREFERENCE = "Instancetype", "Preference"
 
 
 def with_virtualization(pod_source: PodSource, manifest_index: ManifestIndex, *, only_running: bool = False) -> PodSource:
-    """A workload with what its machines take from elsewhere, and notes on what is not there. Others stay as they are.
+    """Return a workload of virtual machines with their instance types, preferences and claims, and notes on missing ones.
 
-    With ``only_running`` machines that wait for somebody to start them have no pods.
+    With ``only_running``, virtual machines that a user has to start have no pods.
     """
     if not pod_source.kubevirt:
         return pod_source

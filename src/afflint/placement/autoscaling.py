@@ -1,7 +1,7 @@
 """Nodes that are made for pods that wait: pools grow as an autoscaler would have them grow, as far as they may and no further.
 
 An autoscaler acts on pods that found no node, and makes one in a pool whose nodes could take such a pod (FAQ of cluster-autoscaler).
-Which of several pools it takes is its own affair: here it is the first that can, in the order of the files.
+Which of several pools it scales is up to the autoscaler: here it is the first that can, in the order of the files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from afflint.scheduler.pods import NodeRules, Pod, readable
 
 _MOST_ROUNDS = 200
 _MOST_FUTILE = 2
-"""So often nodes are made in a pool without one more of the pods that they are for finding a place."""
+"""How often nodes are created in a pool although no further pod can be scheduled on them."""
 
 
 class _PendingPods(NamedTuple):
@@ -29,7 +29,7 @@ class _PendingPods(NamedTuple):
 
 
 class ScaledInventory(NamedTuple):
-    """The inventory with the nodes of pools, and of which pool, by its number, each such node is."""
+    """The inventory with the nodes of pools, and the number of the pool of each such node."""
 
     inventory: Inventory
     made: Mapping[str, int]
@@ -86,7 +86,7 @@ class _PoolScaling:
     def _answer(self, arrangement: Schedule) -> bool:
         """Make nodes for the pods that wait; whether there is anything more to be tried.
 
-        Workloads that demand the same of nodes share what is made: so many at once as the one that needs most of them may need.
+        Workloads that demand the same of nodes share what is made: at most as many at once as the workload that needs most.
         """
         groups: dict[_PendingPods, list[PlacedWorkload]] = {}
         for placed in arrangement.workloads:
@@ -126,7 +126,7 @@ class _PoolScaling:
         return None
 
     def _without_empty(self, arrangement: Schedule, kept: frozenset[str]) -> ScaledInventory:
-        """Without nodes on which nothing stands but what runs everywhere, unless pods then find no place.
+        """Remove nodes that only run pods of DaemonSets, unless pods then stay Pending.
 
         Where pods have none anyway, each pool keeps a node, so that it is seen why.
         """
@@ -154,7 +154,7 @@ class _PoolScaling:
 
 _UNBOUNDED = 1 << 30
 _ALONE = 16
-"""So many nodes at once are made at most for pods that may share a node."""
+"""How many nodes at once are created at most for pods that may share a node."""
 
 
 def _waiting(arrangement: Schedule) -> int:

@@ -27,7 +27,7 @@ Nodes = frozenset[int]
 
 
 class Variant(NamedTuple):
-    """Pods of one workload that no constraint of anybody tells apart: one of them, and how many there are."""
+    """Pods of one workload that no constraint distinguishes: one of them, and how many there are."""
 
     workload: int
     pod: Pod
@@ -37,7 +37,7 @@ class Variant(NamedTuple):
 class CapacityLimit(NamedTuple):
     """At most ``most`` pods fit: by anti-affinity over ``keys`` or by the spread constraint over one key.
 
-    The key ITSELF stands for a port of the host that all of them ask for. ``domains`` are the values of the first key that the pods
+    The key ITSELF means a host port that all of them request. ``domains`` are the values of the first key that the pods
     can reach; ``path`` leads to the constraint in the pod spec.
     """
 
@@ -99,7 +99,7 @@ class ScheduleBounds:
         self.reach = self._reach()
         """By variant the nodes that its pods can reach in some order of scheduling, at most."""
         self.elastic = unbounded_workloads([(variant.workload, variant.pod) for variant in self.variants], self.selects, classes)
-        """The workloads of which nothing is impossible for want of nodes."""
+        """The workloads for which pools may create more nodes."""
         self.bounded = all(each.count is not None for each in classes)
         """Whether all nodes that there can be are there."""
 
@@ -311,7 +311,7 @@ class ScheduleBounds:
         return {key: self._apart(members, key) for key in self._shared_exclusion(members)}
 
     def _apart(self, members: Sequence[Variant], key: str) -> Path:
-        """Where the anti-affinity stands by which some of these pods keep away from others of them over a key, or the port of the host."""
+        """Return the path of the anti-affinity term over a key that separates these pods, or of their host port."""
         if key == ITSELF:
             return members[0].pod.ports[0].path
         terms = (term for member in members for term in readable(member.pod.anti_affinity) if term.key == key)

@@ -1,4 +1,4 @@
-"""How many pods PodDisruptionBudgets let go in an arrangement: the arithmetic of the disruption controller (pkg/controller/disruption)."""
+"""How many disruptions PodDisruptionBudgets allow: the arithmetic of the disruption controller (pkg/controller/disruption)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from afflint.scheduler.pods import Pod, Subject
 
 
 class BudgetStatus(NamedTuple):
-    """What a budget covers: so many pods should be there, and so many are well before anything happens.
+    """The pods of a budget: how many are expected, and how many are healthy before a disruption.
 
-    ``unscaled`` is a kind of controller among them that cannot tell how many pods it wants, where the budget has to know: then none may go.
+    `unscaled` is the kind of a controller without a scale, if the budget needs one: then no disruption is allowed.
     """
 
     budget: Budget
@@ -27,27 +27,27 @@ class BudgetStatus(NamedTuple):
 
     @property
     def desired(self) -> int:
-        """How many have to be well."""
+        """Return how many pods must be healthy."""
         return self.budget.desired(self.expected)
 
     def allowed(self, healthy: int | None = None) -> int:
-        """How many may be evicted while so many are well; as many as at first, unless it is said."""
+        """Return how many pods may be evicted while `healthy` pods are healthy; by default as many as before the disruption."""
         return 0 if self.unscaled else self.budget.disruptions_allowed(self.expected, self.healthy if healthy is None else healthy)
 
     def arithmetic(self, healthy: int) -> str:
-        """Why none may go while so many are well: ``PodDisruptionBudget web (minAvailable 2) requires 2 of 3 pods to be healthy, and 2 are``."""
-        said = f"PodDisruptionBudget {self.budget.name} ({self.budget.amount})"
+        """Return why no eviction is allowed: ``PodDisruptionBudget web (minAvailable 2) requires 2 of 3 pods to be healthy, and 2 are``."""
+        name = f"PodDisruptionBudget {self.budget.name} ({self.budget.amount})"
         if self.unscaled:
-            return f"{said} allows no disruptions: a {self.unscaled} does not report how many pods it should have"
+            return f"{name} allows no disruptions: a {self.unscaled} does not report how many pods it should have"
         if self.expected <= 0:
-            return f"{said} allows no disruptions: its pods have no controller that reports how many there should be"
+            return f"{name} allows no disruptions: its pods have no controller that reports how many there should be"
         if not self.budget.tells:
-            return f"{said} allows no disruptions"
-        return f"{said} requires {self.desired} of {self.expected} pods to be healthy, and {healthy} {'is' if healthy == 1 else 'are'}"
+            return f"{name} allows no disruptions"
+        return f"{name} requires {self.desired} of {self.expected} pods to be healthy, and {healthy} {'is' if healthy == 1 else 'are'}"
 
 
 class Disruptions:
-    """The budgets of an arrangement, each with what it covers there, and by pod the budgets that cover it."""
+    """The budgets of a schedule with the pods that they select."""
 
     def __init__(self, arrangement: Schedule, budgets: Iterable[Budget]) -> None:
         self._by_namespace: dict[str, list[int]] = {}
@@ -58,7 +58,7 @@ class Disruptions:
         self.covered: Sequence[BudgetStatus] = self._counted(arrangement) if self._budgets else ()
 
     def of(self, pod: Pod) -> tuple[int, ...]:
-        """The numbers of the budgets that cover a pod."""
+        """Return the numbers of the budgets that select a pod."""
         known = self._of.get(pod.subject)
         if known is None:
             numbers = self._by_namespace.get(pod.namespace, ())
@@ -70,7 +70,7 @@ class Disruptions:
         ours = set()
         for placed in arrangement.workloads:
             pod_source = placed.pod_source
-            # A DaemonSet has no scale, and neither have those who are asked by the budget for a VM.
+            # Neither a DaemonSet nor the controllers of virtual machines have a scale.
             scaled = pod_source.pod_replacement.scaled and not pod_source.daemon
             for pod in placed.pods:
                 ours.add((pod.namespace, pod.name))
@@ -95,7 +95,7 @@ class _Counting:
         self.owners: dict[object, tuple[int, str]] = {}
 
     def add_stranger(self, pod: Pod) -> None:
-        """A running pod of no manifest: its controller is taken to want as many as there are."""
+        """Count a running pod of no manifest: its controller is assumed to expect as many pods as exist."""
         self.pods += 1
         if pod.controller is not None:
             pod_replacement = pod_replacement_of_owner(pod.controller[1])
@@ -114,12 +114,12 @@ def _controller(pod: Pod, kind: str) -> str:
 
 
 def is_silent(node: Node) -> bool:
-    """Whether nothing is heard of a node, or nothing good."""
+    """Return whether a node is unreachable or not ready."""
     return any(taint.key in (UNREACHABLE.key, NOT_READY) for taint in node.taints)
 
 
 def _running(cluster: Cluster) -> list[tuple[Pod, bool]]:
-    """The pods that are not being deleted, each with whether its node is heard of."""
+    """Return the pods that are not being deleted, each with whether its node is ready."""
     where = cluster.pods
     silent = {node.name for node in cluster.table.nodes if is_silent(node)}
     return [(pod, where[pod.namespace, pod.name] not in silent) for pod in cluster.evicted(cluster.nodes)]

@@ -1,4 +1,4 @@
-"""An arrangement to which something happens, and what is common to whatever may happen: who comes back, where, and what is left."""
+"""The state that all disruptions start from, and what they share: which pods are recreated, where, and how many replicas remain."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
-NOT_MADE_ANEW = "the pod is not recreated: it has no controller"
+NOT_RECREATED = "the pod is not recreated: it has no controller"
 STAYS_OFF = "it stays stopped until a user starts it: its run strategy does not restart it"
 
 _NONE: Mapping[Identity, str] = {}
 
 
 class ReplicaEnd(NamedTuple):
-    """A replica that has no successor, and why."""
+    """A replica that is not replaced, and why."""
 
     fate: Fate
     why: str
 
 
 class DisruptionState:
-    """What is looked up about the pods of one arrangement once, for everything that may happen to it."""
+    """The pods of one schedule, indexed once for all disruptions of it."""
 
     def __init__(self, arrangement: Schedule) -> None:
         self.arrangement = arrangement
@@ -55,28 +55,28 @@ class DisruptionState:
             for identity, pod in ((identity_of(pod), pod) for pod in before.evicted(before.nodes))
             if identity not in self.owners and not self.pod_replacement(pod).by_node
         ]
-        # Of pods that differ by name alone the others have no place where the first has none.
+        # Of pods that differ only in name, no other can be scheduled if the first one cannot.
         self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
 
     def pod_replacement(self, pod: Pod) -> PodReplacement:
-        """What the controller of a pod that runs does when it goes."""
+        """Return how the controller of a running pod replaces it."""
         placed = self.owners.get(identity_of(pod))
         if placed is None:
             return pod_replacement_of_owner(None if pod.controller is None else pod.controller[1])
         return NEVER if placed.pod_source.bare else BY_NODE if placed.pod_source.daemon else placed.pod_source.pod_replacement
 
     def never_again(self, pod: Pod) -> ReplicaEnd:
-        """What is to be said of a pod that nothing makes anew."""
+        """Return why a pod is not recreated."""
         placed = self.owners.get(identity_of(pod))
-        return ReplicaEnd("off", STAYS_OFF) if placed is not None and not placed.pod_source.bare else ReplicaEnd("gone", NOT_MADE_ANEW)
+        return ReplicaEnd("off", STAYS_OFF) if placed is not None and not placed.pod_source.bare else ReplicaEnd("gone", NOT_RECREATED)
 
     def pinned(self, pod: Pod) -> str:
-        """The node that the pod's own spec names."""
+        """Return the node in the pod's own `spec.nodeName`; empty if it has none."""
         placed = self.owners.get(identity_of(pod))
         return placed.pod_source.node_name if placed is not None else ""
 
     def released(self, nodes: Container[str]) -> dict[Identity, Pod]:
-        """The pods that can be made once those are gone that are being deleted on some nodes, and those that wait for these."""
+        """Return the pods that can be created once the pods being deleted on `nodes` are gone, and the pods that wait for these."""
         found: dict[Identity, Pod] = {}
         free = {placed.pod_source.key for placed, pod in self.held if placed.held[identity_of(pod)].node in nodes}
         for placed, pod in self.held:
@@ -86,23 +86,23 @@ class DisruptionState:
         return found
 
     def unevaluated(self, nodes: Container[str]) -> list[Identity]:
-        """The running pods on some nodes that belong to no workload, but for those that stay and go with their nodes."""
+        """Return the running pods on `nodes` that belong to no workload, except for DaemonSet and static pods."""
         return [identity for identity, node in self._unowned if node in nodes]
 
     # --- coming up again -----------------------------------------------------------------------------------------------
 
     def again(
-        self, cluster: Cluster, anew: Mapping[Identity, Pod], frozen: dict[Identity, str], settled: Container[Identity] = ()
+        self, cluster: Cluster, recreated: Mapping[Identity, Pod], frozen: dict[Identity, str], settled: Container[Identity] = ()
     ) -> Attempt:
-        """Schedule the pods that are made anew, then those that had no place before and are not ``settled``; the cluster stays as it is.
+        """Schedule the recreated pods, then the pods that were Pending before and are not `settled`, without changing the cluster.
 
-        Pods of a set that keeps an order are not made while one before them has no place: they are added to ``frozen``, each with the
-        name of that one.
+        A pod of an ordered StatefulSet is not created while an earlier one is Pending: it is added to `frozen` with the name of the
+        earlier one.
         """
         while True:
-            made = [pod for identity, pod in anew.items() if identity not in frozen]
+            made = [pod for identity, pod in recreated.items() if identity not in frozen]
             attempt = self._scheduled(cluster, made, settled)
-            stuck = self._behind(anew, attempt.nodes, frozen)
+            stuck = self._behind(recreated, attempt.nodes, frozen)
             if not stuck:
                 return attempt
             frozen.update(stuck)
@@ -115,48 +115,50 @@ class DisruptionState:
             attempt = schedule(cluster, [*made, *[pod for pod in self.waiting if identity_of(pod) not in settled]])
         return attempt
 
-    def _behind(self, anew: Mapping[Identity, Pod], nodes: Mapping[Identity, str], frozen: Mapping[Identity, str]) -> dict[Identity, str]:
-        """The pods of ordered sets that cannot be made yet, though the attempt made them, each with the one that holds them up."""
+    def _behind(
+        self, recreated: Mapping[Identity, Pod], nodes: Mapping[Identity, str], frozen: Mapping[Identity, str]
+    ) -> dict[Identity, str]:
+        """Return the pods of ordered StatefulSets that cannot be created yet, each with the name of the pod that it waits for."""
         stuck: dict[Identity, str] = {}
         ordered = {
             placed.pod_source.key: placed
-            for identity in anew
+            for identity in recreated
             if (placed := self.owners.get(identity)) and placed.pod_source.pod_replacement.ordered
         }
         for placed in ordered.values():
-            first = next((each for pod in placed.pods if not self._runs(each := identity_of(pod), placed, anew, nodes)), None)
+            first = next((each for pod in placed.pods if not self._runs(each := identity_of(pod), placed, recreated, nodes)), None)
             if first is not None:
                 behind = {identity_of(pod) for pod in placed.pods if self.ranks[identity_of(pod)] > self.ranks[first]}
-                stuck.update(dict.fromkeys(behind & anew.keys() - frozen.keys(), first[1]))
+                stuck.update(dict.fromkeys(behind & recreated.keys() - frozen.keys(), first[1]))
         return stuck
 
     @staticmethod
-    def _runs(identity: Identity, placed: PlacedWorkload, anew: Container[Identity], nodes: Container[Identity]) -> bool:
-        return identity in nodes if identity in anew else identity in placed.nodes or identity in nodes
+    def _runs(identity: Identity, placed: PlacedWorkload, recreated: Container[Identity], nodes: Container[Identity]) -> bool:
+        return identity in nodes if identity in recreated else identity in placed.nodes or identity in nodes
 
-    # --- telling it ----------------------------------------------------------------------------------------------------
+    # --- results -------------------------------------------------------------------------------------------------------
 
     def moves(
         self,
         cluster: Cluster,
-        anew: Mapping[Identity, Pod],
+        recreated: Mapping[Identity, Pod],
         ended: Mapping[Identity, ReplicaEnd],
         attempt: Attempt,
         frozen: Mapping[Identity, str],
         failed: Container[str] = (),
         migrated: Mapping[Identity, str] = _NONE,
     ) -> list[ReplicaMove]:
-        """What becomes of each replica that went, in the order of the plan.
+        """Return what happens to each displaced replica, in the order of the workloads.
 
-        ``cluster`` holds all pods after the attempt. ``failed`` nodes are left out where it is said what keeps a pod away.
+        `cluster` has all pods after the attempt. Explanations do not mention `failed` nodes.
         """
         standing = running_pod_index(cluster) if attempt.pending else None
         moves = []
-        for identity in sorted(self.ranks.keys() & (anew.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
+        for identity in sorted(self.ranks.keys() & (recreated.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
             placed = self.owners[identity]
             key, pod, source = placed.pod_source.key, identity[1], placed.nodes.get(identity, "")
             if identity in placed.held:
-                # It did not run before: that it comes is told where another one has gone for it.
+                # It did not run before: it is reported where the deletion of another pod allows it.
                 source = placed.held[identity].node
                 moves += [ReplicaMove(key, pod, source, attempt.nodes[identity])] if source and identity in attempt.nodes else []
             elif identity in ended:
@@ -169,7 +171,7 @@ class DisruptionState:
             elif identity in attempt.nodes:
                 moves.append(ReplicaMove(key, pod, source, attempt.nodes[identity]))
             else:
-                why = self.why(cluster, anew[identity], key, attempt.pending.get(identity, {}), standing, failed)
+                why = self.why(cluster, recreated[identity], key, attempt.pending.get(identity, {}), standing, failed)
                 moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
         return moves
 
@@ -182,12 +184,16 @@ class DisruptionState:
         standing: RunningPodIndex | None = None,
         failed: Container[str] = (),
     ) -> str:
-        """What keeps a pod from the nodes, those out of the question anyway left out."""
-        told = {node: plugin for node, plugin in reasons.items() if node not in failed}
+        """Return why no node takes a pod, without the `failed` nodes."""
+        available = {node: plugin for node, plugin in reasons.items() if node not in failed}
         rejections = Rejections(cluster, pod, self.titles, key, standing)
-        text = rejections.summary(told)
-        if len(told) < len(reasons) and POD_TOPOLOGY_SPREAD in told.values() and any(not each.honor_taints for each in pod.hard_spread):
-            names = [node for node in reasons if node not in told]
+        text = rejections.summary(available)
+        if (
+            len(available) < len(reasons)
+            and POD_TOPOLOGY_SPREAD in available.values()
+            and any(not each.honor_taints for each in pod.hard_spread)
+        ):
+            names = [node for node in reasons if node not in available]
             text += (
                 f"; {names[0]} still counts as a topology domain"
                 if len(names) == 1
@@ -202,10 +208,10 @@ class DisruptionState:
         down: frozenset[str] = frozenset(),
         gaps: Container[str] | None = None,
     ) -> dict[str, Outcome]:
-        """For each workload that loses a pod, what is left of it compared with before.
+        """Return the outcome for each workload that loses a pod.
 
-        ``came`` are the pods that have a place that they did not have; ``down`` the nodes that take pods of DaemonSets with them. ``gaps``
-        are the workloads of which none ran for a time: without them, those that lost all their pods at once.
+        `came` are the pods that are scheduled again, `down` the nodes whose DaemonSet pods stop. `gaps` are the workloads that had no
+        running replica for a time; if it is None, those that lost all pods at once.
         """
         hit = _by_workload(moves)
         found = {key: _outcome(self.by_key[key], each, came, gaps) for key, each in hit.items()}
@@ -213,7 +219,7 @@ class DisruptionState:
         return found
 
     def left(self, moves: Iterable[ReplicaMove], came: Container[Identity]) -> dict[str, int]:
-        """For each workload that loses a pod, how many of its replicas run in the end."""
+        """Return how many replicas run in the end, for each workload that loses a pod."""
         return {key: _left(self.by_key[key], each, came) for key, each in _by_workload(moves).items()}
 
 
@@ -225,7 +231,7 @@ def _by_workload(moves: Iterable[ReplicaMove]) -> dict[str, list[ReplicaMove]]:
 
 
 def _left(placed: PlacedWorkload, moves: Iterable[ReplicaMove], came: Container[Identity]) -> int:
-    """How many replicas of a workload run in the end."""
+    """Return how many replicas of a workload run in the end."""
     names = {name for _, name in placed.nodes}
     gained = sum(identity not in placed.nodes and identity in came for identity in map(identity_of, placed.pods))
     return len(placed.nodes) + gained - sum(move.target is None for move in moves if move.pod in names)
@@ -241,7 +247,7 @@ def _outcome(placed: PlacedWorkload, moves: Sequence[ReplicaMove], came: Contain
 
 
 def identity_of(pod: Pod) -> Identity:
-    """Namespace and name."""
+    """Return the namespace and the name of a pod."""
     return pod.namespace, pod.name
 
 

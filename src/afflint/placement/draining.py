@@ -1,8 +1,8 @@
 """What draining nodes does: `kubectl drain --ignore-daemonsets --delete-emptydir-data`, without a time limit.
 
-All nodes are cordoned first, then emptied one after the other. An evicted pod is deleted if its PodDisruptionBudget lets it go, and asked
-again if not; its controller makes another, which may bring the budget up again. Virtual machines that ask for it are live-migrated: the
-one that runs counts until the other does. Semantics: pkg/drain and pkg/cmd/drain of kubectl, the eviction subresource
+All nodes are cordoned first, then drained in order. An evicted pod is deleted if its PodDisruptionBudget allows it; otherwise the eviction
+is retried. The controller creates a replacement, which may allow the next eviction. Virtual machines that request it are live-migrated:
+the source pod counts until the target pod runs. Semantics: pkg/drain and pkg/cmd/drain of kubectl, the eviction subresource
 (pkg/registry/core/pod/storage/eviction.go), and KubeVirt's admitter of pod evictions.
 """
 
@@ -33,22 +33,22 @@ _NOTHING_KNOWN: Mapping[Identity, Eviction] = {}
 
 
 class Drains:
-    """The drains that may happen to one arrangement."""
+    """The drains that are simulated on one schedule."""
 
     def __init__(
         self, situation: DisruptionState, budgets: Iterable[Budget] = (), running: Mapping[Identity, Eviction] = _NOTHING_KNOWN
     ) -> None:
-        """``running``: what the evictions of running pods come to where their machines tell, which is more than manifests do."""
+        """Prepare drains. `running` has the results of evictions that are known from running VirtualMachineInstances."""
         self.situation = situation
         self.disruptions = Disruptions(situation.arrangement, budgets)
         self._running = running
         self._evictions: dict[str, Eviction] = {}
 
     def eviction(self, pod: Pod) -> Eviction:
-        """What the eviction of a pod comes to, budgets aside."""
-        told = self._running.get(identity_of(pod))
-        if told is not None:
-            return told
+        """Return the result of evicting a pod, without its PodDisruptionBudgets."""
+        running = self._running.get(identity_of(pod))
+        if running is not None:
+            return running
         placed = self.situation.owners.get(identity_of(pod))
         if placed is None:
             return ALLOWED
@@ -58,7 +58,7 @@ class Drains:
         return known
 
     def drain(self, failure: Disruption) -> DisruptionEffect:
-        """Whether the drain ends, and what becomes of the pods there, which are two questions."""
+        """Simulate a drain: whether it completes, and what happens to the pods."""
         cluster = self.situation.arrangement.cluster
         if not (cluster.evicted(failure.nodes) or cluster.ending(failure.nodes)):
             return DisruptionEffect(failure.what, failure.nodes, (), {}, "drain")
@@ -66,15 +66,15 @@ class Drains:
 
 
 def cordoned(node: Node) -> Node:
-    """The node as it is after `kubectl cordon`, with the taint that the node lifecycle controller adds."""
+    """Return the node after `kubectl cordon`, with the taint that the node lifecycle controller adds."""
     taints = node.taints if CORDON in node.taints else (*node.taints, CORDON)
     return node._replace(unschedulable=True, taints=taints)
 
 
 def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
-    """The pod to which a virt-launcher pod that runs on a node would migrate: kept off its host, and on a CPU like that of its host.
+    """Return the target pod of a live migration: it must run on another host, with a compatible CPU.
 
-    Of what the nodes say nothing of at all, nothing is asked.
+    Labels that no node has are not required.
     """
     selector = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
     apart = Term(HOSTNAME, selector, frozenset((pod.namespace,)), None)
@@ -93,7 +93,7 @@ def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
 
 
 class _Drain:
-    """One drain as it goes on."""
+    """The state of one drain."""
 
     def __init__(self, drains: Drains, failure: Disruption) -> None:
         self.drains = drains
@@ -103,8 +103,8 @@ class _Drain:
         table = situation.arrangement.cluster.table
         self.cluster = situation.arrangement.cluster.changed([cordoned(table.nodes[table.numbers[node]]) for node in failure.nodes])
         self.healthy: dict[int, int] = {}
-        self.anew: dict[Identity, Pod] = {}
-        """Evicted, and to be made anew."""
+        self.recreated: dict[Identity, Pod] = {}
+        """Evicted, and to be recreated."""
         self.ended: dict[Identity, ReplicaEnd] = {}
         self.frozen: dict[Identity, str] = {}
         self.placed: dict[Identity, str] = {}
@@ -117,7 +117,7 @@ class _Drain:
         self.notes: list[str] = []
 
     def loss(self) -> DisruptionEffect:
-        """Drain the nodes and tell what came of it."""
+        """Drain the nodes and return the effect."""
         for number, node in enumerate(self.failure.nodes):
             if not self._empty(node):
                 after = self.failure.nodes[number + 1 :]
@@ -125,14 +125,14 @@ class _Drain:
                     self.notes.append(f"the drain stops at {node}: {len(after)} of {len(self.failure.nodes)} nodes are only cordoned")
                 break
         attempt = Attempt(self.placed, self.pending, {})
-        moves = self.situation.moves(self.cluster, self.anew, self.ended, attempt, self.frozen, self.failure.nodes, self.migrated)
+        moves = self.situation.moves(self.cluster, self.recreated, self.ended, attempt, self.frozen, self.failure.nodes, self.migrated)
         outcomes = self.situation.outcomes(moves, self.placed, gaps=self.gaps)
         return DisruptionEffect(
             self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", tuple(self.blocked), tuple(self.notes)
         )
 
     def _empty(self, node: str) -> bool:
-        """Evict the pods of a node until nothing moves; whether the drain gets on to the next one."""
+        """Evict the pods of a node until nothing changes; return whether the drain continues with the next node."""
         there = [pod for pod in self.cluster.evicted((node,)) if not self.situation.pod_replacement(pod).by_node]
         alone = [pod for pod in there if pod.controller is None]
         if alone:
@@ -150,18 +150,18 @@ class _Drain:
         return all(each.refused for each in stuck)
 
     def _wait_for_the_deleted(self, node: str) -> None:
-        """Let the pods go that are being deleted on a node, which nobody has to allow; those of which another was not made are made."""
+        """Remove the pods that are being deleted on a node, which needs no eviction, and create the pods that waited for that."""
         if is_silent(self.cluster.table.nodes[self.cluster.table.numbers[node]]):
             return
         for pod in self.cluster.ending((node,)):
             self.cluster.unbind(pod)
-        self.anew.update(self.situation.released((node,)))
+        self.recreated.update(self.situation.released((node,)))
         self._replace_missing()
 
     # --- one pod -------------------------------------------------------------------------------------------------------
 
     def _goes(self, pod: Pod, node: str) -> bool:
-        """Evict a pod, or migrate it, if that is possible now."""
+        """Evict or live-migrate a pod; return whether that is possible now."""
         eviction = self.drains.eviction(pod)
         if eviction.what != "allowed":
             return eviction.what == "migrates" and self._migrate(pod, node)
@@ -195,11 +195,11 @@ class _Drain:
         elif pinned:
             self.ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {pinned}")
         else:
-            self.anew[identity] = pod
+            self.recreated[identity] = pod
 
     def _replace_missing(self) -> None:
-        """Find places for the pods that have been evicted, and for those that had none before."""
-        missing = {identity: pod for identity, pod in self.anew.items() if identity not in self.placed}
+        """Schedule the evicted pods, and those that were Pending before."""
+        missing = {identity: pod for identity, pod in self.recreated.items() if identity not in self.placed}
         if not missing:
             return
         self.frozen = {}
@@ -223,7 +223,7 @@ class _Drain:
         for budget in self.disruptions.of(pod):
             self.healthy[budget] = self.healthy.get(budget, self.disruptions.covered[budget].healthy) + step
 
-    # --- what came of it -----------------------------------------------------------------------------------------------
+    # --- results ------------------------------------------------------------------------------------------------------
 
     def _stuck(self, pod: Pod, node: str) -> Blocked:
         """Why a pod does not leave its node."""

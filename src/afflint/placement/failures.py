@@ -1,4 +1,4 @@
-"""What is asked to fail, to be drained or to be removed: nodes by name, by label, or each in turn."""
+"""The nodes that fail, are drained or are removed: by name, by label, or one disruption for each node or label value."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from afflint.kube.node_labels import HOSTNAME, REGION, ZONE
 from afflint.scheduler.cluster import Cluster
 
 SHORT_KEYS = {"zone": ZONE, "region": REGION, "host": HOSTNAME, "hostname": HOSTNAME}
-"""Words that stand for a label key, unless nodes carry the word itself as a label."""
+"""Short names of label keys, unless nodes have a label with this name."""
 
 
 class UnknownLossError(UserError, ValueError):
-    """What was asked for is no node and no label value of the inventory. The message says what there is."""
+    """A node or label value that does not exist in the inventory. The message suggests an existing one."""
 
 
 class Disruption(NamedTuple):
@@ -24,9 +24,9 @@ class Disruption(NamedTuple):
 
 
 def failures(cluster: Cluster, asked: str) -> list[Disruption]:
-    """What ``--lose``, ``--drain`` and ``--remove`` ask for: a node, ``KEY=VALUE``, or ``each:node``, ``each:KEY`` for all in turn.
+    """Parse the value of ``--lose``, ``--drain`` and ``--remove``: a node, ``KEY=VALUE``, ``each:node`` or ``each:KEY``.
 
-    ``zone``, ``region`` and ``hostname`` stand for the well-known keys unless nodes carry such a label. Raises UnknownLossError.
+    ``zone``, ``region`` and ``hostname`` mean the well-known keys, unless nodes have such a label. Raises UnknownLossError.
     """
     each, _, key = asked.partition(":")
     if each == "each" and key:
@@ -37,7 +37,7 @@ def failures(cluster: Cluster, asked: str) -> list[Disruption]:
         return [Disruption(f"node {asked}", (asked,))]
     key, equals, value = asked.partition("=")
     if not equals:
-        # Nodes are often called by the first part of their names.
+        # Users often give only the first part of the name of a node.
         longer = [node for node in cluster.nodes if node.startswith(f"{asked}.") or node.partition(".")[0].endswith(f"-{asked}")]
         close = longer[0] if len(longer) == 1 else nearest(asked, cluster.nodes)
         raise UnknownLossError(f"no node is named {asked!r}{f'; did you mean {close!r}?' if close else ''}")
@@ -51,12 +51,12 @@ def failures(cluster: Cluster, asked: str) -> list[Disruption]:
 
 
 def label_key(cluster: Cluster, word: str) -> str:
-    """The label key that a word stands for: itself when nodes carry it, else the well-known key of that name."""
+    """Return the label key for a short name: the name itself if nodes have such a label, else the well-known key."""
     return word if cluster.label(word) or word not in SHORT_KEYS else SHORT_KEYS[word]
 
 
 def no_such_label(cluster: Cluster, key: str) -> str:
-    """That no node carries a label, with the one that may be meant."""
+    """Return the message for a label that no node has, with a suggestion."""
     close = nearest(key, {label for node in cluster.table.nodes for label in node.labels})
     return f"no node has the label {key}{f'; did you mean {close!r}?' if close else ''}"
 

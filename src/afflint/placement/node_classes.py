@@ -13,7 +13,7 @@ from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules
 
 SOMEWHERE = "?"
-"""The zone or region of nodes of which nobody knows in which they are: no label can have this value."""
+"""The zone or region of nodes whose zone or region is unknown: no label can have this value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class NodeClass:
 
     Of a pool that grows ``least`` are there from the start, and ``count`` is the most.
 
-    ``varied`` are labels that every node of the class has, with values of which nothing is known but that there are ever more.
+    ``varied`` are labels that every node of the class has, each with a new unknown value.
     ``known`` is what a manifest declares of the labels of a pool, in place of ``labels`` and ``varied``.
     """
 
@@ -58,7 +58,7 @@ class NodeClass:
 
     def _may_hold(self, requirement: Requirement) -> bool:
         if requirement.field:
-            return True  # What the node will be called nobody knows.
+            return True  # The name of a node that is still to be created is unknown.
         if requirement.key in self.varied and requirement.key not in self.labels:
             return requirement.operator != "DoesNotExist"
         return holds(requirement, self.labels.get(requirement.key))
@@ -71,7 +71,7 @@ class NodeClass:
         """One more node, the one with this number, for a pod with these demands, if it is made for one.
 
         Where a label may have several values, it has one that the pod asks for; else they take turns, as zones do. A label that
-        may have any value and that nobody asks for is left out, but for the zone where it matters. ``keys_asked`` are the labels over
+        may have any value and that no pod requires is left out, but for the zone where it matters. ``keys_asked`` are the labels over
         which pods are spread, and the deprecated ones by which they choose nodes.
         """
         asked = next((each for each in _alternatives(rules) if self._may_match(each)), Selector()) if rules is not None else Selector()
@@ -110,13 +110,13 @@ def _alternatives(rules: NodeRules) -> Iterator[Selector]:
 
 
 def _chosen(known: Sequence[Requirement], wanted: Sequence[Requirement], number: int) -> str | None:
-    """The value of a label of which this is known, and this asked for; None where it may be absent, or may have any value."""
+    """Return the value of a label with these known and required conditions; None if it may be absent or have any value."""
     if not (known or wanted):
         return None
     values = meeting([*known, *wanted])
     asked_for = any(each.operator not in ("NotIn", "DoesNotExist") for each in wanted)
-    told = any(each.operator == "In" for each in known)
-    if not values or (None in values and not asked_for) or not (told or asked_for):
+    listed_by_pool = any(each.operator == "In" for each in known)
+    if not values or (None in values and not asked_for) or not (listed_by_pool or asked_for):
         return None
     listed = [value for each in (*known, *wanted) if each.operator == "In" for value in each.values if value in values]
     present = list(dict.fromkeys(listed)) or [value for value in values if value is not None]

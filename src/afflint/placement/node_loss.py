@@ -1,8 +1,8 @@
-"""What the failure of nodes does: their objects stay, with the taints of a node that nothing is heard of, and so do their pods' objects.
+"""What the failure of nodes does: Node and Pod objects stay, and the nodes get the taints of an unreachable node.
 
-Semantics: pkg/controller/nodelifecycle (zones, taints), pkg/controller/tainteviction (tolerations). The kubelet that would end the pods is
-gone, so that they stay for as long as the node does, being deleted: pod affinity counts them, topology spread does not. ReplicaSets and
-the like replace them at once; StatefulSets and virtual machines wait until they are gone.
+Semantics: pkg/controller/nodelifecycle (zones, taints), pkg/controller/tainteviction (tolerations). No kubelet ends
+the pods, so they stay in deletion as long as the node exists: pod affinity counts them, topology spread does not. ReplicaSets and similar
+controllers replace them at once; StatefulSets and virtual machines wait until they are gone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HELD = "its pod stays on the node and is not replaced until the node recovers or
 OUTSTAYS = "it is not evicted: it tolerates the taint of an unreachable node without a time limit"
 NO_QUORUM = "the control plane loses its quorum: no pod is replaced until it recovers"
 _EXCLUDED = "node.kubernetes.io/exclude-disruption"
-# So many seconds nothing is heard of a node before its pods' tolerations count.
+# Seconds without a heartbeat before the taints are added and the pods' tolerationSeconds start.
 _SILENCE = 50
 _LARGE_ZONE = 50
 _MOST_OF_ZONE = 0.55
@@ -35,15 +35,15 @@ _ENOUGH = 3
 
 
 class Displaced(NamedTuple):
-    """The pods on failed nodes: those that are deleted, of these the ones that are created again, and those that are not."""
+    """The pods on failed nodes that are deleted, those of them that are recreated, and those that are not."""
 
     deleted: list[Pod]
-    anew: dict[Identity, Pod]
+    recreated: dict[Identity, Pod]
     ended: dict[Identity, ReplicaEnd]
 
 
 class NodeLosses:
-    """The failures that may happen to one arrangement."""
+    """The failures that are simulated on one schedule."""
 
     def __init__(self, situation: DisruptionState) -> None:
         self.situation = situation
@@ -53,39 +53,41 @@ class NodeLosses:
         self._zones = Zones(nodes)
 
     def lose(self, failure: Disruption) -> DisruptionEffect:
-        """What becomes of the pods of the failed nodes until these are back or removed; ``removed`` is what follows then."""
+        """Simulate the failure, and the removal of the failed nodes after it."""
         lost = self.out_of_reach(failure)
         return lost._replace(removed=self._removals.remove(failure)) if lost.moves or lost.outcomes else lost
 
     def out_of_reach(self, failure: Disruption) -> DisruptionEffect:
-        """The same without what follows."""
+        """Simulate the failure until the nodes recover or are removed."""
         situation, cluster = self.situation, self.situation.arrangement.cluster
         notes = self._notes(failure)
         displaced = cluster.evicted(failure.nodes)
         if not displaced:
             return DisruptionEffect(failure.what, failure.nodes, (), {}, notes=notes)
-        deleted, anew, ended = self.sorted(failure, displaced)
+        deleted, recreated, ended = self.sorted(failure, displaced)
         failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
         for pod in deleted:
             failed.unbind(pod)
             failed.bind(terminating(pod), situation.where[identity_of(pod)])
         frozen: dict[Identity, str] = {}
-        attempt = situation.again(failed, anew, frozen)
-        _bind_new(failed, [*anew.values(), *situation.waiting], attempt)
+        attempt = situation.again(failed, recreated, frozen)
+        _bind_new(failed, [*recreated.values(), *situation.waiting], attempt)
         down = frozenset(failure.nodes)
-        moves = situation.moves(failed, anew, ended, attempt, frozen, down)
-        due = {(situation.titles.get(identity), identity[1]): _SILENCE + (pod.toleration_seconds or 0) for identity, pod in anew.items()}
+        moves = situation.moves(failed, recreated, ended, attempt, frozen, down)
+        due = {
+            (situation.titles.get(identity), identity[1]): _SILENCE + (pod.toleration_seconds or 0) for identity, pod in recreated.items()
+        }
         moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
         outcomes = situation.outcomes(moves, attempt.nodes, down)
         left = situation.left(moves, attempt.nodes)
         return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left)
 
     def sorted(self, failure: Disruption, displaced: Sequence[Pod]) -> Displaced:
-        """What becomes of each pod on the failed nodes; those of DaemonSets are left out, since they stay with their nodes."""
+        """Sort the pods on the failed nodes by what happens to them, without the pods of DaemonSets, which stay on their nodes."""
         situation, where = self.situation, self.situation.where
         suspended = self._zones.suspended(failure.nodes)
         deleted: list[Pod] = []
-        anew: dict[Identity, Pod] = {}
+        recreated: dict[Identity, Pod] = {}
         ended: dict[Identity, ReplicaEnd] = {}
         for pod in displaced:
             identity, pod_replacement = identity_of(pod), situation.pod_replacement(pod)
@@ -106,8 +108,8 @@ class NodeLosses:
             elif situation.pinned(pod):
                 ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {situation.pinned(pod)}")
             else:
-                anew[identity] = pod
-        return Displaced(deleted, anew, ended)
+                recreated[identity] = pod
+        return Displaced(deleted, recreated, ended)
 
     def _notes(self, failure: Disruption) -> tuple[str, ...]:
         lost = len(self._planes.intersection(failure.nodes))
@@ -115,13 +117,13 @@ class NodeLosses:
 
 
 def unreachable(node: Node) -> Node:
-    """The node as its controllers leave it when nothing is heard of it. virt-controller lets no virtual machines go there."""
+    """Return the node with the taints of an unreachable one. virt-controller marks it as not schedulable for virtual machines."""
     labels = {**node.labels, SCHEDULABLE: "false"} if SCHEDULABLE in node.labels else node.labels
     return node._replace(taints=(*node.taints, SHUT, UNREACHABLE), labels=labels)
 
 
 def terminating(pod: Pod) -> Pod:
-    """The pod while it is being deleted, under a name that leaves its own to its successor."""
+    """Return the pod in deletion, renamed so that its replacement can have its name."""
     return pod._replace(name=f"{pod.name} (deleted)", subject=pod.subject._replace(terminating=True))
 
 
@@ -132,9 +134,9 @@ def _bind_new(cluster: Cluster, pods: Iterable[Pod], attempt: Attempt) -> None:
 
 
 class Zones:
-    """The zones by which the node lifecycle controller tells a failure of nodes from one of the network: `ComputeZoneState`.
+    """The zones by which the node lifecycle controller distinguishes failures of nodes and of the network: `ComputeZoneState`.
 
-    A zone is region and zone of the labels; nodes without them are one of their own. Nodes that nothing is heard of already count.
+    A zone is a pair of region and zone labels; nodes without them are a zone of their own. Nodes that are already unreachable count.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -145,7 +147,7 @@ class Zones:
         self._silent = {node.name for node in nodes if is_silent(node)}
 
     def suspended(self, failing: Iterable[str]) -> dict[str, str]:
-        """Of the nodes that fail together, those of which no pod is ever evicted, each with the reason."""
+        """Return the failing nodes from which no pod is evicted, each with the reason."""
         failing = set(failing)
         down = failing | self._silent
         if self._members and all(down.issuperset(members) for members in self._members.values()):
@@ -166,6 +168,6 @@ _OLD = {new: old for old, new in DEPRECATED.items()}
 
 
 def _zone(node: Node) -> tuple[str, str]:
-    """Region and zone, by the deprecated labels where there are some: GetZoneKey in k8s.io/component-helpers."""
+    """Return region and zone, by the deprecated labels if they exist: GetZoneKey in k8s.io/component-helpers."""
     region, zone = (node.labels.get(_OLD[key]) or node.labels.get(key, "") for key in (REGION, ZONE))
     return region, zone

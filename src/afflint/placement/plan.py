@@ -1,4 +1,4 @@
-"""What `afflint place` tells: where each replica may run and does, why not elsewhere, and what each failure or drain does. Plain values."""
+"""The result of `afflint place` as plain values: where each replica can run and does, why not elsewhere, and what each disruption does."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
 
 Outcome = Literal["survives", "interrupted", "degraded", "dead"]
-"""What becomes of a workload: as many replicas run as before, some all the while; as many, after none did for a time; fewer; none."""
+"""What happens to a workload: as many replicas run as before, always at least one; as many, but none for a time; fewer; none."""
 
 Action = Literal["lose", "drain", "remove"]
-"""What happens to nodes. ``lose``: they fail, and stay as objects, out of reach. ``drain``: they are cordoned, and their pods evicted as
-budgets allow. ``remove``: their objects are deleted."""
+"""What happens to nodes. ``lose``: they become unavailable, but their objects stay. ``drain``: they are cordoned, and their pods
+are evicted as budgets allow. ``remove``: their objects are deleted."""
 
 Fate = Literal["recreated", "migrated", "waits", "held", "stays", "off", "gone"]
-"""What becomes of a replica: another comes up in its place; it is live-migrated, without a gap; the other one has no place; none is made
-before its node is back or removed; it stays where it is, and does not run; a machine that somebody has to start; gone for good."""
+"""What happens to a replica: it is recreated; it is live-migrated; its replacement stays Pending; it is not replaced before its node recovers
+or is removed; it is not evicted and does not run; a virtual machine that a user has to start; it is deleted permanently."""
 
 DrainResult = Literal["ends", "blocked", "refused"]
-"""Whether all pods leave a node that is drained; not without something being changed; or the drain does not so much as try."""
+"""Whether the drain completes, never completes, or fails at once."""
 
 
 VOLUMES_LEFT_OUT = "its volumes are not considered, but may restrict it to a zone or node"
@@ -115,7 +115,7 @@ class Verdicts(Sequence[NodeVerdict]):
 
 
 class Replica(NamedTuple):
-    """A pod and the node of the legal placement that was found, None where there is none."""
+    """A pod and the node that it is scheduled on; None if it stays Pending."""
 
     pod: str
     node: str | None
@@ -225,6 +225,6 @@ class Plan(NamedTuple):
 
 
 def unjudged_words(number: int) -> str:
-    """``2 running pods belong to no manifest and are not evaluated``."""
+    """Return ``2 running pods belong to no manifest and are not evaluated``."""
     one = number == 1
     return f"{pluralize(number, 'running pod')} {'belongs' if one else 'belong'} to no manifest and {'is' if one else 'are'} not evaluated"

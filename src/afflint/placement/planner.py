@@ -68,13 +68,11 @@ def make_plan(
     evictions: Mapping[Identity, Eviction] = _NONE,
     classes: Sequence[NodeClass] = (),
 ) -> Plan:
-    """Place all workloads and tell what each node is to each of them. ``name_of`` tells the names of files.
+    """Schedule all workloads, evaluate every node for each of them, and simulate the requested disruptions.
 
-    ``classes`` are pools of nodes, of which as many are made as pods need.
-
-    ``asked`` is what happens to nodes then, ``budgets`` what a drain has to obey, ``evictions`` what that of some running
-    pods comes to. Raises InventoryError for an inventory that is not one,
-    UnknownLossError for nodes that there are none, and for a key to group by that no node carries.
+    ``classes`` are node pools that grow as pods need it. ``asked`` are the disruptions, ``budgets`` the PodDisruptionBudgets of a drain,
+    ``evictions`` the known results of evicting running pods; ``name_of`` returns the name of a file. Raises InventoryError for an invalid
+    inventory, and UnknownLossError for unknown nodes or a key to group by that no node has.
     """
     made: Mapping[str, int] = {}
     if classes:
@@ -105,7 +103,7 @@ def make_plan(
 def _happening(
     arrangement: Schedule, asked: DisruptionRequest, budgets: Sequence[Budget], evictions: Mapping[Identity, Eviction]
 ) -> Iterator[tuple[Callable[[Disruption], DisruptionEffect], Disruption, DisruptionState]]:
-    """What is asked for, in that order, each with what tells its consequences, and the situation in which it happens."""
+    """Yield the requested disruptions in order, each with the function that simulates it and the state before it."""
     if not any(asked):
         return
     situation = DisruptionState(arrangement)
@@ -140,14 +138,13 @@ def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource]) -> 
     if running.over:
         notes.append(f"{pluralize(running.over, 'pod')} more than the manifests request {'runs' if running.over == 1 else 'run'}")
     if replaced:
-        notes.append(
-            f"{replaced} running pod{'s' * (replaced > 1)} of these workloads {'is' if replaced == 1 else 'are'} ignored: the workloads are scheduled again from the manifests"
-        )
+        pods = f"{pluralize(replaced, 'running pod')} of these workloads {'is' if replaced == 1 else 'are'}"
+        notes.append(f"{pods} ignored: the workloads are scheduled again from the manifests")
     return notes
 
 
 def _resource_notes(arrangement: Schedule) -> list[str]:
-    """What the plan knows of resources, and what not."""
+    """Return which resources the simulation does not check."""
     if not arrangement.before.resources:
         return [RESOURCES_LEFT_OUT]
     notes = []
@@ -192,17 +189,17 @@ def _pool_row(pool: NodeClass, nodes: int, name_of: Callable[[FileId], str]) -> 
 
 
 def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterator[str]:
-    """What is assumed of nodes that are made."""
+    """Yield the assumptions about nodes of pools."""
     made = [row for row in rows if row.pool]
     if any(row.domain == SOMEWHERE for row in made):
         pools = list(dict.fromkeys(row.pool for row in made if row.domain == SOMEWHERE))
         yield f"the {domain_noun(key)} of the nodes of {join_words(pools)} is unknown: they are assumed to be in the same one, `{SOMEWHERE}`"
     if made and happening:
-        yield "unavailable and removed nodes are not replaced: pools keep the size that the pods needed before the disruption"
+        yield "unavailable and removed nodes are not replaced: pools keep the size that pods needed before the disruption"
 
 
 def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
-    """What is said of a node that fits. There is no rating where the scheduler fails in scoring."""
+    """Return the verdict on a node that fits. The rating is None if the scheduler fails in scoring."""
     if rating is None:
         return AnonymousVerdict(True, None, "", None)
     return AnonymousVerdict(True, None, "", rating.total, (rating.met, possible) if possible else None, rating.parts)
@@ -221,7 +218,7 @@ class _Workloads:
         self._standing = running_pod_index(arrangement.cluster)
         self._fitting: dict[tuple[Rating | None, int], AnonymousVerdict] = {}
         self._known: dict[tuple[str, str], AnonymousVerdict] = {}
-        self._told: dict[NodeRules, dict[int, AnonymousVerdict]] = {}
+        self._rejected_as_such: dict[NodeRules, dict[int, AnonymousVerdict]] = {}
 
     def plans(self) -> list[WorkloadPlan]:
         return [self._plan(placed) for placed in self._arrangement.workloads]
@@ -267,13 +264,13 @@ class _Workloads:
             return ()
         usable = [reason is None for reason in self._cluster.rejected_as_such(template)]
         usable = usable if any(usable) else [True] * len(usable)
-        told = []
+        preferences = []
         for preference in template.preferences:
             met = self._cluster.table.matching(AnyOf((preference.term,)))
             both = sum(is_met and may_go for is_met, may_go in zip(met, usable, strict=True))
             asks = " and ".join(map(says, preference.term.requirements))
-            told.append(Preferred(asks, preference.weight, sum(met), both))
-        return tuple(told)
+            preferences.append(Preferred(asks, preference.weight, sum(met), both))
+        return tuple(preferences)
 
     def _verdicts(self, placed: PlacedWorkload) -> tuple[Verdicts, str | None]:
         """What each node is to the workload when all others are in their places and none of its own pods is."""
@@ -292,8 +289,8 @@ class _Workloads:
     def _judgements(self, placed: PlacedWorkload, template: Pod, judged: NumberedVerdict) -> list[AnonymousVerdict]:
         """What is said of each node, while the workload's own pods are away."""
         rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._standing, placed.nodes)
-        # What rejects a node whatever runs there is told once for all workloads that demand the same of nodes.
-        as_such, told = self._cluster.rejected_as_such(template), self._told.setdefault(template.rules, {})
+        # Rejections that do not depend on running pods are computed once for all workloads with the same node requirements.
+        as_such, shared = self._cluster.rejected_as_such(template), self._rejected_as_such.setdefault(template.rules, {})
         found, names = [], self._cluster.table.names
         for node, (plugin, rating) in enumerate(zip(judged.rejections, judged.ratings, strict=True)):
             if plugin is None:
@@ -301,9 +298,9 @@ class _Workloads:
                 if judgement is None:
                     judgement = self._fitting[rating, judged.possible] = _fitting(rating, judged.possible)
             elif plugin == as_such[node]:
-                judgement = told.get(node)
+                judgement = shared.get(node)
                 if judgement is None:
-                    judgement = told[node] = self._rejected(plugin, rejections.phrase(names[node], plugin))
+                    judgement = shared[node] = self._rejected(plugin, rejections.phrase(names[node], plugin))
             else:
                 judgement = self._rejected(plugin, rejections.phrase(names[node], plugin))
             found.append(judgement)
@@ -317,11 +314,11 @@ class _Workloads:
 
     def _replicas(self, placed: PlacedWorkload) -> tuple[Replica, ...]:
         if placed.template is None and not placed.pod_source.daemon:
-            # Nobody can make these pods, but they were asked for.
+            # The pods cannot be created, but the manifest requests them.
             count = min(placed.pod_source.replicas, replicas.MOST_REPLICAS)
             return tuple([Replica(replicas.pod_name(placed.pod_source, index), None) for index in range(count)])
         found = []
-        # Replicas without a place mostly have none for the same reasons.
+        # Pending replicas mostly have the same reasons.
         said: dict[tuple[object, int], str] = {}
         for pod in placed.pods:
             identity = (pod.namespace, pod.name)

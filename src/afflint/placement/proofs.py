@@ -1,8 +1,8 @@
-"""What no order of scheduling can place, and what a placement does not survive: proofs from a survey, not guesses from one run.
+"""Workloads that no order of scheduling can place, and disruptions that a schedule does not survive, as far as they can be proved.
 
-Every function takes a ``ScheduleBounds``. Results hold the numbers that a message needs; ``proved`` tells what holds for every order and
-every assignment from what holds for the one placement that was looked at. DaemonSets and pods that name their node are left out,
-and so are workloads for which nodes may be made (``ScheduleBounds.elastic``). Where any may be made, only what is proved is told.
+Every function takes a ``ScheduleBounds``. Results hold the numbers that a message needs; ``proved`` distinguishes what holds for
+every order and assignment from what holds for one schedule. DaemonSets and pods that name their node are left out,
+and so are workloads for which nodes may be made (``ScheduleBounds.elastic``). Where nodes may be created, only proofs are reported.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class RolloutDeadlock(NamedTuple):
 
 
 class MigrationBlocked(NamedTuple):
-    """Virtual machines that have no node to migrate to: ``blocked`` of ``placed`` in the placement at hand."""
+    """Virtual machines that have no node to migrate to: ``blocked`` of ``placed`` in this schedule."""
 
     pod_source: PodSource
     placed: int
@@ -157,7 +157,7 @@ def unschedulable(survey: ScheduleBounds) -> Iterator[Unschedulable]:
         pod = survey.members(index)[0].pod
         reasons = survey.cluster.evaluate(pod).reason
         excluded = Rejections(survey.cluster, pod, standing=survey.standing).summary(reasons)
-        # With the right company the pods could go somewhere; that nobody is such company is known of these manifests alone.
+        # If matching pods ran, these pods could be scheduled; only these manifests show that no such pods run.
         complete = bool(readable(pod.affinity)) and bool(survey.static(pod))
         path = (*pod_source.pod_path, *_culprit(pod_source, pod, reasons.values()))
         yield Unschedulable(pod_source, len(survey.cluster.nodes), excluded, reasons, path, complete)
@@ -243,8 +243,8 @@ def _has(data: object, path: Path) -> bool:
 def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures: Iterable[Disruption]) -> Iterator[NotFailureTolerant]:
     """Workloads that run fewer replicas after one of these failures than before it, with the failures.
 
-    Failed nodes stay, out of reach. Whose pods are replaced only once their node is removed (StatefulSets, virtual machines) is judged by
-    what follows then: before that they are short of a replica whatever they ask for. What fails in the arrangement at hand is proved to
+    The objects of failed nodes stay. Whose pods are replaced only once their node is removed (StatefulSets, virtual machines) is judged by
+    what follows then: before that they are short of a replica whatever they ask for. What fails in this schedule is proved to
     fail in every one where counting the remaining domains says so.
     """
     shortfalls = Shortfalls(DisruptionState(arrangement))
@@ -340,7 +340,7 @@ def _rolling(pod_source: PodSource) -> tuple[int, int] | None:
 def rolling_limits(replicas: int, max_surge: object, max_unavailable: object) -> tuple[int, int] | None:
     """Both limits as numbers of pods: percentages of the replicas, surge rounded up and unavailable down, 25 % when absent.
 
-    If both come to 0 one pod may be unavailable, or nothing would ever move. None where they are no numbers.
+    If both come to 0 one pod may be unavailable, or nothing would ever move. None if they are not numbers.
     """
     surge, unavailable = _amount(max_surge, replicas, up=True), _amount(max_unavailable, replicas, up=False)
     if surge is None or unavailable is None:

@@ -1,4 +1,4 @@
-"""Why a pod cannot go to a node, in words: one phrase for each node, and a sentence that counts the nodes behind each phrase."""
+"""Why a pod cannot be scheduled, in words: a phrase for each node, and a summary that counts the nodes for each phrase."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_VALUES = 3
 
 
 class Phrase(NamedTuple):
-    """Why one node is out of the question: ``one`` in full, and how to say it of one and of several nodes when they are counted."""
+    """Why one node rejects a pod: ``one`` in full, and the forms for counting one and several nodes."""
 
     one: str
     singular: str
@@ -37,7 +37,7 @@ Identity = tuple[str, str]
 
 
 class RunningPod(NamedTuple):
-    """A pod that runs, and its node."""
+    """A running pod and its node."""
 
     pod: Pod
     node: str
@@ -88,13 +88,13 @@ class RunningPodIndex:
 
 
 class Culprits(NamedTuple):
-    """The running pods that keep a pod out of their domains of a topology key. ``known`` is the first of them, as far as was asked."""
+    """The running pods that exclude a pod from their topology domains. ``known`` caches the first of them by domain."""
 
     key: str
     known: dict[str, RunningPod | None]
     selects: Callable[[RunningPod], bool]
     addition: str
-    """What is said of them beside their name."""
+    """Text that follows their name."""
 
 
 def running_pod_index(cluster: Cluster) -> RunningPodIndex:
@@ -103,23 +103,23 @@ def running_pod_index(cluster: Cluster) -> RunningPodIndex:
 
 
 def domain(key: str, value: str) -> str:
-    """How people call a domain: ``zone a``, ``node worker-1``, ``rack=r1``."""
+    """Return the name of a topology domain: ``zone a``, ``node worker-1``, ``rack=r1``."""
     word = domain_word(key)
     return f"{word} {value}" if word else f"{key}={value}"
 
 
 def kind_of_domain(key: str) -> str:
-    """``zone``, ``node``, ``region``; other keys are called as they are."""
+    """Return ``zone``, ``node`` or ``region``; for other keys the key itself."""
     return "node" if key == ITSELF else domain_word(key) or key
 
 
 def port_words(port: HostPort) -> str:
-    """``host port 80``; the protocol is named unless it is TCP."""
+    """Return ``host port 80``, with the protocol unless it is TCP."""
     return f"host port {port.port}{'' if port.protocol == 'TCP' else f'/{port.protocol}'}"
 
 
 def unknown_node(name: str) -> str:
-    """Why pods have no place whose spec names a node that there is not: nobody asks the scheduler about them."""
+    """Return why a pod with an unknown `spec.nodeName` does not run: the scheduler ignores such pods."""
     return f"spec.nodeName is {name}, but the inventory has no node with this name"
 
 
@@ -133,10 +133,10 @@ def _summary(counted: Mapping[tuple[str, str], int]) -> str:
 
 
 class Rejections:
-    """Puts a verdict of a cluster on one pod into words.
+    """The reasons for which nodes reject one pod, in words.
 
-    ``titles`` says to which workload a running pod belongs, by namespace and name; ``own`` is that of the pod itself.
-    ``standing`` are the pods that run there, ``absent`` those of them that were taken away.
+    ``titles`` are the workloads of running pods, by namespace and name; ``own`` is the workload of the pod itself.
+    ``standing`` are the running pods, ``absent`` those of them that are ignored.
     """
 
     def __init__(
@@ -155,24 +155,24 @@ class Rejections:
         self._standing_pods = standing
         self._absent = absent
         self._table = cluster.table
-        self._said: dict[object, Phrase] = {}
+        self._phrases: dict[object, Phrase] = {}
         self._spread: list[_SpreadState] | None = None
 
     def phrases(self, reasons: Mapping[str, str]) -> dict[str, Phrase]:
-        """The phrase for each node that was rejected, from the plugin that rejected it first."""
+        """Return the phrase for each rejected node, by the plugin that rejected it first."""
         return {node: self.phrase(node, plugin) for node, plugin in reasons.items()}
 
     def summary(self, reasons: Mapping[str, str]) -> str:
-        """``4 nodes lack performance=high, 1 is cordoned``: how many nodes each phrase excludes, most first."""
+        """Return ``4 nodes lack performance=high, 1 is cordoned``: how many nodes each phrase excludes, most first."""
         counted: dict[tuple[str, str], int] = {}
         for node, plugin, number in self._alike(reasons):
             phrase = self.phrase(node, plugin)
-            said = (phrase.singular, phrase.plural)
-            counted[said] = counted.get(said, 0) + number
+            forms = (phrase.singular, phrase.plural)
+            counted[forms] = counted.get(forms, 0) + number
         return _summary(counted)
 
     def _alike(self, reasons: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
-        """Rejected nodes with their plugins, each standing for so many that are rejected with the same words."""
+        """Yield rejected nodes with their plugins and how many nodes are rejected for the same reason."""
         numbers: list[int] = []
         for node, plugin in reasons.items():
             if plugin == INTER_POD_AFFINITY:
@@ -213,7 +213,7 @@ class Rejections:
     # --- the node itself -----------------------------------------------------------------------------------------------
 
     def _taint(self, node: Node) -> Phrase:
-        said = self._said.get(node.taints)
+        said = self._phrases.get(node.taints)
         if said is None:
             taint = first_untolerated(node.taints, self._pod.rules.tolerations)
             text = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" if taint else ""
@@ -221,7 +221,7 @@ class Rejections:
             but = f" (the toleration says {meant.key}{'=' if meant.value else ''}{meant.value})" if meant else ""
             taints = f"untolerated taint {text}{but}"
             said = Phrase(f"has the {taints}", f"has the {taints}", f"have the {taints}")
-            self._said[node.taints] = said
+            self._phrases[node.taints] = said
         return said
 
     def _affinity(self, node: Node) -> Phrase:
@@ -246,12 +246,12 @@ class Rejections:
         asked = (requirement, value)
         if requirement.field:
             return _OTHER_NAME
-        said = self._said.get(asked)
+        said = self._phrases.get(asked)
         if said is None:
             said = _requirement_phrase(requirement, value)
             if requirement.key in self._pod.added:
                 said = Phrase(*[f"{text} (required by virt-controller)" for text in said])
-            self._said[asked] = said
+            self._phrases[asked] = said
         return said
 
     def _room(self, node: Node) -> Phrase:
@@ -315,11 +315,11 @@ class Rejections:
 
     @cached_property
     def _other_pods(self) -> tuple[list[tuple[Term, set[str]]], list[Culprits]]:
-        """The pods that decide where this one may run: those that it needs, and those that keep it away."""
+        """The pods that affinity requires nearby, and those that anti-affinity excludes."""
         return self._drawn(), self._kept_away()
 
     def _drawn(self) -> list[tuple[Term, set[str]]]:
-        """For each required pod affinity term the values where a pod runs that matches all of them."""
+        """Return the values of the topology key where a matching pod runs, for each required pod affinity term."""
         terms = self._pod.affinity
         if isinstance(terms, Malformed) or not terms:
             return []
@@ -334,7 +334,7 @@ class Rejections:
         return found
 
     def _kept_away(self) -> list[Culprits]:
-        """Who keeps the pod away: by its own anti-affinity first, then by that of others."""
+        """Return the pods that exclude this one: by its own anti-affinity first, then by theirs."""
         found = [self._by_own_term(term) for term in readable(self._pod.anti_affinity)]
         theirs = frozenset(self._cluster.forbidding(self._pod))
         return found + [self._by_their_terms(key, theirs) for key in self._in_order({term.key for term in theirs}, theirs)]
@@ -366,7 +366,7 @@ class Rejections:
         return list(found)
 
     def _who(self, standing: RunningPod, addition: str = "") -> str:
-        """How a running pod is called: by its workload, if that is known. ``addition`` is said of pods of others."""
+        """Return the name of a running pod: by its workload, if that is known. `addition` follows the names of other workloads."""
         title = self._titles.get((standing.pod.namespace, standing.pod.name), "")
         if not title:
             return f"pod {standing.pod.name}{addition}"
@@ -494,7 +494,7 @@ def _selector_words(selector: Selector | None) -> str:
 
 
 class _SpreadState:
-    """How the pods that one hard constraint counts lie over its domains."""
+    """How many pods a hard spread constraint counts in each topology domain."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ class Inventory(NamedTuple):
     """The objects that a cluster consists of, as parsed. ``pods`` are those that run already, ``classes`` nodes without objects.
 
     With ``resources`` pods go only where there is room for what they request. ``version`` and ``feature_gates`` are those of the cluster.
-    With ``replan`` running pods of the workloads are placed anew; else they stay where they are.
+    With ``replan`` running pods of the workloads are scheduled again; otherwise they stay on their nodes.
     """
 
     nodes: Sequence[object]
@@ -92,7 +92,7 @@ class Inventory(NamedTuple):
 
 
 class Running(NamedTuple):
-    """By workload the running pods that stay, those that are placed anew, by index, and how many more run than are asked for.
+    """By workload the running pods that stay, those that are scheduled again, by index, and how many more run than are asked for.
 
     ``held`` are by workload those of which no other is made while they are being deleted, ``ending`` is how many are deleted in all.
     """
@@ -269,7 +269,7 @@ class _ScheduleBuilder:
         self.errors: dict[Identity, str] = {}
 
     def pin(self) -> None:
-        """Bind the pods that run already, and those whose spec names a node: nobody asks the scheduler about them."""
+        """Bind the running pods, and those with a `spec.nodeName`, which the scheduler ignores."""
         known = set(self.before.nodes)
         for nodes, compiled in zip(self.staying, self.compiled, strict=False):
             for number, node in nodes.items():

@@ -70,7 +70,7 @@ class Shortfalls:
         if self._situation.held:
             return None
         displaced = self.displaced(failure)
-        anew, ended = self._removals.sorted(displaced)
+        recreated, ended = self._removals.sorted(displaced)
 
         @contextmanager
         def gone() -> Iterator[None]:
@@ -81,11 +81,11 @@ class Shortfalls:
             yield
             self._bind(pods)
 
-        return self._judged(_Question(self._numbers(failure), True, len(anew)), anew, ended, gone)
+        return self._judged(_Question(self._numbers(failure), True, len(recreated)), recreated, ended, gone)
 
     def _certainly_lost(self, failure: Disruption) -> Missing | None:
         displaced = self.displaced(failure)
-        deleted, anew, ended = self._losses.sorted(failure, displaced)
+        deleted, recreated, ended = self._losses.sorted(failure, displaced)
         names = {identity_of(pod) for pod in deleted}
         staying = tuple([pod for pod in displaced if identity_of(pod) not in names])
 
@@ -101,7 +101,7 @@ class Shortfalls:
                 self._cluster.unbind(pod)
             self._bind(deleted)
 
-        return self._judged(_Question(self._numbers(failure), False, len(anew), staying), anew, ended, deleting)
+        return self._judged(_Question(self._numbers(failure), False, len(recreated), staying), recreated, ended, deleting)
 
     def _numbers(self, failure: Disruption) -> frozenset[int]:
         return frozenset([self._cluster.table.numbers[node] for node in failure.nodes])
@@ -111,13 +111,13 @@ class Shortfalls:
             self._cluster.bind(pod, self._situation.where[identity_of(pod)])
 
     def _judged(
-        self, question: _Question, anew: Mapping[Identity, Pod], ended: Mapping[Identity, ReplicaEnd], displacing: Displacing
+        self, question: _Question, recreated: Mapping[Identity, Pod], ended: Mapping[Identity, ReplicaEnd], displacing: Displacing
     ) -> Missing | None:
         """The shortfalls; None if they are not certain. Within ``displacing`` the displaced pods are off their nodes."""
         owners = self._situation.owners
         lacking = [identity for identity, end in ended.items() if identity in owners and end.fate not in _NOT_MISSED]
         # The pods of no workload only take nodes away.
-        pods = {identity: pod for identity, pod in anew.items() if identity in owners}
+        pods = {identity: pod for identity, pod in recreated.items() if identity in owners}
         if any(self._in_order(identity) and len(owners[identity].nodes) < len(owners[identity].pods) for identity in pods):
             return None
         finds = {identity: self._finds_node_at_once(question, pod) for identity, pod in pods.items()}
@@ -160,7 +160,7 @@ class Shortfalls:
     def _finds_node(self, question: _Question, pod: Pod, taken: int) -> bool | None:
         """Whether a pod finds a node, whatever the places of the other displaced pods; None if that is not certain.
 
-        The displaced pods are off their nodes. They may take so many nodes away from the pod at most.
+        The displaced pods are off their nodes. They may occupy at most `taken` nodes that the pod could use.
         """
         if any(each.min_domains > 1 or any(_counts(each, pod, other) for other in question.staying) for each in pod.hard_spread):
             return None  # The failed nodes may no longer be domains.

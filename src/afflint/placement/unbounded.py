@@ -1,7 +1,7 @@
-"""Nodes that may be made as they are needed: classes of nodes alike, and the workloads of which they leave nothing impossible.
+"""Unbounded node classes, and the workloads that they can always take.
 
 What is proved by counting nodes or domains holds for what is bounded alone. A pod that fits a class without a bound always finds one
-more node, maybe in a domain that nobody knows yet; so may whoever is drawn to such a pod, or spread by it.
+more node, maybe in an unknown domain; so does a pod with affinity to such a pod, or spread by it.
 """
 
 from __future__ import annotations

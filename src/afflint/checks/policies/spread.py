@@ -171,7 +171,7 @@ def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpr
         return (*each.path, "topologyKey"), f"{name} is over {quoted(each.key)}, {_too_narrow(each, wanted, noun)}", ""
     if each.elsewhere:
         return each.path, f"{over} is about pods of other namespaces than theirs", "Take the namespaces away, and it is about its own."
-    if each.counts_nobody:
+    if each.selects_no_pods:
         lacks = "no labelSelector" if each.selector is None else "an empty labelSelector"
         return each.path, f"{over} has {lacks}, and counts no pods", "Give it the labels of its own pods as its `labelSelector`."
     if each.missed is not None:
