@@ -55,8 +55,10 @@ def test_labels_of_a_namespace_that_is_not_there_prove_nothing() -> None:
     assert [pod_source.notes for pod_source in placing.simulation_input.pod_sources] == [
         (),
         (
-            "a namespaceSelector requires labels of namespace `store`, which no manifest defines: "
-            "it is assumed to have only the label with its name",
+            (
+                "a namespaceSelector requires labels of namespace `store`, which no manifest defines: "
+                "it is assumed to have only the label with its name"
+            ),
         ),
     ]
 

@@ -222,7 +222,7 @@ def test_the_reports_draw_pools_as_what_they_are() -> None:
 def test_what_fails_is_not_replaced_and_that_is_said() -> None:
     plan = plan_of(karpenter(), deployment(APART, 2), asked=DisruptionRequest(lose=["each:node"]))
     assert {outcome for loss in plan.losses for outcome in loss.outcomes.values()} == {"degraded"}
-    assert "unavailable and removed nodes are not replaced: pools keep the size that pods needed before the disruption" in plan.notes
+    assert "unavailable and removed nodes are not replaced: pools keep the size that they had before the disruption" in plan.notes
 
 
 def test_a_pool_that_stands_there_twice_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,9 @@ def documents_of(name: str, data: bytes) -> Iterator[Document]:
 
 
 def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, resources: bool = False) -> list[NodeFact]:
-    """Return the nodes in the bytes of one file; their sites do not name the file yet. ``files`` maps nodes read before to their files, and is updated.
+    """Return the nodes in the bytes of one file; their sites do not name the file yet.
+
+    ``files`` maps nodes read before to their files, and is updated.
 
     Raises NodeFileError if the file has no nodes, an invalid node, or a duplicate one.
     """

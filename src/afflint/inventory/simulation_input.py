@@ -61,7 +61,8 @@ def build_simulation_input(
 
     ``classes`` are nodes that may be made besides. ``machines`` are those that run in some of the ``running`` pods, by namespace and name.
     ``running`` are pods as parsed, ``version`` and ``feature_gates`` are those of the cluster, and ``name_of`` returns the name of a file.
-    With ``replan`` running pods of the workloads are scheduled again, with ``at_least`` there are no more replicas than an autoscaler surely
+    With ``replan`` running pods of the workloads are scheduled again, with ``at_least`` there are no more
+    replicas than an autoscaler surely
     keeps, and with ``only_running`` virtual machines that a user has to start have no pods.
 
     Only the first of several manifests of one object counts: overlays repeat what they change.

@@ -16,8 +16,8 @@ Action = Literal["lose", "drain", "remove"]
 are evicted as budgets allow. ``remove``: their objects are deleted."""
 
 Fate = Literal["recreated", "migrated", "waits", "held", "stays", "off", "gone"]
-"""What happens to a replica: it is recreated; it is live-migrated; its replacement stays Pending; it is not replaced before its node recovers
-or is removed; it is not evicted and does not run; a virtual machine that a user has to start; it is deleted permanently."""
+"""What happens to a replica: it is recreated; it is live-migrated; its replacement stays Pending; it is not replaced before its node
+recovers or is removed; it is not evicted and does not run; a virtual machine that a user has to start; it is deleted permanently."""
 
 DrainResult = Literal["ends", "blocked", "refused"]
 """Whether the drain completes, never completes, or fails at once."""

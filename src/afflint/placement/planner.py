@@ -195,7 +195,7 @@ def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterat
         pools = list(dict.fromkeys(row.pool for row in made if row.domain == SOMEWHERE))
         yield f"the {domain_noun(key)} of the nodes of {join_words(pools)} is unknown: they are assumed to be in the same one, `{SOMEWHERE}`"
     if made and happening:
-        yield "unavailable and removed nodes are not replaced: pools keep the size that pods needed before the disruption"
+        yield "unavailable and removed nodes are not replaced: pools keep the size that they had before the disruption"
 
 
 def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
