@@ -193,7 +193,7 @@ def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterat
     made = [row for row in rows if row.pool]
     if any(row.domain == SOMEWHERE for row in made):
         pools = list(dict.fromkeys(row.pool for row in made if row.domain == SOMEWHERE))
-        yield f"the {domain_noun(key)} of the nodes of {join_words(pools)} is unknown: they are assumed to be in the same one, `{SOMEWHERE}`"
+        yield f"the {domain_noun(key)} of the nodes of {join_words(pools)} is unknown: they are assumed to share one, `{SOMEWHERE}`"
     if made and happening:
         yield "unavailable and removed nodes are not replaced: pools keep the size that they had before the disruption"
 
