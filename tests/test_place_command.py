@@ -150,7 +150,7 @@ def test_a_replica_without_a_place_now(place: Place) -> None:
     third = WEB.replace("replicas: 2", "replicas: 3")
     done = place("web.yaml", "--nodes", "nodes.yaml", web=third)
     assert done.code == 1
-    assert "2 of 3 replicas placed" in done.out
+    assert "2 of 3 replicas scheduled" in done.out
     assert place("web.yaml", "--nodes", "nodes.yaml", "--exit-zero", web=third).code == 0
 
 
@@ -194,8 +194,8 @@ def test_a_manifest_that_cannot_be_a_pod_is_a_problem_at_its_place_and_the_other
     done = place("web.yaml", "broken.yaml", "--nodes", "nodes.yaml", broken=broken)
     assert done.code == 1
     assert done.err == "afflint: broken.yaml:15:20: `tolerations` must be a list, not a string\n"
-    assert "2 of 2 replicas placed" in done.out
-    assert "2 of 4 replicas of 2 workloads placed" in done.out, "those that nobody can make were asked for"
+    assert "2 of 2 replicas scheduled" in done.out
+    assert "2 of 4 replicas of 2 workloads scheduled" in done.out, "those that nobody can make were asked for"
 
 
 def test_all_manifests_that_are_refused_take_one_line_in_the_report_and_one_beside_it(place: Place) -> None:
@@ -340,13 +340,13 @@ def test_what_fails_stays_and_what_its_removal_would_do_is_said_below(place: Pla
     done = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1", web=web, nodes=nodes)
     assert done.code == 1
     assert done.out.split("\n\n")[-2].splitlines() == [
-        "1 failure (the nodes stay, out of reach)",
-        "  node w1         degraded  shop/web keeps 2 of 3 replicas; web-0 without a place (2 nodes would",
-        "                            exceed maxSkew 1 per node; w1 still counts as a topology domain)",
-        "    once removed  survives  web-0 -> w2",
+        "1 failure (the nodes become unreachable, the Node objects remain)",
+        "  node w1          degraded  shop/web: 2 of 3 replicas run; web-0 stays Pending (2 nodes would",
+        "                             exceed maxSkew 1 per node; w1 still counts as a topology domain)",
+        "    after removal  survives  recreated: web-0 -> w2",
     ]
     cordoned = place("web.yaml", "--nodes", "nodes.yaml", web=web, nodes=nodes.replace("w1}}", "w1}, unschedulable: true}"))
-    assert "2 of 3 replicas placed" in cordoned.out
+    assert "2 of 3 replicas scheduled" in cordoned.out
 
 
 BUDGET = """\
@@ -363,24 +363,27 @@ def test_a_drain_that_does_not_end_is_told_with_the_arithmetic_of_its_budget(pla
     assert done.code == 1
     assert done.out.split("\n\n")[-2].splitlines() == [
         "1 drain (kubectl drain)",
-        "  node w1  blocked  web-0 of shop/web does not leave: PodDisruptionBudget web (minAvailable 2)",
+        "  node w1  blocked  web-0 of shop/web is not evicted: PodDisruptionBudget web (minAvailable 2)",
         "                    requires 2 of 2 pods to be healthy, and 2 are",
     ]
     assert done.out.endswith("1 drain: 1 is blocked.\n")
-    assert "does not leave w1" in place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", "--format", "html", web=WEB + BUDGET).out
+    assert "is not evicted from w1" in place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", "--format", "html", web=WEB + BUDGET).out
 
 
 def test_all_replicas_at_once_interrupt_and_all_have_a_place_again(place: Place) -> None:
     done = place("web.yaml", "--nodes", "nodes.yaml", "--drain", "w1", web=WEB.replace("replicas: 2", "replicas: 1"))
     assert done.code == 0
-    assert "  node w1  interrupted  shop/web has no replica until another is up; web-0 -> w2\n" in done.out
+    assert "  node w1  interrupted  shop/web has no running replica for a time; recreated: web-0 -> w2\n" in done.out
     assert done.out.endswith("1 drain: 1 interrupts a workload.\n")
 
 
 def test_how_long_a_failure_interrupts_is_told_by_the_tolerations_of_the_pods(place: Place) -> None:
     one = WEB.replace("replicas: 2", "replicas: 1")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1", web=one)
-    assert "  node w1  interrupted  shop/web has no replica for about 6 min, until another is up; web-0 -> w2\n" in done.out
+    assert (
+        "  node w1  interrupted  shop/web has no running replica for about 6 min; recreated: web-0 -> w2\n"
+        in done.out
+    )
     soon = "{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}"
     impatient = one.replace("      affinity:", f"      tolerations: [{soon}]\n      affinity:")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1", "--format", "json", web=impatient)
@@ -419,10 +422,10 @@ nodes:
 
 def test_preferences_that_weigh_nothing_are_said_and_those_that_are_met_with_verbose_alone(place: Place) -> None:
     unmet = [
-        "note: no node meets its preference zone In [east] (weight 75)",
-        "note: 1 node meets its preference disk Exists (weight 5), and none that it may use",
+        "note: no node satisfies the preference zone In [east] (weight 75)",
+        "note: 1 node satisfies the preference disk Exists (weight 5), but the pods cannot be scheduled there",
     ]
-    met = "note: 2 of 3 nodes meet its preference zone In [west] (weight 20)"
+    met = "note: 2 of 3 nodes satisfy the preference zone In [west] (weight 20)"
     done = place("web.yaml", "--nodes", "zones.yaml", web=PREFERRING, zones=ZONES)
     assert [line for line in done.out.splitlines() if "preference" in line] == unmet
     done = place("web.yaml", "--nodes", "zones.yaml", "-v", web=PREFERRING, zones=ZONES)
@@ -657,7 +660,7 @@ def test_the_page_is_self_contained(place: Place, tmp_path: Path) -> None:
 
 
 def test_nodes_are_grouped_by_any_label(place: Place) -> None:
-    assert place("web.yaml", "--nodes", "nodes.yaml").out.startswith("2 nodes by topology.kubernetes.io/zone\n  zone a  w1\n  zone b  w2\n")
+    assert place("web.yaml", "--nodes", "nodes.yaml").out.startswith("2 nodes by zone\n  zone a  w1\n  zone b  w2\n")
     assert place("web.yaml", "--nodes", "nodes.yaml", "--by", "rack").out.startswith("2 nodes by rack\n")
     assert place("web.yaml", "--nodes", "nodes.yaml", "--by", "rack", "--format", "json").plan["groupBy"] == "rack"
 
@@ -674,14 +677,14 @@ def test_nodes_are_grouped_by_any_label(place: Place) -> None:
 def test_domains_are_called_what_people_call_them(place: Place, key: str, title: str, reason: str) -> None:
     nodes, web = NODES.replace("rack:", f"{key}:"), WEB.replace("topology.kubernetes.io/zone", key)
     done = place("web.yaml", "--nodes", "nodes.yaml", "--by", key, nodes=nodes, web=web)
-    assert done.out.startswith(f"2 nodes by {key}\n  {title}  w1\n")
-    assert f"  web-1 has no place: {reason}\n" in done.out
+    assert done.out.startswith(f"2 nodes by {key.rpartition('/')[2]}\n  {title}  w1\n")
+    assert f"  web-1 stays Pending: {reason}\n" in done.out
 
 
 def test_nodes_that_lack_a_label_are_said_to_lack_that(place: Place) -> None:
     node = "apiVersion: v1\nkind: Node\nmetadata: {name: w1}\n"
     assert place("web.yaml", "--nodes", "nodes.yaml", "--by", "hostname", nodes=node).out.startswith(
-        "1 node by kubernetes.io/hostname\n  no hostname  w1\n"
+        "1 node by hostname\n  no hostname  w1\n"
     )
 
 
@@ -750,22 +753,22 @@ ACTIONS = ("--lose", "--drain", "--remove")
 def test_a_node_with_pods_of_no_manifest_is_not_survived(place: Place, action: str) -> None:
     done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", action, "w1", web=None, running=RUNNING)
     assert done.code == 1
-    assert "node w1  not judged  1 running pod belongs to no manifest and is not evaluated" in done.out
+    assert "node w1  not evaluated  1 running pod belongs to no manifest and is not evaluated" in done.out
     assert "note: 1 running pod belongs to no manifest and is not evaluated" in done.out
-    assert "1 is not judged." in done.out
+    assert "1 is not evaluated." in done.out
     assert "surviv" not in done.out
-    assert "no replica stands there" not in done.out
+    assert "no replica runs there" not in done.out
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_pods_of_daemon_sets_of_the_node_itself_and_finished_ones_are_no_loss(place: Place, action: str) -> None:
     done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", action, "w2", web=None, running=RUNNING)
-    assert (done.code, "survives" in done.out, "not judged" in done.out) == (0, True, False)
+    assert (done.code, "survives" in done.out, "not evaluated" in done.out) == (0, True, False)
 
 
 def test_without_a_failure_running_pods_are_merely_there(place: Place) -> None:
     done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", web=None, running=RUNNING)
-    assert (done.code, "not judged" in done.out) == (0, False)
+    assert (done.code, "not evaluated" in done.out) == (0, False)
 
 
 def test_other_programs_and_the_page_are_told_what_was_not_judged(place: Place) -> None:
@@ -774,7 +777,7 @@ def test_other_programs_and_the_page_are_told_what_was_not_judged(place: Place) 
     assert [(loss["worst"], loss["unjudged"]) for loss in alone["losses"]] == [("unjudged", 1), ("survives", 0)]
     assert alone["summary"]["losses"] == {"dead": 0, "degraded": 0, "interrupted": 0, "unjudged": 1, "survives": 1}
     page = place(*asked, "--format", "html", web=None, running=RUNNING).out
-    assert '<span class="state unjudged">not judged</span>' in page
+    assert '<span class="state unjudged">not evaluated</span>' in page
     assert "1 running pod belongs to no manifest and is not evaluated" in page
     done = place("web.yaml", *asked, "--format", "json", running=RUNNING)
     assert done.code == 1
@@ -785,7 +788,7 @@ def test_other_programs_and_the_page_are_told_what_was_not_judged(place: Place) 
 def test_a_drain_that_an_unknown_pod_blocks_has_judged_that_pod(place: Place) -> None:
     alone = "apiVersion: v1\nkind: Pod\nmetadata: {name: tool}\nspec: {nodeName: w1, containers: [{name: c, image: i}]}\n"
     done = place("--nodes", "nodes.yaml", "--pods", "running.yaml", "--drain", "w1", web=None, running=alone)
-    assert (done.code, "refused" in done.out, "not judged" in done.out) == (1, True, False)
+    assert (done.code, "refused" in done.out, "not evaluated" in done.out) == (1, True, False)
 
 
 STORE = """\
@@ -822,7 +825,7 @@ def test_a_move_of_a_workload_with_claims_says_that_volumes_are_not_considered(p
     moved = any(move["target"] for move in moves)
     assert plan["losses"][0]["volumes"] == (["StatefulSet shop/store"] if moved else [])
     if moved:
-        assert done.out.endswith("1 interrupts a workload, 1 of them only if volumes can follow.\n")
+        assert done.out.endswith("1 interrupts a workload, 1 of them only if volumes can be used on other nodes.\n")
         assert done.out.replace("\n", " ").count("not considered") >= 2
 
 

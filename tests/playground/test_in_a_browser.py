@@ -131,7 +131,7 @@ def test_a_visitor_finds_mends_places_and_shares(page: Page, browser: Browser, s
     # A plan, and what happens when nodes fail.
     choose(page, "customapp-typo")
     page.value("document.getElementById('view-1').click()")
-    page.until(f"{PLAN}?.textContent.includes('replicas placed')")
+    page.until(f"{PLAN}?.textContent.includes('replicas scheduled')")
     assert page.value(f"{PLAN}.querySelector('#workloads') !== null")
     page.value("document.getElementById('happens').value = 'lose:zone'")
     page.value("document.getElementById('happens').dispatchEvent(new Event('change'))")

@@ -93,7 +93,7 @@ def test_nothing_of_a_manifest_gets_out_of_its_place(name: str) -> None:
 
 
 def test_a_hostile_name_is_shown_as_it_is_written() -> None:
-    assert "After losing </script><script>alert(1)</script> degraded" in page(hostile(EVIL[0])).text
+    assert "After the failure of </script><script>alert(1)</script> degraded" in page(hostile(EVIL[0])).text
     assert r"\u202eevil\u2066" in page(hostile(EVIL[2])).text
     assert "$style ${title} &amp;" in page(hostile(EVIL[4])).text
 
@@ -103,10 +103,10 @@ def test_every_failure_is_in_the_document_with_what_it_does() -> None:
     assert [value for value in found.having("id") if value.startswith("f")] == ["f0", "f1", "f2", "f3", "f4"]
     assert found.with_class("after") == 1 + len(TROUBLE.losses)
     for words in (
-        "After losing all fast nodes 3 nodes dead LE bakery/ledger dead , keeps 0 of 4 replicas: ledger-0 ,",
-        "ledger-0 , ledger-1 , ledger-2 have no place (4 nodes lack disk=nvme)",
-        "OC bakery/oven-cache survives : oven-cache-1 moves from fast-2 to plain-2; oven-cache-2 moves from fast-3 to plain-1",
-        "After losing node control-1 survives No replica stands there.",
+        "After the failure of all fast nodes 3 nodes down LE bakery/ledger down , 0 of 4 replicas run: ledger-0 ,",
+        "ledger-0 , ledger-1 , ledger-2 stay Pending (4 nodes lack disk=nvme)",
+        "OC bakery/oven-cache survives : oven-cache-1 on fast-2 is recreated on plain-2; oven-cache-2 on fast-3 is recreated on plain-1",
+        "After the failure of node control-1 survives No replica runs there.",
     ):
         assert words in found.text
 
@@ -122,7 +122,7 @@ def test_a_failure_marks_what_it_takes_and_what_it_brings() -> None:
     came = re.findall(r'<li class="came when a1"><a [^>]*><b [^>]*>OC</b><span>([^<]*)</span></a> <span class="moved">([^<]*)</span>', text)
     assert came == [("oven-cache-2", "from fast-3"), ("oven-cache-1", "from fast-2")]
     assert '<span class="moved when a1">to plain-2</span>' in text
-    assert text.count('<span class="moved when a1">no place left</span>') == 3
+    assert text.count('<span class="moved when a1">Pending</span>') == 3
     style = text[: text.index("</style>")]
     assert ".losses:has(#f1:checked) ~ .scene .l1" in style
     assert ".losses:has(#f4:checked) ~ .scene .a4" in style
@@ -141,13 +141,13 @@ def test_replicas_without_a_node_lie_in_a_tray_with_the_reason() -> None:
 
 def test_a_replica_on_a_node_that_is_not_there_is_not_lost() -> None:
     bound = workload("Pod a/b", (), [Replica("b", "elsewhere")])
-    assert "on elsewhere, which is not among the nodes" in page(BAKERY._replace(workloads=(bound,), losses=())).text
+    assert "on elsewhere, which is not one of the nodes" in page(BAKERY._replace(workloads=(bound,), losses=())).text
 
 
 def test_nodes_carry_their_marks_and_the_labels_that_tell_them_apart() -> None:
     found = page(TROUBLE)
-    assert "control-1 lost control plane tainted node-role.kubernetes.io/control-plane:NoSchedule" in found.text
-    assert "plain-3 lost cordoned disk=sata" in found.text
+    assert "control-1 failed control plane tainted node-role.kubernetes.io/control-plane:NoSchedule" in found.text
+    assert "plain-3 failed cordoned disk=sata" in found.text
     assert "no zone 1 node spare tainted lent=out:NoExecute tainted old:NoSchedule" in found.text
     assert found.with_class("closed") == 3
 
@@ -156,7 +156,7 @@ def test_each_workload_has_the_verdict_of_each_node() -> None:
     found = page(BAKERY)
     assert "zone mill control-1 no has the taint node-role.kubernetes.io/control-plane:NoSchedule, which is not tolerated" in found.text
     assert "fast-1 yes 200 ledger-0 plain-1 no lacks disk=nvme zone shop" in found.text
-    assert "Degraded after losing node fast-1, node fast-2, node fast-3." in found.text
+    assert "Degraded after the failure of node fast-1, node fast-2, node fast-3." in found.text
 
 
 def test_a_workload_that_stands_nowhere_is_not_said_to_survive() -> None:
@@ -209,19 +209,19 @@ def test_a_reader_who_hears_the_page_finds_headings_and_names() -> None:
     # A radio button is named by the label around it; a group of them by a legend.
     text = place_page.render(BAKERY)
     assert len(re.findall('<label><input type="radio"', text)) == text.count('<input type="radio"') == 8 + 4
-    assert "<legend>What is lost</legend>" in text
+    assert "<legend>Failure</legend>" in text
 
 
 def test_in_a_large_cluster_chips_are_initials_with_the_name_at_hand() -> None:
     text = place_page.render(large(60, 40))
     assert '<a class="chip c0 s0" href="#w1" tabindex="-1" title="order-api-0-0"><b>OA</b></a>' in text
-    assert "Show only the nodes that the failure touches" in text
+    assert "Show only affected nodes" in text
 
 
 def test_a_large_page_folds_what_is_well() -> None:
     text = place_page.render(large(300, 300, each="node"))
     assert "270 failures that every workload survives" in text
-    assert "workloads placed in full, and no failure takes a replica for good" in text
+    assert "workloads completely scheduled and unharmed by every disruption" in text
     assert '<a href="#g' in text
 
 
@@ -246,7 +246,7 @@ def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
     daemon = workload("DaemonSet kube/log", [verdict("n1", score=0)], [Replica("log-x", "n1")])
     loss = DisruptionEffect("node n1", ("n1",), (ReplicaMove(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
     found = page(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
-    assert "kube/log survives : log-x ends with its node" in found.text
+    assert "kube/log survives : log-x stops with its node" in found.text
     assert not found.with_class("tray")
 
 
@@ -270,7 +270,7 @@ def test_names_of_nodes_are_shown_without_what_they_share_and_whole_when_pointed
     text = place_page.render(manifest_index())
     assert '<span class="name" title="node-02.zone-a.example.internal">node-02</span>' in text
     assert '<span class="what" title="node node-02.zone-a.example.internal">node node-02</span>' in text
-    assert "without what they share: <code>node-00</code> is <code>node-00.zone-a.example.internal</code>" in text
+    assert "node names are shortened: <code>node-00</code> is <code>node-00.zone-a.example.internal</code>" in text
     assert "names of nodes are shown without" not in place_page.render(BAKERY)
 
 
@@ -293,7 +293,7 @@ def test_a_box_of_folded_nodes_comes_out_with_the_failure_of_any_of_them() -> No
 
 def test_failures_stand_by_kind_with_their_numbers() -> None:
     text = Page(place_page.render(manifest_index())).text
-    assert "1 zone : 1 dead zone=a dead 1 workload, 4 replicas" in text
+    assert "1 zone : 1 down zone=a down 1 workload, 4 replicas" in text
     assert "60 nodes : 60 survived 60 failures that every workload survives" in text
 
 
@@ -302,7 +302,7 @@ def test_one_workload_can_be_seen_alone_without_a_script() -> None:
     assert '<label><input type="radio" name="one" id="s1" value="shop/web"> ' in text
     style = text[: text.index("</style>")]
     assert '.ones:has(#s1:checked) ~ * [href="#w1"],.ones:has(#s2:checked) ~ * [href="#w2"] { --fade: 1; }' in style
-    assert "shop/web: 4 of 4 replicas placed, 60 of 60 nodes fit. Node by node" in Page(text).text
+    assert "shop/web: 4 of 4 replicas scheduled, fits 60 of 60 nodes. Details by node" in Page(text).text
 
 
 def test_where_nodes_are_hidden_that_a_failure_does_not_touch_those_of_the_chosen_workload_are_not() -> None:
@@ -318,7 +318,7 @@ def test_where_nodes_are_hidden_that_a_failure_does_not_touch_those_of_the_chose
 
 
 def test_tables_say_that_they_do_not_follow_what_is_chosen() -> None:
-    still = "The tables show the cluster before what is chosen above."
+    still = "The tables show the cluster before any disruption."
     assert still in place_page.render(BAKERY)
     assert still not in place_page.render(BAKERY._replace(losses=()))
 
@@ -329,7 +329,7 @@ def test_workloads_that_suffer_for_the_same_reason_stand_together() -> None:
     loss = plan.losses[-1]
     both = loss._replace(moves=(*loss.moves, move), outcomes={**loss.outcomes, "Deployment shop/mail": "dead"})
     text = page(plan._replace(losses=(both,))).text
-    assert "2 workloads with replicas without a place (no zone is left): WE shop/web dead , keeps 0 of 4 replicas: web-0 ," in text
+    assert "2 workloads whose replicas stay Pending (no zone is left): WE shop/web down , 0 of 4 replicas run: web-0 ," in text
     assert text.count("no zone is left") == 1
 
 

@@ -37,8 +37,8 @@ def test_a_workload_is_a_table_of_the_nodes_as_it_sees_them() -> None:
     text = table(plan("", "lacks disk=ssd", replicas=(Replica("web-0", "n1"),)))
     assert block(text, "Deployment") == [
         "Deployment shop/web (bakery/web.yaml:1)",
-        "1 of 1 replica placed",
-        "          NODE  FITS  SCORE  REPLICAS  WHY NOT",
+        "1 of 1 replica scheduled",
+        "          NODE  FITS  SCORE  REPLICAS  REASON",
         "  zone a  n1    yes       7  web-0",
         "          n2    no                     lacks disk=ssd",
     ]
@@ -48,8 +48,8 @@ def test_replicas_without_a_place_are_told_with_the_reason_in_words() -> None:
     pending = tuple(Replica(f"web-{number}", None, "2 nodes lack disk=ssd") for number in range(6))
     text = table(plan("lacks disk=ssd", "lacks disk=ssd", replicas=pending))
     assert block(text, "Deployment")[1:3] == [
-        "0 of 6 replicas placed",
-        "  web-0, web-1, web-2 and 3 more have no place: 2 nodes lack disk=ssd",
+        "0 of 6 replicas scheduled",
+        "  web-0, web-1, web-2 and 3 more stay Pending: 2 nodes lack disk=ssd",
     ]
 
 
@@ -63,7 +63,7 @@ def test_cordons_and_taints_are_visible() -> None:
 def test_in_a_large_cluster_nodes_of_equal_verdict_fold() -> None:
     text = table(plan(*[""] * 3, *["lacks disk=ssd"] * 41, "is cordoned", replicas=(Replica("web-0", "n2"),)))
     assert block(text, "Deployment")[2:] == [
-        "          NODE      FITS  SCORE  REPLICAS  WHY NOT",
+        "          NODE      FITS  SCORE  REPLICAS  REASON",
         "  zone a  n2        yes       7  web-0",
         "          n1, n3    yes       7",
         "          41 nodes  no                     lack disk=ssd",
@@ -80,8 +80,8 @@ def test_with_a_domain_per_node_they_fold_across_domains() -> None:
 
 def test_of_many_workloads_those_placed_in_full_take_a_line() -> None:
     lines = table(large(300, 300)).split("\n")
-    assert "288 workloads placed in full" in lines
-    assert sum(line.startswith("2 of 3 replicas placed") for line in lines) == 12
+    assert "288 workloads completely scheduled" in lines
+    assert sum(line.startswith("2 of 3 replicas scheduled") for line in lines) == 12
     # A line for each workload that is well, a score of lines for each that is not: readable, and far from 300 times 300.
     assert len(lines) < 288 + 12 * 30 + 100
 
@@ -89,18 +89,18 @@ def test_of_many_workloads_those_placed_in_full_take_a_line() -> None:
 def test_a_failure_is_a_line() -> None:
     lines = block(table(BAKERY, width=300), "7 failures")
     assert lines == [
-        "7 failures, worst first (the nodes stay, out of reach)",
+        "7 failures, worst first (the nodes become unreachable, the Node objects remain)",
         *(
-            f"  node fast-{number + 1}     degraded  bakery/ledger keeps 2 of 3 replicas; ledger-{number} without a place ({FULL})"
+            f"  node fast-{number + 1}     degraded  bakery/ledger: 2 of 3 replicas run; ledger-{number} stays Pending ({FULL})"
             for number in range(3)
         ),
         *(
-            f"  node plain-{number + 1}    survives  oven-cache-{number} -> fast-{number + 1}, till-{number} -> fast-{number + 1}"
+            f"  node plain-{number + 1}    survives  recreated: oven-cache-{number} -> fast-{number + 1}, till-{number} -> fast-{number + 1}"
             for number in range(3)
         ),
-        "  node control-1  survives  no replica stands there",
+        "  node control-1  survives  no replica runs there",
     ]
-    assert table(BAKERY).endswith("\n7 failures: 3 leave a workload degraded, 4 are survived.\n")
+    assert table(BAKERY).endswith("\n7 failures: 3 degrade a workload, 4 are survived by every workload.\n")
 
 
 def test_the_worst_failure_comes_first() -> None:
@@ -113,15 +113,18 @@ def test_of_many_failures_those_survived_share_a_line() -> None:
     assert sum(" degraded " in line for line in lines) == 30
     assert sum("others" in line for line in lines) == 1
     assert lines[-1].startswith("  270 others       survives  node worker-1, node worker-2,")
-    assert lines[-1].endswith(" and 262 more; 746 replicas move in all")
+    assert lines[-1].endswith(" and 262 more; 746 replicas move in total")
 
 
 def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
     daemon = workload("DaemonSet kube/log", [verdict("n1", score=0)], [Replica("log-x", "n1")])
     loss = DisruptionEffect("node n1", ("n1",), (ReplicaMove(daemon.key, "log-x", "n1", None),), {daemon.key: "survives"})
     text = table(Plan("zone", (node("n1", "a"),), (daemon,), (loss,), ()))
-    assert block(text, "1 failure") == ["1 failure (the nodes stay, out of reach)", "  node n1  survives  log-x ends with its node"]
-    assert text.endswith("\n1 failure: 1 is survived.\n")
+    assert block(text, "1 failure") == [
+        "1 failure (the nodes become unreachable, the Node objects remain)",
+        "  node n1  survives  log-x stops with its node",
+    ]
+    assert text.endswith("\n1 failure: 1 is survived by every workload.\n")
 
 
 def test_two_kinds_of_one_name_are_told_apart() -> None:
@@ -129,23 +132,24 @@ def test_two_kinds_of_one_name_are_told_apart() -> None:
     moves = tuple(ReplicaMove(each.key, each.replicas[0].pod, "n1", None) for each in pair)
     loss = DisruptionEffect("node n1", ("n1",), moves, {each.key: "dead" for each in pair})
     lines = block(table(Plan("zone", (node("n1", "a"),), tuple(pair), (loss,), ())), "1 failure")
-    assert lines[1].startswith("  node n1  dead  Job shop/web keeps 0 of 1 replica; ")
-    assert lines[2].startswith("           dead  Deployment shop/web keeps 0 of 1 replica; ")
+    assert lines[1].startswith("  node n1  down  Job shop/web: 0 of 1 replica runs; ")
+    assert lines[2].startswith("           down  Deployment shop/web: 0 of 1 replica runs; ")
 
 
 def test_lines_are_as_wide_as_asked_where_the_words_allow_it() -> None:
     for width in (80, 100, 132):
         wide = [line for line in table(BAKERY, width=width).split("\n") if columns(line) > width and line.startswith(" ")]
         assert all("control-plane:NoSchedule" in line for line in wide)
-    moves = next(line for line in table(BAKERY, width=60).split("\n") if line.startswith("  node plain-1"))
-    assert moves == "  node plain-1    survives  oven-cache-0 -> fast-1,", "a move stays in one piece"
+    lines = table(BAKERY, width=60).split("\n")
+    moves = next(number for number, line in enumerate(lines) if line.startswith("  node plain-1 "))
+    assert lines[moves + 1].strip() == "oven-cache-0 -> fast-1,", "a move stays in one piece"
     assert table(BAKERY, width=0), "a terminal that does not know its width"
 
 
 def test_in_a_narrow_terminal_the_table_stays_as_it_is() -> None:
     """The last column is wrapped, but never to less than 24 columns; what is wider than the terminal is wrapped by that."""
     assert block(table(plan("lacks disk=ssd and a good deal more"), width=40), "Deployment")[2:] == [
-        "          NODE  FITS  SCORE  REPLICAS  WHY NOT",
+        "          NODE  FITS  SCORE  REPLICAS  REASON",
         "  zone a  n1    no                     lacks disk=ssd and a",
         "                                       good deal more",
     ]
@@ -157,7 +161,7 @@ def test_the_widest_of_the_other_columns_is_wrapped_where_it_leaves_the_last_no_
     )
     lines = block(table(Plan("zone", (node("n1", "a"),), (one,), (), ()), width=80), "Job a/b")[2:]
     assert lines == [
-        "          NODE  FITS  SCORE  REPLICAS                   WHY NOT",
+        "          NODE  FITS  SCORE  REPLICAS                   REASON",
         "  zone a  n1    no           replica-0-of-b,            lacks disk=ssd and a",
         "                             replica-1-of-b,            good deal more",
         "                             replica-2-of-b",
@@ -168,11 +172,11 @@ def test_the_weights_that_a_node_meets_stand_beside_its_score_and_the_parts_with
     fits = NodeVerdict("n1", True, None, "", 400, (15, 18), (("TaintToleration", 300), ("NodeAffinity", 100), ("InterPodAffinity", 0)))
     one = Plan("zone", (node("n1", "a"),), (workload("Job a/b", [fits], [Replica("b-0", "n1")]),), (), ())
     assert block(table(one), "Job a/b")[2:] == [
-        "          NODE  FITS   WEIGHTS  SCORE  REPLICAS  WHY NOT",
+        "          NODE  FITS   WEIGHTS  SCORE  REPLICAS  REASON",
         "  zone a  n1    yes   15 of 18    400  b-0",
     ]
     assert block(table(one, verbose=True), "Job a/b")[2:] == [
-        "          NODE  FITS   WEIGHTS  SCORE  REPLICAS  SCORE OF, OR WHY NOT",
+        "          NODE  FITS   WEIGHTS  SCORE  REPLICAS  SCORE PARTS, OR REASON",
         "  zone a  n1    yes   15 of 18    400  b-0       TaintToleration 300 + NodeAffinity 100",
     ]
 
@@ -192,7 +196,7 @@ def test_nodes_come_in_the_order_of_their_numbers() -> None:
 
 def test_colors_change_nothing_but_colors() -> None:
     colored = table(TROUBLE, color=True)
-    assert "\x1b[1;31mdead\x1b[0m" in colored
+    assert "\x1b[1;31mdown\x1b[0m" in colored
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == table(TROUBLE)
 
 
@@ -209,17 +213,17 @@ def test_what_is_not_known_is_not_made_up() -> None:
     text = table(TROUBLE)
     assert "  no zone    spare (tainted)      ?\n" in text
     assert block(text, "Deployment bakery/broken")[1:] == [
-        "its pods cannot be scheduled",
+        "pods cannot be scheduled",
         "  a spread constraint has an empty topologyKey",
-        "0 of 1 replica placed",
-        "  broken-0 has no place",
+        "0 of 1 replica scheduled",
+        "  broken-0 stays Pending",
     ]
-    assert block(text, "Job bakery/idle")[1] == "no replicas asked for"
-    assert table(Plan("zone", (), (), (), ())) == "0 nodes by zone\n\n0 of 0 replicas of 0 workloads placed on 0 nodes.\n"
+    assert block(text, "Job bakery/idle")[1] == "no replicas requested"
+    assert table(Plan("zone", (), (), (), ())) == "0 nodes by zone\n\n0 of 0 replicas of 0 workloads scheduled on 0 nodes.\n"
 
 
 def test_a_failure_of_a_workload_that_is_not_there_is_still_told() -> None:
     stray = BAKERY._replace(
         workloads=(), losses=(DisruptionEffect("node x", ("x",), (ReplicaMove(LEDGER, "p", "x", None, "why"),), {LEDGER: "dead"}),)
     )
-    assert block(table(stray, width=200), "1 failure")[1] == f"  node x  dead  {LEDGER} keeps 0 of 1 replica; p without a place (why)"
+    assert block(table(stray, width=200), "1 failure")[1] == f"  node x  down  {LEDGER}: 0 of 1 replica runs; p stays Pending (why)"

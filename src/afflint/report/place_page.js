@@ -1,6 +1,6 @@
-  // The page is complete without this. It adds: a search and filters, the chosen failure and workload in the address, and a click on a
-  // replica that singles out its workload.
-  // #after=zone=a&workload=shop/web, with do=drain where it is no failure.
+  // The page is complete without this script. It adds a search and filters, keeps the selected disruption and workload in the address, and
+  // highlights the workload of a clicked replica.
+  // #after=zone=a&workload=shop/web, with do=drain for a drain.
   const chosen = (name) => document.querySelector(`input[name=${name}]:checked`);
   const pick = (name, fits) => {
     const button = all(`input[name=${name}]`).find(fits);
@@ -8,7 +8,7 @@
     button.checked = true;
     if (name === "loss" && button.value) open(button);
   };
-  const tell = () => {
+  const writeAddress = () => {
     const loss = chosen("loss"), one = chosen("one"), parts = [];
     const add = (key, value) => parts.push(key + "=" + encodeURIComponent(value).replace(/%(3D|2F)/g, decodeURIComponent));
     if (loss && loss.value) {
@@ -18,7 +18,7 @@
     if (one && one.value) add("workload", one.value);
     history.replaceState(null, "", "#" + parts.join("&"));
   };
-  const obey = () => {
+  const readAddress = () => {
     const asked = new URLSearchParams(location.hash.slice(1));
     const after = asked.get("after"), one = asked.get("workload"), action = asked.get("do") || "lose";
     if (after !== null) pick("loss", (button) => button.value === after && button.dataset.action === action);
@@ -26,10 +26,10 @@
     arrive();
   };
   document.addEventListener("change", (event) => {
-    if (event.target.type === "radio") tell();
+    if (event.target.type === "radio") writeAddress();
   });
-  addEventListener("hashchange", obey);
-  obey();
+  addEventListener("hashchange", readAddress);
+  readAddress();
 
   document.addEventListener("click", (event) => {
     const chip = event.target.closest(".racks a.chip");
@@ -37,7 +37,7 @@
     if (!button) return;
     event.preventDefault();
     (button.checked ? by("s0") : button).checked = true;
-    tell();
+    writeAddress();
   });
 
   const bar = by("find");
@@ -59,7 +59,7 @@
     const words = low(by("words").value).split(/\s+/).filter(Boolean), space = by("space").value, state = by("state").value;
     const has = (text) => words.every((word) => text.includes(word));
     const short = by("state").selectedIndex === 1;
-    const told = [];
+    const counts = [];
     const show = (what, fits, many) => {
       let found = 0, total = 0;
       for (const entry of index[what]) {
@@ -70,9 +70,9 @@
         if (hit) found += entry.many ? entry.many.filter(has).length : 1;
         if (hit && (words.length || space || state)) open(entry.each.parentElement);
       }
-      if (many && total) told.push(`${found} of ${total} ${many}`);
+      if (many && total) counts.push(`${found} of ${total} ${many}`);
     };
-    show("failures", ({ each, text }) => has(text) && (!state || short || each.querySelector(".state." + state)), "failures");
+    show("failures", ({ each, text }) => has(text) && (!state || short || each.querySelector(".state." + state)), "disruptions");
     show("nodes", ({ text, many }) => (many ? many.some(has) : has(text)), "nodes");
     show("workloads", ({ each, text }) => has(text) && (!space || each.dataset.space === space)
       && (!state || each.querySelector(short ? "summary .short" : "summary .state." + state)), "workloads");
@@ -82,6 +82,6 @@
       fold.hidden = inside.length > 0 && inside.every((each) => each.hidden);
     }
     for (const rack of all(".rack")) rack.hidden = all(".node", rack).every((each) => each.hidden);
-    by("found").textContent = words.length || space || state ? told.join(", ") : "";
+    by("found").textContent = words.length || space || state ? counts.join(", ") : "";
   };
   bar.addEventListener("input", fit);

@@ -1,4 +1,4 @@
-"""The plan for other programs: the contract is schemas/place.schema.json."""
+"""A simulation as JSON, described by schemas/place.schema.json."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from afflint.report.place.digest import tally, worst
 
 
 def render(plan: Plan) -> Iterator[str]:
-    """Chunks that joined are one JSON object, ASCII only, strings exact. Nodes, verdicts, replicas and moves take a line each."""
+    """Yield one JSON object in chunks, ASCII only. Nodes, verdicts, replicas and moves take a line each."""
     yield f'{{\n  "version": 1,\n  "groupBy": {_flat(plan.group_by)},\n  "nodes": '
     yield from _array((_flat(_node(node)) for node in plan.nodes), 2)
     if plan.pools:
@@ -26,8 +26,8 @@ def render(plan: Plan) -> Iterator[str]:
 
 def _node(node: NodeRow) -> dict[str, object]:
     labels = dict(sorted(node.labels.items()))
-    made = {"pool": node.pool} if node.pool else {}
-    return {"name": node.name, "domain": node.domain, "cordoned": node.cordoned, "taints": node.taints, "labels": labels, **made}
+    pool = {"pool": node.pool} if node.pool else {}
+    return {"name": node.name, "domain": node.domain, "cordoned": node.cordoned, "taints": node.taints, "labels": labels, **pool}
 
 
 def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:
@@ -35,7 +35,7 @@ def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:
     for key in ("key", "kind", "namespace", "name", "file", "line", "error", "notes"):
         yield f'\n      "{key}": {_flat(getattr(workload, key))},'
     yield f'\n      "volumes": {_flat(workload.volumes)},'
-    yield f'\n      "preferences": {_flat([each._asdict() for each in workload.preferences])},'
+    yield f'\n      "preferences": {_flat([preference._asdict() for preference in workload.preferences])},'
     yield '\n      "verdicts": '
     yield lines.array(workload.verdicts)
     yield ',\n      "replicas": '
@@ -44,14 +44,14 @@ def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:
 
 
 class _VerdictLines:
-    """Verdicts as lines of JSON. Workloads times nodes of them: nodes and judgements recur, and are encoded once."""
+    """Encodes verdicts as lines of JSON. There is one per workload and node, so that equal parts are encoded once."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, str] = {}
         self._judgements: dict[AnonymousVerdict, str] = {}
 
     def array(self, verdicts: Verdicts) -> str:
-        """The verdicts as an array that stands at six spaces, each on a line of its own."""
+        """Return the verdicts as an array at an indentation of six spaces, each on a line of its own."""
         if not verdicts:
             return "[]"
         nodes, judgements = self._nodes, self._judgements
@@ -76,12 +76,12 @@ def _loss(loss: DisruptionEffect) -> Iterator[str]:
     yield f',\n      "outcomes": {_flat(dict(loss.outcomes))}'
     yield f',\n      "unjudged": {loss.unevaluated},\n      "volumes": {_flat(loss.volumes)}'
     yield ',\n      "blocked": '
-    yield from _array((_flat(each._asdict()) for each in loss.blocked), 6)
+    yield from _array((_flat(pod._asdict()) for pod in loss.blocked), 6)
     yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
 
 
 def _removed(loss: DisruptionEffect | None) -> dict[str, object] | None:
-    """What follows when the failed nodes are removed."""
+    """Return the effect of removing the failed nodes."""
     if loss is None:
         return None
     return {"worst": worst(loss), "outcomes": dict(loss.outcomes), "moves": [move._asdict() for move in loss.moves]}
@@ -102,7 +102,7 @@ def _summary(plan: Plan) -> dict[str, object]:
 
 
 def _array(items: Iterable[str], indent: int) -> Iterator[str]:
-    """``items`` as an array that stands at ``indent`` spaces, each on a line of its own."""
+    """Yield ``items`` as an array at an indentation of ``indent`` spaces, each on a line of its own."""
     margin = "\n" + " " * indent
     opening = "["
     for item in items:

@@ -1,4 +1,4 @@
-"""Names of nodes as a picture has room for: without what they all have in common."""
+"""Short node names for the picture, without what all names have in common."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from collections.abc import Sequence
 from afflint.report.place.digest import Rack
 
 _LONG = 12
-"""A beginning that all names share is left out when it is at least as long as this: ``worker-`` stays."""
+"""A common prefix is left out if it is at least this long: ``worker-`` stays."""
 
 
 def node_names(racks: Sequence[Rack]) -> dict[str, str]:
-    """By full name, a short one, no two alike: ``node-000`` for ``node-000.fra-a.prod.example.internal`` among its like.
+    """Return a unique short name by full name: ``node-000`` for ``node-000.fra-a.prod.example.internal``.
 
-    What the nodes of a rack share is left out where the names can still be told apart.
+    A suffix that all nodes of a domain share is left out if the names stay unique.
     """
     names = [node.name for rack in racks for node in rack.nodes]
-    ending = _ending(names)
+    ending = _common_suffix(names)
     short = {name: name[: len(name) - len(ending)] for name in names}
-    racked: dict[str, str] = {}
+    within_rack: dict[str, str] = {}
     for rack in racks:
-        # What is peculiar to a single node is its name.
-        shared = _ending([node.name for node in rack.nodes]) if len(rack.nodes) > 1 else ending
-        racked.update((node.name, node.name[: len(node.name) - len(shared)]) for node in rack.nodes)
-    if len(set(racked.values())) == len(racked):
-        short = racked
-    opening = _opening(list(short.values()))
+        # A single node shares its whole name with itself.
+        shared = _common_suffix([node.name for node in rack.nodes]) if len(rack.nodes) > 1 else ending
+        within_rack.update((node.name, node.name[: len(node.name) - len(shared)]) for node in rack.nodes)
+    if len(set(within_rack.values())) == len(within_rack):
+        short = within_rack
+    opening = _common_prefix(list(short.values()))
     return {name: f"…{text[len(opening) :]}" for name, text in short.items()} if opening else short
 
 
-def _ending(names: Sequence[str]) -> str:
-    """The domain that all names end in, with its dot: no part of an address in digits."""
+def _common_suffix(names: Sequence[str]) -> str:
+    """Return the domain suffix that all names share, with its dot; never a part of an IP address."""
     if len(names) < 2:
         return ""
-    shared = _beginning([name[::-1] for name in names])[::-1]
+    shared = _shared_start([name[::-1] for name in names])[::-1]
     dot = shared.find(".")
     ending = shared[dot:] if dot >= 0 else ""
     if not any(char.isalpha() for char in ending) or any(len(name) == len(ending) for name in names):
@@ -41,17 +41,17 @@ def _ending(names: Sequence[str]) -> str:
     return ending
 
 
-def _opening(names: Sequence[str]) -> str:
-    """The words that all names begin with."""
+def _common_prefix(names: Sequence[str]) -> str:
+    """Return the prefix that all names share, up to a separator."""
     if len(names) < 2:
         return ""
-    shared = _beginning(names)
+    shared = _shared_start(names)
     opening = shared[: max(shared.rfind("-"), shared.rfind(".")) + 1]
     return opening if len(opening) >= _LONG and all(len(name) > len(opening) for name in names) else ""
 
 
-def _beginning(names: Sequence[str]) -> str:
-    """What all names begin with: the first and the last in order have no more in common than all."""
+def _shared_start(names: Sequence[str]) -> str:
+    """Return the common prefix: the first and the last name in order share no more than all names do."""
     first, last = min(names), max(names)
-    different = (place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    different = (index for index, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
     return first[: next(different, min(len(first), len(last)))]

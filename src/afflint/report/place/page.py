@@ -1,6 +1,6 @@
-"""The plan as one self-contained HTML page: nothing from the network, readable in a browser, on paper and by ear.
+"""A simulation as one self-contained HTML page that loads nothing from the network, prints well and works with screen readers.
 
-It is complete without scripts. The one small script that it has adds a search, filters, and an address for what is chosen.
+The page is complete without scripts. Its one small script adds a search, filters, and an address for each selection.
 """
 
 from __future__ import annotations
@@ -8,47 +8,48 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.phrases import pluralize
-from afflint.kube.node_labels import HOSTNAME, domain_noun
+from afflint.kube.node_labels import HOSTNAME, domain_noun, last_part
 from afflint.placement.plan import VOLUMES_LEFT_OUT, NodeRow, NodeVerdict, Plan, WorkloadPlan
 from afflint.report.html_page import PageMetadata, page, shown
 from afflint.report.place.digest import (
     NOUNS,
     OUTCOMES,
+    VERDICT_WORDS,
     NodeGroup,
     by_action,
     domain_words,
     feasible_count,
     groups,
     is_in_trouble,
+    list_some,
     marks,
-    may_have,
     parts_words,
     pending,
-    placed_words,
+    pool_size,
     preferences_words,
-    some,
-    standing,
+    replicas_by_node,
+    scheduled_words,
     tally,
     weights_words,
     why_words,
     worst,
 )
 from afflint.report.place.picture import outcomes_by_workload, picture, rules
-from afflint.report.place.scene import Scene, badge, is_machine_made
+from afflint.report.place.scene import Scene, badge, is_machine_made, state
 
 _OPEN = 8
-"""Up to as many workloads are shown with all their verdicts; of more, those that are not placed in full."""
+"""Up to this many workloads, all are unfolded."""
 _NODES_SHOWN = 16
-"""Up to as many nodes have a row of their own in each table."""
+"""Up to this many nodes have a row each in every table."""
 _NAMES_KEPT = 20_000
-"""How many names of folded nodes the page lists at most: the numbers stay, and the JSON report has every name."""
+"""How many names of grouped nodes the page lists at most; the JSON report has every name."""
 _LABELS_SHOWN = 40
-"""How many labels of a node are listed: KubeVirt alone gives it a hundred."""
-_COLUMNS = ("Node", "Fits", "Score", "Replicas", "Why not")
+"""How many labels of a node are listed: KubeVirt alone sets a hundred."""
+_COLUMNS = ("Node", "Fits", "Score", "Replicas", "Reason")
 
 
 def render(plan: Plan, made: PageMetadata | None = None) -> str:
-    """The page. The same plan gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
+    """Return the page. The same plan gives the same bytes, and they can always be encoded as UTF-8."""
     scene = Scene(plan)
     named = _NamedGroups(scene.node_names)
     parts = {
@@ -56,8 +57,8 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "find": _find(scene),
         "lead": _lead(plan),
         "notes": _notes(plan.notes),
-        "key": shown(plan.group_by),
-        "still": '<p class="still">The tables show the cluster before what is chosen above.</p>\n' if plan.losses else "",
+        "key": shown(last_part(plan.group_by)),
+        "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
         "picture": "".join([*_pools(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),
         "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
@@ -72,44 +73,48 @@ def _title(plan: Plan) -> str:
 
 
 def _find(scene: Scene) -> str:
-    """The search and the filters of a page that has much to search; the script that makes them work also brings them to light."""
+    """Return the search and the filters of a large page; they are hidden until the script runs."""
     plan = scene.plan
     if len(plan.nodes) <= _NODES_SHOWN and len(plan.workloads) <= _OPEN:
         return ""
     namespaces = sorted({workload.namespace for workload in plan.workloads})
-    states = ["not placed in full", *(outcome for outcome in OUTCOMES if plan.losses)]
+    states = ["not completely scheduled", *(VERDICT_WORDS[outcome] for outcome in OUTCOMES if plan.losses)]
     return (
         '<div class="find" id="find" hidden>\n'
         '<label>Find <input type="search" id="words" placeholder="a node, a workload, a failure"></label>\n'
         f'<label>Namespace <select id="space"><option value="">all</option>{_options(namespaces)}</select></label>\n'
-        f'<label>State <select id="state"><option value="">any</option>{_options(states)}</select></label>\n'
+        f'<label>State <select id="state"><option value="">any</option>{_options(states, ["", *OUTCOMES])}</select></label>\n'
         '<output id="found"></output>\n</div>'
     )
 
 
-def _options(words: Iterable[str]) -> str:
-    return "".join(f"<option>{shown(word)}</option>" for word in words)
+def _options(words: Iterable[str], values: Sequence[str] = ()) -> str:
+    """Return the options of a choice; ``values`` are what the script reads, if that is not the words."""
+    return "".join(
+        f'<option value="{values[number]}">{shown(word)}</option>' if values and values[number] else f"<option>{shown(word)}</option>"
+        for number, word in enumerate(words)
+    )
 
 
 def _lead(plan: Plan) -> str:
     replicas = [replica for workload in plan.workloads for replica in workload.replicas]
-    placed = sum(replica.node is not None for replica in replicas)
-    text = f"{placed} of {pluralize(len(replicas), 'replica')} placed."
-    if placed < len(replicas):
+    scheduled = sum(replica.node is not None for replica in replicas)
+    text = f"{scheduled} of {pluralize(len(replicas), 'replica')} scheduled."
+    if scheduled < len(replicas):
         text = f'<span class="short">{text}</span>'
     if plan.losses:
         blocked = sum(bool(loss.blocked) for loss in plan.losses)
         counts = tally(worst(loss) for loss in plan.losses if not loss.blocked)
         words = {
-            "dead": "a workload dead",
-            "degraded": "a workload degraded",
-            "interrupted": "a workload without a replica for a time",
-            "survives": "nothing without a place",
-            "unjudged": "pods of no manifest that were not judged",
+            "dead": ("takes a workload down", "take a workload down"),
+            "degraded": ("degrades a workload", "degrade a workload"),
+            "interrupted": ("interrupts a workload", "interrupt a workload"),
+            "survives": ("is survived by every workload", "are survived by every workload"),
+            "unjudged": ("is not evaluated", "are not evaluated"),
         }
-        parts = [f"{blocked} {'do' if blocked > 1 else 'does'} not end"] * bool(blocked)
-        parts += [f"{number} {'leave' if number > 1 else 'leaves'} {words[outcome]}" for outcome, number in counts.items() if number]
-        totals = [pluralize(len(each), NOUNS[action]) for action, each in by_action(plan.losses).items()]
+        parts = [f"{blocked} never {'complete' if blocked > 1 else 'completes'}"] * bool(blocked)
+        parts += [f"{number} {words[outcome][number > 1]}" for outcome, number in counts.items() if number]
+        totals = [pluralize(len(losses), NOUNS[action]) for action, losses in by_action(plan.losses).items()]
         text += f" Of {' and '.join(totals)}, {', '.join(parts)}."
     return text
 
@@ -120,7 +125,7 @@ def _notes(notes: Iterable[str], classes: str = "notes") -> str:
 
 
 class _NamedGroups:
-    """Groups of nodes that tables give as a number only; listed by name once, at the end of the page."""
+    """Groups of nodes that tables show as a count; the end of the page lists their names once."""
 
     def __init__(self, short: Mapping[str, str]) -> None:
         self._short = short
@@ -128,7 +133,7 @@ class _NamedGroups:
         self._names = 0
 
     def link(self, nodes: Sequence[NodeRow]) -> str:
-        """``25 nodes``, which leads to their names."""
+        """Return ``25 nodes`` as a link to their names."""
         names = tuple(node.name for node in nodes)
         text = pluralize(len(names), "node")
         if names not in self._numbers:
@@ -141,7 +146,7 @@ class _NamedGroups:
     def listing(self) -> Iterator[str]:
         if not self._numbers:
             return
-        yield f'<details class="fold">\n<summary>{pluralize(len(self._numbers), "group")} of nodes that the tables count</summary>\n<ul>\n'
+        yield f'<details class="fold">\n<summary>{pluralize(len(self._numbers), "group")} of nodes in the tables</summary>\n<ul>\n'
         for names, number in self._numbers.items():
             listed = shown(", ".join(self._short[name] for name in names))
             yield f'<li class="names" id="g{number}"><p><b>{len(names)} nodes</b> <code>{listed}</code></p></li>\n'
@@ -149,22 +154,22 @@ class _NamedGroups:
 
 
 def _workloads(scene: Scene, named: _NamedGroups) -> Iterator[str]:
-    """All workloads; of many, those that are placed in full and that no failure harms come folded, after the others."""
+    """Yield all workloads; if there are many, those that are completely scheduled and never harmed are folded at the end."""
     harm = outcomes_by_workload(scene.losses)
     workloads = scene.plan.workloads
     if len(workloads) <= _OPEN:
         for workload in workloads:
             yield from _workload(scene, workload, harm.get(workload.key, {}), named, opened=True)
         return
-    well = [workload for workload in workloads if not is_in_trouble(workload) and workload.key not in harm]
-    spared = {workload.key for workload in well}
+    healthy = [workload for workload in workloads if not is_in_trouble(workload) and workload.key not in harm]
+    unharmed = {workload.key for workload in healthy}
     for workload in workloads:
-        if workload.key not in spared:
+        if workload.key not in unharmed:
             yield from _workload(scene, workload, harm.get(workload.key, {}), named, opened=False)
-    if well:
-        yield f'<details class="fold">\n<summary>{pluralize(len(well), "workload")} placed in full'
-        yield ", and no failure takes a replica for good</summary>\n" if scene.losses else "</summary>\n"
-        for workload in well:
+    if healthy:
+        yield f'<details class="fold">\n<summary>{pluralize(len(healthy), "workload")} completely scheduled'
+        yield " and unharmed by every disruption</summary>\n" if scene.losses else "</summary>\n"
+        for workload in healthy:
             yield from _workload(scene, workload, {}, named, opened=False)
         yield "</details>\n"
 
@@ -176,43 +181,43 @@ def _workload(
     yield f'<details class="workload"{" open" * opened} data-space="{shown(workload.namespace)}">\n'
     yield f"<summary>{badge(scene, workload.key)}<h3>{scene.name(workload.key)}</h3>"
     yield f'<span class="soft">{shown(workload.kind)}</span>'
-    yield f'<span class="{"short" if is_in_trouble(workload) else "full"}">{placed_words(workload)}</span>'
-    yield f"<span>{feasible_count(workload)} of {pluralize(len(scene.plan.nodes), 'node')} fit</span>"
+    yield f'<span class="{"short" if is_in_trouble(workload) else "full"}">{scheduled_words(workload)}</span>'
+    yield f"<span>fits {feasible_count(workload)} of {pluralize(len(scene.plan.nodes), 'node')}</span>"
     yield f'<span>{_harm(workload, harm, len(scene.losses))}</span></summary>\n<div class="body" id="w{number}">\n'
-    yield from _told(workload, harm, len(scene.plan.nodes))
+    yield from _summary(workload, harm, len(scene.plan.nodes))
     if workload.verdicts:
         yield from _verdicts(scene, workload, named)
     yield "</div>\n</details>\n"
 
 
 def _harm(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], losses: int) -> str:
-    """How many failures it does not survive, at a glance; nothing about one that has nothing to lose."""
-    if not losses or not standing(workload):
+    """Return how many disruptions harm the workload; nothing for one without running replicas."""
+    if not losses or not replicas_by_node(workload):
         return ""
-    parts = [f'<span class="state {outcome}">{outcome}</span> after {len(harm[outcome])}' for outcome in OUTCOMES if outcome in harm]
-    survives = '<span class="state survives">survives</span>' + f" ({VOLUMES_LEFT_OUT})" * workload.volumes
+    parts = [f"{state(outcome)} after {len(harm[outcome])}" for outcome in OUTCOMES if outcome in harm]
+    survives = state("survives") + f" ({VOLUMES_LEFT_OUT})" * workload.volumes
     return f"{', '.join(parts)} of {losses}" if parts else survives
 
 
-def _told(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], nodes: int) -> Iterator[str]:
-    """The sentences before the table."""
+def _summary(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], nodes: int) -> Iterator[str]:
+    """Yield the paragraphs above the table."""
     if workload.file:
         yield f'<p class="soft"><code>{shown(workload.file)}:{workload.line}</code></p>\n'
     if workload.error is not None:
-        yield f'<p class="short">Its pods cannot be scheduled: {shown(workload.error)}</p>\n'
+        yield f'<p class="short">Pods cannot be scheduled: {shown(workload.error)}</p>\n'
     for why, replicas in pending(workload).items():
-        pods = shown(some([replica.pod for replica in replicas], 5))
-        yield f"<p>{pods} {'has' if len(replicas) == 1 else 'have'} no place{f': {shown(why)}' if why else ''}</p>\n"
+        pods = shown(list_some([replica.pod for replica in replicas], 5))
+        yield f"<p>{pods} {'stays' if len(replicas) == 1 else 'stay'} Pending{f': {shown(why)}' if why else ''}</p>\n"
     for outcome in OUTCOMES:
         if outcome in harm:
-            yield f"<p>{outcome.capitalize()} after {shown(some(harm[outcome], 8))}.</p>\n"
+            yield f"<p>{VERDICT_WORDS[outcome].capitalize()} after {shown(list_some(harm[outcome], 8))}.</p>\n"
     yield _notes((*workload.notes, *preferences_words(workload, nodes)))
 
 
 def _verdicts(scene: Scene, workload: WorkloadPlan, named: _NamedGroups) -> Iterator[str]:
-    """A row per node, or per group of nodes that the workload sees alike."""
+    """Yield a row per node, or per group of nodes with the same verdict."""
     verdicts = {verdict.node: verdict for verdict in workload.verdicts}
-    pods = standing(workload)
+    pods = replicas_by_node(workload)
     heads = "".join(f'<th scope="col">{head}</th>' for head in _COLUMNS)
     yield f'<div class="scroll"><table class="verdicts">\n<thead><tr>{heads}</tr></thead>\n'
     for rack in scene.racks:
@@ -232,35 +237,39 @@ def _row(scene: Scene, group: NodeGroup, named: _NamedGroups) -> str:
         fits = "yes" if verdict.feasible else "no"
         score = _score(verdict)
         why = "" if verdict.feasible else why_words(verdict.why or verdict.reason or "", len(group.nodes))
-    pods = shown(some(group.pods, 5))
+    pods = shown(list_some(group.pods, 5))
     cells = "".join(f"<td>{text}</td>" for text in (name, fits, score, pods, shown(why)))
     return f"<tr>{cells}</tr>\n" if verdict is not None and verdict.feasible else f'<tr class="no">{cells}</tr>\n'
 
 
 def _score(verdict: NodeVerdict) -> str:
-    """The weights met of those possible, and the scheduler's sum, with what it is made of to be pointed at."""
+    """Return the satisfied weights and the scheduler's score; its parts are in the tooltip."""
     if verdict.score is None:
         return ""
-    met = f"<small>{weights_words(verdict)}</small> " * (verdict.weights is not None)
-    return f'{met}<span title="{shown(parts_words(verdict))}">{verdict.score}</span>' if len(verdict.parts) > 1 else f"{met}{verdict.score}"
+    weights = f"<small>{weights_words(verdict)}</small> " * (verdict.weights is not None)
+    return (
+        f'{weights}<span title="{shown(parts_words(verdict))}">{verdict.score}</span>'
+        if len(verdict.parts) > 1
+        else f"{weights}{verdict.score}"
+    )
 
 
 def _pools(plan: Plan) -> Iterator[str]:
-    """The pools in which nodes are made, those without a bound with a broken edge."""
+    """Yield the node pools, unbounded ones with a dashed border."""
     if not plan.pools:
         return
     yield '<h3>Pools</h3>\n<ul class="nodes">\n'
     for pool in plan.pools:
         unbounded = " closed" * (pool.most is None)
         guards = "".join(f'<p class="marks guard">tainted {shown(taint)}</p>' for taint in pool.taints)
-        labels = f'<p class="marks">{shown(some(list(pool.labels), _LABELS_SHOWN))}</p>' if pool.labels else ""
-        words = f"{pluralize(pool.nodes, 'node')} here, may have {may_have(pool)}"
+        labels = f'<p class="marks">{shown(list_some(list(pool.labels), _LABELS_SHOWN))}</p>' if pool.labels else ""
+        words = f"{pluralize(pool.nodes, 'node')} here; size: {pool_size(pool)}"
         yield f'<li class="node{unbounded}"><span class="name">{shown(pool.title)}</span> <small>{words}</small>{guards}{labels}</li>\n'
     yield "</ul>\n"
 
 
 def _nodes(plan: Plan) -> Iterator[str]:
-    """The nodes that have the same labels and marks, with those."""
+    """Yield groups of nodes with the same labels, cordon and taints."""
     common = set.intersection(*(set(node.labels.items()) for node in plan.nodes)) if plan.nodes else set()
     alike: dict[tuple[str, ...], list[NodeRow]] = {}
     for node in plan.nodes:
@@ -269,13 +278,13 @@ def _nodes(plan: Plan) -> Iterator[str]:
         alike.setdefault((*marks(node), *(f"{key}={value}" for key, value in labels)), []).append(node)
     yield f'<details class="fold"{" open" * (len(plan.nodes) <= _NODES_SHOWN)}>\n<summary>Labels and taints</summary>\n'
     if common:
-        yield f"<p>All nodes: <code>{_few(f'{key}={value}' for key, value in sorted(common))}</code></p>\n"
-    yield '<div class="scroll"><table>\n<thead><tr><th scope="col">Nodes</th><th scope="col">Marks and labels</th></tr></thead>\n<tbody>\n'
+        yield f"<p>All nodes: <code>{_list_labels(f'{key}={value}' for key, value in sorted(common))}</code></p>\n"
+    yield '<div class="scroll"><table>\n<thead><tr><th scope="col">Nodes</th><th scope="col">Taints and labels</th></tr></thead>\n<tbody>\n'
     for words, nodes in alike.items():
-        names = shown(some([node.name for node in nodes], 8))
-        yield f"<tr><td><code>{names}</code></td><td><code>{_few(words)}</code></td></tr>\n"
+        names = shown(list_some([node.name for node in nodes], 8))
+        yield f"<tr><td><code>{names}</code></td><td><code>{_list_labels(words)}</code></td></tr>\n"
     yield "</tbody>\n</table></div>\n</details>\n"
 
 
-def _few(words: Iterable[str]) -> str:
-    return shown(some(list(words), _LABELS_SHOWN))
+def _list_labels(words: Iterable[str]) -> str:
+    return shown(list_some(list(words), _LABELS_SHOWN))

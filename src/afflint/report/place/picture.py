@@ -1,8 +1,8 @@
-"""The picture of the page: racks of nodes with their replicas, and every failure laid over it, to be chosen without a script.
+"""The picture on the page: nodes by topology domain with their replicas, and the effect of each disruption, without a script.
 
-The cluster is drawn once. What a failure changes is in the document too, marked with its number: ``l3`` are the nodes that failure 3
-takes, ``a3`` is what is seen only after it. ``rules`` are the few lines of CSS that bring them out when its radio button is on. So
-the page grows with the number of moves, not with failures times nodes.
+The cluster is drawn once. The changes of each disruption are in the document too, marked with its number: class ``l3`` marks the nodes
+of disruption 3, ``a3`` what is visible only after it. The CSS of ``rules`` shows them while its radio button is selected, so the page
+grows with the number of moves, not with disruptions times nodes.
 """
 
 from __future__ import annotations
@@ -14,46 +14,47 @@ from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, 
 from afflint.report.html_page import shown
 from afflint.report.place import choices
 from afflint.report.place.digest import (
-    FATES,
+    ACTION_NOTES,
     NOUNS,
-    STATES,
+    VERDICT_WORDS,
     Effect,
     Rack,
     by_action,
     differs,
     domain_words,
     effects,
+    fate_words,
     gap_words,
     is_control_plane,
     marks,
     pending,
+    running_words,
     stranded,
     worst,
 )
 from afflint.report.place.scene import DOING, DONE, Scene, badge, ending, state
 
-_ENDED = FATES.keys() - {"waits"}
 _EFFECTS_SHOWN = 12
-"""Of more workloads than this that a failure harms, the others are folded; of more that survive it, all."""
+"""Harmed workloads beyond this number are folded; if more than this survive, all of those are."""
 _CHIPS_SHOWN = 12
-"""More replicas than this that wait for the same reason are folded."""
+"""If more replicas than this are Pending for the same reason, they are folded."""
 _LABELS_SHOWN = 3
 _WIDE = {" w4": 40, " w2": 12}
-"""The class of a node's box with more replicas than this, in a large cluster."""
+"""In a large cluster, the CSS class of a node with more replicas than this."""
 
 
-Waiting = dict[str, list[tuple[str, str]]]
-"""By the reason why, replicas without a node: the keys of their workloads, and their pods."""
+PendingReplicas = dict[str, list[tuple[str, str]]]
+"""The Pending replicas by reason: workload key and pod name."""
 
 
 def rules(scene: Scene) -> str:
-    """The CSS that brings out the failure and the workload whose radio buttons are on. It holds numbers only, nothing out of a manifest."""
+    """Return the CSS that shows the selected disruption and workload. It contains numbers only, nothing from a manifest."""
     single = choices.rules(scene)
     losses = len(scene.losses)
     if not losses:
         return single
-    # Every rule ends in a class that few elements have, and :has() looks no further than the buttons:
-    # so a click stays quick with a thousand failures.
+    # Every rule ends in a class that few elements have, and :has() searches the buttons only,
+    # so that a click stays fast with a thousand disruptions.
     chosen = [f".losses:has(#f{number}:checked) ~ .scene" for number in range(losses + 1)]
     lost = ",".join(f"{scope} .l{number}" for number, scope in enumerate(chosen) if number)
     touched = ",".join(f"{scope} .t{number}" for number, scope in enumerate(chosen) if number)
@@ -66,7 +67,7 @@ def rules(scene: Scene) -> str:
 
 
 def picture(scene: Scene) -> Iterator[str]:
-    """The racks with the failures to choose from, what the chosen one does, and the replicas without a node."""
+    """Yield the disruptions to choose from, the effect of the selected one, the Pending replicas and the nodes."""
     classes = "stage" + " asked" * bool(scene.losses) + " dense" * scene.dense
     yield f'<div class="{classes}">\n'
     yield from choices.losses(scene)
@@ -75,9 +76,9 @@ def picture(scene: Scene) -> Iterator[str]:
     yield "</div>\n"
     yield from _tray(scene)
     yield from choices.workloads(scene)
-    if choices.hides(scene):
-        more = ", and those of a workload that is seen alone" * choices.alone(scene)
-        yield f'<label class="only"><input type="checkbox" id="only" checked> Show only the nodes that the failure touches{more}</label>\n'
+    if choices.can_hide(scene):
+        more = " and those of the highlighted workload" * choices.can_highlight(scene)
+        yield f'<label class="only"><input type="checkbox" id="only" checked> Show only affected nodes{more}</label>\n'
     yield '<div class="racks">\n'
     for rack in scene.racks:
         yield from _rack(scene, rack)
@@ -87,14 +88,14 @@ def picture(scene: Scene) -> Iterator[str]:
 
 
 def _afterwards(scene: Scene) -> Iterator[str]:
-    """What is to be read about each failure; only the chosen one is seen."""
+    """Yield a description of each disruption; only the selected one is visible."""
     if not scene.losses:
         return
-    yield f'<section class="after when a0">\n<h3>Nothing is {" or ".join(DONE[action] for action in scene.actions)}</h3>\n'
-    noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "node"
-    means = " ".join(f"{NOUNS[action].capitalize()}: {STATES[action]}." for action in scene.actions)
-    yield f'<p class="soft">Choose a {noun} to see what it does. {means}</p>\n</section>\n'
-    for number, (loss, found) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
+    yield f'<section class="after when a0">\n<h3>No {" or ".join(NOUNS[action] for action in scene.actions)} selected</h3>\n'
+    noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "disruption"
+    means = " ".join(f"{NOUNS[action].capitalize()}: {ACTION_NOTES[action]}." for action in scene.actions)
+    yield f'<p class="soft">Choose a {noun} to see its effects. {means}</p>\n</section>\n'
+    for number, (loss, affected) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
         nodes = f" <small>{len(loss.nodes)} nodes</small>" if len(loss.nodes) > 1 else ""
         yield f'<section class="after when a{number}">\n'
         yield f'<h3>After {DOING[loss.action]} <span class="what">{scene.what(loss)}</span>{nodes} {ending(loss)}</h3>\n'
@@ -102,35 +103,36 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         yield from _blocked(scene, loss)
         if loss.unevaluated:
             yield f"<p>{unjudged_words(loss.unevaluated)}.</p>\n"
-        if found:
-            yield from _effects(scene, found)
+        if affected:
+            yield from _effects(scene, affected)
         elif not (loss.blocked or loss.unevaluated):
-            yield "<p>No replica stands there.</p>\n"
+            yield "<p>No replica runs there.</p>\n"
         removed = differs(loss)
         if removed is not None:
-            yield f"<p>Once removed: {state(worst(removed))}</p>\n"
+            yield f"<p>After the Node objects are deleted: {state(worst(removed))}</p>\n"
             yield from _effects(scene, effects(removed, scene.workloads))
         yield "</section>\n"
 
 
 def _blocked(scene: Scene, loss: DisruptionEffect) -> Iterator[str]:
-    """The pods that keep a drain from ending."""
+    """Yield the pods that block a drain."""
     if loss.blocked:
         yield "<ul>\n"
-        for each in loss.blocked:
-            name = f"{badge(scene, each.workload)} {scene.name(each.workload)}: " if each.workload else ""
-            pod = f"<code>{shown(each.pod)}</code> does not leave {scene.node(each.node)}"
-            yield f"<li>{name}{pod}: {shown(each.why)}</li>\n"
+        for pod in loss.blocked:
+            name = f"{badge(scene, pod.workload)} {scene.name(pod.workload)}: " if pod.workload else ""
+            text = f"<code>{shown(pod.pod)}</code> is not evicted from {scene.node(pod.node)}"
+            yield f"<li>{name}{text}: {shown(pod.why)}</li>\n"
         yield "</ul>\n"
 
 
 def _effects(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
-    """The workloads that suffer, then those that move and survive; of either no more in the open than can be read."""
+    """Yield the harmed workloads, then those that survive; long lists are folded."""
     harmed = [effect for effect in found if effect.outcome != "survives"]
     spared = found[len(harmed) :]
     yield from _effect_list(scene, harmed[:_EFFECTS_SHOWN])
     if rest := harmed[_EFFECTS_SHOWN:]:
-        yield from _folded(scene, f"{pluralize(len(rest), 'more workload')} dead, degraded or interrupted", rest)
+        words = [VERDICT_WORDS[outcome] for outcome in ("dead", "degraded", "interrupted")]
+        yield from _folded(scene, f"{pluralize(len(rest), 'more workload')} {', '.join(words[:2])} or {words[2]}", rest)
     if len(spared) <= _EFFECTS_SHOWN:
         yield from _effect_list(scene, spared)
     else:
@@ -145,73 +147,78 @@ def _folded(scene: Scene, summary: str, found: Sequence[Effect]) -> Iterator[str
 
 
 def _effect_list(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
-    """One after the other; workloads that suffer for the same reason, which is told once, stand together."""
+    """Yield a list of effects; workloads that are harmed for the same reason share one item that states it."""
     if not found:
         return
     yield "<ul>\n"
     alike: dict[object, list[Effect]] = {}
     for effect in found:
         alike.setdefault(_reason(effect) or effect.workload, []).append(effect)
-    for several in alike.values():
-        reason = _reason(several[0])
-        if reason is None or len(several) == 1:
-            for effect in several:
+    for group in alike.values():
+        reason = _reason(group[0])
+        if reason is None or len(group) == 1:
+            for effect in group:
                 yield f"<li>{badge(scene, effect.workload)} {_effect(scene, effect)}</li>\n"
         else:
-            yield f"<li>{_lacking(len(several), *reason)}:\n<ul>\n"
-            for effect in several:
-                yield f"<li>{badge(scene, effect.workload)} {_kept(scene, effect)}: {_pods(effect.moves)}</li>\n"
+            yield f"<li>{_lacking(len(group), *reason)}:\n<ul>\n"
+            for effect in group:
+                yield f"<li>{badge(scene, effect.workload)} {_headline(scene, effect)}: {_pods(effect.moves)}</li>\n"
             yield "</ul></li>\n"
     yield "</ul>\n"
 
 
 def _reason(effect: Effect) -> tuple[str, str] | None:
-    """What is said of its replicas that do not come up again, where that is all there is to tell, and why it is so."""
+    """Return what becomes of all moved replicas and why, if none runs again and all share both."""
     if effect.outcome in ("survives", "interrupted") or any(move.target is not None for move in effect.moves):
         return None
-    reasons = {(FATES[move.fate if move.fate in _ENDED else "waits"], move.why) for move in effect.moves}
+    # The words for several: the item lists the replicas of several workloads.
+    reasons = {(fate_words((move, move)), move.why) for move in effect.moves}
     return reasons.pop() if len(reasons) == 1 else None
 
 
 def _lacking(number: int, fate: str, why: str) -> str:
-    return f"{pluralize(number, 'workload')} with replicas {fate}" + (f" ({shown(why)})" if why else "")
+    return f"{pluralize(number, 'workload')} whose replicas {fate}" + (f" ({shown(why)})" if why else "")
 
 
 def _pods(moves: Iterable[ReplicaMove]) -> str:
     return ", ".join(f"<code>{shown(move.pod)}</code>" for move in moves)
 
 
-def _kept(scene: Scene, effect: Effect) -> str:
-    """Its name, what becomes of it, and how many of its replicas are left."""
+def _headline(scene: Scene, effect: Effect) -> str:
+    """Return the name of a workload, its outcome, and how many of its replicas run."""
     head = f"{scene.name(effect.workload)} {state(effect.outcome)}"
     if effect.outcome not in ("survives", "interrupted"):
-        head += f", keeps {effect.left} of {pluralize(effect.asked, 'replica')}"
+        head += f", {running_words(effect)}"
     elif effect.outcome == "interrupted" and (gap := gap_words(effect)):
         head += f" for {gap}"
     return head
 
 
 def _effect(scene: Scene, effect: Effect) -> str:
-    head = _kept(scene, effect)
-    told = []
+    head = _headline(scene, effect)
+    details = []
     for why, moves in stranded(effect).items():
-        place = "has no place" if len(moves) == 1 else "have no place"
-        told.append(f"{_pods(moves)} {FATES[moves[0].fate] if moves[0].fate in _ENDED else place}" + (f" ({shown(why)})" if why else ""))
+        details.append(f"{_pods(moves)} {fate_words(moves)}" + (f" ({shown(why)})" if why else ""))
     for move in effect.moves:
         if move.target is not None:
-            verb = "migrates" if move.fate == "migrated" else "moves"
-            told.append(f"<code>{shown(move.pod)}</code> {verb} from {scene.node(move.source)} to {scene.node(move.target)}")
+            nodes = scene.node(move.source), scene.node(move.target)
+            end = (
+                f"is live-migrated from {nodes[0]} to {nodes[1]}"
+                if move.fate == "migrated"
+                else f"on {nodes[0]} is recreated on {nodes[1]}"
+            )
+            details.append(f"<code>{shown(move.pod)}</code> {end}")
         elif effect.outcome == "survives":
-            told.append(f"<code>{shown(move.pod)}</code> ends with its node")
+            details.append(f"<code>{shown(move.pod)}</code> stops with its node")
     if effect.volumes and any(move.target is not None for move in effect.moves):
-        told.append(VOLUMES_LEFT_OUT)
-    return f"{head}: {'; '.join(told)}" if told else head
+        details.append(VOLUMES_LEFT_OUT)
+    return f"{head}: {'; '.join(details)}" if details else head
 
 
 def _chip(scene: Scene, key: str, pod: str, *, short: bool) -> str:
-    """A replica: initials and name, or initials alone where there is no room. It leads to its workload.
+    """Return a replica as a link to its workload: initials and name, or with ``short`` the initials only.
 
-    Chips are no stops of the tab key: there may be thousands, and the list of workloads leads to the same places.
+    The tab key skips these links: there can be thousands, and the list of workloads has the same targets.
     """
     mark = scene.badges.get(key)
     if mark is None:
@@ -225,8 +232,8 @@ def _chip(scene: Scene, key: str, pod: str, *, short: bool) -> str:
 def _rack(scene: Scene, rack: Rack) -> Iterator[str]:
     title = shown(domain_words(scene.plan.group_by, rack.domain))
     boxes, empty = _folded_nodes(scene, rack)
-    touched = sorted({number for node in rack.nodes for number in _touching(scene, node)}) if scene.dense else ()
-    classes = "".join(f" t{number}" for number in touched) + choices.homes(scene, rack.nodes)
+    touched = sorted({number for node in rack.nodes for number in _disruptions_at(scene, node)}) if scene.dense else ()
+    classes = "".join(f" t{number}" for number in touched) + choices.home_classes(scene, rack.nodes)
     yield f'<section class="rack{classes}">\n<h3>{title} <small>{pluralize(len(rack.nodes), "node")}</small></h3>\n<ul class="nodes">\n'
     for node in boxes:
         yield from _node(scene, node)
@@ -235,13 +242,13 @@ def _rack(scene: Scene, rack: Rack) -> Iterator[str]:
     yield "</ul>\n</section>\n"
 
 
-def _touching(scene: Scene, node: NodeRow) -> set[int]:
-    """The numbers of the failures that take the node or bring a replica to it."""
+def _disruptions_at(scene: Scene, node: NodeRow) -> set[int]:
+    """Return the numbers of the disruptions that affect the node or move a replica to it."""
     return {*scene.takes.get(node.name, ()), *(arrival.loss for arrival in scene.arrivals.get(node.name, ()))}
 
 
 def _folded_nodes(scene: Scene, rack: Rack) -> tuple[list[NodeRow], list[list[NodeRow]]]:
-    """The nodes to be drawn, and those of a large cluster that never have a replica, together where they have the same marks."""
+    """Return the nodes to draw and, in a large cluster, groups of equal nodes that never have a replica."""
     alike: dict[tuple[str, ...], list[NodeRow]] = {}
     for node in rack.nodes if scene.dense else ():
         if node.name not in scene.pods and node.name not in scene.arrivals:
@@ -252,7 +259,7 @@ def _folded_nodes(scene: Scene, rack: Rack) -> tuple[list[NodeRow], list[list[No
 
 
 def _empty_nodes(scene: Scene, nodes: Sequence[NodeRow]) -> str:
-    """One box for nodes without a replica that have the same marks. It is lost where all of them are."""
+    """Return one box for equal nodes without a replica. It is shown as failed if all of them fail."""
     taken = [set(scene.takes.get(node.name, ())) for node in nodes]
     all_lost = set.intersection(*taken)
     touched = [f" l{number}" for number in sorted(all_lost)] + [f" t{number}" for number in sorted(set.union(*taken) - all_lost)]
@@ -276,7 +283,7 @@ def _node(scene: Scene, node: NodeRow) -> Iterator[str]:
     pods = scene.pods.get(node.name, ())
     wide = next((name for name, least in _WIDE.items() if len(pods) > least), "") if scene.dense else ""
     touched = [f" l{number}" for number in taken] + [f" t{number}" for number in dict.fromkeys(arrival.loss for arrival in arrivals)]
-    yield f'<li class="node{closed}{wide}{"".join(touched)}{choices.homes(scene, (node,))}">'
+    yield f'<li class="node{closed}{wide}{"".join(touched)}{choices.home_classes(scene, (node,))}">'
     name = scene.node(node.name)
     title = f' title="{shown(node.name)}"' * (name != shown(node.name))
     yield f'<span class="name"{title}>{name}</span>{lost}{_marks(scene, node)}'
@@ -307,21 +314,21 @@ def _departures(scene: Scene, key: str, pod: str) -> str:
     if scene.dense:
         return ""
     return "".join(
-        f' <span class="moved when a{loss}">{"no place left" if target is None else f"to {scene.node(target)}"}</span>'
+        f' <span class="moved when a{loss}">{"Pending" if target is None else f"to {scene.node(target)}"}</span>'
         for loss, target in scene.departures.get((key, pod), ())
     )
 
 
 def _tray(scene: Scene) -> Iterator[str]:
-    """The replicas without a node, by reason: those that never had one, and those of which a failure leaves no place."""
-    always = _waiting(scene.plan)
-    # Why a failure leaves no place stands with what it does, next to this.
-    after = [] if scene.dense else [_stranded(found) for found in scene.effects]
-    numbers = [number for number, waiting in enumerate(after, 1) if waiting]
+    """Yield the Pending replicas by reason: those that are never scheduled, and those of the selected disruption."""
+    always = _never_scheduled(scene.plan)
+    # The reasons for the latter are in the description of the disruption, next to this.
+    after = [] if scene.dense else [_stranded(affected) for affected in scene.effects]
+    numbers = [number for number, pods in enumerate(after, 1) if pods]
     if not always and not numbers:
         return
     classes = "tray" if always else "tray when" + "".join(f" a{number}" for number in numbers)
-    title = "Without a node, with nothing lost" if always and scene.losses and not numbers else "Without a node"
+    title = "Pending before any disruption" if always and scene.losses and not numbers else "Pending"
     yield f'<section class="{classes}">\n<h3>{title}</h3>\n<ul>\n'
     for why, pods in always.items():
         yield f"<li>{_pods_words(scene, pods, why)}</li>\n"
@@ -330,21 +337,21 @@ def _tray(scene: Scene) -> Iterator[str]:
     yield "</ul>\n</section>\n"
 
 
-def _waiting(plan: Plan) -> Waiting:
+def _never_scheduled(plan: Plan) -> PendingReplicas:
     known = {node.name for node in plan.nodes}
-    found: Waiting = {}
+    replicas_by_reason: PendingReplicas = {}
     for workload in plan.workloads:
         for why, replicas in pending(workload).items():
-            found.setdefault(why or workload.error or "", []).extend((workload.key, replica.pod) for replica in replicas)
+            replicas_by_reason.setdefault(why or workload.error or "", []).extend((workload.key, replica.pod) for replica in replicas)
         for replica in workload.replicas:
             if replica.node is not None and replica.node not in known:
-                why = f"on {replica.node}, which is not among the nodes"
-                found.setdefault(why, []).append((workload.key, replica.pod))
-    return found
+                why = f"on {replica.node}, which is not one of the nodes"
+                replicas_by_reason.setdefault(why, []).append((workload.key, replica.pod))
+    return replicas_by_reason
 
 
-def _stranded(found: Iterable[Effect]) -> list[tuple[str, str]]:
-    return [(effect.workload, move.pod) for effect in found for moves in stranded(effect).values() for move in moves]
+def _stranded(affected: Iterable[Effect]) -> list[tuple[str, str]]:
+    return [(effect.workload, move.pod) for effect in affected for moves in stranded(effect).values() for move in moves]
 
 
 def _pods_words(scene: Scene, pods: Sequence[tuple[str, str]], why: str) -> str:
@@ -355,14 +362,14 @@ def _pods_words(scene: Scene, pods: Sequence[tuple[str, str]], why: str) -> str:
 
 
 def _key(scene: Scene) -> Iterator[str]:
-    """What the signs of the picture mean, as far as they occur."""
+    """Yield the legend of the signs that occur in the picture."""
     chip = '<span class="chip c0 s0" aria-hidden="true"><b>AB</b></span>'
     signs = {
-        f"{chip} a replica: each workload has letters of its own, in one of seven colours and four shapes": bool(scene.pods),
+        f"{chip} a replica; each workload has its own letters": bool(scene.pods),
         "dashed box: cordoned or tainted": any(node.cordoned or node.taints for node in scene.plan.nodes),
-        f"grey box: {' or '.join(DONE[action] for action in scene.actions)}": bool(scene.losses),
-        f'<span class="was">{chip}</span> pale and dashed: was there before': bool(scene.losses and scene.pods),
-        f'<span class="came">{chip}</span> double outline: has come there after it': bool(scene.arrivals),
+        f"grey box: node {' or '.join(DONE[action] for action in scene.actions)}": bool(scene.losses),
+        f'<span class="was">{chip}</span> pale and dashed: replica before the disruption': bool(scene.losses and scene.pods),
+        f'<span class="came">{chip}</span> double outline: replica after the disruption': bool(scene.arrivals),
         _names_words(scene): any(whole != short for whole, short in scene.node_names.items()),
     }
     if any(signs.values()):
@@ -370,20 +377,20 @@ def _key(scene: Scene) -> Iterator[str]:
 
 
 def _names_words(scene: Scene) -> str:
-    """What node names are shown without."""
+    """Explain shortened node names with an example."""
     whole, short = next(((whole, short) for whole, short in scene.node_names.items() if whole != short), ("", ""))
-    return f"names of nodes are shown without what they share: <code>{shown(short)}</code> is <code>{shown(whole)}</code>"
+    return f"node names are shortened: <code>{shown(short)}</code> is <code>{shown(whole)}</code>"
 
 
 def outcomes_by_workload(losses: Iterable[DisruptionEffect]) -> Mapping[str, Mapping[str, list[str]]]:
-    """By workload key and outcome other than ``survives``, what brings it about: ``losing node a``, and then ``node b``."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for action, each in by_action(losses).items():
-        for loss in each:
+    """Return the disruptions by workload key and outcome, except ``survives``: ``the failure of node a``, then ``node b``."""
+    causes: dict[str, dict[str, list[str]]] = {}
+    for action, disruptions in by_action(losses).items():
+        for loss in disruptions:
             for key, outcome in loss.outcomes.items():
                 if outcome != "survives":
-                    told = found.setdefault(key, {}).setdefault(outcome, [])
-                    # Once for all that follow it.
-                    doing = "" if any(other.startswith(DOING[action]) for other in told) else f"{DOING[action]} "
-                    told.append(f"{doing}{loss.what}")
-    return found
+                    listed = causes.setdefault(key, {}).setdefault(outcome, [])
+                    # Name the action once for all disruptions of its kind.
+                    doing = "" if any(other.startswith(DOING[action]) for other in listed) else f"{DOING[action]} "
+                    listed.append(f"{doing}{loss.what}")
+    return causes

@@ -1,4 +1,4 @@
-"""The plan, prepared for the page's picture: everything by node and by failure, each workload with its mark."""
+"""A plan prepared for the picture on the page: replicas by node and by disruption, and a badge for each workload."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from afflint.findings.namedtuples import NamedTuple
 from afflint.placement.plan import Action, DisruptionEffect, Plan, WorkloadPlan
 from afflint.report.html_page import shown
-from afflint.report.place.digest import by_action, effects, racks, ranked, short_names, standing, worst
+from afflint.report.place.digest import VERDICT_WORDS, by_action, effects, racks, ranked, replicas_by_node, short_names, worst
 from afflint.report.place.names import node_names
 
-DOING: dict[Action, str] = {"lose": "losing", "drain": "draining", "remove": "removing"}
-DONE: dict[Action, str] = {"lose": "lost", "drain": "drained", "remove": "removed"}
+DOING: dict[Action, str] = {"lose": "the failure of", "drain": "draining", "remove": "removing"}
+DONE: dict[Action, str] = {"lose": "failed", "drain": "drained", "remove": "removed"}
 _HUES, _SHAPES = 7, 4
 _DENSE_NODES, _DENSE_PODS = 40, 8
-"""With more nodes, or more replicas per node, chips are initials only."""
+"""With more nodes or more replicas per node, a replica is drawn as initials only."""
 
 
 class Badge(NamedTuple):
-    """How a workload is marked: the number of its section, unique initials, and the classes that colour it."""
+    """The badge of a workload: the number of its section, unique initials, and the CSS classes for its colour and shape."""
 
     number: int
     initials: str
@@ -27,7 +27,7 @@ class Badge(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A replica that failure number ``loss`` brings to a node."""
+    """A replica that runs on another node after disruption number ``loss``."""
 
     loss: int
     workload: str
@@ -36,7 +36,7 @@ class Arrival(NamedTuple):
 
 
 class Scene:
-    """The plan, prepared for drawing: everything by node, failures numbered from 1, the worst first."""
+    """A plan prepared for drawing: replicas by node, disruptions numbered from 1, the worst first."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -51,14 +51,14 @@ class Scene:
         self.dense = len(plan.nodes) > _DENSE_NODES or replicas > _DENSE_PODS * max(1, len(plan.nodes))
         self.pods: dict[str, list[tuple[str, str]]] = {}
         for workload in plan.workloads:
-            for node, pods in standing(workload).items():
+            for node, pods in replicas_by_node(workload).items():
                 self.pods.setdefault(node, []).extend((workload.key, pod) for pod in pods)
         self.takes: dict[str, list[int]] = {}
         self.arrivals: dict[str, list[Arrival]] = {}
         self.departures: dict[tuple[str, str], list[tuple[int, str | None]]] = {}
         for number, loss in enumerate(self.losses, 1):
             self._add(number, loss)
-        self.labels = _telling_labels(plan)
+        self.labels = _distinctive_labels(plan)
         self.actions = list(by_action(plan.losses))
 
     def _add(self, number: int, loss: DisruptionEffect) -> None:
@@ -70,63 +70,65 @@ class Scene:
                 self.arrivals.setdefault(move.target, []).append(Arrival(number, move.workload, move.pod, move.source))
 
     def name(self, key: str) -> str:
-        """How the workload is called, fit to be shown."""
+        """Return the name of the workload, escaped for HTML."""
         return shown(self.names.get(key, key))
 
     def node(self, name: str) -> str:
-        """The short name of a node, fit to be shown."""
+        """Return the short name of a node, escaped for HTML."""
         return shown(self.node_names.get(name, name))
 
     def what(self, loss: DisruptionEffect) -> str:
-        """What is lost, fit to be shown: a single node by its short name."""
+        """Return what fails, escaped for HTML: a single node by its short name."""
         return f"node {self.node(loss.nodes[0])}" if loss.nodes and loss.what == f"node {loss.nodes[0]}" else shown(loss.what)
 
 
 def badges(workloads: Sequence[WorkloadPlan]) -> dict[str, Badge]:
-    """By key, a badge for each workload: colours in turn, then the next shape."""
-    found: dict[str, Badge] = {}
+    """Return a badge for each workload key: all colours in one shape, then the next shape."""
+    marks: dict[str, Badge] = {}
     taken: set[str] = set()
     for number, workload in enumerate(workloads):
         words = re.findall("[A-Za-z0-9]+", workload.name) or ["?"]
         initials = (words[0][0] + words[1][0] if len(words) > 1 else words[0][:2]).upper()
-        choices = (initials if again < 2 else f"{initials}{again}" for again in range(1, len(workloads) + 2))
+        choices = (initials if count < 2 else f"{initials}{count}" for count in range(1, len(workloads) + 2))
         initials = next(choice for choice in choices if choice not in taken)
         taken.add(initials)
-        found[workload.key] = Badge(number + 1, initials, f"c{number % _HUES} s{number // _HUES % _SHAPES}")
-    return found
+        marks[workload.key] = Badge(number + 1, initials, f"c{number % _HUES} s{number // _HUES % _SHAPES}")
+    return marks
 
 
-def _telling_labels(plan: Plan) -> dict[str, list[str]]:
-    """By node, the labels that people gave it and that not all nodes have: those that constraints are likely to name."""
+def _distinctive_labels(plan: Plan) -> dict[str, list[str]]:
+    """Return the labels that users set on some nodes but not on all, by node: those that constraints are likely to use."""
     pairs: dict[tuple[str, str], int] = {}
     for node in plan.nodes:
         for pair in node.labels.items():
             pairs[pair] = pairs.get(pair, 0) + 1
-    telling = {
+    distinctive = {
         (key, value)
         for (key, value), count in pairs.items()
         if count < len(plan.nodes) and key != plan.group_by and not is_machine_made(key)
     }
-    return {node.name: [f"{key}={value}" for key, value in sorted(node.labels.items()) if (key, value) in telling] for node in plan.nodes}
+    return {
+        node.name: [f"{key}={value}" for key, value in sorted(node.labels.items()) if (key, value) in distinctive] for node in plan.nodes
+    }
 
 
 def is_machine_made(key: str) -> bool:
-    """Whether a label is of a domain whose labels are set by Kubernetes, KubeVirt or a cloud rather than by the cluster's owner."""
+    """Return whether Kubernetes, KubeVirt or a cloud provider sets labels with this prefix, rather than the cluster administrator."""
     domain = key.partition("/")[0] if "/" in key else ""
     return domain.endswith(("kubernetes.io", "k8s.io", "kubevirt.io", "x-k8s.io", "amazonaws.com", "azure.com", "cloud.google.com"))
 
 
 def badge(scene: Scene, key: str) -> str:
-    """The initials of a workload in its colours, for the eye only: its name stands beside them."""
+    """Return the badge of a workload; screen readers skip it, because the name is next to it."""
     mark = scene.badges.get(key)
     return "" if mark is None else f'<span class="chip {mark.classes}" aria-hidden="true"><b>{mark.initials}</b></span>'
 
 
 def state(outcome: str) -> str:
-    """An outcome as a coloured word."""
-    return f'<span class="state {outcome}">{"not judged" if outcome == "unjudged" else outcome}</span>'
+    """Return a verdict, or the result of a drain, as a coloured word."""
+    return f'<span class="state {outcome}">{VERDICT_WORDS.get(outcome, outcome)}</span>'
 
 
 def ending(loss: DisruptionEffect) -> str:
-    """What comes of it at worst: a drain that does not end is that."""
+    """Return the worst effect of a disruption; for a drain that never completes, its result."""
     return state(loss.result if loss.result is not None and loss.blocked else worst(loss))

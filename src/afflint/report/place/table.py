@@ -1,4 +1,7 @@
-"""The plan for the terminal: the nodes, a table per workload, and what each failure does. No Unicode art, no meaning in colours alone."""
+"""A simulation as text for the terminal: the nodes, a table per workload, and the effect of each disruption.
+
+No box drawing characters, and colours only repeat what the words say.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
+from afflint.kube.node_labels import last_part
 from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, WorkloadPlan, unjudged_words
 from afflint.report.place.digest import (
-    FATES,
+    ACTION_NOTES,
     NOUNS,
     OUTCOMES,
-    STATES,
+    VERDICT_WORDS,
     Effect,
     NodeGroup,
     Rack,
@@ -20,22 +24,24 @@ from afflint.report.place.digest import (
     differs,
     domain_words,
     effects,
+    fate_words,
     feasible_count,
     gap_words,
     groups,
     is_harmless,
     is_in_trouble,
+    list_some,
     marks,
-    may_have,
     parts_words,
     pending,
-    placed_words,
+    pool_size,
     preferences_words,
     racks,
     ranked,
+    replicas_by_node,
+    running_words,
+    scheduled_words,
     short_names,
-    some,
-    standing,
     stranded,
     tally,
     weights_words,
@@ -44,23 +50,23 @@ from afflint.report.place.digest import (
 )
 
 _NODES_SHOWN = 16
-"""Up to as many nodes are shown one by one."""
+"""Up to this many nodes get a row each."""
 _DOMAINS_SHOWN = 12
-"""With more domains than this, the nodes that are alike fold across them."""
+"""With more domains than this, equal nodes share a row across domains."""
 _WORKLOADS_SHOWN = 20
-"""With more workloads than this, those that are placed in full get a line instead of a table."""
+"""With more workloads than this, those that are completely scheduled get a line instead of a table."""
 _LOSSES_SHOWN = 12
-"""With more failures than this, those that every workload survives get one line together."""
+"""With more disruptions than this, those that every workload survives share one line."""
 _NAMES = 24
-"""Two names of nodes that together take more columns than this are counted instead."""
+"""Two node names that together take more columns than this are shown as a count."""
 _LISTED = 8
-"""How many workloads or moves of one failure are listed."""
+"""How many workloads or moves of one disruption are listed."""
 _NARROWEST = 24
 """The last column of a table is never wrapped to less than this."""
 _NARROW = 12
 """No other column is wrapped to less than this."""
 _GLUE = "\0"
-"""A space at which no line is broken; nothing that is fit to be shown has this character."""
+"""A space at which lines are not broken; `visible` text never contains this character."""
 
 _STYLES = {
     "dead": "1;31",
@@ -77,7 +83,7 @@ _STYLES = {
 
 
 class Cell(NamedTuple):
-    """Text that is fit to be shown, and its style if it has one."""
+    """Text that is safe to print, and its style if it has one."""
 
     text: str
     style: str = ""
@@ -88,9 +94,9 @@ Row = tuple[Cell, ...]
 
 
 def render(plan: Plan, *, color: bool, width: int, verbose: bool = False) -> Iterator[str]:
-    """Chunks that joined are the whole text, ``width`` columns wide where the names allow it. Colours repeat what words say.
+    """Yield the text in chunks, ``width`` columns wide where the names allow it.
 
-    With ``verbose`` it tells what each score is made of.
+    With ``verbose``, show the parts of each score.
     """
     paint = _ansi if color else _plain
     gap = ""
@@ -126,8 +132,8 @@ def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[
 
 
 def _inventory(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
-    """The nodes by domain, with what keeps pods off them."""
-    yield paint(Cell(f"{pluralize(len(plan.nodes), 'node')} by {visible(plan.group_by)}", "strong"))
+    """List the nodes by topology domain, with their taints and cordons."""
+    yield paint(Cell(f"{pluralize(len(plan.nodes), 'node')} by {visible(last_part(plan.group_by))}", "strong"))
     known = racks(plan)
     rows: list[Row] = []
     if len(known) > _DOMAINS_SHOWN:
@@ -140,33 +146,33 @@ def _inventory(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
 
 
 def _pools(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
-    """The pools in which nodes are made: how many each has here, and may have."""
+    """List the node pools: how many nodes each has here, and its size."""
     yield paint(Cell(pluralize(len(plan.pools), "pool"), "strong"))
-    rows: list[Row] = [tuple(Cell(text, "dim") for text in ("", "POOL", "NODES", "MAY HAVE", "TAINTS"))]
+    rows: list[Row] = [tuple(Cell(text, "dim") for text in ("", "POOL", "NODES", "SIZE", "TAINTS"))]
     for pool in plan.pools:
-        texts = (pool.title, str(pool.nodes), may_have(pool), ", ".join(pool.taints))
+        texts = (pool.title, str(pool.nodes), pool_size(pool), ", ".join(pool.taints))
         rows.append((Cell(""), *[Cell(visible(text)) for text in texts]))
     yield from _table(rows, paint, width)
 
 
 def _inventory_rows(title: str, nodes: Sequence[NodeRow], *, fold: bool) -> list[Row]:
-    """A row per node; with ``fold`` one for all nodes with the same marks, those without any first."""
+    """Return a row per node; with ``fold``, one row for all nodes with the same marks, unmarked nodes first."""
     alike: dict[object, list[NodeRow]] = {}
     for node in nodes:
         alike.setdefault(tuple(marks(node)) if fold else node.name, []).append(node)
-    members = sorted(alike.values(), key=lambda some_nodes: bool(marks(some_nodes[0]))) if fold else alike.values()
-    cells = [(Cell(_nodes_words(several, "")), Cell(visible(", ".join(marks(several[0]))))) for several in members]
+    members = sorted(alike.values(), key=lambda group: bool(marks(group[0]))) if fold else alike.values()
+    cells = [(Cell(_nodes_words(group, "")), Cell(visible(", ".join(marks(group[0]))))) for group in members]
     return [(Cell("" if number else title, "strong"), *row) for number, row in enumerate(cells)]
 
 
 def _nodes_words(nodes: Sequence[NodeRow], tags: str) -> str:
-    """Their names when they are few and short, otherwise how many they are; then ``tags``."""
+    """Name the nodes if they are few and their names short, count them otherwise; then append ``tags``."""
     names = ", ".join(visible(node.name) for node in nodes)
     return (names if len(nodes) == 1 or (len(nodes) == 2 and columns(names) <= _NAMES) else f"{len(nodes)} nodes") + tags
 
 
 def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: Paint, width: int, *, verbose: bool) -> Iterator[str]:
-    """Its headline, how many replicas have a place and why the others have none, then the nodes as it sees them."""
+    """Describe a workload: how many replicas are scheduled, why the others stay Pending, then a row per node."""
     place = f" ({visible(workload.file)}:{workload.line})" if workload.file else ""
     yield paint(Cell(visible(workload.key), "strong")) + place
     yield from _verdict(workload, paint, width)
@@ -178,10 +184,10 @@ def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: 
     if len(known) > _DOMAINS_SHOWN:
         known = [Rack("", tuple(node for rack in known for node in rack.nodes))]
     verdicts = {verdict.node: verdict for verdict in workload.verdicts}
-    pods = standing(workload)
-    why = "SCORE OF, OR WHY NOT" if verbose else "WHY NOT"
+    pods = replicas_by_node(workload)
+    reason = "SCORE PARTS, OR REASON" if verbose else "REASON"
     weighed = any(verdict.weights is not None for verdict in verdicts.values())
-    heads = ("", "NODE", "FITS", "WEIGHTS" if weighed else "", "SCORE", "REPLICAS", why)
+    heads = ("", "NODE", "FITS", "WEIGHTS" if weighed else "", "SCORE", "REPLICAS", reason)
     rows = [tuple(Cell(text, "dim") for text in heads)]
     for rack in known:
         title = visible(domain_words(plan.group_by, rack.domain)) if rack.domain != "" or len(known) > 1 else ""
@@ -193,20 +199,20 @@ def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: 
 
 def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
     if workload.error is not None:
-        yield paint(Cell("its pods cannot be scheduled", "dead"))
+        yield paint(Cell("pods cannot be scheduled", "dead"))
         yield from _wrapped("  ", visible(workload.error), width)
-    yield paint(Cell(placed_words(workload), "dead" if is_in_trouble(workload) else "survives"))
+    yield paint(Cell(scheduled_words(workload), "dead" if is_in_trouble(workload) else "survives"))
     for why, replicas in pending(workload).items():
-        names = some([visible(replica.pod) for replica in replicas], 3)
-        text = f"{names} {'has' if len(replicas) == 1 else 'have'} no place"
+        names = list_some([visible(replica.pod) for replica in replicas], 3)
+        text = f"{names} {'stays' if len(replicas) == 1 else 'stay'} Pending"
         yield from _wrapped("  ", f"{text}: {visible(why)}" if why else text, width)
 
 
 def _group(group: NodeGroup, *, verbose: bool) -> Row:
-    """The columns from NODE to WHY NOT."""
+    """Return the columns from NODE to REASON."""
     verdict = group.verdict
     name = Cell(_nodes_words(group.nodes, _tags(group)))
-    pods = Cell(some([visible(pod) for pod in group.pods], 3), "strong")
+    pods = Cell(list_some([visible(pod) for pod in group.pods], 3), "strong")
     if verdict is None:
         return name, Cell("?", "no"), Cell(""), Cell(""), pods, Cell("")
     if verdict.feasible:
@@ -216,16 +222,16 @@ def _group(group: NodeGroup, *, verbose: bool) -> Row:
 
 
 def _tags(group: NodeGroup) -> str:
-    """What all nodes of the group have in common of cordons and taints."""
+    """Return the cordons and taints that all nodes of the group have in common."""
     words = ["cordoned"] * all(node.cordoned for node in group.nodes) + ["tainted"] * all(node.taints for node in group.nodes)
     return f" ({', '.join(words)})" if words else ""
 
 
 def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width: int) -> Iterator[str]:
-    yield paint(Cell(f"{pluralize(len(workloads), 'workload')} placed in full", "strong"))
-    rows = [tuple(Cell(text, "dim") for text in ("WORKLOAD", "PLACED", "FIT", "ON"))]
+    yield paint(Cell(f"{pluralize(len(workloads), 'workload')} completely scheduled", "strong"))
+    rows = [tuple(Cell(text, "dim") for text in ("WORKLOAD", "SCHEDULED", "FITS", "ON"))]
     for workload in workloads:
-        where = some([visible(node) for node in standing(workload)], 3)
+        where = list_some([visible(node) for node in replicas_by_node(workload)], 3)
         notes = "".join(f"; {visible(note)}" for note in (*workload.notes, *preferences_words(workload, nodes)))
         counts = f"{len(workload.replicas)} of {len(workload.replicas)}", f"{feasible_count(workload)} of {nodes}"
         rows.append((Cell(visible(workload.key)), Cell(counts[0], "survives"), Cell(counts[1]), Cell(where + notes)))
@@ -233,16 +239,16 @@ def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width:
 
 
 def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width: int) -> Iterator[str]:
-    """A line for each failure, drain or removal, more where workloads suffer. ``losses`` are of one kind."""
+    """Describe each failure, drain or removal; ``losses`` are all of one kind."""
     fold = len(losses) > _LOSSES_SHOWN
-    told = _FailureContext({workload.key: workload for workload in plan.workloads}, short_names(plan.workloads), 0 if fold else _LISTED)
+    context = _FailureContext({workload.key: workload for workload in plan.workloads}, short_names(plan.workloads), 0 if fold else _LISTED)
     action = losses[0].action
     order = ", worst first" if len(losses) > 1 else ""
-    yield f"{paint(Cell(pluralize(len(losses), NOUNS[action]) + order, 'strong'))} ({STATES[action]})"
+    yield f"{paint(Cell(pluralize(len(losses), NOUNS[action]) + order, 'strong'))} ({ACTION_NOTES[action]})"
     rows: list[Row] = []
     for loss in ranked(losses):
         if not fold or not is_harmless(loss):
-            rows += _loss(loss, told)
+            rows += _loss(loss, context)
     harmless = [loss for loss in losses if is_harmless(loss)]
     if fold and harmless:
         rows.append(_survived(harmless, others=bool(rows)))
@@ -250,121 +256,122 @@ def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width:
 
 
 class _FailureContext(NamedTuple):
-    """What the rows of all failures have in common: the workloads and their short names by key, how many moves are listed."""
+    """The workloads and their short names by key, and how many moves of a disruption are listed."""
 
     workloads: Mapping[str, WorkloadPlan]
     names: Mapping[str, str]
     moves: int
 
 
-def _loss(loss: DisruptionEffect, told: _FailureContext) -> Iterator[Row]:
-    """A row for each pod that keeps a drain from ending and for each workload that suffers, and one for all that only move.
+def _loss(loss: DisruptionEffect, context: _FailureContext) -> Iterator[Row]:
+    """Return a row for each pod that blocks a drain and each affected workload, and one for all that only move.
 
-    After those of a failure comes what its removal does, where that ends otherwise.
+    If the removal of failed nodes has a different result, its rows follow.
     """
     title = Cell(f"{visible(loss.what)}" + (f" ({len(loss.nodes)} nodes)" if len(loss.nodes) > 1 else ""), "strong")
-    rows = [*_blocked(loss, told), *_suffered(loss, told)]
+    rows = [*_blocked(loss, context), *_affected(loss, context)]
     for number, (state, text) in enumerate(rows):
         yield Cell("") if number else title, state, text
     for note in loss.notes:
         yield Cell(""), Cell(""), Cell(visible(note))
     removed = differs(loss)
     if removed is not None:
-        for number, (state, text) in enumerate(_suffered(removed, told)):
-            yield Cell("" if number else "  once removed"), state, text
+        for number, (state, text) in enumerate(_affected(removed, context)):
+            yield Cell("" if number else "  after removal"), state, text
 
 
-def _blocked(loss: DisruptionEffect, told: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
-    for each in loss.blocked[:_LISTED]:
-        word = "refused" if each.refused else "blocked"
-        name = f" of {visible(told.names.get(each.workload, each.workload))}" if each.workload else ""
-        where = f" on {visible(each.node)}" if len(loss.nodes) > 1 else ""
-        yield Cell(word, word), Cell(f"{visible(each.pod)}{name} does not leave{where}: {visible(each.why)}")
+def _blocked(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
+    for pod in loss.blocked[:_LISTED]:
+        word = "refused" if pod.refused else "blocked"
+        name = f" of {visible(context.names.get(pod.workload, pod.workload))}" if pod.workload else ""
+        where = f" from {visible(pod.node)}" if len(loss.nodes) > 1 else ""
+        yield Cell(word, word), Cell(f"{visible(pod.pod)}{name} is not evicted{where}: {visible(pod.why)}")
     if len(loss.blocked) > _LISTED:
         yield Cell("blocked", "blocked"), Cell(f"{len(loss.blocked) - _LISTED} more pods")
 
 
-def _suffered(loss: DisruptionEffect, told: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
-    found = effects(loss, told.workloads)
+def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
+    affected = effects(loss, context.workloads)
     for outcome in OUTCOMES[:3]:
-        hit = [effect for effect in found if effect.outcome == outcome]
-        for effect in hit[:_LISTED]:
-            yield Cell(outcome, outcome), Cell(_suffering(effect, told.names))
-        if len(hit) > _LISTED:
-            yield Cell(outcome, outcome), Cell(f"{len(hit) - _LISTED} more workloads")
-    moved = [effect for effect in found if effect.outcome == "survives"]
-    if moved or not (found or loss.blocked or loss.unevaluated):
-        yield Cell("survives", "survives"), Cell(_surviving(moved, told))
+        same = [effect for effect in affected if effect.outcome == outcome]
+        state = Cell(VERDICT_WORDS[outcome], outcome)
+        for effect in same[:_LISTED]:
+            yield state, Cell(_harm_words(effect, context.names))
+        if len(same) > _LISTED:
+            yield state, Cell(f"{len(same) - _LISTED} more workloads")
+    moved = [effect for effect in affected if effect.outcome == "survives"]
+    if moved or not (affected or loss.blocked or loss.unevaluated):
+        yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(_survival_words(moved, context))
     if loss.unevaluated:
-        yield Cell("not judged", "unjudged"), Cell(unjudged_words(loss.unevaluated))
+        yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(unjudged_words(loss.unevaluated))
 
 
-def _suffering(effect: Effect, names: Mapping[str, str]) -> str:
+def _harm_words(effect: Effect, names: Mapping[str, str]) -> str:
     name = visible(names.get(effect.workload, effect.workload))
     if effect.outcome == "interrupted":
-        gap = gap_words(effect)
-        parts = [f"{name} has no replica{f' for {gap},' * bool(gap)} until {'another is' if len(effect.moves) == 1 else 'others are'} up"]
+        parts = [f"{name} has no running replica for {gap_words(effect) or 'a time'}"]
     else:
-        parts = [f"{name} keeps {effect.left} of {pluralize(effect.asked, 'replica')}"]
+        parts = [f"{name}: {running_words(effect)}"]
     for why, moves in stranded(effect).items():
-        text = some([visible(move.pod) for move in moves], 3) + f" {FATES.get(moves[0].fate, FATES['waits'])}"
+        text = f"{list_some([visible(move.pod) for move in moves], 3)} {fate_words(moves)}"
         parts.append(f"{text} ({visible(why)})" if why else text)
     volumes = [VOLUMES_LEFT_OUT] * (effect.volumes and any(move.target is not None for move in effect.moves))
     return "; ".join(parts + _moves_words(effect.moves) + volumes)
 
 
-def _surviving(moved: Sequence[Effect], told: _FailureContext) -> str:
-    volumes = [visible(told.names.get(effect.workload, effect.workload)) for effect in moved if effect.volumes]
+def _survival_words(moved: Sequence[Effect], context: _FailureContext) -> str:
+    volumes = [visible(context.names.get(effect.workload, effect.workload)) for effect in moved if effect.volumes]
     if not volumes:
-        return _moving(moved, told.moves)
+        return _moving(moved, context.moves)
     them = "it" if len(volumes) == 1 else "them"
-    return f"{_moving(moved, told.moves)}; the volumes of {some(volumes, 3)} may tie {them} to a zone or node: not considered"
+    return f"{_moving(moved, context.moves)}; the volumes of {list_some(volumes, 3)} may tie {them} to a zone or node: not considered"
 
 
 def _moving(moved: Sequence[Effect], listed: int) -> str:
     moves = [move for effect in moved for move in effect.moves]
     if not moves:
-        return "no replica stands there"
+        return "no replica runs there"
     if len(moves) <= listed:
-        return "; ".join([*_moves_words(moves), *(f"{visible(move.pod)} ends with its node" for move in moves if move.target is None)])
+        return "; ".join([*_moves_words(moves), *(f"{visible(move.pod)} stops with its node" for move in moves if move.target is None)])
     number = sum(move.target is not None for move in moves)
     return f"{pluralize(number, 'replica')} of {pluralize(len(moved), 'workload')} {'moves' if number == 1 else 'move'}"
 
 
 def _moves_words(moves: Iterable[ReplicaMove]) -> list[str]:
-    words = [
-        f"{visible(move.pod)}{_GLUE}->{_GLUE}{visible(move.target)}{f'{_GLUE}(migrated)' * (move.fate == 'migrated')}"
-        for move in moves
-        if move.target is not None
-    ]
-    return [some(words, _LISTED)] if words else []
+    """List the replicas that run on another node afterwards: those that are recreated, then those that are live-migrated."""
+    words: dict[str, list[str]] = {"recreated": [], "live-migrated": []}
+    for move in moves:
+        if move.target is not None:
+            kind = "live-migrated" if move.fate == "migrated" else "recreated"
+            words[kind].append(f"{visible(move.pod)}{_GLUE}->{_GLUE}{visible(move.target)}")
+    return [f"{kind}: {list_some(listed, _LISTED)}" for kind, listed in words.items() if listed]
 
 
 def _survived(losses: Sequence[DisruptionEffect], *, others: bool) -> Row:
     moves = sum(move.target is not None for loss in losses for move in loss.moves)
-    names = some([visible(loss.what) for loss in losses], _LISTED)
+    names = list_some([visible(loss.what) for loss in losses], _LISTED)
     tied = len({key for loss in losses for key in loss.volumes})
-    said = f"{names}; {pluralize(moves, 'replica')} {'moves' if moves == 1 else 'move'} in all"
+    text = f"{names}; {pluralize(moves, 'replica')} {'moves' if moves == 1 else 'move'} in total"
     if tied:
-        said += f"; the volumes of {pluralize(tied, 'workload')} are not considered"
+        text += f"; the volumes of {pluralize(tied, 'workload')} are not considered"
     which = "others" if others else f"{NOUNS[losses[0].action]}s"
-    return Cell(f"{len(losses)} {which}", "strong"), Cell("survives", "survives"), Cell(said)
+    return Cell(f"{len(losses)} {which}", "strong"), Cell(VERDICT_WORDS["survives"], "survives"), Cell(text)
 
 
 def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     replicas = [replica for workload in plan.workloads for replica in workload.replicas]
-    placed = sum(replica.node is not None for replica in replicas)
+    scheduled = sum(replica.node is not None for replica in replicas)
     for note in plan.notes:
         yield from _wrapped("note: ", visible(note), width)
-    count = f"{placed} of {pluralize(len(replicas), 'replica')}"
-    where = f"of {pluralize(len(plan.workloads), 'workload')} placed on {pluralize(len(plan.nodes), 'node')}."
-    yield f"{paint(Cell(count, 'survives' if placed == len(replicas) else 'dead'))} {where}"
+    count = f"{scheduled} of {pluralize(len(replicas), 'replica')}"
+    where = f"of {pluralize(len(plan.workloads), 'workload')} scheduled on {pluralize(len(plan.nodes), 'node')}."
+    yield f"{paint(Cell(count, 'survives' if scheduled == len(replicas) else 'dead'))} {where}"
     for action, losses in by_action(plan.losses).items():
         yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, paint)) + "."
 
 
 def _tally(losses: Sequence[DisruptionEffect], paint: Paint) -> Iterator[str]:
-    """How many end in which way, the worst first; of a drain that does not end only that."""
+    """Count the disruptions by their worst effect, worst first; a drain that never completes counts as that only."""
     for result, words in (("blocked", ("is blocked", "are blocked")), ("refused", ("is refused", "are refused"))):
         number = sum(loss.result == result for loss in losses)
         if number:
@@ -374,22 +381,22 @@ def _tally(losses: Sequence[DisruptionEffect], paint: Paint) -> Iterator[str]:
             yield paint(Cell(f"{number} {_TALLIED[outcome][number > 1]}", outcome))
     number = sum(bool(loss.volumes) for loss in losses)
     if number:
-        yield f"{number} of them only if volumes can follow"
+        yield f"{number} of them only if volumes can be used on other nodes"
 
 
 _TALLIED: dict[Verdict, tuple[str, str]] = {
-    "dead": ("leaves a workload dead", "leave a workload dead"),
-    "degraded": ("leaves a workload degraded", "leave a workload degraded"),
+    "dead": ("takes a workload down", "take a workload down"),
+    "degraded": ("degrades a workload", "degrade a workload"),
     "interrupted": ("interrupts a workload", "interrupt a workload"),
-    "unjudged": ("is not judged", "are not judged"),
-    "survives": ("is survived", "are survived"),
+    "unjudged": ("is not evaluated", "are not evaluated"),
+    "survives": ("is survived by every workload", "are survived by every workload"),
 }
 
 
 def _table(rows: Sequence[Row], paint: Paint, width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
-    """``rows`` aligned, indented by two; the last column is wrapped, those numbered in ``right`` are flush right.
+    """Align ``rows``, indented by two; the last column is wrapped, the columns numbered in ``right`` are right-aligned.
 
-    Where the others leave the last column no room, they are wrapped as well, the widest first, as far as their words allow it.
+    If the last column becomes too narrow, the others are wrapped as well, the widest first, down to their longest word.
     """
     if not rows:
         return
@@ -421,14 +428,14 @@ def _table(rows: Sequence[Row], paint: Paint, width: int, *, right: Sequence[int
 
 
 def _wrapped(lead: str, text: str, width: int) -> Iterator[str]:
-    """``text`` after ``lead``, its further lines indented by as much."""
+    """Wrap ``text`` after ``lead`` and indent further lines by as much."""
     for line in _lines(text, max(_NARROWEST, width - len(lead))):
         yield lead + line
         lead = " " * len(lead)
 
 
 def _lines(text: str, room: int) -> list[str]:
-    """``text`` in lines of at most ``room`` columns, broken at spaces; a word that is longer stays whole."""
+    """Break ``text`` at spaces into lines of at most ``room`` columns; a longer word stays whole."""
     lines, used = [""], 0
     for glued in text.split(" "):
         word = glued.replace(_GLUE, " ")
@@ -443,7 +450,7 @@ def _lines(text: str, room: int) -> list[str]:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal ``text`` takes: two for a wide character, none for a combining mark."""
+    """Return how many terminal columns ``text`` takes: two for a wide character, none for a combining mark."""
     if text.isascii():
         return len(text)
     import unicodedata
