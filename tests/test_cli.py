@@ -163,7 +163,7 @@ class TestWhatIsNotRead:
         (project / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n---\napiVersion: v1\nkind: List\nitems: []\n---\nkind: {a: b}\n")
         done = afflint("check", "-v", "pod.yaml", "more.yaml")
         assert done.out.split("\n")[:2] == [
-            "No findings. Read 2 documents in 2 files, passed over 4 of other kinds.",
+            "No findings. Read 2 documents in 2 files, skipped 4 of other kinds.",
             "Passed over: ConfigMap (2), List (1), MachineSet (1).",
         ]
 
@@ -173,7 +173,7 @@ class TestWhatIsNotRead:
         (project / "report.json").write_text('{"findings": [{"kind": "Deployment", "name": "web"}]}')
         done = afflint("check", "-v", "pod.yaml", "report.json")
         assert done.out.split("\n")[:2] == [
-            "No findings. Read 1 document in 2 files, passed over 1 of other kinds.",
+            "No findings. Read 1 document in 2 files, skipped 1 of other kinds.",
             "Passed over: no kind (1).",
         ]
 
@@ -187,7 +187,7 @@ class TestWhatIsNotRead:
         (project / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n")
         (project / "values.yaml").write_text("a: 1\n")
         assert "holds no manifest" not in afflint("check", ".").out
-        assert afflint("check", "./values.yaml", "pod.yaml").out.split("\n")[1] == "values.yaml holds no manifest."
+        assert afflint("check", "./values.yaml", "pod.yaml").out.split("\n")[1] == "values.yaml contains no manifest."
 
     @pytest.mark.parametrize(("options", "code"), [("", 0), ("--fail-on-empty", 1), ("--fail-on-empty --exit-zero", 0)])
     def test_a_run_that_finds_no_manifest_may_fail(self, project: Path, afflint: Afflint, options: str, code: int) -> None:
@@ -428,7 +428,7 @@ class TestInput:
         )  # The report of another run quotes an object, and is none.
         assert Path("report.json").exists()
         named = afflint("check", "quality.json", "pod.yaml", "--format", "text").out
-        assert "\nFound 1 error. Read 1 document in 2 files.\nquality.json holds no manifest.\n" in named
+        assert "\nFound 1 error. Read 1 document in 2 files.\nquality.json contains no manifest.\n" in named
 
     def test_a_file_that_cannot_be_read_is_not_counted_as_read(self, afflint: Afflint) -> None:
         Path("gone.yaml").symlink_to("nowhere")

@@ -72,7 +72,7 @@ class TestFix:
         )
         assert done.out.splitlines()[-2:] == [
             "Found 2 findings: fixed 1; what is left: 1 error. Read 1 document in 1 file.",
-            "1 fixable with --fix --unsafe-fixes, which may change what the manifests mean.",
+            "1 fixable with --fix --unsafe-fixes, which may change the meaning of the manifests.",
         ]
 
     def test_what_is_unsafe_is_mended_if_asked_for(self, afflint: Afflint) -> None:

@@ -219,7 +219,7 @@ def test_outcomes_without_nodes_are_undecided_for_all_workloads(afflint: Afflint
     Path(".afflint.yaml").write_text("policies: [{name: has-room, check: fits}]\n", encoding="utf-8")
     done = afflint("report")
     assert "has-room: without nodes nobody can tell: name them with `--nodes`\n" in done.out
-    assert done.out.splitlines()[-1] == "0 of 1 policy met by all, 1 undecided; 3 workloads."
+    assert done.out.splitlines()[-1] == "0 of 1 policy met by all workloads, 1 not evaluated; 3 workloads."
 
 
 @needs_cel
@@ -232,8 +232,8 @@ def test_a_policy_without_a_result_is_undecided(afflint: Afflint) -> None:
         "policies:\n- cluster/own.yaml\n- {name: has-room, check: fits}\n- {name: pinned, check: no-pinning}\n",
         encoding="utf-8",
     )
-    assert afflint("report").out.splitlines()[-1] == "1 of 3 policies met by all, 2 undecided; 3 workloads."
-    assert "<h1>1 of 3 policies met, 2 undecided</h1>" in afflint("report", "--format", "html").out
+    assert afflint("report").out.splitlines()[-1] == "1 of 3 policies met by all workloads, 2 not evaluated; 3 workloads."
+    assert "<h1>1 of 3 policies met, 2 not evaluated</h1>" in afflint("report", "--format", "html").out
 
 
 @needs_cel
@@ -245,7 +245,7 @@ def test_a_workload_without_a_result_does_not_meet_the_policy(afflint: Afflint) 
     done = afflint("report", "--format", "json")
     assert done.states["said"] == {"web": "met", "cart": "undecided", "lab": "undecided"}
     assert json.loads(done.out)["policies"][0]["undecided"] == 2
-    assert "said: undecided for Deployment lab in lab.yaml and 1 more\n" in afflint("report").out
+    assert "said: not evaluated for Deployment lab in lab.yaml and 1 more\n" in afflint("report").out
 
 
 def test_the_page_goes_to_a_file(afflint: Afflint) -> None:

@@ -263,7 +263,7 @@ def test_a_set_that_only_argo_can_make_is_said(checking: Checking) -> None:
     write({**CHART, "set.yaml": one})
     why = "its generator `clusters` is not supported"
     assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
-    assert f"Not known what ApplicationSet web renders: {why}" in checking("--render", code=0)
+    assert f"Cannot determine what ApplicationSet web renders: {why}" in checking("--render", code=0)
 
 
 def test_values_of_a_chart_elsewhere_are_judged_by_their_shape(checking: Checking) -> None:

@@ -164,7 +164,8 @@ def test_of_a_wide_line_that_is_fixed_what_changes_is_shown() -> None:
 def test_an_unsafe_fix_says_so() -> None:
     found = finding(file="a.yaml")._replace(fix=Fix(False, (Edit(Span(1, 1, 1, 2), "b"),)))
     assert (
-        "--fix --unsafe-fixes mends it, which may change what the manifest means" in Page(page(report(found, sources={"a.yaml": "a"}))).text
+        "--fix --unsafe-fixes fixes it and may change the meaning of the manifest"
+        in Page(page(report(found, sources={"a.yaml": "a"}))).text
     )
 
 
@@ -199,7 +200,7 @@ def test_of_very_many_findings_the_errors_have_their_source_and_the_page_stays_s
     full = re.findall(r'<details class="finding" [^>]*data-severity="(\w+)"', text)
     assert (len(full), set(full)) == (1_000, {"error"})
     assert len(re.findall(r'<div class="finding"', text)) == 4_000
-    assert "Of 20000 findings 1000 are shown with their source, 4000 with a line, the others not at all;" in text
+    assert "1000 of 20000 findings are shown with their source, 4000 as a line, the others are left out;" in text
     assert len(text.encode()) < 4_000_000
     found = Page(text)
     targets = {f"#{each}" for each in found.having("id")}

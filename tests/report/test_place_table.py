@@ -95,7 +95,8 @@ def test_a_failure_is_a_line() -> None:
             for number in range(3)
         ),
         *(
-            f"  node plain-{number + 1}    survives  recreated: oven-cache-{number} -> fast-{number + 1}, till-{number} -> fast-{number + 1}"
+            f"  node plain-{number + 1}    survives  "
+            f"recreated: oven-cache-{number} -> fast-{number + 1}, till-{number} -> fast-{number + 1}"
             for number in range(3)
         ),
         "  node control-1  survives  no replica runs there",

@@ -31,19 +31,19 @@ def test_reports_are_as_in_the_golden(name: str) -> None:
 def test_each_policy_has_its_numbers() -> None:
     lines = rendered("policies.txt").splitlines()
     assert [line.split() for line in lines[:4]] == [
-        ["policy", "met", "of", "unmet", "excepted", "new", "since"],
+        ["policy", "compliant", "of", "violating", "exempt", "new", "since"],
         ["at-least-two-zones", "1", "4", "2", "1", "1", "2026-08-30"],
         ["listed-tolerations", "4", "4", "0", "0", "0"],
         ["survives-a-zone", "-", "-", "-", "-", "-"],
     ]
-    assert lines[-1] == "1 of 3 policies met by all, 1 undecided; 5 workloads, 1 of them under no policy."
+    assert lines[-1] == "1 of 3 policies met by all workloads, 1 not evaluated; 5 workloads, 1 without a policy."
 
 
 def test_without_a_baseline_nothing_is_new_or_old() -> None:
     text = "".join(policy_text.render(STANDING._replace(baseline=None)))
-    assert text.splitlines()[0].split() == ["policy", "met", "of", "unmet", "excepted"]
+    assert text.splitlines()[0].split() == ["policy", "compliant", "of", "violating", "exempt"]
     assert "since" not in text.splitlines()[-5]
-    assert "A baseline would tell since when" in page(STANDING._replace(baseline=None))
+    assert "To see since when violations exist" in page(STANDING._replace(baseline=None))
 
 
 def test_who_is_undecided_has_a_column_where_anybody_is() -> None:
@@ -52,15 +52,15 @@ def test_who_is_undecided_has_a_column_where_anybody_is() -> None:
     )
     text = "".join(policy_text.render(STANDING._replace(policies=(ZONES, some, LOSSES))))
     assert [line.split() for line in text.splitlines()[:4]] == [
-        ["policy", "met", "of", "unmet", "excepted", "undecided", "new", "since"],
+        ["policy", "compliant", "of", "violating", "exempt", "not", "evaluated", "new", "since"],
         ["at-least-two-zones", "1", "4", "2", "1", "0", "1", "2026-08-30"],
         ["listed-tolerations", "3", "4", "0", "0", "1", "0"],
         ["survives-a-zone", "-", "-", "-", "-", "-", "-"],
     ]
-    assert '<th scope="col" class="number">Undecided</th>' in page(STANDING._replace(policies=(some,)))
-    assert "Undecided</th>" not in page(STANDING)
+    assert '<th scope="col" class="number">Not evaluated</th>' in page(STANDING._replace(policies=(some,)))
+    assert "Not evaluated</th>" not in page(STANDING)
     text = "".join(policy_text.render(STANDING._replace(policies=(some,), baseline=None)))
-    assert text.splitlines()[0].split() == ["policy", "met", "of", "unmet", "excepted", "undecided"]
+    assert text.splitlines()[0].split() == ["policy", "compliant", "of", "violating", "exempt", "not", "evaluated"]
 
 
 def test_of_the_clusters_own_policies_only_breaches_are_known() -> None:
@@ -105,7 +105,7 @@ def test_json_is_as_its_schema_says() -> None:
 def test_a_few_are_told_one_by_one_and_with_verbose_all() -> None:
     many = tuple(ComplianceVerdict(workload(f"w{number}"), "unmet", (Breach("no", "a.yaml", 1),)) for number in range(20))
     crowded = STANDING._replace(policies=(ZONES._replace(verdicts=many),))
-    assert "and 8 more (-v shows all)" in "".join(policy_text.render(crowded))
+    assert "and 8 more (`-v` shows all)" in "".join(policy_text.render(crowded))
     assert "".join(policy_text.render(crowded, verbose=True)).count("  a.yaml:1  ") == 20
 
 
@@ -130,7 +130,7 @@ def test_nothing_of_a_manifest_gets_out_of_its_place(evil: str) -> None:
     def standing(text: str) -> Compliance:
         loose = ORDERS._replace(title=text, namespace=text, owner=text, file=text)
         policy = ZONES._replace(
-            said=text,
+            configuration=text,
             unasked="",
             verdicts=(ComplianceVerdict(loose, "unmet", (Breach(text, text, 1, None),)), ComplianceVerdict(loose, "met")),
         )

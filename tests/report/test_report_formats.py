@@ -32,7 +32,7 @@ def test_the_same_findings_give_the_same_bytes(name: str) -> None:
 
 
 def test_an_unknown_format_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match="'yaml'; there are text, concise, json, sarif, github, gitlab, junit, markdown, html"):
+    with pytest.raises(ValueError, match="'yaml'; available formats: text, concise, json, sarif, github, gitlab, junit, markdown, html"):
         render("yaml", report())
 
 
@@ -53,7 +53,7 @@ print(*sorted(module for module in set(sys.modules) - before if "afflint" in mod
         result = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True)
         return result.stdout.strip().replace("afflint.report.", "")
 
-    assert imported("text") == "snippet text wording afflint.findings.phrases"
+    assert imported("text") == "afflint.findings.phrases phrases snippet text"
     assert imported("concise") == "concise afflint.findings.phrases"
     assert imported("json") == "json_array json_report json"
 

@@ -11,7 +11,7 @@ from report_sample import FINDINGS, NOTHING, finding, rendered, report
 
 from afflint.findings.finding import Edit, Fix, ObjectRef, Related, Span
 
-OURS = re.compile(r"</?code>|<br>|</?sub>|\*(?:Help:|Note:|Mended by)\*|\*\*error\*\*|&#\d+;")
+OURS = re.compile(r"</?code>|<br>|</?sub>|\*(?:Help:|Note:|Fixed by)\*|\*\*error\*\*|&#\d+;")
 SYNTAX = set("\\`*_{}[]<>()#+!|~&$^\"'=")
 
 

@@ -25,14 +25,13 @@ def test_a_clean_run_still_says_what_was_suppressed() -> None:
 
 
 def test_files_without_a_manifest_are_not_called_clean() -> None:
-    assert summary_of(NOTHING._replace(documents=0)) == "No manifest was found in the 2 files read.\n"
+    assert summary_of(NOTHING._replace(documents=0)) == "No manifest found in 2 files.\n"
     assert summary_of(NOTHING._replace(files=0, documents=0)) == "No file was read.\n"
 
 
 def test_templated_files_are_counted_with_the_way_to_check_them() -> None:
     assert summary_of(NOTHING._replace(documents=0, templated=2)) == (
-        "No manifest was found in the 2 files read.\n"
-        "2 Go-templated files skipped; `--render` checks what charts render to, with your `helm`.\n"
+        "No manifest found in 2 files.\n2 Go-templated files skipped; `--render` checks what charts render to, with your `helm`.\n"
     )
 
 
@@ -47,26 +46,24 @@ def test_counts_of_severities_that_did_not_occur_are_left_out() -> None:
 
 def test_what_was_passed_over_is_said_and_of_which_kinds_when_asked() -> None:
     summary = NOTHING._replace(passed=(("KubeVirt", 2), ("ConfigMap", 1)))
-    assert summary_of(summary) == "No findings. Read 3 documents in 2 files, passed over 3 of other kinds.\n"
-    assert (
-        summary_of(summary._replace(documents=0)) == "No manifest was found in the 2 files read; passed over 3 documents of other kinds.\n"
-    )
+    assert summary_of(summary) == "No findings. Read 3 documents in 2 files, skipped 3 of other kinds.\n"
+    assert summary_of(summary._replace(documents=0)) == "No manifest found in 2 files; skipped 3 documents of other kinds.\n"
     text = rendered("text", report(summary=summary, verbose=True))
-    assert text.endswith("kinds.\nPassed over: KubeVirt (2), ConfigMap (1).\n")
+    assert text.endswith("kinds.\nSkipped: KubeVirt (2), ConfigMap (1).\n")
 
 
 def test_named_files_that_hold_nothing_are_named_while_they_are_few() -> None:
     assert summary_of(NOTHING._replace(empty=("a.yaml", "b\x1b.yaml"))).split("\n")[1:3] == [
-        "a.yaml holds no manifest.",
-        "b\\x1b.yaml holds no manifest.",
+        "a.yaml contains no manifest.",
+        "b\\x1b.yaml contains no manifest.",
     ]
-    assert summary_of(NOTHING._replace(empty=("a", "b", "c", "d"))).split("\n")[1] == "4 of the named files hold no manifest."
+    assert summary_of(NOTHING._replace(empty=("a", "b", "c", "d"))).split("\n")[1] == "4 of the named files contain no manifest."
 
 
 def test_files_with_placeholders_are_counted() -> None:
-    line = "holds placeholders of a template: what depends on them was not judged."
+    line = "contains template placeholders; values that depend on them were not checked."
     assert summary_of(NOTHING._replace(filled=1)).split("\n")[1] == f"1 file {line}"
-    assert summary_of(NOTHING._replace(filled=2)).split("\n")[1] == f"2 files {line.replace('holds', 'hold')}"
+    assert summary_of(NOTHING._replace(filled=2)).split("\n")[1] == f"2 files {line.replace('contains', 'contain')}"
 
 
 def test_quiet_prints_the_findings_and_nothing_else() -> None:
@@ -135,5 +132,5 @@ def test_only_text_is_ever_colored() -> None:
 
 def test_summary_numbers_are_those_of_the_run() -> None:
     assert rendered("text", report(*FINDINGS, summary=SUMMARY)).split("\n")[-4] == (
-        "Found 2 errors, 2 warnings, 1 info. Read 6 documents in 5 files, passed over 4 of other kinds. 3 findings suppressed."
+        "Found 2 errors, 2 warnings, 1 info. Read 6 documents in 5 files, skipped 4 of other kinds. 3 findings suppressed."
     )

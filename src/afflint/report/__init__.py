@@ -1,4 +1,4 @@
-"""The report formats: findings in, chunks of text out. A format's module is imported only when that format is asked for."""
+"""The report formats: findings in, chunks of text out. The module of a format is imported only when it is used."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ FORMATS: tuple[str, ...] = ("text", "concise", "json", "sarif", "github", "gitla
 
 
 class RuleInfo(NamedTuple):
-    """What a report may say about a rule; ``page`` is the Markdown body of its page."""
+    """The metadata of a rule that reports use; ``page`` is the Markdown body of its page."""
 
     name: str
     category: str
@@ -24,23 +24,23 @@ class RuleInfo(NamedTuple):
 
 
 class RenderSummary(NamedTuple):
-    """How many kustomizations and charts were rendered for a run; of those that were not the tool, the name and the reason."""
+    """How many kustomizations and charts were rendered; ``failed`` has the tool, the name and the reason of each failure."""
 
     kustomizations: int
     charts: int
     failed: tuple[tuple[str, str, str], ...] = ()
     without: tuple[tuple[str, str], ...] = ()
-    """The charts that were rendered without one that they need, with the name of that one."""
+    """The charts that were rendered without a dependency, with the name of the dependency."""
     unread: tuple[tuple[str, str], ...] = ()
-    """What names roots in a way that is not understood, such as an ApplicationSet with generators of clusters, and why."""
+    """The objects whose render roots cannot be determined, such as an ApplicationSet with a cluster generator, with the reason."""
 
 
 class Summary(NamedTuple):
-    """What a run read and found.
+    """The numbers of a run.
 
-    ``templated``: Go-templated files skipped; ``filled``: files read with placeholders of a template in them; ``unread``: files that could
-    not be read; ``passed``: the kinds that were passed over, with the number of documents of each, the most frequent first.
-    ``empty``: the files named one by one that hold no document of any kind. ``fixed``: findings that were mended, and are none any more.
+    ``templated``: Go-templated files that were skipped; ``filled``: files with template placeholders; ``unread``: files that could not be
+    read; ``passed``: the kinds that were skipped, with the number of documents of each, the most frequent first.
+    ``empty``: the files given by name that contain no document of any kind. ``fixed``: findings that were fixed.
     """
 
     files: int
@@ -56,33 +56,33 @@ class Summary(NamedTuple):
     empty: tuple[str, ...] = ()
     fixed: int = 0
     renders: RenderSummary | None = None
-    """What was rendered, where that was asked for."""
+    """What was rendered, if that was requested."""
     custom: tuple[tuple[str, int], ...] = ()
-    """The kinds of custom resources with what says where each places pods, and the number of resources."""
+    """The kinds of custom resources, each with the source of its pod template paths, and the number of resources."""
 
     @property
     def counts(self) -> list[tuple[int, str]]:
-        """How many findings there are of each severity that occurs, the most severe first."""
-        return [each for each in zip((self.errors, self.warnings, self.info), SEVERITIES, strict=True) if each[0]]
+        """Return the number of findings of each severity that occurs, the most severe first."""
+        return [count for count in zip((self.errors, self.warnings, self.info), SEVERITIES, strict=True) if count[0]]
 
     @property
     def found(self) -> str:
-        """``1 error, 2 warnings``, or ``no findings``."""
+        """Return ``1 error, 2 warnings``, or ``no findings``."""
         from afflint.findings.phrases import pluralize
 
-        return ", ".join(pluralize(*each) for each in self.counts) or "no findings"
+        return ", ".join(pluralize(*count) for count in self.counts) or "no findings"
 
     @property
-    def passed_over(self) -> int:
-        """How many documents were passed over."""
+    def skipped(self) -> int:
+        """Return the number of documents of other kinds."""
         return sum(number for _, number in self.passed)
 
 
 class Report(NamedTuple):
-    """Everything a format may print.
+    """Everything that a format may print.
 
-    ``findings`` are sorted and rid of the suppressed ones. ``rules`` is called only by formats that print rule metadata.
-    ``source`` gives the text in which the spans of a file, known by its number, count their lines and columns; None when it cannot be had.
+    ``findings`` are sorted, without suppressed ones. ``rules`` is called only by formats that print rule metadata. ``source`` returns the
+    text of a file by its number, in which spans count lines and columns; None if the file cannot be read.
     """
 
     findings: Sequence[Finding]
@@ -95,17 +95,17 @@ class Report(NamedTuple):
     unsafe: bool = False
     """Whether unsafe fixes count as fixes."""
     made: "PageMetadata | None" = None
-    """What a page says about its making."""
+    """When and how an HTML page was made."""
 
     def fixable(self, finding: Finding) -> bool:
-        """Whether `--fix` (with `--unsafe-fixes` where that was asked for) would mend a finding."""
+        """Return whether `--fix`, with `--unsafe-fixes` if that is set, would fix a finding."""
         return finding.fix is not None and (finding.fix.safe or self.unsafe)
 
 
 def render(format: str, report: Report, *, color: bool = False) -> Iterator[str]:  # noqa: A002 (the name of the option)
-    """Chunks that joined are ``report`` in one of FORMATS, and end with a newline unless there is nothing to say.
+    """Yield ``report`` in one of FORMATS in chunks; a nonempty report ends with a newline.
 
-    Only ``text`` has colours. Every chunk can be encoded as UTF-8, whatever the findings hold.
+    Only ``text`` has colours. Every chunk can be encoded as UTF-8.
     """
     if format == "text":
         from afflint.report import text
@@ -143,4 +143,4 @@ def render(format: str, report: Report, *, color: bool = False) -> Iterator[str]
         from afflint.report import check_page
 
         return check_page.render(report)
-    raise ValueError(f"no report format is called {format!r}; there are {', '.join(FORMATS)}")
+    raise ValueError(f"unknown report format {format!r}; available formats: {', '.join(FORMATS)}")

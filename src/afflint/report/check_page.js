@@ -1,4 +1,4 @@
-  // The page is complete without this. It adds: a search and filters, and an address for what is chosen.
+  // The page is complete without this script. It adds a search and filters, and keeps them in the address.
   const findings = all(".finding"), rules = all(".rule"), fields = { find: by("words"), severity: by("severity"), rule: by("rule") };
   let texts;
   const text = (each, number) => {

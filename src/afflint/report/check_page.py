@@ -1,6 +1,6 @@
 """The findings as one self-contained HTML page: by rule, by folder and file, each with its source and with its fix as a diff.
 
-It is complete without scripts. The one small script that it has adds a search and filters, and keeps them in the address.
+The page is complete without scripts. Its one small script adds a search and filters, and keeps them in the address.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from afflint.report.snippet import Sources, ending
 from afflint.report.text import summary_lines
 
 _MOST = 1_000
-"""So many findings are shown with their source; errors come before warnings where there are more. Of the others there is one line each."""
+"""Up to this many findings are shown with their source, errors first; the others have a line each."""
 _MOST_LINES = 5_000
-"""So many findings have at least a line."""
+"""Up to this many findings have at least a line."""
 _OPEN = 60
-"""Up to as many findings are unfolded."""
+"""Up to this many findings are unfolded."""
 _AROUND = 2
-"""So many lines of source are shown before and after those of a finding."""
+"""Lines of source that are shown before and after a finding."""
 _TALLEST = 12
-"""Of a longer stretch, or a longer change, the first lines are shown."""
+"""Longer spans and changes are cut after this many lines."""
 _WIDEST = 180
-"""A wider line is cut around what is found in it."""
+"""Wider lines are cut around the finding."""
 _RELATED = 4
 _TAB = " " * 4
 
@@ -46,7 +46,7 @@ class _PageFinding(NamedTuple):
 
 
 def render(report: Report) -> Iterator[str]:
-    """The page. The same report gives the same bytes, and they can be encoded as UTF-8 whatever the manifests hold."""
+    """Yield the page. The same report gives the same bytes, and they can always be encoded as UTF-8."""
     entries = _entries(report.findings)
     title = report.summary.found
     parts = {
@@ -57,14 +57,14 @@ def render(report: Report) -> Iterator[str]:
         "rules": "".join(_rules(entries, report.rules() if entries else ())),
         "folders": "".join(_folders(report.findings, {_folder(entry.finding) for entry in entries})),
         "findings": "".join(_findings(entries, report)),
-        "empty": "" if entries else '<p class="lead">Nothing was found.</p>\n',
+        "empty": "" if entries else '<p class="lead">No findings.</p>\n',
         "hidden": "" if entries else " hidden",
     }
     yield page("check_page", f"afflint: {title}", report.made, parts)
 
 
 def _entries(findings: Sequence[Finding]) -> list[_PageFinding]:
-    """The findings with room on the page, in the order of the report."""
+    """Return the findings that the page shows, in the order of the report."""
     ranked = sorted(range(len(findings)), key=lambda each: SEVERITIES.index(findings[each].severity))
     full, listed = set(ranked[:_MOST]), sorted(ranked[:_MOST_LINES])
     return [_PageFinding(number, findings[each], each in full) for number, each in enumerate(listed, 1)]
@@ -74,8 +74,8 @@ def _left_out(entries: Sequence[_PageFinding], total: int) -> str:
     full = sum(entry.full for entry in entries)
     if full == total:
         return ""
-    rest = f"{len(entries) - full} with a line{', the others not at all' * (len(entries) < total)}"
-    return f'<p class="notes">Of {total} findings {full} are shown with their source, {rest}; <code>--format json</code> has all.</p>\n'
+    rest = f"{len(entries) - full} as a line{', the others are left out' * (len(entries) < total)}"
+    return f'<p class="notes">{full} of {total} findings are shown with their source, {rest}; <code>--format json</code> has all.</p>\n'
 
 
 def _state(severity: Severity) -> str:
@@ -83,7 +83,7 @@ def _state(severity: Severity) -> str:
 
 
 def _find(entries: Sequence[_PageFinding]) -> str:
-    """The search and the filters; the script that makes them work also brings them to light."""
+    """Return the search and the filters; they are hidden until the script runs."""
     severities = [each for each in SEVERITIES if any(entry.finding.severity == each for entry in entries)]
     names = sorted({entry.finding.rule for entry in entries})
     return (
@@ -101,7 +101,7 @@ def _options(words: Iterable[str]) -> str:
 
 
 def _rules(entries: Sequence[_PageFinding], infos: Iterable[RuleInfo]) -> Iterator[str]:
-    """A line for each rule with findings, the gravest and most frequent first; in it what the rule is about, and where it was found."""
+    """Yield an entry per rule with findings, the most severe and most frequent first, with its summary and its findings."""
     known = {info.name: info for info in infos}
     found: dict[tuple[Severity, str], list[_PageFinding]] = {}
     for entry in entries:
@@ -123,10 +123,7 @@ def _rules(entries: Sequence[_PageFinding], infos: Iterable[RuleInfo]) -> Iterat
 
 
 def _folders(findings: Sequence[Finding], listed: Collection[str]) -> Iterator[str]:
-    """A row for each folder with findings in files of its own: how many of each severity, all findings counted.
-
-    They are named by what they do not have in common.
-    """
+    """Yield a row per folder with the number of findings of each severity, named without their common prefix."""
     counts: dict[str, Counter[Severity]] = {}
     for finding in findings:
         counts.setdefault(_folder(finding), Counter())[finding.severity] += 1
@@ -149,7 +146,7 @@ def _anchor(folder: str) -> str:
 
 
 def _findings(entries: Sequence[_PageFinding], report: Report) -> Iterator[str]:
-    """The findings by folder and file. The order of the folders is that of their table; within one, that of the report."""
+    """Yield the findings by folder and file: folders in the order of their table, findings in the order of the report."""
     sources, opened = Sources(report.source), len(entries) <= _OPEN
     ordered = sorted(entries, key=lambda entry: _folder(entry.finding))
     for folder, inside in groupby(ordered, key=lambda entry: _folder(entry.finding)):
@@ -167,7 +164,7 @@ def _finding(entry: _PageFinding, sources: Sources, opened: bool) -> Iterator[st
     finding = entry.finding
     fixable = f' data-fix="{"safe" if finding.fix.safe else "unsafe"}"' if finding.fix else ""
     marks = f'id="n{entry.number}" data-rule="{shown(finding.rule)}" data-severity="{finding.severity}"{fixable}'
-    head = f'{_state(finding.severity)}<span class="said">{html_words(finding.message)}</span>'
+    head = f'{_state(finding.severity)}<span class="message">{html_words(finding.message)}</span>'
     line = f'<span class="soft">line {finding.span.line}</span>'
     if not entry.full:
         yield f'<div class="finding" {marks}>\n<p class="head">{head}{line}</p>\n</div>\n'
@@ -196,7 +193,7 @@ def _related(related: Related, sources: Sources) -> Iterator[str]:
 
 
 def _source(lines: Sequence[str], span: Span) -> Iterator[str]:
-    """The lines around a span, with what it covers marked; nothing when the file has no such line (any more)."""
+    """Yield the lines around a span with the span marked; nothing if the file does not have that line any more."""
     if span.line > len(lines):
         return
     last, end = ending(lines, span)
@@ -214,7 +211,7 @@ def _source(lines: Sequence[str], span: Span) -> Iterator[str]:
 
 
 def _parts(text: str, begin: int, stop: int) -> tuple[str, str, str]:
-    """A line in three parts, the second from one index to another; a wide line cut around that."""
+    """Split a line into the parts before, between and after two indexes; cut a wide line around them."""
     if len(text) <= _WIDEST:
         return text[:begin], text[begin:stop], text[stop:]
     first = max(0, min(begin, len(text) - _WIDEST) - _WIDEST // 4)
@@ -235,8 +232,8 @@ def _cells(text: str) -> str:
 
 def _fix(lines: Sequence[str], fix: Fix) -> Iterator[str]:
     option = "--fix" if fix.safe else "--fix --unsafe-fixes"
-    warned = "" if fix.safe else ", which may change what the manifest means"
-    yield f'<p class="mends"><code>{option}</code> mends it{warned}:</p>\n'
+    warning = "" if fix.safe else " and may change the meaning of the manifest"
+    yield f'<p class="fix"><code>{option}</code> fixes it{warning}:</p>\n'
     for change in changes(lines, fix):
         yield '<pre class="source diff">'
         at = _first_difference([line.text for line in change if line.kind == "-"], [line.text for line in change if line.kind == "+"])
@@ -250,10 +247,10 @@ def _fix(lines: Sequence[str], fix: Fix) -> Iterator[str]:
 
 
 def _first_difference(gone: Sequence[str], come: Sequence[str]) -> int:
-    """The column in which a line that is changed begins to differ; 0 where whole lines go or come."""
+    """Return the column at which a changed line starts to differ; 0 if whole lines are added or removed."""
     if len(gone) != 1 or len(come) != 1:
         return 0
-    # Not letter by letter: a line may be a whole file of JSON.
+    # A binary search: a line can be a whole file of JSON.
     least, most = 0, min(len(gone[0]), len(come[0]))
     while least < most:
         middle = (least + most + 1) // 2

@@ -1,4 +1,4 @@
-"""Where the workloads of a run stand with its policies: values for the formats of ``afflint report``."""
+"""The compliance of the workloads of a run with its policies, for the formats of ``afflint report``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from afflint.report.html_page import PageMetadata
 
 State = Literal["met", "unmet", "excepted", "undecided"]
-"""What a workload makes of a policy; ``undecided`` where the policy came to no result for it.
+"""The compliance of a workload with a policy; ``undecided`` means not evaluated.
 
-``excepted``: it does not meet it, and a comment, an annotation or the configuration lets it be.
+``excepted``: the workload violates the policy, but a comment, an annotation or the configuration exempts it.
 """
 
 
 class EvaluatedWorkload(NamedTuple):
-    """An object that makes pods, or another one that a policy is about. ``owner`` and ``namespace`` are "" where nothing says them."""
+    """A workload, or another object that a policy applies to. ``owner`` and ``namespace`` are "" if unknown."""
 
     object: ObjectRef
     title: str
@@ -29,9 +29,9 @@ class EvaluatedWorkload(NamedTuple):
 
 
 class Breach(NamedTuple):
-    """What keeps a workload from meeting a policy, and where that stands.
+    """A violation of a policy, with its position.
 
-    ``since`` is the day from which on a baseline knows it, "" where the baseline does not say, None for what is in no baseline.
+    ``since`` is the day on which it was added to the baseline, "" if the baseline has no day, None if it is not in the baseline.
     """
 
     message: str
@@ -41,64 +41,64 @@ class Breach(NamedTuple):
 
 
 class ComplianceVerdict(NamedTuple):
-    """A workload under a policy."""
+    """The compliance of one workload with one policy."""
 
     workload: EvaluatedWorkload
     state: State
     breaches: tuple[Breach, ...] = ()
     reason: str = ""
-    """Why it is undecided, where it is."""
+    """Why it is not evaluated."""
 
     @property
     def since(self) -> str | None:
-        """The day of the oldest breach that a baseline knows."""
+        """Return the day of the oldest violation in the baseline."""
         return oldest(each.since for each in self.breaches)
 
 
 class PolicyCompliance(NamedTuple):
-    """A policy, how the configuration says it, and what each workload that it is about makes of it.
+    """A policy, its ``configuration`` as text, and the compliance of each workload that it applies to.
 
-    ``unasked`` says why it came to no result for anybody, where that is so.
+    ``unasked`` is the reason if it is not evaluated for any workload.
     """
 
     name: str
     severity: Severity
     demand: str
     message: str | None
-    said: str
+    configuration: str
     mandatory: bool
     verdicts: tuple[ComplianceVerdict, ...]
     unasked: str = ""
     only_unmet: bool = False
-    """Whether only those are known that do not meet it: nobody asks for the others."""
+    """Whether only the violating workloads are known."""
 
     def number(self, state: State) -> int:
-        """How many workloads there are in a state."""
+        """Return the number of workloads in a state."""
         return sum(each.state == state for each in self.verdicts)
 
     @property
     def is_met(self) -> bool:
-        """Whether all whom it is about are known to meet it, or are excepted."""
+        """Return whether all workloads comply or are exempt."""
         return not (self.unasked or self.number("unmet") or self.number("undecided"))
 
     @property
     def is_undecided(self) -> bool:
-        """Whether nobody is known not to meet it, and not all could be asked."""
+        """Return whether no violation is known, but not all workloads could be evaluated."""
         return not (self.is_met or self.number("unmet"))
 
     def undecided(self) -> list[ComplianceVerdict]:
-        """The workloads that it came to no result for."""
+        """Return the workloads that could not be evaluated."""
         return [each for each in self.verdicts if each.state == "undecided"]
 
     def unmet(self) -> list[ComplianceVerdict]:
-        """The workloads that do not meet it."""
+        """Return the workloads that violate the policy."""
         return [each for each in self.verdicts if each.state == "unmet"]
 
 
 class Compliance(NamedTuple):
-    """All policies of a configuration, in its order. ``owner_key`` is the label that names owners, "" where none does.
+    """All policies of a configuration, in its order. ``owner_key`` is the label that names owners, or "".
 
-    ``workloads`` counts those of the run, ``outside`` those that no policy is about. ``baseline`` is its file.
+    ``workloads`` is the number of workloads, ``outside`` of those that no policy applies to. ``baseline`` is the file of the baseline.
     """
 
     policies: tuple[PolicyCompliance, ...]
@@ -110,34 +110,34 @@ class Compliance(NamedTuple):
     made: PageMetadata | None = None
 
     @property
-    def leaves_some_undecided(self) -> bool:
-        """Whether a policy came to no result for some workload."""
+    def has_undecided(self) -> bool:
+        """Return whether a policy could not be evaluated for a workload."""
         return any(each.undecided() for each in self.policies)
 
     @property
-    def asked(self) -> list[PolicyCompliance]:
-        """The policies that are about anything here, as far as that is known."""
+    def applicable(self) -> list[PolicyCompliance]:
+        """Return the policies that apply to a workload, or may apply to one."""
         return [each for each in self.policies if each.verdicts or each.only_unmet or each.unasked]
 
 
 class WorkloadGroup(NamedTuple):
-    """The workloads of a namespace or an owner, as far as policies are about them."""
+    """The workloads of a namespace or an owner that policies apply to."""
 
     name: str
     workloads: int
     content: int
-    """Those that meet all policies which are about them, or are excepted."""
+    """Workloads that comply with all their policies or are exempt."""
     unmet: int
-    """How often one of them does not meet one."""
+    """The number of violated policies, summed over the workloads."""
     since: str | None
     policies: tuple[str, ...]
-    """The policies that are not met, the most frequent first."""
+    """The violated policies, the most frequent first."""
 
 
-def grouped(standing: Compliance, by: Literal["namespace", "owner"]) -> list[WorkloadGroup]:
-    """The workloads by namespace or by owner, those with most to do first."""
+def grouped(compliance: Compliance, by: Literal["namespace", "owner"]) -> list[WorkloadGroup]:
+    """Group the workloads by namespace or owner, most violations first."""
     found: dict[str, dict[EvaluatedWorkload, list[tuple[str, ComplianceVerdict]]]] = {}
-    for policy in standing.policies:
+    for policy in compliance.policies:
         for verdict in policy.verdicts:
             workload = verdict.workload
             name = workload.namespace if by == "namespace" else workload.owner
@@ -157,18 +157,18 @@ def _group(name: str, inside: dict[EvaluatedWorkload, list[tuple[str, Compliance
 
 
 def oldest(days: Iterable[str | None]) -> str | None:
-    """The first of some days; "" if all that a baseline knows has none, None if it knows nothing."""
+    """Return the earliest day; "" if no day is known, None if nothing is in the baseline."""
     known = [day for day in days if day is not None]
     return min((day for day in known if day), default="" if known else None)
 
 
 def number_new(verdicts: Sequence[ComplianceVerdict]) -> int:
-    """How many workloads no baseline knows."""
+    """Return how many of the workloads are not in the baseline."""
     return sum(verdict.since is None for verdict in verdicts)
 
 
 def other(ref: ObjectRef, file: str) -> EvaluatedWorkload:
-    """An object that is none of the workloads."""
+    """Return an object that is not one of the workloads."""
     if ref == NO_OBJECT:
         return EvaluatedWorkload(ref, file, "", "", file)
     return EvaluatedWorkload(ref, f"{ref.kind or 'object'} {ref.name or '(without a name)'}", ref.namespace or "", "", file)

@@ -1,4 +1,4 @@
-"""One line per finding and nothing else, in the shape that editors' error formats and problem matchers read."""
+"""One line per finding and nothing else, in a format that editors and problem matchers parse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from afflint.report import Report
 
 
 def render(report: Report) -> Iterator[str]:
-    """``file:line:column: severity message [rule]`` for each finding."""
+    """Yield ``file:line:column: severity message [rule]`` for each finding."""
     for finding in report.findings:
         place = f"{visible(finding.file)}:{finding.span.line}:{finding.span.column}"
         yield f"{place}: {finding.severity} {visible(finding.message)} [{visible(finding.rule)}]\n"

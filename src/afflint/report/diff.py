@@ -1,4 +1,4 @@
-"""Unified diffs of texts that differ in places: in time that grows with their length, where difflib's alone grows with its square."""
+"""Unified diffs in linear time for texts with few differences; difflib alone takes quadratic time."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 _AGREEING = 6
-"""So many lines that are the same end a stretch that differs."""
+"""Equal lines that end a difference."""
 _LONGEST = 600
-"""Longer stretches are not looked for: difflib gets the rest."""
+"""Longer differences are left to difflib."""
 
 _Change = tuple[str, int, int, int, int]
-"""As difflib has them: what is done, and which lines of the one text become which of the other."""
+"""An opcode of difflib: the operation, and the line ranges in both texts."""
 
 
 def unified(name: str, before: str, after: str) -> Iterator[str]:
-    """The lines of a diff, as ``patch`` takes it; none where the texts are the same."""
+    """Yield the lines of a diff in the format of ``patch``; none for equal texts."""
     if before == after:
         return
     one, other = _lines(before), _lines(after)
     yield f"--- {name}\n"
     yield f"+++ {name}\n"
     matcher = SequenceMatcher(None, "", "")
-    matcher.opcodes = _changes(one, other)  # type: ignore[attr-defined]  # It makes them itself where there are none.
+    matcher.opcodes = _changes(one, other)  # type: ignore[attr-defined]  # Otherwise it computes them.
     for group in matcher.get_grouped_opcodes():
         first, last = group[0], group[-1]
         yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@\n"
@@ -35,13 +35,13 @@ def unified(name: str, before: str, after: str) -> Iterator[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines as ``patch`` counts them: only a line feed ends one."""
-    *whole, last = text.split("\n")
-    return [*(f"{line}\n" for line in whole), *([last] if last else [])]
+    """Split a text into lines as ``patch`` does: only a line feed ends a line."""
+    *complete, last = text.split("\n")
+    return [*(f"{line}\n" for line in complete), *([last] if last else [])]
 
 
 def _range(start: int, end: int) -> str:
-    """As in ``diff -u``: lines count from 1, and where there are none that before them is named."""
+    """Return a range as in ``diff -u``: lines count from 1; an empty range has the number of the line before it."""
     length = end - start
     return str(start + 1) if length == 1 else f"{start + 1 if length else start},{length}"
 
@@ -51,25 +51,25 @@ def _shown(lead: str, line: str) -> str:
 
 
 def _changes(one: Sequence[str], other: Sequence[str]) -> list[_Change]:
-    found: list[_Change] = []
+    opcodes: list[_Change] = []
     at, other_at = 0, 0
     while at < len(one) or other_at < len(other):
         start, other_start = at, other_at
         while at < len(one) and other_at < len(other) and one[at] == other[other_at]:
             at, other_at = at + 1, other_at + 1
         if at > start:
-            found.append(("equal", start, at, other_start, other_at))
+            opcodes.append(("equal", start, at, other_start, other_at))
         if at == len(one) and other_at == len(other):
             break
         end, other_end = _next_agreeing(one, at, other, other_at)
         for done, first, last, other_first, other_last in SequenceMatcher(None, one[at:end], other[other_at:other_end]).get_opcodes():
-            found.append((done, at + first, at + last, other_at + other_first, other_at + other_last))
+            opcodes.append((done, at + first, at + last, other_at + other_first, other_at + other_last))
         at, other_at = end, other_end
-    return found
+    return opcodes
 
 
 def _next_agreeing(one: Sequence[str], at: int, other: Sequence[str], other_at: int) -> tuple[int, int]:
-    """Where two texts that differ at these lines agree again, as near as possible; their ends where they do not soon."""
+    """Return the nearest lines at which two texts agree again; their ends if that is not soon."""
     for distance in range(1, _LONGEST):
         for ahead in range(distance + 1):
             start, other_start = at + ahead, other_at + distance - ahead

@@ -1,4 +1,4 @@
-"""Fingerprints by which other programs recognise a finding after its lines have moved."""
+"""Fingerprints, by which other programs recognise a finding after its lines have moved."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from afflint.findings.finding import Finding, identity_of
 
 
 def fingerprints(findings: Iterable[Finding]) -> Iterator[str]:
-    """One unique hexadecimal fingerprint per finding, from its file and its identity within the file.
+    """Yield a unique hexadecimal fingerprint per finding, from its file and its identity within the file.
 
-    Findings that agree in both are told apart by counting them in report order.
+    Findings with the same file and identity are numbered in report order.
     """
     seen: dict[str, int] = {}
     for finding in findings:

@@ -1,4 +1,4 @@
-"""A fix as the lines that it takes away and those that it puts in their place."""
+"""A fix as removed and added lines."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from afflint.findings.finding import Edit, Fix
 from afflint.findings.namedtuples import NamedTuple
 
 _AROUND = 2
-"""So many lines that stay are shown on either side; edits that are closer than twice as many lines are one change."""
+"""Unchanged lines shown on either side; edits closer than twice this number of lines are one change."""
 _TALLEST = 200
-"""A change of more lines than this is not compared line by line."""
+"""Longer changes are not compared line by line."""
 _BREAK = re.compile(r"\r\n|\r")
 
 
 class DiffLine(NamedTuple):
-    """A line of a change: one that stays (``" "``), goes (``"-"``) or comes (``"+"``); ``number`` is that in the file as it is."""
+    """A line of a change: unchanged (``" "``), removed (``"-"``) or added (``"+"``); ``number`` is its line in the file before the fix."""
 
     kind: Literal[" ", "-", "+"]
     number: int | None
@@ -25,7 +25,7 @@ class DiffLine(NamedTuple):
 
 
 def changes(lines: Sequence[str], fix: Fix) -> Iterator[list[DiffLine]]:
-    """The changes that ``fix`` makes in a file of these lines, from the first to the last; none where it has no such lines (any more)."""
+    """Yield the changes that ``fix`` makes to ``lines``, in order; none if the file no longer has the lines."""
     near: list[Edit] = []
     for edit in sorted(fix.edits):
         if near and edit.span.line > max(each.span.end_line for each in near) + 2 * _AROUND:
@@ -45,7 +45,7 @@ def _change(lines: Sequence[str], edits: Sequence[Edit]) -> list[DiffLine]:
 
 
 def _edited(lines: Sequence[str], edits: Sequence[Edit], first: int) -> list[str]:
-    """The lines, the first of which has the number ``first``, with the edits made: the last one first, so that none moves another."""
+    """Apply edits to lines that start at line ``first``; the last edit first, so that none moves another."""
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)

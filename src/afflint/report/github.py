@@ -13,7 +13,7 @@ _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info"
 
 
 def render(report: Report) -> Iterator[str]:
-    """One command per finding; its message is followed by the help, on a line of its own."""
+    """Yield a command per finding: its message, then its help on a line of its own."""
     for finding in report.findings:
         yield _command(finding)
 

@@ -11,12 +11,12 @@ from afflint.report.fingerprints import fingerprints
 from afflint.report.json_stream import array
 from afflint.report.paths import slashed
 
-# GitLab's scale goes on to critical and blocker, which are about running systems; a manifest is not running yet.
+# The higher severities of GitLab, critical and blocker, are for running systems; a manifest does not run yet.
 _SEVERITIES: dict[Severity, str] = {"error": "major", "warning": "minor", "info": "info"}
 
 
 def render(report: Report) -> Iterator[str]:
-    """A JSON array with one object per finding."""
+    """Yield a JSON array with one object per finding."""
     yield from array(map(_issue, report.findings, fingerprints(report.findings)))
     yield "\n"
 
@@ -24,14 +24,14 @@ def render(report: Report) -> Iterator[str]:
 def _issue(finding: Finding, fingerprint: str) -> dict[str, object]:
     span = finding.span
     # GitLab has no field for a fix.
-    mends = "" if finding.fix is None else f" (`afflint check --fix{'' if finding.fix.safe else ' --unsafe-fixes'}` mends it)"
+    fix = "" if finding.fix is None else f" (`afflint check --fix{'' if finding.fix.safe else ' --unsafe-fixes'}` fixes it)"
     return {
-        "description": visible(finding.message) + mends,
+        "description": visible(finding.message) + fix,
         "check_name": finding.rule,
         "fingerprint": fingerprint,
         "severity": _SEVERITIES[finding.severity],
         "location": {
-            # Exact, or GitLab would not find the file; but a lone surrogate makes its parser refuse the whole report.
+            # Exact, or GitLab does not find the file; but its parser rejects a report with a lone surrogate.
             "path": slashed(finding.file).encode("utf-8", "backslashreplace").decode("utf-8"),
             "lines": {"begin": span.line, "end": span.end_line},
             "positions": {

@@ -1,4 +1,4 @@
-"""What the HTML pages have in common: one file, nothing from the network, one style and one script, and what lets in those alone."""
+"""The frame of the HTML pages: one file with one style and one script, and a content security policy that allows nothing else."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from afflint.findings.phrases import visible
 
 
 class PageMetadata(NamedTuple):
-    """When a page was made, as it is to be shown, and the command line that made it."""
+    """The time at which a page was made, as text, and the command line that made it."""
 
     when: str
     command: str
 
 
 def shown(text: str) -> str:
-    """``text`` out of a manifest, fit to stand in HTML: in an element or in a quoted attribute."""
+    """Escape ``text`` from a manifest for an HTML element or a quoted attribute."""
     return escape(visible(text), quote=True)
 
 
 def page(name: str, title: str, made: PageMetadata | None, parts: Mapping[str, str], rules: str = "") -> str:
-    """The page whose own template, style and script are the files ``name.html``, ``name.css`` and ``name.js`` beside this one.
+    """Return the page with the template, style and script ``name.html``, ``name.css`` and ``name.js`` in this package.
 
-    ``parts`` are put into the template, ``title``, ``lead`` and ``notes`` of them into the head that all pages have; ``rules`` are rules of
-    style that belong to this page alone.
+    ``parts`` are the values of the template; ``title``, ``lead`` and ``notes`` go into the common head. ``rules`` is additional CSS.
     """
     style = "\n" + _asset("page.css") + _asset(f"{name}.css") + rules
     script = f'\n(() => {{\n  "use strict";\n{_asset("page.js")}{_asset(f"{name}.js")}}})();\n'
@@ -49,7 +48,7 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """The only style and the only script that the page's policy lets in are its own."""
+    """Return the hash by which the content security policy of the page allows its own style or script."""
     import base64
     import hashlib
 

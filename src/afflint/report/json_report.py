@@ -1,4 +1,4 @@
-"""The JSON report: the contract with other programs, described by schemas/report.schema.json."""
+"""The JSON report, described by schemas/report.schema.json."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from afflint.report.json_stream import document
 
 
 def render(report: Report) -> Iterator[str]:
-    """The report as one JSON object; strings are exact, and escaped down to ASCII."""
+    """Yield the report as one JSON object in ASCII; strings are exact."""
     summary = report.summary
     frame = {
         "version": 1,
@@ -25,7 +25,7 @@ def render(report: Report) -> Iterator[str]:
             "templated": summary.templated,
             "placeholders": summary.filled,
             "unread": summary.unread,
-            "passed_over": summary.passed_over,
+            "passed_over": summary.skipped,
             "passed_over_kinds": dict(summary.passed),
             "fixed": summary.fixed,
             **({} if summary.renders is None else {"rendered": _renders(summary.renders)}),
@@ -59,9 +59,9 @@ def _finding(finding: Finding) -> dict[str, object]:
 def _renders(renders: RenderSummary) -> dict[str, object]:
     failed = [{"tool": tool, "root": name, "reason": reason} for tool, name, reason in renders.failed]
     without = [{"root": name, "chart": chart} for name, chart in renders.without]
-    told = {"kustomizations": renders.kustomizations, "charts": renders.charts, "failed": failed, "without": without}
+    rendered = {"kustomizations": renders.kustomizations, "charts": renders.charts, "failed": failed, "without": without}
     unread = [{"object": name, "reason": reason} for name, reason in renders.unread]
-    return {**told, "unread": unread} if unread else told
+    return {**rendered, "unread": unread} if unread else rendered
 
 
 def _fix(fix: Fix) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Writes JSON documents with one long array, an item at a time, so that a large report is never held as a whole."""
+"""JSON documents with one long array, written item by item, so that a large report is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 
 def array(items: Iterable[object], indent: int = 0) -> Iterator[str]:
-    """``items`` as an array in the layout of ``json.dumps(..., indent=2)`` at ``indent`` spaces: ASCII only, no newline at the end."""
+    """Yield ``items`` as an array in the layout of ``json.dumps(..., indent=2)`` at ``indent`` spaces, in ASCII."""
     margin = "\n" + " " * indent
     opening = "["
     for item in items:
@@ -17,8 +17,8 @@ def array(items: Iterable[object], indent: int = 0) -> Iterator[str]:
 
 
 def document(frame: Mapping[str, object], key: str, items: Iterable[object], indent: int) -> Iterator[str]:
-    """``frame`` with ``items`` in place of the empty array that ``key`` holds somewhere in it, at ``indent`` spaces."""
-    # A string cannot fake the mark: its own quotes are escaped.
+    """Yield ``frame`` with ``items`` in place of the empty array at ``key``, which is indented by ``indent`` spaces."""
+    # No string can contain the mark: quotes in strings are escaped.
     mark = f'"{key}": []'
     head, _, tail = json.dumps(frame, indent=2).partition(mark)
     yield head + mark[:-2]

@@ -15,9 +15,9 @@ _PASSED = '    <testcase name="check" classname="afflint" time="0"/>\n'
 
 
 def render(report: Report) -> Iterator[str]:
-    """The suites in report order; a report without findings is one suite with one test case that passed.
+    """Yield the suites in report order; a report without findings is one suite with one test case that passes.
 
-    The schema demands a time and a host: both are fixed, so that the same findings give the same bytes.
+    The schema requires a time and a host: both are fixed, so that the same findings give the same bytes.
     """
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n'
     if not report.findings:
@@ -41,7 +41,7 @@ _SUITE_END = "    <system-out/>\n    <system-err/>\n  </testsuite>\n"
 
 
 def _cases(findings: Iterable[Finding]) -> Iterator[str]:
-    # Readers take test cases with the same name for one, so repeated ones are numbered; the report's order brings them together.
+    # Readers merge test cases with the same name, so that repeated names are numbered; the findings are sorted.
     for name, group in groupby(findings, key=lambda finding: f"{finding.rule} at {finding.span.line}:{finding.span.column}"):
         for number, finding in enumerate(group, 1):
             yield _case(finding, name if number == 1 else f"{name} ({number})")
@@ -67,5 +67,5 @@ def _body(finding: Finding) -> Iterator[str]:
 
 
 def _xml(text: str) -> str:
-    """``text`` for an attribute or an element; nothing is left that XML 1.0 cannot carry or that could end a CDATA section."""
+    """Escape ``text`` for an attribute or an element, without characters that XML 1.0 does not allow."""
     return visible(text).translate(_ENTITIES)

@@ -1,7 +1,7 @@
-"""Markdown for job summaries and for comments on a pull or merge request: a table, the errors first, never longer than a comment may be.
+"""Markdown for job summaries and for comments on pull or merge requests: a table, errors first, within the size limit of a comment.
 
-Text out of manifests and file names is hostile here: it could end the table, make links and pictures, and call people by ``@name``.
-Nothing of it is left that Markdown or HTML would take for more than letters.
+Text from manifests and file names is untrusted: it could end the table, add links and pictures, and mention users by ``@name``.
+Everything that Markdown or HTML would interpret is escaped.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from afflint.report.phrases import object_words
 from afflint.report.text import summary_lines
 
 MOST_BYTES = 65_000
-"""A comment on GitHub has at most 65,536 characters, which is far below what a job summary (1 MiB) or a comment on GitLab may have."""
+"""A comment on GitHub has at most 65,536 characters; job summaries (1 MiB) and comments on GitLab may be longer."""
 
 _LONGEST = 600
-"""So much of a message, a help or a name of a file is shown."""
+"""The longest message, help or file name that is shown, in characters."""
 _RELATED = 3
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>()#+!|~&$^\"'=]")
-# What turns into a link, or tells somebody that they were mentioned, without any of these.
+# What becomes a link or a mention without any of these characters.
 _CALLS = re.compile(r"[@!~$%&](?=\w)|#(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
 _NOTHING = "&#8203;"
 
 
 def render(report: Report) -> Iterator[str]:
-    """A heading, a table with a row for each finding, and the summary. What has no room is counted."""
+    """Yield a heading, a table with a row per finding, and the summary. Findings beyond the size limit are counted."""
     yield f"### afflint: {report.summary.found}\n\n"
     closing = "" if report.quiet else "\n".join(f"{_text(line)}<br>" for line in summary_lines(report)).removesuffix("<br>") + "\n"
     if report.findings:
@@ -39,7 +39,7 @@ def render(report: Report) -> Iterator[str]:
 
 
 def _table(report: Report, room: int) -> Iterator[str]:
-    """The rows that fit into so many bytes, and how many more there are."""
+    """Yield the rows that fit into ``room`` bytes, and how many more there are."""
     head = "| | Where | What | Rule |\n|---|---|---|---|\n"
     room -= len(head) + 300  # The heading, and the line about the rest.
     yield head
@@ -75,15 +75,15 @@ def _words(finding: Finding) -> Iterator[str]:
         more = f" and {len(finding.rendered) - _RELATED} more" if len(finding.rendered) > _RELATED else ""
         yield f"*Rendered in:* {', '.join(_code(slashed(each)) for each in finding.rendered[:_RELATED])}{more}"
     if finding.fix is not None:
-        yield f"*Mended by* {_code('--fix' if finding.fix.safe else '--fix --unsafe-fixes')}"
+        yield f"*Fixed by* {_code('--fix' if finding.fix.safe else '--fix --unsafe-fixes')}"
     for related in finding.related[:_RELATED]:
         yield f"*Note:* {_text(related.message)}, {_code(f'{slashed(related.file)}:{related.span.line}')}"
 
 
 def _text(text: str) -> str:
-    """A sentence, with what stands in backticks as code: nobody is called and nothing linked out of code."""
+    """Return a sentence with the text in backticks as code, in which nothing becomes a link or a mention."""
     parts = _cut(text).split("`")
-    if len(parts) % 2 == 0:  # A backtick without its twin.
+    if len(parts) % 2 == 0:  # An unpaired backtick.
         parts[-2:] = ["`".join(parts[-2:])]
     return "".join(_code(part) if number % 2 else _escaped(_CALLS.sub(_apart, part)) for number, part in enumerate(parts) if part)
 
@@ -102,5 +102,5 @@ def _cut(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A character written by its number is never part of Markdown's or HTML's syntax."""
+    """Replace special characters by numeric references, which are never Markdown or HTML syntax."""
     return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", text).replace("\u200b", _NOTHING)

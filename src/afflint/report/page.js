@@ -6,7 +6,7 @@
     for (let at = element; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
   };
 
-  // Opens what the address names and brings it into view, if it names anything.
+  // Open the element that the address names and scroll to it, if there is one.
   const arrive = () => {
     const target = /^#[a-z0-9]+$/.test(location.hash) && by(location.hash.slice(1));
     if (!target) return false;
@@ -15,15 +15,15 @@
     return true;
   };
 
-  // Brings the bar of filters to light. The address keeps what its fields ask for, #severity=error&find=cart, and `fit` shows only that.
+  // Show the filters. The address keeps the values of the fields, #severity=error&find=cart, and `fit` applies them.
   const search = (fields, fit) => {
     const bar = by("find"), used = Object.entries(fields).filter(([, field]) => field);
     if (!bar) return;
-    const tell = () => {
+    const writeAddress = () => {
       const parts = used.filter(([, field]) => field.value).map(([key, field]) => key + "=" + encodeURIComponent(field.value));
       history.replaceState(null, "", parts.length ? "#" + parts.join("&") : location.pathname + location.search);
     };
-    const obey = () => {
+    const readAddress = () => {
       if (arrive()) return;
       const asked = new URLSearchParams(location.hash.slice(1));
       for (const [key, field] of used) if (asked.has(key)) field.value = asked.get(key);
@@ -32,9 +32,9 @@
     bar.hidden = false;
     bar.addEventListener("input", () => {
       fit();
-      tell();
+      writeAddress();
     });
-    addEventListener("hashchange", obey);
-    obey();
+    addEventListener("hashchange", readAddress);
+    readAddress();
   };
 

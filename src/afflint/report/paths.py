@@ -8,7 +8,7 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 
 def slashed(file: str, separator: str = os.sep) -> str:
-    """``file`` with ``/`` between its parts and no leading ``./``; a backslash is an ordinary character except on Windows."""
+    """Return ``file`` with ``/`` between its parts and no leading ``./``; a backslash is an ordinary character except on Windows."""
     if separator != "/":
         file = file.replace(separator, "/")
     while file.startswith("./"):
@@ -17,7 +17,7 @@ def slashed(file: str, separator: str = os.sep) -> str:
 
 
 def uri(file: str, separator: str = os.sep) -> str:
-    """A relative URI reference for a relative path, a ``file:`` URI for an absolute one; ASCII, percent-encoded."""
+    """Return a relative URI reference for a relative path, a ``file:`` URI for an absolute one; ASCII, percent-encoded."""
     path = slashed(file, separator)
     if separator != "/" and path[1:3] == ":/":
         return f"file:///{path[0]}:{_percent(path[2:])}"
@@ -30,7 +30,7 @@ def uri(file: str, separator: str = os.sep) -> str:
 
 def _percent(path: str) -> str:
     try:
-        # Bytes of a file name that are not UTF-8 reach Python as lone surrogates; this gives the bytes back.
+        # Python decodes bytes of a file name that are not UTF-8 to lone surrogates; this restores the bytes.
         encoded = path.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         encoded = path.encode("utf-8", "surrogatepass")

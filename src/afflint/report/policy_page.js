@@ -1,4 +1,4 @@
-  // The page is complete without this. It adds: a search and filters, and an address for what is chosen.
+  // The page is complete without this script. It adds a search and filters, and keeps them in the address.
   const policies = all(".policy"), fields = { find: by("words"), namespace: by("namespace"), owner: by("owner") };
   const fit = () => {
     const words = low(fields.find.value).split(/\s+/).filter(Boolean), asked = words.length || fields.namespace.value || (fields.owner && fields.owner.value);
@@ -18,5 +18,5 @@
     by("found").textContent = asked ? `${found} of ${total}` : "";
   };
 
-  // #namespace==shop&find=zone: a value of a choice begins with "=", so that none can be told from all.
+  // #namespace==shop&find=zone: selected values begin with "=", so that "none" differs from "all".
   search(fields, fit);

@@ -1,4 +1,4 @@
-"""Recognises a report that afflint wrote earlier, which is all that a configuration found in a tree may overwrite."""
+"""Recognise a report of afflint: a configuration found in a tree may overwrite nothing else."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ _BEGIN = re.compile(rb"|".join(_BEGINS))
 
 
 def is_report(begin: bytes) -> bool:
-    """Whether a file that begins so is a report of ``afflint check`` in any of its formats, or empty."""
+    """Return whether a file with this beginning is a report of ``afflint check`` in any format, or empty."""
     return _BEGIN.match(begin) is not None

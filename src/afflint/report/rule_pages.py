@@ -1,4 +1,4 @@
-"""Rules for reading: a page in the terminal, the table of all of them, and both as JSON."""
+"""Rules in the terminal: the page of a rule, the table of all rules, and both as JSON."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _BOLD, _DIM, _CYAN, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[36m", "\x1b[0m"
 
 
 _LABELS = {"bad": "wrong:", "good": "right:", "said": "reported as:"}
-"""What stands before a fence, by what it says of itself."""
+"""The label of a code block, by the word in its info string."""
 
 
 def page(rule: Rule, *, color: bool, width: int | None = None) -> str:
-    """The page of a rule for a terminal: headings stand out, examples are indented, markup is gone; prose is at most ``width`` wide."""
+    """Return the page of a rule for a terminal, without markup; paragraphs are at most ``width`` columns wide."""
     bold, dim, cyan, plain = (_BOLD, _DIM, _CYAN, _PLAIN) if color else ("", "", "", "")
     default = "" if rule.default else ", off by default"
     fix = "" if rule.fix == "none" else f", {rule.fix} fix"
     since = f", since afflint {rule.since}" if rule.since else ""
     lines = [f"{bold}{rule.name}{plain}  {dim}{rule.category}, {rule.severity}{default}{fix}{since}{plain}"]
     fenced = False
-    text = rule.page() if width is None else _narrowed(rule.page(), width)
+    text = rule.page() if width is None else _wrapped(rule.page(), width)
     for line in text.splitlines()[1:]:
         if line.startswith("```"):
             fenced = not fenced
@@ -40,8 +40,8 @@ def page(rule: Rule, *, color: bool, width: int | None = None) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _narrowed(text: str, width: int) -> str:
-    """A page with its paragraphs and items of lists broken anew, never within a code span; headings, links and examples as they are."""
+def _wrapped(text: str, width: int) -> str:
+    """Wrap the paragraphs and list items of a page, never within a code span; keep headings, links and examples."""
     return re.sub(_PROSE, lambda prose: _broken(prose[0], width), text)
 
 
@@ -53,16 +53,16 @@ def _broken(prose: str, width: int) -> str:
         return prose
     import textwrap
 
-    held = re.sub(r"`[^`]+`", lambda span: span[0].replace(" ", "\0"), " ".join(prose.split()))
+    glued = re.sub(r"`[^`]+`", lambda span: span[0].replace(" ", "\0"), " ".join(prose.split()))
     indent = "  " if prose.startswith("- ") else ""
-    lines = textwrap.wrap(held, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(glued, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace("\0", " ")
 
 
 def table(rules: Sequence[Rule]) -> str:
-    """One line for each rule, grouped by category."""
+    """Return a line per rule, grouped by category."""
     if not rules:
-        return "No policies: they come from the configuration.\n"
+        return "No policies are configured.\n"
     width = max(len(rule.name) for rule in rules)
     return "".join(_rows(rules, width))
 
@@ -81,7 +81,7 @@ def _rows(rules: Sequence[Rule], width: int) -> Iterator[str]:
 
 
 def as_json(rules: Sequence[Rule], *, single: bool) -> str:
-    """The same as data: name, category, severity, default, fix, since, summary, help and the page in Markdown."""
+    """Return rules as JSON: name, category, severity, default, fix, since, summary, help and the page in Markdown."""
     import json
 
     entries = [

@@ -19,14 +19,14 @@ _PLACEHOLDER = re.compile(r"\{(\d+)\}")
 
 
 def render(report: Report) -> Iterator[str]:
-    """One run: the rules of which something was found, with their pages, and a result per finding."""
+    """Yield one run: the rules that have findings, with their pages, and a result per finding."""
     occurring = {finding.rule for finding in report.findings}
     rules = [rule for rule in report.rules() if rule.name in occurring]
     numbers = {rule.name: number for number, rule in enumerate(rules)}
     driver = {"name": "afflint", "version": report.version, "rules": [_rule(rule) for rule in rules]}
     run = {
         "tool": {"driver": driver},
-        "originalUriBaseIds": {_ROOT: {"description": {"text": "The directory in which afflint was started."}}},
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The working directory of afflint."}}},
         "columnKind": "unicodeCodePoints",
         "results": [],
     }
@@ -48,7 +48,7 @@ def _rule(rule: RuleInfo) -> dict[str, object]:
 
 
 def _why(page: str) -> str:
-    """The first paragraph of the page's section about why the defect matters, as one line; "" if it has none."""
+    """Return the first paragraph of the section "Why it matters" as one line; "" if the page has none."""
     section = page.partition("\n## Why it matters\n")[2].lstrip()
     paragraph = section.partition("\n\n")[0]
     return "" if paragraph.startswith("#") else " ".join(paragraph.split())
@@ -65,7 +65,7 @@ def _result(finding: Finding, fingerprint: str, numbers: Mapping[str, int]) -> d
         "partialFingerprints": {"finding/v1": fingerprint},
     }
     if finding.related:
-        # SARIF wants them distinct, and two names may differ in nothing but what has been escaped.
+        # SARIF requires distinct locations; two names can become equal by escaping.
         result["relatedLocations"] = list({repr(location): location for location in map(_related, finding.related)}.values())
     if finding.rendered:
         result["properties"] = {"renderedIn": list(finding.rendered)}
@@ -97,10 +97,10 @@ def _related(related: Related) -> dict[str, object]:
 
 
 def _physical(file: str, span: Span) -> dict[str, object]:
-    place = {"uri": uri(file)}
-    if not place["uri"].startswith("file:"):
-        place["uriBaseId"] = _ROOT
-    return {"artifactLocation": place, "region": _region(span)}
+    location = {"uri": uri(file)}
+    if not location["uri"].startswith("file:"):
+        location["uriBaseId"] = _ROOT
+    return {"artifactLocation": location, "region": _region(span)}
 
 
 def _region(span: Span) -> dict[str, int]:
@@ -112,20 +112,20 @@ def _fix(file: str, fix: Fix, purpose: str) -> dict[str, object]:
         "artifactLocation": _physical(file, fix.edits[0].span)["artifactLocation"],
         "replacements": [_replacement(edit) for edit in fix.edits],
     }
-    return {"description": _message(purpose or "Mend it."), "artifactChanges": [change], "properties": {"safe": fix.safe}}
+    return {"description": _message(purpose or "Fix it."), "artifactChanges": [change], "properties": {"safe": fix.safe}}
 
 
 def _replacement(edit: Edit) -> dict[str, object]:
-    # Exact, except for what has no encoding: a lone surrogate would make a reader refuse the whole report.
+    # Exact, except for lone surrogates: readers would reject the whole report.
     text = edit.text.encode("utf-8", "backslashreplace").decode("utf-8")
     return {"deletedRegion": _region(edit.span), "insertedContent": {"text": text}}
 
 
 def _message(*sentences: str) -> dict[str, str]:
-    """A message of one line per sentence, in which a name out of a manifest is neither a placeholder nor a link.
+    """Return a message with a line per sentence, in which names from manifests are neither placeholders nor links.
 
-    SARIF wants every brace doubled. The readers in use show doubled braces as they are, so only what would be taken for a
-    placeholder is doubled; ``{}`` and ``{a: b}`` never are.
+    SARIF requires doubled braces. Common readers show doubled braces unchanged, so only braces of a placeholder are doubled; ``{}``
+    and ``{a: b}`` never are.
     """
     text = "\n".join(visible(sentence) for sentence in sentences if sentence)
     return {"text": _PLACEHOLDER.sub(r"{{\1}}", text).replace("](", "] (")}

@@ -1,4 +1,4 @@
-"""Cuts the lines a finding is about out of their source, with carets under the span."""
+"""Snippets: the source lines of a finding, with carets under the span."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
 
 WIDTH = 100
-"""How many terminal columns of a source line are shown at most."""
+"""The most terminal columns of a source line that are shown."""
 
 _TAB = " " * 4
 _TALLEST = 6
-"""A span of more lines than this is shown without its middle."""
+"""Longer spans are shown without their middle."""
 
 _KEPT = 4_000_000
 """How many characters of source stay split into lines, beyond the two files last read."""
@@ -28,7 +28,7 @@ class Sources:
         self._size = 0
 
     def lines(self, file: FileId) -> Sequence[str]:
-        """The lines of ``file`` without their breaks; none when its text cannot be had."""
+        """Return the lines of ``file`` without line breaks; none if it cannot be read."""
         if file not in self._files:
             text = self._read(file) or ""
             self._files[file] = (_split(text), len(text))
@@ -46,7 +46,7 @@ def _split(text: str) -> Sequence[str]:
 
 
 class Row(NamedTuple):
-    """A row of a snippet: what marks the span, then source text. ``number`` is None in rows that only hold marks."""
+    """A row of a snippet: marks of the span, then source text. ``number`` is None in rows with marks only."""
 
     number: int | None
     marks: str
@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 def snippet(lines: Sequence[str], span: Span) -> list[Row]:
-    """The rows that show ``span``; none when the file has no such line (any more). Everything in them is fit to be shown."""
+    """Return the rows that show ``span``, safe to print; none if the file does not have that line any more."""
     if span.line > len(lines):
         return []
     last, end = ending(lines, span)
@@ -65,11 +65,11 @@ def snippet(lines: Sequence[str], span: Span) -> list[Row]:
 
 
 def ending(lines: Sequence[str], span: Span) -> tuple[int, int]:
-    """The last line of ``span`` that shows anything of it, and the column one past its end there."""
+    """Return the last line on which ``span`` covers text, and the column after its end there."""
     last, end = span.end_line, span.end_column
     if last > len(lines):
         last, end = len(lines), len(lines[-1]) + 1
-    # A block of YAML ends where the next token starts; the lines before that may be empty, and its own line is not of the block.
+    # A YAML block ends where the next token starts: that line, and empty lines before it, are not part of the block.
     while last > span.line and not lines[last - 1][: end - 1].strip():
         last -= 1
         end = len(lines[last - 1]) + 1
@@ -77,7 +77,7 @@ def ending(lines: Sequence[str], span: Span) -> tuple[int, int]:
 
 
 def _several(lines: Sequence[str], span: Span, last: int, end: int) -> Iterator[Row]:
-    """A rail from the start of the span, along its lines, to a caret under its last character."""
+    """Yield rows with a rail from the start of the span to a caret under its last character."""
     opening = lines[span.line - 1]
     text, before, _ = _cut(opening, span.column, span.column)
     if opening[: span.column - 1].strip():
@@ -96,7 +96,7 @@ def _several(lines: Sequence[str], span: Span, last: int, end: int) -> Iterator[
 
 
 def _cut(line: str, start: int, end: int) -> tuple[str, int, int]:
-    """The part of ``line`` around the columns ``start`` to ``end``, and the terminal columns before and under them."""
+    """Cut ``line`` around the columns ``start`` to ``end``; return the text and the terminal columns before and under them."""
     start = max(0, min(start - 1, len(line)))
     right, used = _fitting(line[start : start + WIDTH // 2], WIDTH // 2)
     left, used_left = _fitting(reversed(line[max(0, start - WIDTH) : start]), WIDTH - used)
@@ -110,7 +110,7 @@ def _cut(line: str, start: int, end: int) -> tuple[str, int, int]:
 
 
 def _fitting(chars: Iterable[str], room: int) -> tuple[int, int]:
-    """How many of ``chars`` fit into ``room`` terminal columns, and how many columns they take."""
+    """Return how many of ``chars`` fit into ``room`` terminal columns, and how many columns they take."""
     count = used = 0
     for char in chars:
         width = _cell(char)[1]
@@ -122,7 +122,7 @@ def _fitting(chars: Iterable[str], room: int) -> tuple[int, int]:
 
 
 def _cell(char: str) -> tuple[str, int]:
-    """``char`` as it is shown, and the terminal columns it takes."""
+    """Return ``char`` as printed, and the terminal columns that it takes."""
     if char == "\t":
         return _TAB, len(_TAB)
     shown = visible(char)

@@ -1,4 +1,4 @@
-"""The report for people: each finding with its source, what it is about and what to do, then a summary."""
+"""The text report: each finding with its source, its object and its help, then a summary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from afflint.report.snippet import Row, Sources
 
 Paint = Callable[[str, str], str]
-"""Takes the name of a style and a text, gives the text in that style."""
+"""Takes the name of a style and a text, returns the text in that style."""
 
 _STYLES = {
     "error": "1;31",
@@ -27,39 +27,39 @@ _STYLES = {
 
 
 def render(report: Report, *, color: bool) -> Iterator[str]:
-    """A chunk per finding, then the summary unless the report is quiet. Hints that come many times are counted, unless it is verbose."""
+    """Yield a chunk per finding, then the summary unless the report is quiet. Frequent hints are counted unless it is verbose."""
     paint = _ansi if color else _plain
     gap = ""
     if report.findings:
         from afflint.report.snippet import Sources
 
         sources = Sources(report.source)
-        often = {} if report.verbose else _often(report.findings)
+        frequent = {} if report.verbose else _frequent_hints(report.findings)
         for finding in report.findings:
-            if not (finding.severity == "info" and finding.rule in often):
+            if not (finding.severity == "info" and finding.rule in frequent):
                 mark = "[*] " if report.fixable(finding) else ""
                 yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose, mark))
                 gap = "\n"
-        for rule, alike in often.items():
+        for rule, alike in frequent.items():
             yield f"{gap}{_counted(rule, alike, paint)}\n"
             gap = "\n"
     if not report.quiet:
         yield gap + "".join(f"{line}\n" for line in summary_lines(report, paint))
 
 
-_MOST_NAMED = 3
-"""So many names are listed."""
-_MANY = 3
-"""So many hints of one rule are shown one by one; of more there is one line."""
+_MAX_NAMES = 3
+"""Up to this many names are listed."""
+_MAX_HINTS = 3
+"""Up to this many hints of one rule are shown one by one; more share one line."""
 
 
-def _often(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """The rules of which there are many findings that only inform."""
-    found: dict[str, list[Finding]] = {}
+def _frequent_hints(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Return the findings of severity info by rule, for rules with many of them."""
+    by_rule: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.severity == "info":
-            found.setdefault(finding.rule, []).append(finding)
-    return {rule: alike for rule, alike in found.items() if len(alike) > _MANY}
+            by_rule.setdefault(finding.rule, []).append(finding)
+    return {rule: alike for rule, alike in by_rule.items() if len(alike) > _MAX_HINTS}
 
 
 def _counted(rule: str, alike: list[Finding], paint: Paint) -> str:
@@ -99,7 +99,7 @@ def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool, ma
 
 
 def _place(file: str, span: Span, rows: Iterable[Row], gutter: int, style: str, paint: Paint) -> Iterator[str]:
-    """Where it is, and the snippet if there is one."""
+    """Yield the position, and the snippet if there is one."""
     yield " " * gutter + paint("frame", "-->") + f" {visible(file)}:{span.line}:{span.column}"
     if rows:
         yield " " * gutter + paint("frame", " |")
@@ -110,7 +110,7 @@ def _place(file: str, span: Span, rows: Iterable[Row], gutter: int, style: str, 
 
 
 def _notes(finding: Finding, verbose: bool) -> Iterator[tuple[str, str]]:
-    """What stands under the snippet: a label, and the text after it."""
+    """Yield the lines below the snippet: a label, and the text after it."""
     if about := object_words(finding.object):
         yield "object", f": {about}"
     if finding.field:
@@ -120,7 +120,7 @@ def _notes(finding: Finding, verbose: bool) -> Iterator[tuple[str, str]]:
     if finding.rendered:
         yield "rendered", f": {roots(finding.rendered, None if verbose else MOST_ROOTS)}"
     if finding.fix is not None:
-        yield "fix available", " (safe)" if finding.fix.safe else " (unsafe: it may change what the manifest means)"
+        yield "fix available", " (safe)" if finding.fix.safe else " (unsafe: it may change the meaning of the manifest)"
         if verbose:
             yield from _edits(finding.fix)
     if verbose:
@@ -136,7 +136,7 @@ def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
 
 
 def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
-    """What was found in how much, what was left out, and how much of it can be mended."""
+    """Yield the numbers of findings and files, what was skipped, and how many findings can be fixed."""
     yield from _summary(report.summary, paint, report.verbose)
     if report.summary.renders is not None:
         yield from rendered_lines(report.summary.renders, report.verbose)
@@ -144,70 +144,70 @@ def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
 
 
 def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
-    over = f", passed over {summary.passed_over} of other kinds" if summary.passed else ""
-    read = f"{pluralize(summary.documents, 'document')} in {pluralize(summary.files - summary.unread, 'file')}{over}"
+    skipped = f", skipped {summary.skipped} of other kinds" if summary.passed else ""
+    read = f"{pluralize(summary.documents, 'document')} in {pluralize(summary.files - summary.unread, 'file')}{skipped}"
     suppressed = f" {pluralize(summary.suppressed, 'finding')} suppressed." if summary.suppressed else ""
     found = [paint(noun, pluralize(number, noun)) for number, noun in summary.counts]
     if summary.fixed:
         total = pluralize(summary.fixed + summary.errors + summary.warnings + summary.info, "finding")
-        left = f"fixed {summary.fixed}; what is left: {', '.join(found)}" if found else "fixed" if summary.fixed == 1 else "all fixed"
+        left = f"fixed {summary.fixed}; remaining: {', '.join(found)}" if found else "fixed" if summary.fixed == 1 else "all fixed"
         yield f"Found {total}: {left}. Read {read}.{suppressed}"
     elif found:
         yield f"Found {', '.join(found)}." + (f" Read {read}." if summary.files > summary.unread else "") + suppressed
     elif summary.documents:
         yield f"{paint('good', 'No findings.')} Read {read}.{suppressed}"
     elif summary.files > summary.unread:
-        others = f"; passed over {pluralize(summary.passed_over, 'document')} of other kinds" if over else ""
-        yield f"No manifest was found in the {pluralize(summary.files - summary.unread, 'file')} read{others}."
+        others = f"; skipped {pluralize(summary.skipped, 'document')} of other kinds" if skipped else ""
+        yield f"No manifest found in {pluralize(summary.files - summary.unread, 'file')}{others}."
     elif not summary.files:
-        yield "No file was read."
+        yield "No files were read."
     if verbose and summary.custom:
         yield f"Custom resources: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.custom)}."
     if verbose and summary.passed:
-        yield f"Passed over: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.passed)}."
+        yield f"Skipped: {', '.join(f'{visible(kind)} ({number})' for kind, number in summary.passed)}."
     if not (summary.documents or summary.passed):
         pass  # All of them are empty.
-    elif len(summary.empty) > _MOST_NAMED:
-        yield f"{len(summary.empty)} of the named files hold no manifest."
+    elif len(summary.empty) > _MAX_NAMES:
+        yield f"{len(summary.empty)} of the named files contain no manifest."
     else:
-        yield from (f"{visible(name)} holds no manifest." for name in summary.empty)
+        yield from (f"{visible(name)} contains no manifest." for name in summary.empty)
     if summary.filled:
-        files = "1 file holds" if summary.filled == 1 else f"{summary.filled} files hold"
-        yield f"{files} placeholders of a template: what depends on them was not judged."
+        files = "1 file contains" if summary.filled == 1 else f"{summary.filled} files contain"
+        yield f"{files} template placeholders; values that depend on them were not checked."
     if summary.unread:
         yield f"{pluralize(summary.unread, 'file')} could not be read."
     if summary.templated:
         yield f"{pluralize(summary.templated, 'Go-templated file')} skipped; `--render` checks what charts render to, with your `helm`."
 
 
-_MOST_FAILED = 10
+_MAX_FAILED = 10
 
 
 def rendered_lines(renders: RenderSummary, verbose: bool) -> Iterator[str]:
-    """How much was rendered, and what was not, and why."""
+    """Yield what was rendered, and what was not and why."""
     failed = [tool for tool, _, _ in renders.failed]
     parts = [
         f"{done} of {pluralize(done + failed.count(tool), noun)}"
         for done, tool, noun in ((renders.kustomizations, "kustomize", "kustomization"), (renders.charts, "helm", "chart"))
         if done or tool in failed
     ]
-    yield f"Rendered {' and '.join(parts)}." if parts else "Neither a kustomization nor a chart was found to render."
-    shown = renders.failed if verbose else renders.failed[:_MOST_FAILED]
+    yield f"Rendered {' and '.join(parts)}." if parts else "No kustomization or chart found to render."
+    shown = renders.failed if verbose else renders.failed[:_MAX_FAILED]
     for tool, name, reason in shown:
         yield f"Not rendered: {visible(name)} ({tool}): {visible(reason)}"
     if len(shown) < len(failed):
-        yield f"Not rendered, either: {len(failed) - len(shown)} more; `-v` lists them."
-    for name, reason in renders.unread if verbose else renders.unread[:_MOST_FAILED]:
-        yield f"Not known what {visible(name)} renders: {visible(reason)}"
-    if not verbose and len(renders.unread) > _MOST_FAILED:
-        yield f"Nor what {len(renders.unread) - _MOST_FAILED} more do; `-v` lists them."
+        yield f"Not rendered: {len(failed) - len(shown)} more; `-v` lists them."
+    for name, reason in renders.unread if verbose else renders.unread[:_MAX_FAILED]:
+        yield f"Cannot determine what {visible(name)} renders: {visible(reason)}"
+    if not verbose and len(renders.unread) > _MAX_FAILED:
+        yield f"Cannot determine what {len(renders.unread) - _MAX_FAILED} more render; `-v` lists them."
     if renders.without:
         charts = ", ".join(f"{visible(chart)} (for {visible(name)})" for name, chart in renders.without)
         yield f"Rendered without charts that are not in the repository: {charts}; `helm dependency build` fetches them."
 
 
 def _fixes(report: Report) -> Iterator[str]:
-    """How many of the findings can be mended, and by which options."""
+    """Yield how many findings can be fixed, and with which options."""
     safe = sum(finding.fix is not None and finding.fix.safe for finding in report.findings)
     unsafe = sum(finding.fix is not None for finding in report.findings) - safe
     if report.unsafe and unsafe:
@@ -215,4 +215,4 @@ def _fixes(report: Report) -> Iterator[str]:
     elif safe:
         yield f"[*] {safe} fixable with --fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}."
     elif unsafe:
-        yield f"{unsafe} fixable with --fix --unsafe-fixes, which may change what the manifests mean."
+        yield f"{unsafe} fixable with --fix --unsafe-fixes, which may change the meaning of the manifests."

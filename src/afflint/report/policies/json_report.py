@@ -1,4 +1,4 @@
-"""Where workloads stand with policies, as JSON for whoever counts over time: the contract is schemas/policies.schema.json."""
+"""The compliance report as JSON, described by schemas/policies.schema.json."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompl
 VERSION = 1
 
 
-def render(standing: Compliance) -> Iterator[str]:
-    """The report as one JSON object, the same bytes for the same standing."""
+def render(compliance: Compliance) -> Iterator[str]:
+    """Yield the report as one JSON object; the same compliance gives the same bytes."""
     data = {
         "version": VERSION,
-        "policies": [_policy(each) for each in standing.policies],
-        "namespaces": [_group(each) for each in grouped(standing, "namespace")],
-        "owners": [_group(each) for each in grouped(standing, "owner")] if standing.owner_key else [],
-        "owner_key": standing.owner_key or None,
-        "summary": {"workloads": standing.workloads, "outside": standing.outside},
+        "policies": [_policy(each) for each in compliance.policies],
+        "namespaces": [_group(each) for each in grouped(compliance, "namespace")],
+        "owners": [_group(each) for each in grouped(compliance, "owner")] if compliance.owner_key else [],
+        "owner_key": compliance.owner_key or None,
+        "summary": {"workloads": compliance.workloads, "outside": compliance.outside},
     }
     yield json.dumps(data, indent=2) + "\n"
 

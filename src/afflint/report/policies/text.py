@@ -1,4 +1,4 @@
-"""Where workloads stand with policies, for a terminal: a line for each policy, then what is to be done, policy by policy."""
+"""The compliance report for a terminal: a line per policy, then the violations by policy."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from afflint.findings.phrases import pluralize, visible
 from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped, number_new, oldest
 
 _MOST = 12
-"""So many workloads of a policy are told one by one, and as many namespaces and owners; with ``verbose`` all."""
+"""Up to this many workloads of a policy, namespaces and owners are listed; with ``verbose`` all."""
 
 
-def render(standing: Compliance, *, verbose: bool = False) -> Iterator[str]:
-    """The report in lines."""
+def render(compliance: Compliance, *, verbose: bool = False) -> Iterator[str]:
+    """Yield the report in chunks."""
     most = None if verbose else _MOST
-    yield from _policies(standing)
-    for policy in standing.policies:
+    yield from _policies(compliance)
+    for policy in compliance.policies:
         unmet = policy.unmet()
         if policy.unasked:
             yield f"\n{visible(policy.name)}: {visible(policy.unasked)}\n"
@@ -24,23 +24,23 @@ def render(standing: Compliance, *, verbose: bool = False) -> Iterator[str]:
             yield f"\n{visible(policy.name)}: {visible(policy.demand)}\n"
             yield from _unmet(unmet, most)
         yield from _undecided(policy)
-    for by, groups in (("namespace", grouped(standing, "namespace")), (standing.owner_key, grouped(standing, "owner"))):
+    for by, groups in (("namespace", grouped(compliance, "namespace")), (compliance.owner_key, grouped(compliance, "owner"))):
         if by and groups:
             yield "\n"
-            columns = 5 if standing.baseline else 4
-            heads = (by if by == "namespace" else f"label {by}", "workloads", "content", "unmet", "since")[:columns]
+            columns = 5 if compliance.baseline else 4
+            heads = (by if by == "namespace" else f"label {by}", "workloads", "compliant", "violations", "since")[:columns]
             yield from _table(heads, [_group(each)[:columns] for each in groups[:most]])
             if most is not None and len(groups) > most:
-                yield f"  and {len(groups) - most} more (-v shows all)\n"
-    yield f"\n{_summary(standing)}\n"
+                yield f"  and {len(groups) - most} more (`-v` shows all)\n"
+    yield f"\n{_summary(compliance)}\n"
 
 
-def _policies(standing: Compliance) -> Iterator[str]:
-    """The table of all policies. Who is undecided is told where anybody is, what is new where a baseline knows that."""
-    known = standing.baseline is not None
-    kept = (True, True, True, True, True, standing.leaves_some_undecided, known, known)
-    heads = ("policy", "met", "of", "unmet", "excepted", "undecided", "new", "since")
-    yield from _table([*compress(heads, kept)], [[*compress(_row(each), kept)] for each in standing.policies])
+def _policies(compliance: Compliance) -> Iterator[str]:
+    """Yield the table of policies; `not evaluated` is a column if it occurs, `new` and `since` if there is a baseline."""
+    known = compliance.baseline is not None
+    kept = (True, True, True, True, True, compliance.has_undecided, known, known)
+    heads = ("policy", "compliant", "of", "violating", "exempt", "not evaluated", "new", "since")
+    yield from _table([*compress(heads, kept)], [[*compress(_row(each), kept)] for each in compliance.policies])
 
 
 def _row(policy: PolicyCompliance) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def _group(group: WorkloadGroup) -> tuple[str, ...]:
 
 
 def _day(day: str | None) -> str:
-    """Since when something is known; what no baseline knows is new, and nothing is said of it."""
+    """Return the day since which the baseline has a violation; nothing for a new one."""
     return day if day else "" if day is None else "undated"
 
 
@@ -71,14 +71,14 @@ def _unmet(verdicts: Sequence[ComplianceVerdict], most: int | None) -> Iterator[
         yield f"  {visible(where)}  {visible(verdict.workload.title + space + owner)}{since}\n"
         yield from (f"    {visible(each.message)}\n" for each in verdict.breaches)
     if most is not None and len(verdicts) > most:
-        yield f"  and {len(verdicts) - most} more (-v shows all)\n"
+        yield f"  and {len(verdicts) - most} more (`-v` shows all)\n"
 
 
 def _undecided(policy: PolicyCompliance) -> Iterator[str]:
     undecided = policy.undecided()
     if undecided:
         first, more = undecided[0], f" and {len(undecided) - 1} more" if len(undecided) > 1 else ""
-        yield f"\n{visible(policy.name)}: undecided for {visible(first.workload.title)} in {visible(first.workload.file)}{more}\n"
+        yield f"\n{visible(policy.name)}: not evaluated for {visible(first.workload.title)} in {visible(first.workload.file)}{more}\n"
         yield from (f"    {visible(reason)}\n" for reason in dict.fromkeys(each.reason for each in undecided))
 
 
@@ -91,10 +91,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
         yield "  ".join(cells).rstrip() + "\n"
 
 
-def _summary(standing: Compliance) -> str:
-    asked = standing.asked
-    kept = sum(policy.is_met for policy in asked)
-    undecided = sum(policy.is_undecided for policy in asked)
-    outside = f", {standing.outside} of them under no policy" if standing.outside else ""
-    unknown = f", {undecided} undecided" if undecided else ""
-    return f"{kept} of {pluralize(len(asked), 'policy')} met by all{unknown}; {pluralize(standing.workloads, 'workload')}{outside}."
+def _summary(compliance: Compliance) -> str:
+    policies = compliance.applicable
+    kept = sum(policy.is_met for policy in policies)
+    undecided = sum(policy.is_undecided for policy in policies)
+    outside = f", {compliance.outside} without a policy" if compliance.outside else ""
+    unknown = f", {undecided} not evaluated" if undecided else ""
+    workloads = f"{pluralize(compliance.workloads, 'workload')}{outside}"
+    return f"{kept} of {pluralize(len(policies), 'policy')} met by all workloads{unknown}; {workloads}."
