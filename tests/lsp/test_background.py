@@ -86,8 +86,7 @@ class TestDeaths:
             os.kill(killed, signal.SIGKILL)
             client.until(lambda: client.told)
             assert client.told[0]["params"]["message"] == (
-                "afflint: the process that reads all manifests was killed by SIGKILL; findings across manifests stay as they were"
-                " until it has started again"
+                "afflint: the indexer process was killed by SIGKILL; findings across manifests are not updated until it has started again"
             )
             # What a keystroke needs is here, and what was found across manifests stays.
             client.change("cart.yaml", (0, 0, 0, 0, "# A cart.\n"))
@@ -134,14 +133,14 @@ class TestUpgrade:
             "__init__.py",
             f'__version__ = "{__version__}"',
             '__version__ = "99.1"',
-            f"afflint 99.1 has been installed while this is {__version__}",
+            f"afflint 99.1 has been installed, but this server is {__version__}",
             f"afflint: this is afflint 99.1, and the server that started it is {__version__}\n",
         ),
         (
             "lsp/indexer/protocol.py",
             "    client: Client\n",
             "    client: Client\n    more: int\n",
-            "afflint has been changed since this server was started",
+            "afflint has changed since this server was started",
             "afflint: an order of the server is not understood: ",
         ),
     )
@@ -172,7 +171,7 @@ class TestUpgrade:
             os.kill(second(client), signal.SIGKILL)
             client.until(lambda: len(client.told) == 2)
             assert client.told[1]["params"]["message"] == (
-                f"afflint: {said}: restart the language server; until then findings across manifests stay as they were"
+                f"afflint: {said}: restart the language server; until then findings across manifests are not updated"
             )
             client.told.clear()
             # What a keystroke needs is here, what was found across manifests stays, and nobody tries again.

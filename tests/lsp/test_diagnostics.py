@@ -280,7 +280,7 @@ class TestSettingsOfTheProject:
         with Client(folder, options={"hint": True, "diagnostics": "all"}) as client:
             client.until(lambda: len(client.told) == 2)
             assert [each["params"]["message"] for each in client.told] == [
-                "afflint: there is no setting `hint`; did you mean `hints`?",
+                "afflint: unknown setting `hint`; did you mean `hints`?",
                 "afflint: the setting `diagnostics` takes `open` or `workspace`, not `all`",
             ]
 

@@ -138,7 +138,7 @@ class TestHover:
                 "key: dedicated",
                 (
                     "Deployment web may run on nodes with the taint `dedicated`, whatever its value, with the effect `NoSchedule`,"
-                    " but is not drawn there: 1 of 3 nodes has such a taint."
+                    " but does not prefer them: 1 of 3 nodes has such a taint."
                 ),
             ),
             (

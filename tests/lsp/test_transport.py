@@ -84,7 +84,7 @@ class TestSession:
             client.raw(b"{no json")
             client.raw(b"[]")
             client.notify("$/unknown", None)
-            assert client.request("no/such", {})["error"] == {"code": -32601, "message": "there is no method 'no/such'"}
+            assert client.request("no/such", {})["error"] == {"code": -32601, "message": "unknown method 'no/such'"}
             assert client.request("textDocument/definition", client.at("none.yaml", 0, 0)) == []
 
     @pytest.mark.parametrize("params", [None, [], {}, {"textDocument": 1}, {"textDocument": {"uri": 7}, "position": {"line": -1}}])

@@ -62,7 +62,7 @@ def test_set_up_as_documented(tmp_path: Path) -> None:
     assert told["behindFox"] == ["19:15 wrong-type"]
     assert told["shown"] == ["19:14 wrong-type", "7:5 label-not-on-template"]
     assert told["hover"].startswith("Deployment cart must not share a node with any pod that has `tier=session`, in this namespace:")
-    assert told["hints"] == ["selects no pod here"]
+    assert told["hints"] == ["selects no pods here"]
     assert told["fixed"] == ["7:5 label-not-on-template", '        ssd: "true"']
     # The settings change while it runs.
     assert "27:15 missing-term-wrapper" in told["unopened"]

@@ -26,7 +26,7 @@ def test_a_clean_run_still_says_what_was_suppressed() -> None:
 
 def test_files_without_a_manifest_are_not_called_clean() -> None:
     assert summary_of(NOTHING._replace(documents=0)) == "No manifest found in 2 files.\n"
-    assert summary_of(NOTHING._replace(files=0, documents=0)) == "No file was read.\n"
+    assert summary_of(NOTHING._replace(files=0, documents=0)) == "No files were read.\n"
 
 
 def test_templated_files_are_counted_with_the_way_to_check_them() -> None:

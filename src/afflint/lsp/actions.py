@@ -1,4 +1,4 @@
-"""What can be done about findings: their fixes, one or many at a time, and the comment that silences one."""
+"""Code actions: fixes of one or many findings, and the comment that suppresses one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from afflint.source.sources import Source
 
 QUICK_FIX = "quickfix"
 _MOST = 20
-"""Of so many findings in a stretch of text actions are offered: each is tried before it is."""
+"""At most this many findings of a range get actions: each fix is tried before it is offered."""
 _LONGEST_TITLE = 100
 _IGNORE = re.compile(r"(#[ \t]*afflint:[ \t]*ignore[ \t]*\[[^\]]*[^\],\s])[ \t]*\]")
 _REASON = "TODO: say why"
 
 
 class Actions:
-    """The actions for one document as it is now. ``findings`` are those that are shown."""
+    """The code actions for the current version of a document. ``findings`` are the shown ones."""
 
     def __init__(self, document: ServerDocument, findings: Sequence[Finding], client: Client) -> None:
         self._document = document
@@ -35,7 +35,7 @@ class Actions:
         self._client = client
 
     def at(self, start: Place, end: Place, only: Collection[str]) -> list[dict[str, Any]]:
-        """The actions for what lies between two places, of the kinds that are asked for; of all kinds if none is."""
+        """Return the actions for a range, of the requested kinds; of all kinds if ``only`` is empty."""
         found: list[dict[str, Any]] = []
         here = [each for each in self._findings if self._overlaps(each, start, end)][:_MOST]
         if _is_wanted(QUICK_FIX, only):
@@ -46,9 +46,9 @@ class Actions:
             for finding in here:
                 found += self._ignore(finding)
         safe = [each for each in self._findings if is_safe(each)]
-        # Whoever asks for nothing in particular shows a menu: what changes the whole file is on it only where there is something to mend.
+        # Without a kind the client shows a menu, which has the action for the whole file only if it changes something.
         if _is_wanted(FIX_ALL, only) and (safe or only):
-            found.append(self._many(f"Fix all that is safe: {len(safe)} of afflint's findings", FIX_ALL, None))
+            found.append(self._many(f"Apply all {len(safe)} safe fixes of afflint", FIX_ALL, None))
         return found
 
     def _overlaps(self, finding: Finding, start: Place, end: Place) -> bool:
@@ -66,7 +66,7 @@ class Actions:
         if not done.made:
             return
         title = finding.help if len(finding.help) <= _LONGEST_TITLE else f"Fix {quoted(finding.rule)}"
-        unsafe = "" if finding.fix.safe else "; it may change what the manifest means"
+        unsafe = "" if finding.fix.safe else "; may change the meaning of the manifest"
         yield {
             **self._action(f"{title.rstrip('.')} ({finding.rule}{unsafe})", QUICK_FIX),
             "diagnostics": [self._diagnostic(finding)],
@@ -77,22 +77,22 @@ class Actions:
     def _fix_rule(self, rule: str) -> Iterator[dict[str, Any]]:
         number = sum(each.rule == rule and each.fix is not None for each in self._findings)
         if number > 1:
-            yield self._many(f"Fix all {number} of {quoted(rule)} in this file", QUICK_FIX, rule)
+            yield self._many(f"Fix all {number} findings of {quoted(rule)} in this file", QUICK_FIX, rule)
 
     def _many(self, title: str, kind: str, rule: str | None) -> dict[str, Any]:
-        """An action over the whole document, with its edit at once unless the client asks for that later."""
-        # Nothing in it is null: some clients leave that out of what they send back.
+        """Return an action for the whole document, with its edit unless the client resolves that later."""
+        # Without null values: some clients drop them when they return the action.
         action = self._action(title, kind) | {"data": {"uri": self._document.uri, "rule": rule or ""}}
         return action if self._client.resolves_edits else self.resolved(action)
 
     def resolved(self, action: dict[str, Any]) -> dict[str, Any]:
-        """An action with its edit: all safe fixes of the document, or all of one rule."""
+        """Return an action with its edit: all safe fixes of the document, or all fixes of one rule."""
         rule = action["data"].get("rule")
         wanted: Callable[[Finding], bool] = (lambda finding: finding.rule == rule) if rule else is_safe
-        return action | {"edit": self._edit(edits(self._document.text, self._mended(wanted)))}
+        return action | {"edit": self._edit(edits(self._document.text, self._fixed(wanted)))}
 
-    def _mended(self, wanted: Callable[[Finding], bool]) -> bytes:
-        """The document with the wanted fixes, in rounds: what one could not do beside others, or brought forth, the next does."""
+    def _fixed(self, wanted: Callable[[Finding], bool]) -> bytes:
+        """Apply the wanted fixes in rounds: a later round applies fixes that overlapped, or that became possible."""
         document, project, shown = self._document, self._document.project, self._findings
         kept = DocumentCache()
 
@@ -101,7 +101,7 @@ class Actions:
                 return shown
             buffer = project.checked(EditorBuffer(document.path, document.version, source.data or b""), kept)
             assert buffer.result is not None
-            # What rules across manifests find shows after the next run.
+            # Findings across manifests appear after the next run.
             return project.remaining(buffer, buffer.result, document.known, ())
 
         return fix_text(document.source, check, wanted, project.mender)
@@ -109,7 +109,7 @@ class Actions:
     # Suppressions.
 
     def _ignore(self, finding: Finding) -> Iterator[dict[str, Any]]:
-        """The comment that silences a finding, where one can stand and does just that."""
+        """Yield the action that adds a suppression comment, if a comment is possible and suppresses the finding."""
         document = self._document
         if finding.rule in document.project.setup.session.options().mandatory:
             return
@@ -136,7 +136,7 @@ class Actions:
                 yield {**self._action(title, QUICK_FIX), "diagnostics": [self._diagnostic(finding)], "edit": self._edit([change])}
                 return
 
-    # As the protocol has them.
+    # LSP values.
 
     def _action(self, title: str, kind: str) -> dict[str, Any]:
         return {"title": title, "kind": kind}
@@ -154,7 +154,7 @@ class Actions:
 
 
 def edits(text: EditorText, after: bytes) -> list[dict[str, Any]]:
-    """The edits that make of a text what it is to be: whole lines, or what differs of one."""
+    """Return the edits from a text to the text ``after``: whole lines, or the changed part of one line."""
     import difflib
 
     new = EditorText(after.decode("utf-8", "surrogatepass"), "utf-32")
@@ -169,7 +169,7 @@ def edits(text: EditorText, after: bytes) -> list[dict[str, Any]]:
 
 
 def _changed(text: EditorText, line: int, old: Sequence[str], new: Sequence[str]) -> dict[str, Any]:
-    """One edit. Of a single line only what differs, so that a cursor in it stays where it is."""
+    """Return one edit; of a single line only the changed part, so that the cursor keeps its place."""
     before, after = "".join(old), "".join(new)
     start, end = (line, 0), (line + len(old), 0)
     if len(old) == len(new) == 1:
@@ -177,13 +177,13 @@ def _changed(text: EditorText, line: int, old: Sequence[str], new: Sequence[str]
         start, end = (line, head), (line, len(before) - tail)
         after = after[head : len(after) - tail]
     elif line + len(old) >= text.lines:
-        # The last line has no break: its end is no beginning of another.
+        # The last line has no line break, so that no line begins after it.
         end = (line + len(old) - 1, len(old[-1])) if old else start
     return {"range": {"start": text.position(start), "end": text.position(end)}, "newText": after}
 
 
 def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """How much two sequences have in common at their beginning, and behind that at their end."""
+    """Return the lengths of the common prefix, and of the common suffix after it."""
     most = min(len(old), len(new))
     head = next((index for index in range(most) if old[index] != new[index]), most)
     most -= head
@@ -191,7 +191,7 @@ def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
 
 
 def _comments(text: EditorText, finding: Finding) -> Iterator[tuple[int, int, int, str, int]]:
-    """Where a suppression of a finding may be written: line, stretch of columns, text, and how many lines that adds above the finding."""
+    """Yield where a suppression can be written: line, columns, text, and the number of lines added above the finding."""
     line = text.inside((finding.span.line, 1))[0]
     for number in (line, line - 1):
         match = _IGNORE.search(text.line(number)) if number >= 0 else None
@@ -210,6 +210,6 @@ def _covers(suppression: Suppression, rule: str, place: tuple[int, int]) -> bool
 
 
 def _is_wanted(kind: str, only: Iterable[str]) -> bool:
-    """Whether a kind is asked for: itself, or one of which it is a part."""
+    """Return whether a kind of action is requested, by itself or by a parent kind."""
     wanted = list(only)
     return not wanted or any(kind == each or kind.startswith(f"{each}.") for each in wanted)

@@ -1,6 +1,6 @@
-"""Values that are known to fit where one types: operators and effects, topology keys, labels of nodes and of pods.
+"""Completions: operators and effects, topology keys, labels of nodes and of pods.
 
-What is being typed is seldom YAML yet, so the place is told by indentation, in flow style by brackets (``flow``).
+Unfinished text is seldom valid YAML, so that the position is found by indentation; in flow style by brackets (``flow_context``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _VALUE, _PROPERTY = 12, 10
 
 
 class CompletionItem(NamedTuple):
-    """A proposal: what is shown, what it is, and what is put in."""
+    """A completion: its label, a description, and the inserted text."""
 
     label: str
     detail: str
@@ -35,7 +35,7 @@ class CompletionItem(NamedTuple):
 
 
 class _BlockLine(NamedTuple):
-    """A line of YAML in block style: the column in which its key or value begins, and both."""
+    """A line of YAML in block style: the column at which its key or value begins, and both."""
 
     column: int
     dashed: bool
@@ -45,14 +45,14 @@ class _BlockLine(NamedTuple):
 
 
 class _CompletionPosition(NamedTuple):
-    """Where something is typed: what stands around it, and what was typed so far, from ``start`` on."""
+    """The position of a completion: its surroundings, and ``start``, the column at which the typed text begins."""
 
     keys: tuple[str, ...]
-    """The keys of the maps around it, the outermost first."""
+    """The keys of the enclosing maps, the outermost first."""
     key: str | None
-    """The key whose value is typed; None where a key or an item of a list is."""
+    """The key whose value is typed; None for a key or an item of a list."""
     siblings: dict[str, str]
-    """The values beside it in its map, or in the map of the list that it is an item of."""
+    """The other values in its map, or in the map that contains its list."""
     start: int
     flow: bool = False
     quoted: bool = False
@@ -61,30 +61,30 @@ class _CompletionPosition(NamedTuple):
 
 
 _FIXED: dict[str, tuple[tuple[str, str], ...]] = {
-    "whenUnsatisfiable": (("DoNotSchedule", "a hard constraint: the pod stays pending"), ("ScheduleAnyway", "a preference")),
-    "nodeAffinityPolicy": (("Honor", "only nodes that the pod's node affinity admits count"), ("Ignore", "all nodes count")),
-    "nodeTaintsPolicy": (("Honor", "only nodes whose taints are tolerated count"), ("Ignore", "all nodes count")),
+    "whenUnsatisfiable": (("DoNotSchedule", "required: the pod stays Pending"), ("ScheduleAnyway", "preferred: only ranks nodes")),
+    "nodeAffinityPolicy": (("Honor", "only nodes that match the node affinity count"), ("Ignore", "all nodes count")),
+    "nodeTaintsPolicy": (("Honor", "only nodes with tolerated taints count"), ("Ignore", "all nodes count")),
     "effect": (
-        ("NoSchedule", "new pods stay away"),
-        ("PreferNoSchedule", "new pods stay away if they can"),
-        ("NoExecute", "running pods have to leave, too"),
+        ("NoSchedule", "new pods are not scheduled there"),
+        ("PreferNoSchedule", "the scheduler avoids the node if possible"),
+        ("NoExecute", "running pods are evicted as well"),
     ),
     "unhealthyPodEvictionPolicy": (("AlwaysAllow", "unready pods may always be evicted"), ("IfHealthyBudget", "the default")),
 }
 _MEANT = {
     "In": "has one of the values",
-    "NotIn": "has none of the values, or no such label",
+    "NotIn": "has none of the values, or lacks the label",
     "Exists": "has the label",
-    "DoesNotExist": "has no such label",
-    "Gt": "has a number above the value",
-    "Lt": "has a number below the value",
+    "DoesNotExist": "lacks the label",
+    "Gt": "has a number greater than the value",
+    "Lt": "has a number less than the value",
 }
 
 
 def completions(
     text: EditorText, place: Place, manifest_index: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool] = ()
 ) -> tuple[int, list[tuple[CompletionItem, int]]]:
-    """What may stand at a place: from which column on, and the proposals with their kinds."""
+    """Return the column at which the typed text begins, and the completions with their kinds."""
     spot = _spot(text, place)
     if spot is None:
         return place[1], []
@@ -93,7 +93,7 @@ def completions(
 
 
 def _as_written(item: CompletionItem, kind: int, spot: _CompletionPosition) -> CompletionItem:
-    """A proposal as it has to be written between quotes, or in JSON."""
+    """Return a completion as it is written between quotes, or in JSON."""
     if spot.quoted:
         return item._replace(text=item.label)
     if spot.json:
@@ -110,7 +110,7 @@ def _proposals(
     elif key == "operator" and "tolerations" in around[-1:]:
         yield from (
             (CompletionItem(value, detail, value), _VALUE)
-            for value, detail in (("Equal", "the value must be the same"), ("Exists", "any value will do"))
+            for value, detail in (("Equal", "the value must be equal"), ("Exists", "any value matches"))
         )
     elif key == "operator":
         operators = NODE_OPERATORS if _is_of_nodes(around) else LABEL_OPERATORS
@@ -126,7 +126,7 @@ def _proposals(
 
 
 def _is_of_nodes(keys: tuple[str, ...]) -> bool:
-    """Whether labels that stand below these keys are those of nodes."""
+    """Return whether labels below these keys are node labels."""
     return "nodeSelector" in keys[-1:] or (
         "nodeAffinity" in keys and not {"podAffinity", "podAntiAffinity"} & {*keys[keys.index("nodeAffinity") :]}
     )
@@ -143,7 +143,7 @@ def _topology_keys(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator
     usual = (HOSTNAME, ZONE, REGION)
     for key in (*usual, *sorted(key for key in counts if key not in usual and unlikely_domain(key) is None)):
         number = f", {len(counts[key])} on these nodes" if counts.get(key) else ""
-        yield CompletionItem(key, f"{domain_word(key) or 'label of nodes'}{number}", key), _VALUE
+        yield CompletionItem(key, f"{domain_word(key) or 'node label'}{number}", key), _VALUE
 
 
 def _taints(spot: _CompletionPosition, nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[CompletionItem, int]]:
@@ -160,7 +160,7 @@ _MAPS_OF_LABELS = ("matchLabels", "nodeSelector", "labels", "selector")
 
 
 _Labels = dict[str, dict[str, str]]
-"""By key the values with whose they are, the most frequent first."""
+"""The values of each label key with their origin, the most frequent first."""
 
 
 def _labels(spot: _CompletionPosition, labels: _Labels, whose: str) -> Iterator[tuple[CompletionItem, int]]:
@@ -202,7 +202,7 @@ def _pod_labels(manifest_index: ManifestIndex | None) -> _Labels:
 
 
 def _counted(labels: Iterable[dict[str, str]], whose: str) -> _Labels:
-    """How often each value of each label occurs, in the order of the keys, the most frequent value first."""
+    """Count the values of each label, in the order of the keys, the most frequent value first."""
     counts: dict[str, dict[str, int]] = {}
     for each in labels:
         for key, value in each.items():
@@ -215,17 +215,17 @@ def _counted(labels: Iterable[dict[str, str]], whose: str) -> _Labels:
 
 
 def _quoted(value: str, spot: _CompletionPosition) -> str:
-    """A value as YAML has to have it to stay a string."""
+    """Quote a value if YAML would not read it as a string."""
     from afflint.yaml.emitter import scalar
 
     return scalar(value, "", flow=spot.flow) or value
 
 
-# Where something is typed.
+# The position of the completion.
 
 
 def _line(text: str) -> _BlockLine | None:
-    """A line that holds an entry of a map or an item of a list; None for others."""
+    """Parse a line with an entry of a map or an item of a list; None for other lines."""
     if not text.strip() or text.lstrip().startswith("#"):
         return None
     indent = _INDENT.match(text)
@@ -238,7 +238,7 @@ def _line(text: str) -> _BlockLine | None:
 
 
 def _spot(text: EditorText, place: Place) -> _CompletionPosition | None:
-    """What is typed at a place; None in a comment and the like."""
+    """Return the position in block or flow style; None in a comment and the like."""
     number, column = place
     flow = flow_at(text, place)
     if flow is not None:
@@ -256,14 +256,14 @@ def _spot(text: EditorText, place: Place) -> _CompletionPosition | None:
 
 
 def _in_brackets(text: EditorText, flow: Flow, place: Place) -> _CompletionPosition:
-    """What is typed between brackets."""
+    """Return the position in flow style."""
     number, column = place
     dashed = flow.column > len(text.line(flow.line)) - len(text.line(flow.line).lstrip(" "))
     line = _BlockLine(flow.column, dashed, flow.key or "", "", flow.key is not None)
     around, siblings = _above(text, flow.line, line)
     keys = [*around, *(each.key for each in flow.brackets if each.key is not None)]
     inner = flow.brackets[-1]
-    # Beside an item of a list stands what stands beside the list.
+    # The siblings of a list item are those of the list.
     maps = [each for each in flow.brackets if each.is_map]
     if inner.is_map or (maps and flow.brackets[-2:-1] == maps[-1:]):
         siblings = maps[-1].pairs
@@ -277,7 +277,7 @@ def _is_json(text: EditorText) -> bool:
 
 
 def _above(text: EditorText, number: int, line: _BlockLine) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The keys around a line, the outermost first, and the entries of the innermost map around it that stand above or below it."""
+    """Return the keys around a line, the outermost first, and the other entries of its innermost map."""
     keys: list[str] = []
     column, in_list = line.column, line.dashed
     for above in range(number - 1, -1, -1):
@@ -289,7 +289,7 @@ def _above(text: EditorText, number: int, line: _BlockLine) -> tuple[tuple[str, 
             if each is not None and each.column < column and each.dashed:
                 column = each.column
             continue
-        # A list may stand as far left as the key that holds it.
+        # A list may have the same indentation as its key.
         dash = len(written) - len(written.lstrip())
         outer = each.column < column - (2 if in_list and not keys else 0) or (in_list and each.column <= column - 2) or each.column < column
         if outer:
@@ -299,10 +299,10 @@ def _above(text: EditorText, number: int, line: _BlockLine) -> tuple[tuple[str, 
 
 
 def _siblings(text: EditorText, number: int, line: _BlockLine, keys: list[str]) -> dict[str, str]:
-    """The scalars of the map that a line lies in; of an item of a list those of the map that holds the list."""
+    """Return the scalars of the map that contains a line; for a list item, of the map that contains the list."""
     column = line.column
     if line.dashed and not line.colon and keys:
-        # Up to the key that holds the list.
+        # Up to the key of the list.
         for above in range(number - 1, -1, -1):
             each = _line(text.line(above))
             if each is not None and each.colon and each.key == keys[0]:

@@ -1,4 +1,4 @@
-"""Findings as diagnostics of the protocol."""
+"""Findings as LSP diagnostics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNNECESSARY = 1
 
 
 def diagnostics(findings: Iterable[Finding], text: EditorText, texts: DocumentTexts, path: Callable[[FileId], str]) -> list[dict[str, Any]]:
-    """The findings in one text, in its order; ``path`` tells where a file lies that they point to."""
+    """Return the findings in one text in document order; ``path`` returns the path of a related file."""
     ordered = sorted(findings, key=lambda each: (each.span, each.rule, each.message))
     return [_diagnostic(each, text, texts, path) for each in ordered]
 
@@ -44,18 +44,18 @@ def _diagnostic(finding: Finding, text: EditorText, texts: DocumentTexts, path: 
 
 
 def of_configuration(problems: Iterable[ConfigProblem], text: EditorText) -> list[dict[str, Any]]:
-    """The mistakes in a configuration that is open."""
+    """Return the diagnostics of an open configuration file."""
     return [
         {"range": text.of_span(each.span), "severity": 1, "code": "configuration", "source": SOURCE, "message": each.message}
         for each in problems
     ]
 
 
-TOO_LARGE = "larger than 1 MB, so it is not checked while it is open; run `afflint check` on it"
+TOO_LARGE = "larger than 1 MB and not checked while it is open; run `afflint check` on it"
 
 
 def too_large() -> dict[str, Any]:
-    """What an open document shows that is too large to be checked."""
+    """Return the diagnostic of an open document that is too large."""
     start = {"line": 0, "character": 0}
     return {
         "range": {"start": start, "end": start},
@@ -67,7 +67,7 @@ def too_large() -> dict[str, Any]:
 
 
 def page_uri(rule: str) -> str:
-    """The page of a rule, which comes with afflint. Policies have none."""
+    """Return the URI of the page of a built-in rule."""
     from afflint.checks.registry import rules
 
     return of_path(rules()[rule].path)

@@ -1,4 +1,4 @@
-"""What is shown of the place that is pointed at: what a constraint means there, and the findings with the pages of their rules."""
+"""Hover texts: the explanation of a constraint, and the findings with the pages of their rules."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from afflint.lsp.diagnostics import page_uri
 from afflint.lsp.text import EditorText, Place
 
 
-def hover(text: EditorText, place: Place, findings: Iterable[Finding], meant: str | None, *, markdown: bool) -> Any:
-    """The contents for a place of a document; None where there is nothing to say. ``meant`` is what stands there, in words."""
+def hover(text: EditorText, place: Place, findings: Iterable[Finding], explanation: str | None, *, markdown: bool) -> Any:
+    """Return the hover for a place in a document; None if it has no content. ``explanation`` is that of the constraint there."""
     at = text.outside(place)
-    parts, span = [meant] if meant else [], None
+    parts, span = [explanation] if explanation else [], None
     for finding in findings:
         start, end = (finding.span.line, finding.span.column), (finding.span.end_line, finding.span.end_column)
         if start <= at <= end:
             span = span or finding.span
-            parts.append(_of_finding(finding))
+            parts.append(_finding_text(finding))
     if not parts:
         return None
     shown = "\n\n---\n\n".join(parts)
@@ -27,13 +27,13 @@ def hover(text: EditorText, place: Place, findings: Iterable[Finding], meant: st
     return {"contents": contents} | ({"range": text.of_span(span)} if span is not None else {})
 
 
-def _of_finding(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     from afflint.checks.registry import rules
 
     if finding.category == "policy":
         return f"{finding.severity}: {finding.message}\n\n{finding.help}\n\n(policy {finding.rule})"
     page = rules()[finding.rule].page().split("\n", 1)[1].partition("\n## Examples")[0].strip()
-    # Headings as large as those of a document overwhelm the little window.
+    # Headings are too large for a hover window.
     page = re.sub(r"(?m)^#+ (.*)$", r"**\1**", page)
     return f"{finding.severity}: {finding.message}\n\n{finding.help}\n\n[{finding.rule}]({page_uri(finding.rule)}): {page}"
 

@@ -199,7 +199,7 @@ class Server:
     def _request(self, message: Message) -> None:
         identity, method = message["id"], message["method"]
         if type(identity) not in (int, float, str, NoneType) or type(method) is not str:
-            self._writer.write({"id": None, "error": {"code": transport.INVALID_REQUEST, "message": "the message is no request"}})
+            self._writer.write({"id": None, "error": {"code": transport.INVALID_REQUEST, "message": "the message is not a valid request"}})
             return
 
         def result() -> Any:
@@ -209,10 +209,10 @@ class Server:
                 raise ResponseError(transport.NOT_INITIALIZED, "the server has not been initialized")
             handler = self._requests.get(method)
             if handler is None:
-                raise ResponseError(transport.METHOD_NOT_FOUND, f"there is no method {method!r}")
+                raise ResponseError(transport.METHOD_NOT_FOUND, f"unknown method {method!r}")
             params = message.get("params") or {}
             if type(params) is not dict:
-                raise ResponseError(transport.INVALID_PARAMS, "the parameters are no object")
+                raise ResponseError(transport.INVALID_PARAMS, "the parameters are not an object")
             _validate(method, params)
             return handler(params)
 
@@ -263,8 +263,8 @@ class Server:
         self._writer.write({"method": method, "params": params})
 
     def _fault(self, text: str) -> None:
-        print(f"afflint: a fault of afflint:\n{text}", file=sys.stderr, flush=True)
-        self._tell("window/logMessage", {"type": _ERROR, "message": f"afflint: a fault of afflint: {text.strip().splitlines()[-1]}"})
+        print(f"afflint: internal error:\n{text}", file=sys.stderr, flush=True)
+        self._tell("window/logMessage", {"type": _ERROR, "message": f"afflint: internal error: {text.strip().splitlines()[-1]}"})
 
     def _say(self, text: str, kind: int = _WARNING) -> None:
         """Show something to the user, once as long as it stays the same."""
@@ -298,7 +298,7 @@ class Server:
 
     def _initialize(self, params: Any) -> Any:
         if self._initialized:
-            raise ResponseError(transport.INVALID_REQUEST, "the server has been initialized already")
+            raise ResponseError(transport.INVALID_REQUEST, "the server is already initialized")
         self._initialized = True
         self._client = Client.of(params.get("capabilities"))
         self._settings = self._first_settings = self._read_settings(params.get("initializationOptions"))
@@ -426,7 +426,7 @@ class Server:
         self._end_progress()
         self._deaths += 1
         self._outdated |= lost.outdated
-        again = "" if lost.outdated else "; findings across manifests stay as they were until it has started again"
+        again = "" if lost.outdated else "; findings across manifests are not updated until it has restarted"
         self._say(f"{lost.ending}{again}", _WARNING)
         for number in list(self._questions):
             self._answer(Response(number))
@@ -655,7 +655,7 @@ class Server:
             return
         project.adopt(ran.told)
         if ran.told.unused_nodes and not ran.fault:
-            self._say(f"{ran.told.unused_nodes}; so no nodes are taken into account", _WARNING)
+            self._say(f"{ran.told.unused_nodes}; nodes are ignored", _WARNING)
         for document in self._documents.values():
             if document.project is project:
                 document.adopt()
@@ -686,7 +686,7 @@ class Server:
             self._number += 1
             self._progress = f"afflint-progress-{self._number}"
             self._ask("window/workDoneProgress/create", {"token": self._progress})
-            value = {"kind": "begin", "title": "afflint reads the manifests", "cancellable": False, **value}
+            value = {"kind": "begin", "title": "Reading manifests", "cancellable": False, **value}
         else:
             value = {"kind": "report", **value}
         self._tell("$/progress", {"token": self._progress, "value": value})
@@ -803,7 +803,7 @@ def _validate(method: str, params: Any) -> None:
     for place in places:
         numbers = [place.get("line"), place.get("character")] if isinstance(place, dict) else []
         if not numbers or any(type(each) is not int or each < 0 for each in numbers):
-            raise ResponseError(transport.INVALID_PARAMS, "a position is two numbers from 0: `line` and `character`")
+            raise ResponseError(transport.INVALID_PARAMS, "a position needs two numbers from 0: `line` and `character`")
 
 
 _OF_DOCUMENT: dict[tuple[str, ...], type] = {("textDocument", "uri"): str}

@@ -1,4 +1,4 @@
-"""What an editor may set: the section ``afflint`` of its settings, or the initializationOptions."""
+"""The settings of an editor: the section ``afflint`` of its settings, or the initializationOptions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class EditorSettings(NamedTuple):
     """The settings with their defaults, each under its name in camelCase."""
 
     diagnostics: str = "open"
-    """Of which files findings are shown: of those that are open, or of all in the workspace."""
+    """Whether findings are shown for open files only, or for all files of the workspace."""
     syntax_errors: bool = True
-    """Whether documents that are no YAML, and keys that stand twice, are reported: a server for YAML does that as well."""
+    """Whether invalid YAML and duplicate keys are reported: a YAML language server reports them as well."""
     unknown_fields: bool = True
-    """Whether fields that Kubernetes does not know, or that have another type, are reported: a server with its schemas does so as well."""
+    """Whether unknown fields and wrong types are reported: a language server with Kubernetes schemas reports them as well."""
     hints: bool = True
-    """Whether selectors are followed by what they select."""
+    """Whether an inlay hint after each selector shows what it selects."""
     completion: bool = True
     hover: bool = True
 
@@ -34,7 +34,7 @@ _NAMES = {
 
 
 def left_out(settings: EditorSettings) -> frozenset[str]:
-    """The rules that another server is to report."""
+    """Return the rules that another language server reports."""
     return frozenset(rule for name, rules in _LEFT_OUT.items() if not getattr(settings, name) for rule in rules)
 
 
@@ -42,7 +42,7 @@ _DEFAULTS = EditorSettings()
 
 
 def read(given: Any, faults: list[str], otherwise: EditorSettings = _DEFAULTS) -> EditorSettings:
-    """The settings that a client sends; what is wrong with them is added to ``faults``, and ``otherwise`` holds as where none is given."""
+    """Read the settings that a client sends on top of ``otherwise``; mistakes are added to ``faults``."""
     if isinstance(given, dict) and isinstance(given.get("afflint"), dict):
         given = given["afflint"]
     if given is None or given == []:  # Neovim sends an empty table as a list.
@@ -57,10 +57,10 @@ def _values(given: dict[Any, Any], faults: list[str]) -> Iterator[tuple[str, Any
     for name, value in given.items():
         field = _NAMES.get(name)
         if field is None:
-            faults.append(f"there is no setting {quoted(str(name))}{did_you_mean(nearest(str(name), _NAMES))}")
+            faults.append(f"unknown setting {quoted(str(name))}{did_you_mean(nearest(str(name), _NAMES))}")
         elif field == "diagnostics" and value not in SCOPES:
-            faults.append(f"the setting `{name}` takes `open` or `workspace`, not {quoted(value)}")
+            faults.append(f"the setting `{name}` must be `open` or `workspace`, not {quoted(value)}")
         elif field != "diagnostics" and type(value) is not bool:
-            faults.append(f"the setting `{name}` takes `true` or `false`, not {quoted(value)}")
+            faults.append(f"the setting `{name}` must be `true` or `false`, not {quoted(value)}")
         else:
             yield field, value

@@ -93,7 +93,7 @@ class EditorText:
         """A position of the protocol; behind the end of a line, or of the text, it is that end. Raises ValueError."""
         line, units = position["line"], position["character"]
         if type(line) is not int or type(units) is not int or line < 0 or units < 0:
-            raise ValueError("a position is two numbers from 0")
+            raise ValueError("a position needs two numbers from 0")
         if line >= self.lines:
             return self.lines - 1, len(self.line(self.lines - 1))
         return line, _characters(self.line(line), units, self._encoding)
@@ -127,7 +127,7 @@ class EditorText:
         for each in changes:
             text = each["text"]
             if type(text) is not str:
-                raise ValueError("a change has a text")
+                raise ValueError("a change needs a text")
             if each.get("range") is None:
                 self._lines = _LINES.findall(text)
                 shifts = None

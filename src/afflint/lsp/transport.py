@@ -60,7 +60,7 @@ class MessageReader:
             return None
         if length > self._longest:
             return (
-                InvalidMessage(INVALID_REQUEST, f"a message of {length} bytes; the longest is {self._longest}")
+                InvalidMessage(INVALID_REQUEST, f"the message has {length} bytes; the limit is {self._longest}")
                 if self._skip(length)
                 else None
             )
@@ -72,9 +72,9 @@ class MessageReader:
         try:
             message = json.loads(body)
         except (ValueError, RecursionError):
-            return InvalidMessage(PARSE_ERROR, "the message is no JSON")
+            return InvalidMessage(PARSE_ERROR, "the message is not JSON")
         if not isinstance(message, dict):
-            return InvalidMessage(INVALID_REQUEST, "the message is no object")
+            return InvalidMessage(INVALID_REQUEST, "the message is not an object")
         return message
 
     def _length(self) -> int | None:

@@ -37,7 +37,7 @@ try:
 except OSError:
     os._exit(0)
 if __version__ != sys.argv[1]:
-    sys.exit(f"afflint: this is afflint {__version__}, and the server that started it is {sys.argv[1]}")
+    sys.exit(f"afflint: this process is afflint {__version__}, but the server that started it is {sys.argv[1]}")
 from afflint.lsp.indexer.process import main
 main()
 """
@@ -47,7 +47,7 @@ It may be of another version than this one, when afflint was upgraded since this
 and nothing in these lines rests on what another version may have changed.
 """
 _PATIENCE = 5.0
-_UNTIL_THEN = "restart the language server; until then findings across manifests stay as they were"
+_UNTIL_THEN = "restart the language server; until then findings across manifests are not updated"
 _FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
@@ -88,7 +88,7 @@ class IndexerClient:
         try:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, creationflags=_FLAGS)
         except (OSError, ValueError) as error:
-            self._tell(IndexerLost(f"a second process cannot be started: {getattr(error, 'strerror', None) or error}"))
+            self._tell(IndexerLost(f"the indexer process cannot be started: {getattr(error, 'strerror', None) or error}"))
             return
         self._process, self._orders = process, SimpleQueue()
         threading.Thread(target=_write, args=(process, self._orders), name="orders", daemon=True).start()
@@ -124,7 +124,7 @@ def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], tell: Calla
             process.kill()
             process.wait()
             other = version.decode("ascii", "replace").strip()
-            return IndexerLost(f"afflint {other} has been installed while this is {__version__}: {_UNTIL_THEN}", outdated=True)
+            return IndexerLost(f"afflint {other} has been installed, but this server is {__version__}: {_UNTIL_THEN}", outdated=True)
         try:
             while (line := lines.next()) is not None:
                 tell(REPORTS.decode(line).what)
@@ -133,8 +133,8 @@ def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], tell: Calla
     process.kill()
     code = process.wait()
     if is_understood and code != NOT_UNDERSTOOD:
-        return IndexerLost(f"the process that reads all manifests {ending(code)}")
-    return IndexerLost(f"afflint has been changed since this server was started: {_UNTIL_THEN}", outdated=True)
+        return IndexerLost(f"the indexer process {ending(code)}")
+    return IndexerLost(f"afflint has changed since this server was started: {_UNTIL_THEN}", outdated=True)
 
 
 def _write(process: subprocess.Popen[bytes], orders: SimpleQueue[IndexerCommand | None]) -> None:

@@ -261,7 +261,7 @@ def _order(line: bytes) -> IndexerCommand:
     try:
         return protocol.ORDERS.decode(line)
     except PlainError as error:
-        print(f"afflint: an order of the server is not understood: {error}", file=sys.stderr, flush=True)
+        print(f"afflint: unknown command from the server: {error}", file=sys.stderr, flush=True)
         sys.exit(protocol.NOT_UNDERSTOOD)
 
 
