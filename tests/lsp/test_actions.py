@@ -79,7 +79,9 @@ def test_all_of_one_rule_and_all_that_is_safe(folder: Path) -> None:
     quoted = text.replace("ssd: true", 'ssd: "true"').replace("hdd: true", 'hdd: "true"')
     with Client(folder, capabilities={"workspace": {"workspaceEdit": {"documentChanges": True}}}) as client:
         client.open("fox.yaml", text)
-        all_of_rule = next(each for each in actions(client, "fox.yaml", 9) if each["title"] == "Fix all 2 of `wrong-type` in this file")
+        all_of_rule = next(
+            each for each in actions(client, "fox.yaml", 9) if each["title"] == "Fix all 2 findings of `wrong-type` in this file"
+        )
         assert applied(text, client, "fox.yaml", all_of_rule["edit"]) == quoted
         assert all_of_rule["edit"]["documentChanges"][0]["textDocument"] == {"uri": client.uri("fox.yaml"), "version": 1}
         (fix_all,) = actions(client, "fox.yaml", 0, "source.fixAll")

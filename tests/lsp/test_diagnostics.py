@@ -281,7 +281,7 @@ class TestSettingsOfTheProject:
             client.until(lambda: len(client.told) == 2)
             assert [each["params"]["message"] for each in client.told] == [
                 "afflint: unknown setting `hint`; did you mean `hints`?",
-                "afflint: the setting `diagnostics` takes `open` or `workspace`, not `all`",
+                "afflint: the setting `diagnostics` must be `open` or `workspace`, not `all`",
             ]
 
     def test_the_editor_is_asked_for_its_settings(self, folder: Path) -> None:

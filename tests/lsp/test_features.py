@@ -128,7 +128,7 @@ class TestHover:
                 "web.yaml",
                 "maxSkew",
                 (
-                    "Deployment web must be spread over the zones: the fullest may have at most 1 pod more than the emptiest,"
+                    "Deployment web must be spread over zones with a skew of at most 1 pod,"
                     " counting pods that have `app=web`, in this namespace: Deployment web itself."
                     " 3 of 3 nodes have `topology.kubernetes.io/zone`: 2 zones."
                 ),
@@ -186,7 +186,7 @@ class TestHover:
             "has a label `disk` and no label `old` and does not have `zone=c`",
         ),
         ([("cpus", "Gt", ["4"])], "has `cpus` above `4`"),
-        ([], "has any labels or none"),
+        ([], "has any labels"),
     ],
 )
 def test_labels_in_words(expressions: list[tuple[str, str, list[str]]], said: str) -> None:
