@@ -798,7 +798,7 @@ class TestCopies:
     def test_the_right_copy_does_not_excuse_the_wrong_one(self, afflint: Afflint) -> None:
         write(production=self.MENDED, staging=DEAD_ANTI_AFFINITY)
         done = afflint("check", "--format", "concise")
-        assert done.out.startswith("staging.yaml:6:5: warning the label `tier: session` stands only on the Deployment itself")
+        assert done.out.startswith("staging.yaml:6:5: warning the label `tier: session` is set only on the Deployment itself")
         assert done.rules == ["label-not-on-template"]
 
     def test_copies_are_not_others_who_depend_on_a_label(self, afflint: Afflint) -> None:

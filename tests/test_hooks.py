@@ -143,7 +143,7 @@ def test_a_rule_across_manifests_sees_all_files_that_a_commit_changes(repository
     shop = ROOT / "examples" / "shop"
     project.simulation_input(**{path.stem: path.read_text(encoding="utf-8") for path in (shop / "orders.yaml", shop / "orders-db.yaml")})
 
-    assert "orders-db.yaml:7:5: error the label `app: orders-db` stands only on the VirtualMachine itself" in project.pre_commit(
+    assert "orders-db.yaml:7:5: error the label `app: orders-db` is set only on the VirtualMachine itself" in project.pre_commit(
         "run", expect=1
     )
 

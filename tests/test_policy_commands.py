@@ -41,7 +41,7 @@ class TestCheck:
         done = afflint("check", "--format", "concise")
         assert (done.code, done.out) == (
             1,
-            "pod.yaml:5:13: error Pod web: by name, but Pod web is put on the node `n1` by name [no-hosts]\n",
+            "pod.yaml:5:13: error Pod web: by name, but Pod web is assigned to the node `n1` by name [no-hosts]\n",
         )
 
     def test_json_has_the_category(self, afflint: Afflint) -> None:

@@ -357,8 +357,8 @@ def test_whoever_follows_it_is_left_alone(advice: str) -> None:
 def test_where_the_label_stands_the_selectors_are_named_that_ask_for_it() -> None:
     (found,) = lint({**LAB, "ledger.yaml": MISPLACED})
     assert found.message == (
-        "the label `app: ledger` stands only on the VirtualMachine itself, not on its pods;"
-        " the required podAntiAffinity of VirtualMachine audit asks for it, as does one more selector"
+        "the label `app: ledger` is set only on the VirtualMachine itself, not on its pods;"
+        " the required podAntiAffinity of VirtualMachine audit selects it, as does one more selector"
     )
     assert [(each.file, each.span.line) for each in found.related] == [("audit.yaml", 12), ("report.yaml", 12)]
 

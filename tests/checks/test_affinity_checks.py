@@ -65,8 +65,8 @@ class TestComparisons:
     def test_a_negative_preference_blocks_the_pod(self) -> None:
         (message,) = said(preferred('{key: t, operator: Lt, values: ["-5"]}'), "never-matching-comparison")
         assert message == (
-            "9:87 Lt compares with a whole number of 0 or more, and `-5` is none:"
-            " the scheduler cannot read the preference, and places the pod nowhere"
+            "9:87 Lt needs a non-negative integer, but its value is `-5`:"
+            " the scheduler cannot parse the preference, so the pods stay Pending"
         )
 
 
@@ -83,7 +83,7 @@ class TestRedundantTerm:
 
     def test_a_preference_for_what_is_required(self) -> None:
         assert said(preferred(EAST, selector="zone: east"), "redundant-term") == [
-            "9:23 this preference is required anyway: every node that the pod may use has it"
+            "9:23 this preference has no effect: every node that the pods may use satisfies it"
         ]
 
     def test_equal_terms_are_reported_once(self) -> None:
@@ -95,7 +95,7 @@ class TestRedundantTerm:
             f"affinity:\n  podAntiAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      - {term}\n      - {term}\n"
             f"  podAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      - {term.replace('hostname', 'os')}"
         )
-        assert [each.message for each in lint(text) if each.rule == "redundant-term"] == ["this term is the same as term 1 of the list"]
+        assert [each.message for each in lint(text) if each.rule == "redundant-term"] == ["this term is identical to term 1"]
 
 
 class TestDeprecatedNodeLabel:
@@ -139,7 +139,7 @@ class TestUnknownNodeLabel:
     )
     def test_what_was_meant(self, key: str, meant: str) -> None:
         (found,) = self.unknown(pod(f"nodeSelector: {{{key}: x}}"))
-        assert found.message == f"no node carries the label `{key}`, so the pods can go nowhere; did you mean `{meant}`?"
+        assert found.message == f"no node has the label `{key}`, so the pods stay Pending; did you mean `{meant}`?"
 
     @pytest.mark.parametrize(
         "key",
@@ -152,7 +152,7 @@ class TestUnknownNodeLabel:
     def test_what_somebody_may_set(self, key: str) -> None:
         assert self.unknown(pod(f"nodeSelector: {{{key}: x}}")) == []
 
-    @pytest.mark.parametrize("operator, effect", [("NotIn", "this keeps the pods off no node"), ("In", "this term matches no node")])
+    @pytest.mark.parametrize("operator, effect", [("NotIn", "this excludes no node"), ("In", "this term matches no node")])
     def test_what_comes_of_it(self, operator: str, effect: str) -> None:
         (found,) = self.unknown(required(f"{{key: kubernetes.io/zone, operator: {operator}, values: [east]}}"))
         assert f", so {effect};" in found.message
@@ -179,7 +179,7 @@ class TestUnlikelyTopologyKey:
     )
     def test_what_makes_no_domains(self, key: str, why: str) -> None:
         (found,) = [each for each in lint(self.spread(key)) if each.rule == "unlikely-topology-key"]
-        assert found.message == f"`{key}` in this spread constraint makes no failure domains: {why}"
+        assert found.message == f"`{key}` in this spread constraint does not define failure domains: {why}"
 
     @pytest.mark.parametrize(
         "key", ["role", "name", "zone", "node.kubernetes.io/instance-type", "feature.node.kubernetes.io/placement-group"]
@@ -224,7 +224,7 @@ class TestPinnedNode:
 
     def test_two_replicas_on_one_host(self) -> None:
         assert said(self.TEMPLATE % (2, "nodeSelector: {kubernetes.io/hostname: w1}"), "pinned-node") == [
-            "12:46 all 2 replicas are required to run on the one host `w1`"
+            "12:46 all 2 replicas must run on the single host `w1`"
         ]
 
     @pytest.mark.parametrize("constraint", ['nodeName: "<node>"', 'nodeSelector: {kubernetes.io/hostname: "${NODE}"}'])

@@ -44,7 +44,7 @@ def test_a_skew_matters_once_there_are_more_replicas_than_it_allows() -> None:
     assert len(linting.said(text, rule)) == 1
     assert linting.said(text + hpa(2, 10), rule) == []
     [found] = linting.said(text + hpa(2, 3), rule)
-    assert "maxSkew 3 lets all 3 replicas, the most that HorizontalPodAutoscaler web asks for, share one domain" in found
+    assert "maxSkew 3 lets all 3 replicas, the most that HorizontalPodAutoscaler web asks for, share one topology domain" in found
 
 
 def test_one_replica_that_an_autoscaler_adds_to_is_not_the_only_one() -> None:
@@ -60,10 +60,10 @@ def test_a_budget_is_held_against_the_fewest_replicas() -> None:
     assert said("drain-blocked", NODES, alone + budget("minAvailable: 2") + hpa(3, 10)) == []
     [found] = said("drain-blocked", NODES, alone + budget("minAvailable: 2") + hpa(2, 10))
     assert found.endswith(
-        f"info: {blocked.format(2, 2, 2, 2)}, as many as HorizontalPodAutoscaler web keeps at least; a drain waits until it asks for more"
+        f"info: {blocked.format(2, 2, 2, 2)}, as many as HorizontalPodAutoscaler web keeps at least; a drain waits until it scales up"
     )
     [found] = said("drain-blocked", NODES, alone + budget("minAvailable: 5") + hpa(2, 5))
-    assert found.endswith(f"warning: {blocked.format(5, 5, 2, 2)}: a drain of their nodes never ends")
+    assert found.endswith(f"warning: {blocked.format(5, 5, 2, 2)}: a drain of their nodes never completes")
 
 
 def test_where_nobody_says_how_many_there_are_the_autoscaler_does() -> None:

@@ -17,7 +17,7 @@ KAFKA = """
       template:
         pod:
 """
-STORED = "(stored, but the operator's pods are refused)"
+STORED = "(stored, but the operator's pods are rejected)"
 
 
 def kafka(pod: str) -> str:
@@ -43,7 +43,7 @@ class TestWords:
     def test_an_unknown_field_is_refused_by_kubectl_and_dropped_by_others(self) -> None:
         text = kafka("tolerations:\n  - {key: a, operater: Exists}")
         (message,) = said(text, "unknown-field")
-        assert message.endswith("did you mean `operator`? (kubectl refuses it, other clients drop it)")
+        assert message.endswith("did you mean `operator`? (kubectl rejects it, other clients drop it)")
 
     def test_a_webhook_that_looks_is_named(self) -> None:
         text = """
@@ -56,7 +56,7 @@ class TestWords:
                   - {key: a, operator: Exists, value: b}
         """
         assert said(text, "invalid-toleration") == [
-            "8:43 a toleration with the operator Exists must not have a value (the webhook of CloudNativePG refuses it)"
+            "8:43 a toleration with the operator Exists has no value (the webhook of CloudNativePG rejects it)"
         ]
 
     def test_where_the_schema_leaves_all_open_only_the_operator_reads_it(self) -> None:
@@ -74,7 +74,7 @@ class TestWords:
                         - {key: a, surprise: b}
         """
         (message,) = said(text, "wrong-type")
-        assert message.endswith("(stored, but the operator cannot read it, or its pods are refused)")
+        assert message.endswith("(stored, but the operator cannot read it, or its pods are rejected)")
         assert said(text, "unknown-field") == []
 
     def test_what_is_known_by_its_shape_alone_may_reach_a_pod(self) -> None:
@@ -95,7 +95,7 @@ class TestWords:
         """
         assert places(lint(text)) == ["a.yaml:9:28 warning unknown-operator", "a.yaml:13:21 warning weight-out-of-range"]
         (message,) = said(text, "weight-out-of-range")
-        assert message.endswith("(if this reaches a pod, the pod is refused)")
+        assert message.endswith("(if this reaches a pod, the pod is rejected)")
 
 
 class TestPlaces:
@@ -230,11 +230,11 @@ class TestLabelsOfOperators:
 
     def test_a_spread_constraint_that_counts_another_resource(self) -> None:
         (message,) = said(kafka(self.SPREAD % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch")
-        assert "it asks for `strimzi.io/cluster In [my-cluster]`, and the operator gives them `strimzi.io/cluster: orders`" in message
+        assert "it selects `strimzi.io/cluster In [my-cluster]`, but the operator sets `strimzi.io/cluster: orders`" in message
 
     def test_a_key_that_is_a_slip_away(self) -> None:
         (message,) = said(kafka(self.SPREAD % "strimzi.io/clutser: orders"), "operator-label-mismatch")
-        assert message.endswith("the operator sets no label `strimzi.io/clutser`; did you mean `strimzi.io/cluster`?")
+        assert message.endswith("the operator does not set the label `strimzi.io/clutser`; did you mean `strimzi.io/cluster`?")
 
     def test_an_anti_affinity_to_another_resource_may_be_meant(self) -> None:
         assert said(kafka(self.ANTI % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch") == []
@@ -295,8 +295,8 @@ class TestMisplaced:
         """
         assert said(text, "misplaced-constraint") == [
             (
-                "7:5 affinity stands in spec.template, where PodConfig does not look; it belongs in spec.template.spec"
-                " (kubectl refuses it, other clients drop it)"
+                "7:5 affinity is set in spec.template, where PodConfig ignores it; it belongs in spec.template.spec"
+                " (kubectl rejects it, other clients drop it)"
             )
         ]
 
@@ -310,7 +310,7 @@ class TestMisplaced:
                 spec: {self.ANTI}
         """
         (message,) = said(text, "misplaced-constraint")
-        assert "podAntiAffinity stands in spec.template.spec" in message
+        assert "podAntiAffinity is set in spec.template.spec" in message
         assert "it belongs in spec.template.spec.affinity" in message
 
     def test_kinds_that_have_their_affinities_apart(self) -> None:
@@ -357,7 +357,7 @@ class TestKubeVirtItself:
 
     def test_a_node_placement_drops_the_tolerations_of_control_planes(self) -> None:
         (message,) = said(self.PLACEMENT.format(part="infra", tolerations="[]"), "untolerated-control-plane")
-        assert message.endswith("a nodePlacement takes the place of all that KubeVirt says itself, its tolerations too")
+        assert message.endswith("a nodePlacement replaces the defaults of KubeVirt, including its tolerations")
 
     def test_one_that_tolerates_them_is_fine(self) -> None:
         assert lint(self.PLACEMENT.format(part="infra", tolerations="[{operator: Exists}]")) == []

@@ -58,7 +58,8 @@ class TestAffinityCycle:
             "c.yaml": deployment("c", "", "+ app: a @ zone"),
         }
         assert said(files, "affinity-cycle")[0] == (
-            "13:12 no pod can be placed first, so all stay pending: Deployment a waits for Deployment b, Deployment b waits for Deployment"
+            "13:12 no pod can be scheduled first, so all stay Pending: Deployment a waits for Deployment b,"
+            " Deployment b waits for Deployment"
             " c and Deployment c waits for Deployment a"
         )
 
@@ -69,7 +70,7 @@ class TestAffinityCycle:
             "c.yaml": deployment("c", "", "+ app: a @ zone"),
         }
         assert said(files, "affinity-cycle")[2] == (
-            "13:12 this waits for Deployment a, which can never be placed because of a circle of required podAffinity"
+            "13:12 this waits for Deployment a, which can never be scheduled because of a cycle of required podAffinity"
         )
 
     def test_a_way_out_opens_it(self) -> None:
@@ -132,8 +133,8 @@ class TestAffinityConflict:
         }
         assert said(files, "affinity-conflict") == [
             (
-                "13:12 the pods must share `kubernetes.io/hostname` with Deployment cache, and the required podAntiAffinity of"
-                " Deployment cache over `topology.kubernetes.io/zone` keeps them apart there"
+                "13:12 the pods must share `kubernetes.io/hostname` with Deployment cache, but the required podAntiAffinity of"
+                " Deployment cache over `topology.kubernetes.io/zone` forbids it"
             )
         ]
 
@@ -157,7 +158,7 @@ class TestAffinityConflict:
         assert said(text, "affinity-conflict") == [
             (
                 "13:12 the pods must share `kubernetes.io/hostname` with pods that have `app: db, tier: data`,"
-                " and their own required podAntiAffinity over `kubernetes.io/hostname` forbids just that"
+                " but their own required podAntiAffinity over `kubernetes.io/hostname` forbids it"
             )
         ]
         assert lint(deployment("web", "", "+ app: db @ host", "- app: db, tier: data @ host")) == []
@@ -230,7 +231,7 @@ class TestAffinityTargetMissing:
         (found,) = lint(files)
         assert found.message == (
             "no pod has `app: fedroa`, which this required podAffinity asks for;"
-            " `app: fedora` is on VirtualMachine first-vm, but in metadata.labels"
+            " `app: fedora` is on VirtualMachine first-vm, but only in metadata.labels"
         )
         assert [(each.file, each.span.line) for each in found.related] == [("vm.yaml", 6)]
 
@@ -267,7 +268,7 @@ class TestAffinityTargetMissing:
         text = deployment("web", "", "+ app: database @ host")
         assert lint(text) == []
         assert said(text, "affinity-target-missing", target=COMPLETE) == [
-            "13:12 no pod has `app: database`, and the context is complete: the pods can go nowhere"
+            "13:12 no pod has `app: database`, and the context is complete: the pods stay Pending"
         ]
 
 
@@ -293,7 +294,7 @@ class TestNamespaceMissesTarget:
         assert said(files, "namespace-misses-target") == [
             (
                 "13:12 `app: cache` is on Deployment cache in namespace `shop`,"
-                " and this required podAffinity looks only in the namespace `data`"
+                " but this required podAffinity selects pods only in the namespace `data`"
             )
         ]
 
@@ -335,7 +336,7 @@ class TestAntiAffinityMissesItself:
         text = deployment("router", "", "- app: database @ host", replicas=2)
         assert lint(text) == []
         assert said(text, "anti-affinity-misses-itself", target=COMPLETE) == [
-            "13:12 this required podAntiAffinity keeps no pods apart: it asks for `app In [database]`, and the pods have `app: router`"
+            "13:12 this required podAntiAffinity separates no pods: it selects `app In [database]`, but the pods have `app: router`"
         ]
 
     def test_the_value_under_a_key_akin_to_it(self) -> None:
@@ -389,7 +390,7 @@ def test_a_namespace_selector_that_asks_for_a_name_is_the_same_as_the_name() -> 
     web = beside_db_in("kubernetes.io/metadata.name: team-x")
     db = deployment("db", namespace="store")
     [found] = said(f"{web}---\n{db}", "namespace-misses-target")
-    assert "looks only in the namespace `team-x`" in found
+    assert "selects pods only in the namespace `team-x`" in found
     assert said(f"{web}---\n{db.replace('store', 'team-x')}", "namespace-misses-target") == []
 
 

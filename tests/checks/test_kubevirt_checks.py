@@ -158,8 +158,7 @@ class TestMigrationImpossible:
         )
         (message,) = said(text, "migration-impossible")
         assert message == (
-            "16:74 evictionStrategy LiveMigrate asks for live migration, and the VM is required to run on `w1`:"
-            " draining that node blocks for good"
+            "16:74 evictionStrategy LiveMigrate asks for live migration, but the VM must run on `w1`: a drain of that node never completes"
         )
         assert lint(text.replace("[w1]", "[w1, w2]")) == []
         assert lint(text.replace("LiveMigrate", "LiveMigrateIfPossible")) == []
@@ -188,8 +187,8 @@ spec:
         resource += "spec: {configuration: {evictionStrategy: LiveMigrate}}\n---\n"
         (message,) = said(resource + machine, "migration-impossible")
         assert message.partition(" ")[2] == (
-            "evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, and the VM is required to run on `w1`:"
-            " draining that node blocks for good"
+            "evictionStrategy LiveMigrate of the KubeVirt resource asks for live migration, but the VM must run on `w1`:"
+            " a drain of that node never completes"
         )
         its_own = machine.replace("nodeSelector", "evictionStrategy: None\n      nodeSelector")
         assert said(resource + its_own, "migration-impossible") == []
@@ -205,7 +204,7 @@ spec:
         assert said(machine, "migration-impossible") == []
         assert said(machine + claim % "ReadWriteMany", "migration-impossible") == []
         (message,) = said(machine + claim % "ReadWriteOnce", "migration-impossible")
-        assert "asks for live migration, and the disk data lacks the access mode ReadWriteMany: draining its node blocks" in message
+        assert "asks for live migration, but the disk data lacks the access mode ReadWriteMany: a drain of its node waits" in message
 
     def test_an_instance_type_may_bring_devices(self) -> None:
         machine = virtual_machine("scan", "evictionStrategy: LiveMigrate", "networks: [{name: n, multus: {networkName: lan}}]")
@@ -214,8 +213,8 @@ spec:
         refers = machine.replace("spec:\n", "spec:\n  instancetype: {name: big}\n", 1)
         (message,) = said(refers + head + devices, "migration-impossible")
         assert message == (
-            "5:3 evictionStrategy LiveMigrate asks for live migration, and host devices cannot be live-migrated"
-            " (from its instancetype `big`): draining its node blocks until someone stops the VM"
+            "5:3 evictionStrategy LiveMigrate asks for live migration, but host devices do not migrate"
+            " (from its instancetype `big`): a drain of its node waits until the VM is stopped"
         )
         for other in (refers, machine + head + devices, refers + head + gpus, refers + head.replace("big", "small") + devices):
             assert said(other, "migration-impossible") == []
@@ -228,8 +227,8 @@ spec:
         for devices in ("{interfaces: [{name: n, bridge: {}}]}", "{interfaces: [{name: n, bridge: {}, model: virtio}]}"):
             (found,) = self.interface(on_pods, devices=devices)
             assert found == (
-                "10:71 evictionStrategy LiveMigrate asks for live migration, and a bridge on the pod network cannot be live-migrated:"
-                " draining its node blocks until someone stops the VM"
+                "10:71 evictionStrategy LiveMigrate asks for live migration, but a bridge on the pod network does not migrate:"
+                " a drain of its node waits until the VM is stopped"
             )
             assert self.interface(elsewhere, devices=devices) == []
             allowed = "{annotations: {kubevirt.io/allow-pod-bridge-network-live-migration: ''}}"
@@ -240,7 +239,7 @@ spec:
     def test_no_interface_at_all_is_a_bridge_unless_the_kubevirt_resource_or_a_preference_says_otherwise(self) -> None:
         (found,) = self.interface()
         assert found.startswith(
-            "9:25 evictionStrategy LiveMigrate asks for live migration, and the VM lists no interface and gets a bridge on the pod network"
+            "9:25 evictionStrategy LiveMigrate asks for live migration, but the VM lists no interface and gets a bridge on the pod network"
         )
         assert self.interface(devices="{autoattachPodInterface: false}") == []
         assert self.interface(own="preference: {name: fedora}") == []

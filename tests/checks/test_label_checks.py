@@ -123,7 +123,7 @@ class TestSelectorMatchesEverything:
     def test_the_message_names_the_reach(self) -> None:
         text = deployment("web", "app: web", apart("").replace("topologyKey", "namespaceSelector: {}\n        topologyKey"))
         assert said(text, "selector-matches-everything") == [
-            "16:15 an empty labelSelector: the pods keep away from every pod of its namespaces, and each of those from them"
+            "16:15 an empty labelSelector matches every pod of its namespaces: none of them may share a topology domain with these pods"
         ]
 
 
@@ -168,9 +168,9 @@ class TestLabelNotOnTemplate:
         (found,) = lint(files)
         assert places([found]) == ["web.yaml:5:12 error label-not-on-template"]
         assert found.message == (
-            "the label `tier: front` stands only on the Deployment itself, not on its pods; the Service selector of Service web asks for it"
+            "the label `tier: front` is set only on the Deployment itself, not on its pods; the Service selector of Service web selects it"
         )
-        assert found.help == "Move it, or copy it, to spec.template.metadata.labels; only labels there reach the pods."
+        assert found.help == "Move or copy it to spec.template.metadata.labels; only labels there reach the pods."
         assert [(each.file, each.span.line) for each in found.related] == [("service.yaml", 4)]
 
     @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ class TestLabelNotOnTemplate:
         }
         (found,) = [each for each in lint(files) if "tier: front" in each.message]
         assert found.message == (
-            "the label `tier: front` stands only on the Deployment itself, not on its pods;"
-            " the Service selector of Service z asks for it, as does one more selector"
+            "the label `tier: front` is set only on the Deployment itself, not on its pods;"
+            " the Service selector of Service z selects it, as does one more selector"
         )
         assert found.severity == "error"
 
@@ -335,7 +335,7 @@ class TestLabelNotOnTemplate:
             """
         (found,) = lint(text)
         assert places([found]) == ["a.yaml:13:9 error label-not-on-template"]
-        assert found.help == "Move it, or copy it, to spec.template.metadata.labels; only labels there reach the pods."
+        assert found.help == "Move or copy it to spec.template.metadata.labels; only labels there reach the pods."
 
     def test_a_pool_keeps_the_labels_of_its_pods_deeper(self) -> None:
         files = {

@@ -45,7 +45,7 @@ PROJECT = "openshift.io/node-selector: tier=web"
 
 def test_a_label_with_another_value_is_refused_by_openshift() -> None:
     assert said(namespace(PROJECT) + deployment(BATCH), RULE) == [
-        "13:28 OpenShift refuses these pods: they ask for `tier=batch`, and `openshift.io/node-selector` of namespace shop says `tier=web`"
+        "13:28 OpenShift rejects these pods: they require `tier=batch`, but `openshift.io/node-selector` of namespace shop sets `tier=web`"
     ]
 
 
@@ -61,7 +61,7 @@ spec:
     spec: {domain: {devices: {}}, nodeSelector: {tier: batch}}
 """
     assert said(namespace(PROJECT) + machine, RULE) == [
-        "11:56 OpenShift refuses these pods: they ask for `tier=batch`, and `openshift.io/node-selector` of namespace shop says `tier=web`"
+        "11:56 OpenShift rejects these pods: they require `tier=batch`, but `openshift.io/node-selector` of namespace shop sets `tier=web`"
     ]
 
 
@@ -92,15 +92,15 @@ def test_silent(manifests: str) -> None:
 
 def test_the_default_of_the_cluster_counts_where_the_namespace_says_nothing() -> None:
     [found] = said(SCHEDULER + namespace() + deployment(BATCH), RULE)
-    assert found.endswith("they ask for `tier=batch`, and `defaultNodeSelector` of Scheduler cluster says `tier=web`")
+    assert found.endswith("they require `tier=batch`, but `defaultNodeSelector` of Scheduler cluster sets `tier=web`")
 
 
 def test_the_plugin_of_kubernetes_may_be_off() -> None:
     text = namespace("scheduler.alpha.kubernetes.io/node-selector: tier=web") + deployment(BATCH)
     told = (
-        "refuses these pods: they ask for `tier=batch`, and `scheduler.alpha.kubernetes.io/node-selector` of namespace shop says `tier=web`"
+        "rejects these pods: they require `tier=batch`, but `scheduler.alpha.kubernetes.io/node-selector` of namespace shop sets `tier=web`"
     )
-    assert said(text, RULE) == [f"13:28 the admission plugin PodNodeSelector, where it is on, {told}"]
+    assert said(text, RULE) == [f"13:28 the admission plugin PodNodeSelector, where it is enabled, {told}"]
     assert said(text, RULE, target=ON) == [f"13:28 the admission plugin PodNodeSelector {told}"]
 
 
@@ -108,8 +108,8 @@ def test_required_node_affinity_that_the_label_of_the_namespace_contradicts() ->
     terms = "nodeSelectorTerms: [{matchExpressions: [{key: tier, operator: In, values: [batch]}]}%s]"
     affinity = f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{{terms}}}}}}}"
     [found] = said(namespace(PROJECT) + deployment(affinity % ""), RULE)
-    told = "`openshift.io/node-selector` of namespace shop gives these pods `tier=web`, and no such node satisfies `tier In [batch]`"
-    assert found == f"13:103 {told}"
+    restricts = "`openshift.io/node-selector` of namespace shop restricts these pods to nodes with `tier=web`"
+    assert found == f"13:103 {restricts}, but no such node satisfies `tier In [batch]`"
     other = ", {matchExpressions: [{key: disk, operator: Exists}]}"
     assert said(namespace(PROJECT) + deployment(affinity % other), RULE) == []
 

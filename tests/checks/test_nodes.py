@@ -25,36 +25,36 @@ def labels_of(entry: str) -> str:
 @pytest.mark.parametrize(
     ("spec", "severity", "effect"),
     [
-        (apart("rack"), "error", "there the required podAntiAffinity keeps nothing apart"),
-        (spread("rack"), "error", "the required spread never uses such a node and does not count its pods"),
-        (apart("rack").replace("podAntiAffinity", "podAffinity"), "error", "with the required podAffinity pods never start there"),
-        (apart("rack", required=False), "warning", "preferences pass over such a node"),
-        (spread("rack", hard=False), "warning", "preferences pass over such a node"),
+        (apart("rack"), "error", "the required podAntiAffinity separates no pods there"),
+        (spread("rack"), "error", "the required spread constraint never uses such a node and does not count its pods"),
+        (apart("rack").replace("podAntiAffinity", "podAffinity"), "error", "the required podAffinity never allows pods there"),
+        (apart("rack", required=False), "warning", "preferences ignore such a node"),
+        (spread("rack", hard=False), "warning", "preferences ignore such a node"),
     ],
 )
 def test_a_topology_key_in_use_that_a_node_lacks(spec: str, severity: str, effect: str) -> None:
     assert said("inconsistent-node-labels", ONE_LACKS, labels_of(spec)) == [
-        f"nodes.yaml:3:14 {severity}: node w2 lacks the label `rack`, by which Deployment web is placed: {effect}"
+        f"nodes.yaml:3:14 {severity}: node w2 lacks the label `rack`, a topology key of Deployment web: {effect}"
     ]
 
 
 def test_the_workloads_that_suffer_are_related_places() -> None:
     texts = [workload(apart("rack", name), name=name, replicas=2) for name in ("web", "till")]
     [finding] = [each for each in lint(ONE_LACKS, "---\n".join(texts)) if each.rule == "inconsistent-node-labels"]
-    assert finding.message.startswith("node w2 lacks the label `rack`, by which Deployment web and Deployment till are placed")
+    assert finding.message.startswith("node w2 lacks the label `rack`, a topology key of Deployment web and Deployment till")
     assert [(each.file, each.span.line, each.message) for each in finding.related] == [
         ("a.yaml", 10, "required podAntiAffinity of Deployment web"),
         ("a.yaml", 22, "required podAntiAffinity of Deployment till"),
     ]
-    assert finding.help == "Label it as the others are: `kubectl label node w2 rack=…`; or keep the pods off it."
+    assert finding.help == "Label it like the others: `kubectl label node w2 rack=…`; or exclude it for these pods."
 
 
 def test_where_many_lack_it_the_first_stands_for_all() -> None:
     nodes = "".join(f"- {{name: w{number:02}, labels: {{disk: fast}}}}\n" for number in range(20)) + "- {name: x, labels: {rack: a}}\n"
     assert said("inconsistent-node-labels", nodes, labels_of(apart("rack", required=False))) == [
         (
-            "nodes.yaml:2:15 warning: 20 nodes, w00 the first of them, lack the label `rack`, by which Deployment web is placed: "
-            "preferences pass over such a node"
+            "nodes.yaml:2:15 warning: 20 nodes, such as w00, lack the label `rack`, a topology key of Deployment web: "
+            "preferences ignore such a node"
         )
     ]
 
@@ -91,8 +91,8 @@ def test_a_control_plane_that_is_tolerated_counts() -> None:
     tolerating = "tolerations: [{operator: Exists}]\n" + apart("rack")
     assert said("inconsistent-node-labels", nodes, labels_of(tolerating)) == [
         (
-            "nodes.yaml:3:4 error: node w2 lacks the label `rack`, by which Deployment web is placed: "
-            "there the required podAntiAffinity keeps nothing apart"
+            "nodes.yaml:3:4 error: node w2 lacks the label `rack`, a topology key of Deployment web: "
+            "the required podAntiAffinity separates no pods there"
         )
     ]
 
@@ -107,7 +107,7 @@ def test_a_well_known_label_that_most_nodes_have_is_missed_even_if_nobody_asks()
     [found] = said("inconsistent-node-labels", nodes, workload())
     assert found == (
         "nodes.yaml:4:14 warning: node w3 lacks the label `topology.kubernetes.io/zone`, "
-        "which 2 of the 3 nodes that are open to all pods carry"
+        "which 2 of the 3 nodes that are open to all pods have"
     )
     assert rules(nodes.replace("zone: b", "area: b"), workload()) == [], "one of three is no custom"
 
@@ -123,21 +123,24 @@ def test_a_zone_in_two_regions() -> None:
     """
     [finding] = lint(nodes, workload())
     assert (finding.rule, finding.severity, finding.span.line, finding.span.column) == ("inconsistent-topology", "error", 3, 54)
-    assert finding.message == "node w2 puts zone `a` in region `s`; 2 nodes are in `r`"
+    assert finding.message == "node w2 puts zone `a` in region `s`, but 2 nodes are in `r`"
     assert [each.span.line for each in finding.related] == [2]
 
 
 def test_two_nodes_with_one_hostname() -> None:
     nodes = "- {name: w1, labels: {kubernetes.io/hostname: w}}\n- {name: w2, labels: {kubernetes.io/hostname: w}}\n"
     assert said("inconsistent-topology", nodes, workload()) == [
-        "nodes.yaml:3:47 error: nodes w1 and w2 have the same kubernetes.io/hostname `w`: constraints over hostnames see one node"
+        "nodes.yaml:3:47 error: nodes w1 and w2 have the same kubernetes.io/hostname `w`: constraints over hostnames treat them as one node"
     ]
 
 
 def test_an_old_label_that_disagrees_with_the_new() -> None:
     nodes = "- {name: w1, labels: {failure-domain.beta.kubernetes.io/zone: a, topology.kubernetes.io/zone: b}}\n"
     assert said("inconsistent-topology", nodes, workload()) == [
-        "nodes.yaml:2:63 error: node w1 says `failure-domain.beta.kubernetes.io/zone: a` and `topology.kubernetes.io/zone: b`"
+        (
+            "nodes.yaml:2:63 error: node w1 has the conflicting labels"
+            " `failure-domain.beta.kubernetes.io/zone: a` and `topology.kubernetes.io/zone: b`"
+        )
     ]
 
 
@@ -147,13 +150,13 @@ def test_an_old_label_that_disagrees_with_the_new() -> None:
 @pytest.mark.parametrize(
     ("one", "other", "message"),
     [
-        ("zone: east", "zone: East", "`zone: East` on node w3 is nearly `zone: east` on 2 nodes"),
-        ("zone: east", "Zone: east", "the label key `Zone` on node w3 is nearly `zone` on 2 nodes"),
-        ("gpu: a", "gpus: a", "the label key `gpus` on node w3 is nearly `gpu` on 2 nodes"),
-        ("fast-disk: a", "fastdisk: a", "the label key `fastdisk` on node w3 is nearly `fast-disk` on 2 nodes"),
-        ("performance: high", "preformance: high", "the label key `preformance` on node w3 is nearly `performance` on 2 nodes"),
-        ("pool: storage", "pool: sotrage", "`pool: sotrage` on node w3 is nearly `pool: storage` on 2 nodes"),
-        (f"{ZONE}: east", f"{ZONE}: East", f"`{ZONE}: East` on node w3 is nearly `{ZONE}: east` on 2 nodes"),
+        ("zone: east", "zone: East", "`zone: East` on node w3 is nearly the same as `zone: east` on 2 nodes"),
+        ("zone: east", "Zone: east", "the label key `Zone` on node w3 is nearly the same as `zone` on 2 nodes"),
+        ("gpu: a", "gpus: a", "the label key `gpus` on node w3 is nearly the same as `gpu` on 2 nodes"),
+        ("fast-disk: a", "fastdisk: a", "the label key `fastdisk` on node w3 is nearly the same as `fast-disk` on 2 nodes"),
+        ("performance: high", "preformance: high", "the label key `preformance` on node w3 is nearly the same as `performance` on 2 nodes"),
+        ("pool: storage", "pool: sotrage", "`pool: sotrage` on node w3 is nearly the same as `pool: storage` on 2 nodes"),
+        (f"{ZONE}: east", f"{ZONE}: East", f"`{ZONE}: East` on node w3 is nearly the same as `{ZONE}: east` on 2 nodes"),
     ],
 )
 def test_labels_that_differ_by_a_slip(one: str, other: str, message: str) -> None:
@@ -194,7 +197,7 @@ def test_values_that_differ_by_case_alone_are_one_value_however_many_there_are(k
     values = ["scu", "bcn", "sab", "SAB", "alberta", "albertb"]
     nodes = "".join(f"- {{name: w{number}, labels: {{{key}: {each}}}}}\n" for number, each in enumerate(values))
     assert said("near-duplicate-label", nodes, "") == [
-        f"nodes.yaml:5:{25 + len(key)} warning: `{key}: SAB` on node w3 is nearly `{key}: sab` on node w2"
+        f"nodes.yaml:5:{25 + len(key)} warning: `{key}: SAB` on node w3 is nearly the same as `{key}: sab` on node w2"
     ]
 
 
@@ -202,8 +205,8 @@ def test_of_several_spellings_the_usual_one_is_meant() -> None:
     values = ["sab", "SAB", "sab", "Sab", "a", "b", "c", "d"]
     nodes = "".join(f"- {{name: w{number}, labels: {{site: {each}}}}}\n" for number, each in enumerate(values))
     assert said("near-duplicate-label", nodes, "") == [
-        "nodes.yaml:3:29 warning: `site: SAB` on node w1 is nearly `site: sab` on 2 nodes",
-        "nodes.yaml:5:29 warning: `site: Sab` on node w3 is nearly `site: sab` on 2 nodes",
+        "nodes.yaml:3:29 warning: `site: SAB` on node w1 is nearly the same as `site: sab` on 2 nodes",
+        "nodes.yaml:5:29 warning: `site: Sab` on node w3 is nearly the same as `site: sab` on 2 nodes",
     ]
 
 
@@ -226,7 +229,7 @@ def test_replicas_on_different_nodes_of_one_host(spec: str, column: int) -> None
     assert said("shared-host", ESX, workload(spec)) == [
         (
             f"a.yaml:10:{column} warning: replicas on different nodes can still share a physical host: w1 and w2 run on `esx-1`, "
-            "and 1 more host carries several nodes"
+            "and 1 more host runs several nodes"
         )
     ]
 
@@ -261,9 +264,9 @@ def control_plane(*hosts: str, role: str = "control-plane") -> str:
 @pytest.mark.parametrize(
     ("hosts", "message"),
     [
-        (["a", "a", "b"], "cp0 and cp1 both run on `a`: without it 1 of 3 is left, and etcd needs 2"),
-        (["a", "a", "a"], "cp0, cp1 and cp2 all run on `a`: without it none is left, and etcd needs 2"),
-        (["a", "b", "b", "b", "c"], "cp1, cp2 and cp3 all run on `b`: without it 2 of 5 are left, and etcd needs 3"),
+        (["a", "a", "b"], "cp0 and cp1 both run on `a`: if it fails, 1 of 3 is left, but etcd needs 2"),
+        (["a", "a", "a"], "cp0, cp1 and cp2 all run on `a`: if it fails, none is left, but etcd needs 2"),
+        (["a", "b", "b", "b", "c"], "cp1, cp2 and cp3 all run on `b`: if it fails, 2 of 5 are left, but etcd needs 3"),
     ],
 )
 @pytest.mark.parametrize("role", ["control-plane", "master", "etcd"])
@@ -288,10 +291,10 @@ ESXI = "node.cluster.x-k8s.io/esxi-host"
 
 def test_more_replicas_than_hosts() -> None:
     assert said("shared-host", ESX, workload(spread(ESXI), replicas=4)) == [
-        "a.yaml:10:61 info: 4 replicas for 3 physical hosts: at least 2 share one, and nothing keeps these on different nodes"
+        "a.yaml:10:61 info: 4 replicas for 3 physical hosts: at least 2 share a host, and may share a node as well"
     ]
     assert said("shared-host", ESX, workload(spread(ESXI, hard=False), replicas=7)) == [
-        "a.yaml:10:61 info: 7 replicas for 3 physical hosts: at least 3 share one, and nothing keeps these on different nodes"
+        "a.yaml:10:61 info: 7 replicas for 3 physical hosts: at least 3 share a host, and may share a node as well"
     ]
 
 
@@ -317,12 +320,12 @@ def test_replicas_for_which_there_are_hosts_or_that_other_rules_judge(text: str)
     [
         (
             "nodeSelector: {dsk: fast}",
-            "10:22 error: none of the 3 nodes carries the label `dsk`, so the pods can go nowhere; did you mean `disk`?",
+            "10:22 error: none of the 3 nodes has the label `dsk`, so the pods stay Pending; did you mean `disk`?",
         ),
-        (apart("row"), "10:141 error: none of the 3 nodes carries the label `row`, so nothing is kept apart"),
-        (apart("row", required=False), "10:171 warning: none of the 3 nodes carries the label `row`, so the preference is ignored"),
-        (spread("row"), "10:61 error: none of the 3 nodes carries the label `row`, so the pods can go nowhere"),
-        (spread("row", hard=False), "10:61 warning: none of the 3 nodes carries the label `row`, so the preference is ignored"),
+        (apart("row"), "10:141 error: none of the 3 nodes has the label `row`, so no pods are separated"),
+        (apart("row", required=False), "10:171 warning: none of the 3 nodes has the label `row`, so the preference is ignored"),
+        (spread("row"), "10:61 error: none of the 3 nodes has the label `row`, so the pods stay Pending"),
+        (spread("row", hard=False), "10:61 warning: none of the 3 nodes has the label `row`, so the preference is ignored"),
     ],
 )
 def test_a_label_that_no_node_carries(spec: str, found: str) -> None:

@@ -90,8 +90,8 @@ def test_with_the_feature_gate_a_toleration_compares_numbers() -> None:
 def test_more_replicas_than_domains() -> None:
     assert said("too-few-domains", THREE, workload(apart(ZONE))) == [
         (
-            "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
-            "the required podAntiAffinity over zones leaves room for 2, and 1 stays pending"
+            "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "the required podAntiAffinity over zones leaves room for 2, and 1 stays Pending"
         )
     ]
 
@@ -99,8 +99,8 @@ def test_more_replicas_than_domains() -> None:
 def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> None:
     assert said("too-few-domains", THREE, workload(spread(ZONE))) == [
         (
-            "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
-            "the spread constraint over zones leaves room for 2, and 1 stays pending"
+            "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "the spread constraint over zones leaves room for 2, and 1 stays Pending"
         )
     ]
     assert rules(THREE, workload(spread(ZONE, more=", nodeTaintsPolicy: Honor"))) == []
@@ -128,10 +128,10 @@ def test_what_depends_on_the_order_is_a_warning_that_shows_an_order() -> None:
     first, second = workload(SHY, name="batch", replicas=1), workload("nodeSelector: {disk: fast}", name="orders", replicas=1)
     [finding] = [each for each in lint(nodes, f"{first}---\n{second}") if each.rule == "competing-workloads"]
     assert f"{finding.span.line}:{finding.span.column} {finding.severity}: {finding.message}" == (
-        "15:18 warning: orders-0 stays pending when pods are placed in the order of the manifests; "
-        "all have room in another order, such as orders-0 on w1 and batch-0 on w2"
+        "15:18 warning: orders-0 stays Pending if pods are scheduled in the order of the manifests; "
+        "all can be scheduled in another order, such as orders-0 on w1 and batch-0 on w2"
     )
-    assert [(each.span.line, each.message) for each in finding.related] == [(3, "Deployment batch takes part")]
+    assert [(each.span.line, each.message) for each in finding.related] == [(3, "Deployment batch competes for the same nodes")]
     # The other way round the order of the manifests has room for both: nothing is pending.
     assert said("competing-workloads", nodes, f"{second}---\n{first}") == []
 
@@ -157,7 +157,7 @@ def test_the_pods_of_a_job_make_room_in_the_end() -> None:
         workload("nodeSelector: {disk: fast}", name="orders", replicas=1),
     ]
     [found] = said("competing-workloads", nodes, "---\n".join(texts))
-    assert " info: orders-0 stays pending in the order of the manifests; whether any order has room" in found
+    assert " info: orders-0 stays Pending if pods are scheduled in the order of the manifests; whether all" in found
 
 
 # not-failure-tolerant
@@ -165,7 +165,7 @@ def test_the_pods_of_a_job_make_room_in_the_end() -> None:
 
 def test_failures_are_named_by_kind_with_what_remains() -> None:
     assert said("not-failure-tolerant", SIX, workload("nodeSelector: {disk: fast}\n" + apart(ZONE))) == [
-        "a.yaml:3:18 warning: after losing node w2, w4 or w6, only 2 of 3 replicas run, whatever the placement"
+        "a.yaml:3:18 warning: after a failure of node w2, w4 or w6, only 2 of 3 replicas run, whatever the placement"
     ]
 
 
@@ -173,8 +173,8 @@ def test_the_help_names_what_is_missing() -> None:
     found = lint(SIX, workload("nodeSelector: {disk: fast}\n" + apart(ZONE)))
     [help_text] = [each.help for each in found if each.rule == "not-failure-tolerant"]
     assert help_text == (
-        "What keeps a replica of node w2 away from the others: 3 nodes lack disk=fast, 2 share their zone with a replica of web. "
-        "Provide a node that takes it."
+        "Provide a node for the replicas of node w2; the other nodes do not accept them: "
+        "3 nodes lack disk=fast, 2 share their zone with a replica of web."
     )
 
 
@@ -195,7 +195,7 @@ def test_fewer_than_the_budget_needs_are_too_few() -> None:
     assert said("not-failure-tolerant", SIX, budget("maxUnavailable: 1") + apart_by_zone) == []
     assert said("not-failure-tolerant", SIX, budget("minAvailable: 3") + apart_by_zone) == [
         (
-            "a.yaml:8:18 warning: after losing zone a, b or c, only 2 of 3 replicas run, whatever the placement; "
+            "a.yaml:8:18 warning: after a failure of zone a, b or c, only 2 of 3 replicas run, whatever the placement; "
             "PodDisruptionBudget `web` needs 3"
         )
     ]
@@ -206,7 +206,7 @@ def test_more_than_half_of_the_replicas_are_too_many_to_lose() -> None:
     two = SIX.replace("zone: c", "zone: b")
     assert said("not-failure-tolerant", two, workload(spread(ZONE), replicas=3)) == [
         (
-            "a.yaml:3:18 warning: after losing zone a, only 1 of 3 replicas run until what failed is back or removed, "
+            "a.yaml:3:18 warning: after a failure of zone a, only 1 of 3 replicas run until the failed nodes recover or are removed, "
             "in this example placement"
         )
     ]
@@ -226,7 +226,7 @@ def test_more_than_half_of_the_replicas_are_too_many_to_lose() -> None:
 )
 def test_a_budget_that_lets_no_pod_go(amount: str, replicas: int, arithmetic: str) -> None:
     [found] = said("drain-blocked", SIX, budget(amount) + workload(replicas=replicas))
-    assert found.endswith(f" warning: PodDisruptionBudget web {arithmetic}: a drain of their nodes never ends")
+    assert found.endswith(f" warning: PodDisruptionBudget web {arithmetic}: a drain of their nodes never completes")
     assert found.startswith("a.yaml:4:")
 
 
@@ -257,7 +257,7 @@ def test_a_budget_that_is_there_again_in_an_overlay_counts_once() -> None:
 
 def test_a_single_replica_that_one_node_alone_takes() -> None:
     assert said("not-failure-tolerant", THREE, workload("nodeSelector: {disk: fast}", replicas=1)) == [
-        "a.yaml:3:18 warning: after losing node w2, the only replica has no place, whatever the placement"
+        "a.yaml:3:18 warning: after a failure of node w2, the only replica cannot be scheduled, whatever the placement"
     ]
 
 
@@ -270,7 +270,7 @@ def test_physical_hosts_fail_too_under_the_key_that_the_configuration_names() ->
     text = workload("nodeSelector: {disk: fast}", replicas=2)
     assert said("not-failure-tolerant", nodes, text) == []
     assert said("not-failure-tolerant", nodes, text, host_key="host") == [
-        "a.yaml:3:18 warning: after losing physical host esx-1, none of the 2 replicas has a place, whatever the placement"
+        "a.yaml:3:18 warning: after a failure of physical host esx-1, none of the 2 replicas can be scheduled, whatever the placement"
     ]
 
 
@@ -286,7 +286,7 @@ def test_domains_that_fail_altogether_are_no_proof_of_a_spread() -> None:
     lone = workload(apart(HOST), name="lone", replicas=1)
     web = workload(f"{apart(HOST)}\n{spread(ZONE)}", replicas=2)
     assert said("not-failure-tolerant", nodes, f"{lone}---\n{web}") == [
-        ("a.yaml:15:18 warning: after losing node a2, only 1 of 2 replicas run, in this example placement")
+        ("a.yaml:15:18 warning: after a failure of node a2, only 1 of 2 replicas run, in this example placement")
     ]
 
 
@@ -332,8 +332,8 @@ def test_a_machine_that_somebody_has_to_start_waits_for_that_and_not_for_a_node(
 def test_an_update_that_has_to_add_a_pod_for_which_there_is_no_node() -> None:
     assert said("rollout-deadlock", SIX, workload(apart(ZONE))) == [
         (
-            "a.yaml:10:86 warning: a rolling update has to add a pod before it may remove one of the 3 replicas (maxUnavailable is 0), "
-            "and no node takes it: 6 nodes share their zone with a replica of web"
+            "a.yaml:10:86 warning: a rolling update must add a pod before it removes one of the 3 replicas (maxUnavailable is 0), "
+            "but no node accepts the new pod: 6 nodes share their zone with a replica of web"
         )
     ]
 
@@ -400,7 +400,7 @@ def test_what_virt_controller_asks_of_nodes_counts_once_any_node_has_it() -> Non
 def test_replicas_apart_over_nodes_only_may_share_a_zone() -> None:
     nodes = SIX.replace("zone: b", "zone: a")
     assert said("single-domain-possible", nodes, workload(apart(HOST))) == [
-        "a.yaml:3:18 info: all 3 replicas may land in zone `a`: they are kept apart over `kubernetes.io/hostname` only"
+        "a.yaml:3:18 info: all 3 replicas may be scheduled in zone `a`: they are separated only over `kubernetes.io/hostname`"
     ]
 
 
@@ -432,8 +432,8 @@ def test_replicas_kept_apart_over_nothing_are_refused_before_they_land_anywhere(
 def test_more_domains_asked_for_than_there_are() -> None:
     assert said("min-domains-unreachable", SIX, workload(spread(ZONE, skew=2, more=", minDomains: 4"))) == [
         (
-            "a.yaml:10:36 warning: minDomains is 4, and of `topology.kubernetes.io/zone` the nodes have only 3: `a`, `b` and `c`; "
-            "until there are more, each takes at most 2 pods"
+            "a.yaml:10:36 warning: minDomains is 4, but the nodes have only 3 values of `topology.kubernetes.io/zone`: `a`, `b` and `c`; "
+            "until more are added, each accepts at most 2 pods"
         )
     ]
     assert said("min-domains-unreachable", SIX, workload(spread(ZONE, more=", minDomains: 3"))) == []
@@ -446,10 +446,10 @@ def test_a_domain_behind_a_taint_counts_as_empty() -> None:
     [finding] = [each for each in lint(THREE, workload(spread(ZONE), replicas=2)) if each.rule == "spread-blocked-by-taints"]
     assert finding.severity == "warning"
     assert finding.message == (
-        "`c` of `topology.kubernetes.io/zone` counts as an empty domain, and taints keep the pods out of it, "
-        "so that at most 2 pods find room elsewhere"
+        "`c` of `topology.kubernetes.io/zone` counts as an empty domain, but taints keep the pods out of it, "
+        "so at most 2 pods can be scheduled elsewhere"
     )
-    assert finding.help == "Add `nodeTaintsPolicy: Honor` to the constraint, and such domains no longer count."
+    assert finding.help == "Add `nodeTaintsPolicy: Honor` to the constraint so that such domains no longer count."
 
 
 @pytest.mark.parametrize(
@@ -504,8 +504,8 @@ def with_port(port: int, name: str = "web", replicas: int = 3) -> str:
 def test_more_replicas_than_nodes_for_a_port_of_the_host() -> None:
     assert said("too-few-domains", THREE, with_port(80)) == [
         (
-            "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
-            "host port 80 leaves room for 2, and 1 stays pending"
+            "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "host port 80 leaves room for 2, and 1 stays Pending"
         )
     ]
     assert said("too-few-domains", SIX, with_port(80)) == []
@@ -521,8 +521,7 @@ def test_two_workloads_that_want_one_port() -> None:
 def test_a_rolling_update_needs_one_more_node_for_the_port() -> None:
     [found] = said("rollout-deadlock", THREE, with_port(80, replicas=2))
     assert found == (
-        "a.yaml:10:103 warning: a rolling update has to add a pod before it may remove one of the 2 replicas (maxUnavailable is 0), "
-        "and no node takes it: 2 nodes already use host port 80, "
-        "1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
+        "a.yaml:10:103 warning: a rolling update must add a pod before it removes one of the 2 replicas (maxUnavailable is 0), "
+        "but no node accepts the new pod: 2 nodes have host port 80 taken, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
     )
     assert said("rollout-deadlock", SIX, with_port(80, replicas=2)) == []

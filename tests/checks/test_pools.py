@@ -103,10 +103,10 @@ def test_what_some_pool_can_meet_is_silent(asked: str) -> None:
             "{pool: gpu, topology.kubernetes.io/zone: eu-1c}",
             f"warning no pool has both `pool: gpu` and `{ZONE}: eu-1c`: NodePool gpu has `{ZONE} In [eu-1a, eu-1b]`",
         ),
-        ("{disk: ssd}", "info none of the 2 pools has the label `disk`, so no node that they make takes the pods"),
+        ("{disk: ssd}", "info none of the 2 pools has the label `disk`, so no node created from them accepts the pods"),
         (
             "{poool: gpu}",
-            "warning none of the 2 pools has the label `poool`, so no node that they make takes the pods; did you mean `pool`?",
+            "warning none of the 2 pools has the label `poool`, so no node created from them accepts the pods; did you mean `pool`?",
         ),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_taint_that_nothing_tolerates_shuts_the_only_pool() -> None:
 def test_where_other_pools_lack_what_is_asked_for_the_tainted_one_is_not_the_only_one() -> None:
     """In which zone the nodes of the tainted pool are, nothing tells."""
     (found,) = unmatched(f"nodeSelector: {{{ZONE}: eu-1c}}", pools=f"{GPU}---\n{TAINTED}", target=COMPLETE)
-    assert found.startswith("error the only pool with what they ask for is tainted, and the pods do not tolerate it: NodePool web has")
+    assert found.startswith("error the only pool with the required labels is tainted, and the pods do not tolerate it: NodePool web has")
     (found,) = unmatched("nodeSelector: {}", pools=TAINTED, target=COMPLETE)
     assert found.startswith("error the only pool is tainted")
 
@@ -272,7 +272,7 @@ def test_a_label_that_stays_on_machines_is_said_where_a_workload_asks_for_it() -
     asking, other = pod("nodeSelector: {team: web}"), pod("nodeSelector: {team: db}")
     found = lint({"m.yaml": MACHINES, "web.yaml": asking})
     assert places(found) == ["m.yaml:8:16 warning unreachable-node-label"]
-    assert found[0].message == "the label `team` of the Machines stays on the Machines, and never reaches a node; Pod web asks for it"
+    assert found[0].message == "the label `team` of the Machines stays on the Machines, so it never reaches a node; Pod web selects it"
     assert lint({"m.yaml": MACHINES, "web.yaml": other}) == []
     assert lint({"m.yaml": MACHINES}) == []
     assert lint({"m.yaml": MACHINES, "web.yaml": asking, "p.yaml": WEB.replace("pool: web", "team: web")}) == []
@@ -301,7 +301,7 @@ def test_two_pools_of_a_cluster_that_spell_one_thing_differently() -> None:
     second = WEB.replace("name: web", "name: web2").replace("pool: web", "pool: Web")
     found = lint({"a.yaml": WEB, "b.yaml": second, "c.yaml": WEB.replace("name: web", "name: web3")})
     assert [f"{each.severity} {each.message}" for each in found] == [
-        "info `pool: Web` of NodePool web2 is nearly `pool: web` of NodePool web"
+        "info `pool: Web` of NodePool web2 is nearly the same as `pool: web` of NodePool web"
     ]
     far = OTHER.replace("disk: ssd", "pool: Web")
     assert lint({"a.yaml": WEB, "b.yaml": far}) == []
@@ -309,8 +309,8 @@ def test_two_pools_of_a_cluster_that_spell_one_thing_differently() -> None:
 
 def test_a_pool_that_no_workload_tolerates_is_an_info() -> None:
     found = lint({"pools.yaml": TAINTED, "web.yaml": pod("tolerations: [{key: web, value: others, effect: NoSchedule}]")})
-    says = "info no workload here tolerates `web=only:NoSchedule` of NodePool web: nothing of them runs there"
-    assert [f"{each.severity} {each.message}" for each in found] == [f"{says}; the value that is tolerated is `others`"]
+    says = "info no workload in these manifests tolerates `web=only:NoSchedule` of NodePool web, so none of them runs there"
+    assert [f"{each.severity} {each.message}" for each in found] == [f"{says}; the pods tolerate only the value `others`"]
     assert lint({"pools.yaml": TAINTED}) == []
     assert lint({"pools.yaml": TAINTED, "web.yaml": pod("tolerations: [{key: web, value: only, effect: NoSchedule}]")}) == []
     everything = lint({"pools.yaml": TAINTED, "web.yaml": pod("tolerations: [{operator: Exists}]")})

@@ -34,13 +34,13 @@ def unmet(*terms: str, required: str = "", kind: str = "matchExpressions", more:
         ),
         (
             "{key: zone, operator: In, values: [east]}",
-            "warning: no node has the label `zone` with the value `east`; the values there are `West` and `west`",
+            "warning: no node has the label `zone` with the value `east`; the values that nodes have are `West` and `west`",
         ),
-        ("{key: Size, operator: Exists}", "warning: none of the 3 nodes carries the label `Size`; did you mean `size`?"),
-        ("{key: rack, operator: In, values: [r1]}", "warning: none of the 3 nodes carries the label `rack`"),
+        ("{key: Size, operator: Exists}", "warning: none of the 3 nodes has the label `Size`; did you mean `size`?"),
+        ("{key: rack, operator: In, values: [r1]}", "warning: none of the 3 nodes has the label `rack`"),
         (
             "{key: topology.kubernetes.io/zone, operator: Exists}",
-            "info: none of the 3 nodes carries the label `topology.kubernetes.io/zone`",
+            "info: none of the 3 nodes has the label `topology.kubernetes.io/zone`",
         ),
         ("{key: cores, operator: Gt, values: ['16']}", "warning: none of the 3 nodes has `cores Gt [16]`"),
         ("{key: zone, operator: NotIn, values: [west, West]}", "warning: every node has the label `zone` with the value `west` or `West`"),
@@ -64,7 +64,7 @@ def test_the_help_says_how_many_nodes_have_what_was_meant() -> None:
 
 
 def test_the_name_of_a_node() -> None:
-    assert unmet("{key: metadata.name, operator: In, values: [w4]}", kind="matchFields") == ["warning: no node is called `w4`"]
+    assert unmet("{key: metadata.name, operator: In, values: [w4]}", kind="matchFields") == ["warning: no node is named `w4`"]
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_a_ladder_need_not_have_every_rung_here() -> None:
 
 def test_nodes_where_the_pods_may_not_go_do_not_count() -> None:
     cores = "{key: cores, operator: Exists}"
-    assert unmet(cores) == ["warning: only node w3 meets it, and the pods may not go there"]
+    assert unmet(cores) == ["warning: only node w3 satisfies it, but the pods cannot be scheduled there"]
     assert unmet(cores, more="\ntolerations: [{key: dedicated, operator: Exists}]") == []
     assert unmet("{key: zone, operator: In, values: [West]}", required="{key: size, operator: In, values: [large]}") == [
-        "warning: only node w2 meets it, and the pods may not go there"
+        "warning: only node w2 satisfies it, but the pods cannot be scheduled there"
     ]
 
 

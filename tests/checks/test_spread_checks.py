@@ -33,13 +33,13 @@ class TestSpreadMissesItself:
         text = deployment("tier: front", hard("{matchLabels: {teir: front}}"))
         (message,) = said(text, "spread-misses-itself")
         assert message == (
-            "12:107 this spread constraint does not count the pods that carry it:"
-            " it asks for `teir In [front]`, and they have no label `teir` but `tier`"
+            "12:107 this spread constraint does not count its own pods:"
+            " it selects `teir In [front]`, but they have no label `teir`; did you mean `tier`?"
         )
 
     def test_a_label_that_is_excluded_and_there(self) -> None:
         text = deployment("tier: front", hard("{matchExpressions: [{key: tier, operator: NotIn, values: [front]}]}"))
-        assert said(text, "spread-misses-itself")[0].endswith("it asks for `tier NotIn [front]`, and they have `tier: front`")
+        assert said(text, "spread-misses-itself")[0].endswith("it selects `tier NotIn [front]`, but they have `tier: front`")
 
     def test_a_patch_is_held_to_the_labels_it_gives(self) -> None:
         absent = deployment("tier: front", hard("{matchLabels: {track: stable}}"), image="resources: {}")
@@ -55,7 +55,7 @@ class TestSpreadMissesItself:
 class TestSpreadWithoutEffect:
     def test_replicas_that_all_fit_into_one_domain(self) -> None:
         assert said(deployment("a: b", hard("{matchLabels: {app: web}}", 2)), "spread-without-effect") == [
-            "12:21 maxSkew 2 lets all 2 replicas share one domain: with no more replicas than that it has no effect"
+            "12:21 maxSkew 2 lets all 2 replicas share one topology domain, so the constraint has no effect"
         ]
 
     @pytest.mark.parametrize("replicas", ["replicas: 3", "paused: false", "replicas: 1"])

@@ -103,8 +103,8 @@ spec:
 
 
 def test_the_pods_of_a_cron_job_replicate_as_those_of_a_job_do() -> None:
-    assert said(CRON_JOB, "pinned-node") == ["12:50 all 3 replicas are required to run on the one host `n1`"]
+    assert said(CRON_JOB, "pinned-node") == ["12:50 all 3 replicas must run on the single host `n1`"]
     assert said(CRON_JOB, "anti-affinity-misses-itself") == [
-        "16:55 this required podAntiAffinity keeps no pods apart: it asks for `app In [reprot]`, and the pods have `app: report`"
+        "16:55 this required podAntiAffinity separates no pods: it selects `app In [reprot]`, but the pods have `app: report`"
     ]
     assert said(CRON_JOB.replace("parallelism: 3", "parallelism: 1"), "pinned-node") == []

@@ -28,7 +28,7 @@ def test_a_policy_of_the_folder(tmp_path: Path, more: str, silenced: int) -> Non
         client.open("pod.yaml")
         client.wait_for("pod.yaml", PLACE)
         (shown,) = client.published["pod.yaml"]
-        assert (shown["severity"], shown["message"]) == (1, "Pod web is put on the node `n1` by name")
+        assert (shown["severity"], shown["message"]) == (1, "Pod web is assigned to the node `n1` by name")
         assert "codeDescription" not in shown
         hovered = client.request("textDocument/hover", client.at("pod.yaml", 4, 13))
         assert "Select a label that several nodes have." in hovered["contents"]["value"]

@@ -62,7 +62,7 @@ spec:
     write("web.yaml", web)
     write("service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {tier: front}, ports: [{port: 80}]}\n")
     [line] = check("--stdin-filename", "web.yaml", "-", "service.yaml", "web.yaml", stdin=f"# being written\n{web}").lines
-    assert line.startswith("web.yaml:4:32: error the label `tier: front` stands only on the Deployment itself")
+    assert line.startswith("web.yaml:4:32: error the label `tier: front` is set only on the Deployment itself")
 
 
 def test_a_buffer_that_is_only_context_stands_for_the_file_that_is_checked_too(project: Path) -> None:

@@ -81,7 +81,7 @@ spec:
   containers: [{name: agent, image: "agent:1"}]
 """
 OF_THE_NODES = (
-    "nodes.yaml:7:55: error nodes w1 and w2 have the same kubernetes.io/hostname `w`: constraints over hostnames see one node"
+    "nodes.yaml:7:55: error nodes w1 and w2 have the same kubernetes.io/hostname `w`: constraints over hostnames treat them as one node"
     " [inconsistent-topology]"
 )
 OF_THE_POD = "nodes.yaml:13:28: error a toleration does not support the operator `Is` [unknown-operator]"

@@ -115,7 +115,7 @@ def test_a_policy_holds_where_a_binding_says(tmp_path: Path) -> None:
 def test_where_the_namespace_is_not_known_nothing_is_said_of_the_object(tmp_path: Path) -> None:
     ran = run(tmp_path, policy(FIVE) + binding(IN_TEST), deployment())
     assert ran.found == []
-    reason = "it depends on labels of the namespace, and `shop` is not among the manifests; so it comes to no result for Deployment web"
+    reason = "it depends on the labels of the namespace, but `shop` is not among the manifests; so it comes to no result for Deployment web"
     assert ran.said == [f"admission.yaml:3:18: policy `demo`: {reason} in web.yaml"]
 
 
@@ -242,7 +242,7 @@ def test_of_several_bindings_the_hardest_counts(tmp_path: Path) -> None:
 def test_a_policy_that_no_binding_names_holds_nowhere(tmp_path: Path) -> None:
     assert run(tmp_path, policy(FIVE), deployment()) == (
         [],
-        ["admission.yaml:3:18: policy `demo`: no binding names it, so it holds nowhere"],
+        ["admission.yaml:3:18: policy `demo`: no binding refers to it, so it is never applied"],
     )
 
 

@@ -90,7 +90,7 @@ class TestRequiredNodeLabels:
     @pytest.mark.parametrize(
         ("spec", "expected"),
         [
-            ("", "3:18 {}; nothing keeps its pods from a node without the label"),
+            ("", "3:18 {}; nothing prevents its pods from running on a node without the label"),
             ("nodeSelector: {disk: ssd}", "11:7 {}; its node constraints allow a node without the label"),
             ("nodeSelector: {performance: low}", "11:35 {}; its node constraints allow a node with `performance=low`"),
             (
@@ -106,11 +106,11 @@ class TestRequiredNodeLabels:
                 "17:15 {}; term 2 of the required node affinity allows a node without the label",
             ),
             # A preference lets them go anywhere.
-            (PREFERRED, "3:18 {}; nothing keeps its pods from a node without the label"),
+            (PREFERRED, "3:18 {}; nothing prevents its pods from running on a node without the label"),
         ],
     )
     def test_what_does_not(self, tmp_path: Path, spec: str, expected: str) -> None:
-        assert said(tmp_path, FAST, deployment(spec)) == [expected.format("the policy asks for nodes with `performance=high`")]
+        assert said(tmp_path, FAST, deployment(spec)) == [expected.format("the policy requires nodes with `performance=high`")]
 
     def test_the_namespace_may_ask_for_it(self, tmp_path: Path) -> None:
         namespace = (
@@ -125,10 +125,10 @@ class TestRequiredNodeLabels:
         policy = '- {name: tenants, check: required-node-labels, params: {labels: {tenant: "*", pool: [a, b]}}}'
         assert said(tmp_path, policy, deployment("nodeSelector: {tenant: one, pool: b}")) == []
         assert said(tmp_path, policy, deployment("nodeSelector: {tenant: one}")) == [
-            "11:7 the policy asks for nodes with `pool` `a` or `b`; its node constraints allow a node without the label"
+            "11:7 the policy requires nodes with `pool` `a` or `b`; its node constraints allow a node without the label"
         ]
         assert said(tmp_path, policy, deployment("nodeSelector: {pool: a}")) == [
-            "11:7 the policy asks for nodes with the label `tenant`; its node constraints allow a node without it"
+            "11:7 the policy requires nodes with the label `tenant`; its node constraints allow a node without it"
         ]
 
     def test_what_kubevirt_asks_for_by_itself(self, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ class TestRequiredNodeLabels:
         )
         assert said(tmp_path, FAST, kafka.replace("LEVEL", "high")) == []
         assert said(tmp_path, FAST, kafka.replace("LEVEL", "low")) == [
-            "7:33 the policy asks for nodes with `performance=high`; its node constraints allow a node with `performance=low`"
+            "7:33 the policy requires nodes with `performance=high`; its node constraints allow a node with `performance=low`"
         ]
 
     def test_fields_of_a_custom_resource_that_may_be_about_other_pods(self, tmp_path: Path) -> None:
@@ -222,25 +222,25 @@ class TestRequiredSpread:
     @pytest.mark.parametrize(
         ("spec", "expected"),
         [
-            ("", f"3:18 no required podAntiAffinity or hard spread constraint is over `{ZONE}`"),
-            (spread(hard=False), f"14:28 the spread constraint over `{ZONE}` is a preference, and gives way where it must"),
-            (spread(skew="3"), f"12:18 the spread constraint over `{ZONE}` lets 3 of them be together, for its maxSkew is 3"),
+            ("", f"3:18 no required podAntiAffinity or hard spread constraint uses the topology key `{ZONE}`"),
+            (spread(hard=False), f"14:28 the spread constraint over `{ZONE}` is only a preference, which the scheduler may leave unmet"),
+            (spread(skew="3"), f"12:18 the spread constraint over `{ZONE}` lets 3 of them share a domain, because its maxSkew is 3"),
             (
                 spread(selector="matchLabels: {app: api}"),
-                f"15:9 the spread constraint over `{ZONE}` asks for `app In [api]`, and they have `app=web`",
+                f"15:9 the spread constraint over `{ZONE}` selects `app In [api]`, but its own pods have `app=web`",
             ),
-            (spread(selector=""), f"12:9 the spread constraint over `{ZONE}` has an empty labelSelector, and counts no pods"),
+            (spread(selector=""), f"12:9 the spread constraint over `{ZONE}` has an empty labelSelector, so it counts no pods"),
             (
                 apart("kubernetes.io/hostname"),
-                "14:27 the required podAntiAffinity is over `kubernetes.io/hostname`, and several of those may be in one zone",
+                "14:27 the required podAntiAffinity is over `kubernetes.io/hostname`, but one zone may contain several of those",
             ),
             (
                 apart(ZONE, more=", namespaces: [office]"),
-                f"14:14 the required podAntiAffinity over `{ZONE}` is about pods of other namespaces than theirs",
+                f"14:14 the required podAntiAffinity over `{ZONE}` selects pods in other namespaces only",
             ),
             (
                 apart(ZONE, more=", mismatchLabelKeys: [app]"),
-                f"14:56 the required podAntiAffinity over `{ZONE}` asks for `app NotIn [web]`, and they have `app=web`",
+                f"14:56 the required podAntiAffinity over `{ZONE}` selects `app NotIn [web]`, but its own pods have `app=web`",
             ),
         ],
     )
@@ -250,7 +250,7 @@ class TestRequiredSpread:
 
     def test_node_constraints_that_leave_one_zone(self, tmp_path: Path) -> None:
         assert said(tmp_path, ZONES, deployment(spread() + f"nodeSelector: {{{ZONE}: a}}\n")) == [
-            "3:18 its node constraints allow only zone `a`, and the policy asks for more than one"
+            "3:18 its node constraints allow only zone `a`, but the policy requires more than one"
         ]
 
     def test_a_preference_will_do_where_the_policy_says_so(self, tmp_path: Path) -> None:
@@ -258,15 +258,18 @@ class TestRequiredSpread:
         assert said(tmp_path, policy, deployment(spread(hard=False))) == []
         assert said(tmp_path, policy, deployment(spread())) == []
         assert said(tmp_path, policy, deployment()) == [
-            f"3:18 nothing makes its replicas prefer different zones: no podAntiAffinity or spread constraint is over `{ZONE}`"
+            (
+                "3:18 nothing makes its replicas prefer different zones:"
+                f" no podAntiAffinity or spread constraint uses the topology key `{ZONE}`"
+            )
         ]
 
     def test_the_skew_that_is_allowed(self, tmp_path: Path) -> None:
         policy = f"- {{name: zones, check: required-spread, params: {{topology-key: {ZONE}, max-skew: 1}}}}"
         assert said(tmp_path, policy, deployment(spread())) == []
         (found,) = said(tmp_path, policy, deployment(spread(skew="2")))
-        why = f"the maxSkew of the spread constraint over `{ZONE}` is 2, and the policy allows 1"
-        assert found == f"12:18 one zone may have 2 replicas more than another: {why}"
+        why = f"the maxSkew of the spread constraint over `{ZONE}` is 2, but the policy allows only 1"
+        assert found == f"12:18 one zone may have 2 more replicas than another: {why}"
 
     @pytest.mark.parametrize("replicas", ["0", "1"])
     def test_single_pods_need_no_spread(self, tmp_path: Path, replicas: str) -> None:
@@ -280,7 +283,10 @@ class TestRequiredSpread:
         scaled = deployment(replicas="1") + scaler
         assert said(tmp_path, ZONES, scaled.replace("LEAST", "1").replace("MOST", "1")) == []
         assert said(tmp_path, ZONES, scaled.replace("LEAST", "2").replace("MOST", "9")) == [
-            f"3:18 all its replicas may be in one zone: no required podAntiAffinity or hard spread constraint is over `{ZONE}`"
+            (
+                "3:18 all its replicas may be in one zone:"
+                f" no required podAntiAffinity or hard spread constraint uses the topology key `{ZONE}`"
+            )
         ]
 
     def test_a_constraint_that_counts_others_as_well_may_leave_them_together(self, tmp_path: Path) -> None:
@@ -288,7 +294,7 @@ class TestRequiredSpread:
         api = deployment(apart(ZONE, "matchLabels: {app: api}"), name="api", labels=", team: x")
         assert said(tmp_path, ZONES, web) == []
         assert said(tmp_path, ZONES, f"{web}---\n{api}") == [
-            f"15:9 all its replicas may be in one zone: the spread constraint over `{ZONE}` counts the pods of Deployment api with them"
+            f"15:9 all its replicas may be in one zone: the spread constraint over `{ZONE}` also counts the pods of Deployment api"
         ]
         assert said(tmp_path, ZONES, {"a.yaml": web, "b.yaml": api.replace("namespace: shop", "namespace: office")}) == []
 
@@ -298,7 +304,7 @@ class TestRequiredSpread:
         assert said(tmp_path, ZONES, web.replace("ENV", "test") + namespace) == []
         assert said(tmp_path, ZONES, web.replace("ENV", "prod")) == []  # Nobody knows.
         (found,) = said(tmp_path, ZONES, web.replace("ENV", "prod") + namespace)
-        assert found.endswith("is about pods of other namespaces than theirs")
+        assert found.endswith("selects pods in other namespaces only")
 
     def test_what_an_operator_adds_counts(self, tmp_path: Path) -> None:
         cluster = "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {name: db}\nspec:\n  instances: 3\n  affinity: {MORE}\n"
@@ -310,7 +316,7 @@ class TestRequiredSpread:
         over_nodes = "- {name: ours, check: required-spread, params: {topology-key: kubernetes.io/hostname}}\n"
         found = said(tmp_path, over_nodes, workload(apart("rack"), replicas=2))
         assert [each.split(" ", 1)[1] for each in found] == [
-            "all 2 replicas may be in one node: the required podAntiAffinity is over `rack`, which nodes may lack"
+            "all 2 replicas may be in one node: the required podAntiAffinity is over `rack`, a label that nodes may lack"
         ]
 
     def test_of_operators_that_nobody_knows_nothing_is_said(self, tmp_path: Path) -> None:

@@ -152,9 +152,7 @@ class TestCustomResources:
 
     def test_the_place_is_where_the_kind_has_it(self, tmp_path: Path) -> None:
         policies = f"- {{name: ours, check: {self.CHECK}}}\n"
-        assert said(tmp_path, policies, CLUSTER) == [
-            "7:20 Cluster orders tolerates the taint `dedicated`, which is not among the tolerations that are allowed"
-        ]
+        assert said(tmp_path, policies, CLUSTER) == ["7:20 Cluster orders tolerates the taint `dedicated`, which the policy does not allow"]
 
 
 CONDITIONS = ("kinds", "namespaces", "names", "min-replicas")

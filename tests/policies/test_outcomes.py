@@ -44,34 +44,37 @@ class TestSurvives:
         web = workload(apart(ZONE), replicas=2)
         (found,) = on_nodes(tmp_path, "survives", "{loss: zone, keeps: 2}", web)
         what, why = found.split(": ")
-        assert what == "a.yaml:3:18 after losing zone=a (and 1 other loss) 1 of 2 replicas runs, and 2 must, whatever the placement"
+        assert (
+            what == "a.yaml:3:18 after a failure of zone=a (and 1 other failure), 1 of 2 replicas runs, but 2 must, whatever the placement"
+        )
         assert why == "1 node is cordoned, 1 shares its zone with a replica of web"
         assert on_nodes(tmp_path, "survives", "{loss: zone, keeps: 1}", web) == []
 
     def test_all_of_them_at_once(self, tmp_path: Path) -> None:
         web = workload(f"nodeSelector: {{{ZONE}: a}}", replicas=2)
         (found,) = on_nodes(tmp_path, "survives", "{loss: zone}", web)
-        assert found.startswith("a.yaml:3:18 after losing zone=a none of 2 replicas runs, and 1 must, whatever the placement")
+        assert found.startswith("a.yaml:3:18 after a failure of zone=a, none of 2 replicas runs, but 1 must, whatever the placement")
 
     def test_a_break_until_others_have_come_up(self, tmp_path: Path) -> None:
         web = workload("", replicas=1)
         (found,) = on_nodes(tmp_path, "survives", "{loss: node, keeps: 1}", web)
         assert found.startswith(
-            "a.yaml:3:18 while losing node a1 the only replica does not run on until others have come up, and 1 must, in "
+            "a.yaml:3:18 during a failure of node a1, the only replica does not keep running until others are ready,"
+            " but 1 must, in this example placement"
         )
         assert on_nodes(tmp_path, "survives", "{loss: node, keeps: 1, at-all-times: 0}", web) == []
 
     def test_too_few_have_a_place_anyway(self, tmp_path: Path) -> None:
         web = workload(apart(ZONE), replicas=3)
         (found,) = on_nodes(tmp_path, "survives", "{loss: zone, keeps: 3}", web)
-        assert found.startswith("a.yaml:3:18 2 of 3 replicas run even before anything is lost, and 3 must, in this example placement")
+        assert found.startswith("a.yaml:3:18 2 of 3 replicas run even before any failure, but 3 must, in this example placement")
 
     def test_fewer_replicas_than_must_run(self, tmp_path: Path) -> None:
         assert on_nodes(tmp_path, "survives", "{loss: zone, keeps: 2}", workload("", replicas=1)) == [
-            "a.yaml:3:18 there is 1 replica only, and 2 must run whatever is lost"
+            "a.yaml:3:18 there is only 1 replica, but 2 must run after any failure"
         ]
         assert on_nodes(tmp_path, "survives", "{loss: zone, keeps: 3}", workload("", replicas=2)) == [
-            "a.yaml:3:18 there are 2 replicas only, and 3 must run whatever is lost"
+            "a.yaml:3:18 there are only 2 replicas, but 3 must run after any failure"
         ]
 
     def test_a_label_that_no_node_has_tells_nothing(self, tmp_path: Path) -> None:
@@ -94,10 +97,10 @@ class TestSurvives:
 class TestFits:
     def test_a_node_that_there_is_not(self, tmp_path: Path) -> None:
         pod = workload("nodeName: z9", replicas=2)
-        why = "whatever the placement: spec.nodeName is z9, but the inventory has no node with this name"
-        assert on_nodes(tmp_path, "fits", "{}", pod) == [f"a.yaml:3:18 2 of 2 replicas have no place, {why}"]
+        why = "whatever the placement: spec.nodeName is z9, which is no node of the inventory"
+        assert on_nodes(tmp_path, "fits", "{}", pod) == [f"a.yaml:3:18 2 of 2 replicas cannot be scheduled, {why}"]
         assert on_nodes(tmp_path, "survives", "{loss: node}", pod) == [
-            f"a.yaml:3:18 none of 2 replicas runs even before anything is lost, and 1 must, {why}"
+            f"a.yaml:3:18 none of 2 replicas runs even before any failure, but 1 must, {why}"
         ]
         assert on_nodes(tmp_path, "fits", "{}", workload("nodeName: c1", replicas=2)) == []
 
@@ -106,10 +109,10 @@ class TestFits:
 
     def test_a_replica_without_one(self, tmp_path: Path) -> None:
         assert on_nodes(tmp_path, "fits", "{}", workload(apart(HOST), replicas=4)) == [
-            "a.yaml:3:18 1 of 4 replicas has no place, whatever the placement: 3 nodes already have a replica of web, 1 is cordoned"
+            "a.yaml:3:18 1 of 4 replicas cannot be scheduled, whatever the placement: 3 nodes already have a replica of web, 1 is cordoned"
         ]
         assert on_nodes(tmp_path, "fits", "{}", workload("nodeSelector: {disk: nvme}", replicas=1)) == [
-            "a.yaml:3:18 the only replica has no place, whatever the placement: 3 nodes lack disk=nvme, 1 is cordoned"
+            "a.yaml:3:18 the only replica cannot be scheduled, whatever the placement: 3 nodes lack disk=nvme, 1 is cordoned"
         ]
 
 

@@ -45,8 +45,8 @@ class TestSeverity:
 
 
 class TestMessage:
-    OWN = "Pod web is tied to the node `n1` by name"
-    REMEDY = "Select a label that several nodes have."
+    OWN = "Pod web is restricted to the node `n1` by name"
+    REMEDY = "Ask for a label that several nodes have."
 
     def test_the_check_speaks_for_itself(self, tmp_path: Path) -> None:
         (found,) = policed(tmp_path, PINNED % "")
@@ -278,7 +278,7 @@ class TestFiles:
 
     def test_a_policy_may_be_about_files(self, tmp_path: Path) -> None:
         files = {"deploy/a.yaml": POD, "test/a.yaml": POD}
-        place = "5:42 Pod web is tied to the node `n1` by name"
+        place = "5:42 Pod web is restricted to the node `n1` by name"
         assert said(tmp_path, PINNED % ", match: {files: deploy/}", files) == [f"deploy/a.yaml:{place}"]
         assert said(tmp_path, PINNED % ", exclude: {files: 'te*/**'}", files) == [f"deploy/a.yaml:{place}"]
 

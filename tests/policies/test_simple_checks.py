@@ -42,13 +42,13 @@ class TestForbiddenNodeLabels:
     @pytest.mark.parametrize(
         "spec, expected",
         [
-            ("nodeSelector: {performance: low}", "12:35 Deployment web asks for nodes with `performance=low`"),
-            ("nodeSelector: {gpu: a100}", "12:27 Deployment web asks for nodes with `gpu=a100`"),
+            ("nodeSelector: {performance: low}", "12:35 Deployment web requires nodes with `performance=low`"),
+            ("nodeSelector: {gpu: a100}", "12:27 Deployment web requires nodes with `gpu=a100`"),
         ],
     )
     def test_a_node_selector(self, tmp_path: Path, spec: str, expected: str) -> None:
         assert said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(spec)) == [
-            f"{expected}, by which no nodes are to be chosen"
+            f"{expected}, which the policy forbids in node constraints"
         ]
 
     AFFINITY = """\
@@ -97,7 +97,7 @@ affinity:
         - {key: gpu, operator: Exists}
 """
         assert said(tmp_path, policy("forbidden-node-labels", "{labels: {gpu: '*'}}"), deployment(spec)) == [
-            "18:23 Deployment web prefers nodes with the label `gpu`, by which no nodes are to be chosen"
+            "18:23 Deployment web prefers nodes with the label `gpu`, which the policy forbids in node constraints"
         ]
         assert said(tmp_path, policy("forbidden-node-labels", "{labels: {gpu: '*'}, preferred: false}"), deployment(spec)) == []
 
@@ -151,7 +151,10 @@ affinity:
 
     def test_another_key_is_refused(self, tmp_path: Path) -> None:
         assert said(tmp_path, policy("allowed-topology-keys", "{keys: kubernetes.io/hostname}"), deployment(self.SPREAD)) == [
-            "14:22 Deployment web has a hard spread constraint over `topology.kubernetes.io/zone`; allowed is `kubernetes.io/hostname`"
+            (
+                "14:22 Deployment web has a hard spread constraint over `topology.kubernetes.io/zone`;"
+                " the policy allows only `kubernetes.io/hostname`"
+            )
         ]
 
     def test_keys_may_be_globs(self, tmp_path: Path) -> None:
@@ -220,7 +223,7 @@ class TestAllowedTolerations:
     )
     def test_more_is_refused(self, tmp_path: Path, toleration: str, words: str) -> None:
         assert said(tmp_path, policy("allowed-tolerations", self.ALLOWED), deployment(f"tolerations:\n- {toleration}")) == [
-            f"13:10 Deployment web tolerates {words}, which is not among the tolerations that are allowed"
+            f"13:10 Deployment web tolerates {words}, which the policy does not allow"
         ]
 
 
@@ -267,7 +270,7 @@ affinity:
       podAffinityTerm: {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web}}}
 """
         assert said(tmp_path, policy("maximum-weight", "{weight: 50}"), deployment(spec)) == [
-            "15:21 a preference of Deployment web weighs 100, more than 50"
+            "15:21 a preference of Deployment web has a weight of 100; the policy allows at most 50"
         ]
 
 
@@ -292,7 +295,7 @@ affinity:
         assert said(tmp_path, policy("no-hard-anti-affinity", "{except: kubernetes.io/hostname}"), deployment(self.SPEC)) == [
             (
                 "17:26 Deployment web requires anti-affinity over `topology.kubernetes.io/zone`; "
-                "only over `kubernetes.io/hostname` it may be required"
+                "the policy allows that only over `kubernetes.io/hostname`"
             )
         ]
 
@@ -300,13 +303,15 @@ affinity:
 class TestNoPinning:
     def test_node_name_and_host_name(self, tmp_path: Path) -> None:
         assert said(tmp_path, policy("no-pinning"), deployment("nodeName: n1\nnodeSelector: {kubernetes.io/hostname: n1}")) == [
-            "12:17 Deployment web is put on the node `n1` by name",
-            "13:46 Deployment web is tied to the node `n1` by name",
+            "12:17 Deployment web is assigned to the node `n1` by name",
+            "13:46 Deployment web is restricted to the node `n1` by name",
         ]
 
     def test_several_names_are_names_too_unless_told_otherwise(self, tmp_path: Path) -> None:
         spec = TestForbiddenNodeLabels.AFFINITY + "{key: kubernetes.io/hostname, operator: In, values: [n1, n2]}"
-        assert said(tmp_path, policy("no-pinning"), deployment(spec)) == ["17:70 Deployment web is tied to the nodes `n1` or `n2` by name"]
+        assert said(tmp_path, policy("no-pinning"), deployment(spec)) == [
+            "17:70 Deployment web is restricted to the nodes `n1` or `n2` by name"
+        ]
         assert said(tmp_path, policy("no-pinning", "{several: false}"), deployment(spec)) == []
 
     def test_what_the_scheduler_wrote_is_no_demand(self, tmp_path: Path) -> None:
@@ -320,7 +325,7 @@ class TestNoPinning:
               tolerations: [{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 300}]
             status: {phase: Running}
         """
-        assert said(tmp_path, policy("no-pinning"), pod) == ["6:42 Pod web is tied to the node `n1` by name"]
+        assert said(tmp_path, policy("no-pinning"), pod) == ["6:42 Pod web is restricted to the node `n1` by name"]
         assert said(tmp_path, policy("allowed-tolerations", "{tolerations: []}"), pod) == []
 
     def test_other_labels_name_no_node(self, tmp_path: Path) -> None:
@@ -375,7 +380,7 @@ spec: {accessModes: [%s]}
     def test_a_host(self, tmp_path: Path) -> None:
         machine = self.MACHINE + "      nodeSelector: {kubernetes.io/hostname: n1}\n"
         assert said(tmp_path, policy("required-migratability"), machine) == [
-            "13:46 VirtualMachine till cannot migrate: it is required to run on `n1`"
+            "13:46 VirtualMachine till cannot migrate: it must run on `n1`"
         ]
 
 
@@ -404,5 +409,5 @@ def test_what_cannot_be_read_is_nobodys_breach(tmp_path: Path, check: str, param
     found = findings_of(tmp_path, policy(check, params), {"a.yaml": deployment(spec.replace("REQUIRED", REQUIRED)), "b.yaml": DEPLOYMENT})
     assert {each.message for each in found if each.rule == "ours"} <= {
         "the pods of Deployment web lack the label `a` with `x`",
-        "Deployment web tolerates every taint, which is not among the tolerations that are allowed",
+        "Deployment web tolerates every taint, which the policy does not allow",
     }

@@ -47,7 +47,7 @@ def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
                 faults.append((each, each.parsed, tuple(whole[index] for index in clash)))
     every = len(faults) == len(required)
     for each, parsed, requirements in faults:
-        fault = "no node can satisfy" if every else "this one of the ORed terms never matches: no node can satisfy"
+        fault = "no node can satisfy" if every else "this ORed term never matches: no node can satisfy"
         message = f"{fault} {join_words(_some(requirements), 'and also')}"
         yield Match(_clash_path(each.term, parsed, requirements), message, severity=None if every else "warning")
 
@@ -80,7 +80,7 @@ def never_matching_comparison(manifest: Workload) -> Iterator[Match]:
                 continue
             # A sign makes no label value: refused in a required term, and accepted in a preference, which cannot be read then.
             if parse_int64(operand) is None or (not term.required and not is_value(operand)):
-                message = f"{operator} compares with a whole number of 0 or more, and {quoted(operand)} is none: {_result(term)}"
+                message = f"{operator} needs a non-negative integer, but its value is {quoted(operand)}: {_result(term)}"
                 yield Match((*expression.path, "values", 0), message)
 
 
@@ -88,7 +88,7 @@ _COMPARING = ("Gt", "Lt")
 
 
 def _result(term: NodeTerm) -> str:
-    return "the term matches no node" if term.required else "the scheduler cannot read the preference, and places the pod nowhere"
+    return "the term matches no node" if term.required else "the scheduler cannot parse the preference, so the pods stay Pending"
 
 
 def unparsable_preference(manifest: Workload) -> Iterator[Match]:
@@ -102,7 +102,7 @@ def unparsable_preference(manifest: Workload) -> Iterator[Match]:
                 continue
             for index, value in enumerate(values):
                 if type(value) is str and not is_value(value) and not is_placeholder(value):
-                    yield Match((*expression.path, "values", index), f"{quoted(value)} is no label value: {_result(term)}")
+                    yield Match((*expression.path, "values", index), f"{quoted(value)} is not a valid label value: {_result(term)}")
 
 
 def empty_term(manifest: Workload) -> Iterator[Match]:
@@ -115,9 +115,9 @@ def empty_term(manifest: Workload) -> Iterator[Match]:
         if not each.term.required:
             message = _EMPTY_PREFERENCE
         elif all(other.parsed is None for other in required):
-            message = "an empty term matches no node, and there is no other: the pod can go nowhere"
+            message = "an empty term matches no node, and no other term can match: the pods stay Pending"
         else:
-            message = "an empty term matches no node; only the other terms count"
+            message = "an empty term matches no node; only the other terms take effect"
         yield Match(each.term.path, message)
     # KubeVirt refuses those without any: see missing-preference.
     for weighted in () if manifest.kind.kubevirt else manifest.constraints.node_preferred:
@@ -125,7 +125,7 @@ def empty_term(manifest: Workload) -> Iterator[Match]:
             yield Match(weighted.path, _EMPTY_PREFERENCE)
 
 
-_EMPTY_PREFERENCE = "an empty preference matches no node, so its weight is never given"
+_EMPTY_PREFERENCE = "an empty preference matches no node, so its weight is never added"
 
 
 def redundant_term(manifest: Workload) -> Iterator[Match]:
@@ -141,8 +141,8 @@ def redundant_term(manifest: Workload) -> Iterator[Match]:
         for other_index, (_, other) in enumerate(required):
             wider = index != other_index and implies(parsed, other)
             if wider and (index > other_index or not implies(other, parsed)):
-                message = f"this term adds nothing: term {other_index + 1} of the ORed terms already lets in every node that it lets in"
-                yield Match(term.path, message, "Remove the term, or narrow the other one.", edits=removing(term.path))
+                message = f"this term has no effect: term {other_index + 1} already matches every node that it matches"
+                yield Match(term.path, message, "Remove the term, or narrow the other term.", edits=removing(term.path))
                 break
     preferred = [(term, parsed) for term, parsed in selections if not term.required][:_MOST_COMPARED]
     yield from _preferences(manifest, preferred, [parsed for _, parsed in required])
@@ -164,13 +164,13 @@ def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]],
         if not any(requirement.key in keys for requirement in parsed.requirements):
             continue  # What is required says nothing about it.
         if all(implies(each, parsed) for each in demanded):
-            message = "this preference is required anyway: every node that the pod may use has it"
+            message = "this preference has no effect: every node that the pods may use satisfies it"
             yield Match(term.path, message, "Remove the preference.", edits=removing(term.path[:-1], prune=True))
         elif all(conflict(both(each, parsed).requirements) for each in demanded):
             yield Match(
                 term.path,
-                "this preference never counts: no node that the pod may use has it",
-                "Remove the preference, or loosen what is required.",
+                "this preference has no effect: no node that the pods may use satisfies it",
+                "Remove the preference, or relax the required terms.",
                 severity="warning",
             )
 
@@ -184,8 +184,8 @@ def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
             position = int(term.path[-1]) + 1
             first = seen.setdefault(f"{term.anti} {sorted(term.data.items(), key=str)}", position)
             if first != position:
-                message = f"this term is the same as term {first} of the list"
-                yield Match(term.path, message, "Remove it, or correct it to what was meant.", edits=removing(term.path))
+                message = f"this term is identical to term {first}"
+                yield Match(term.path, message, "Remove or correct the term.", edits=removing(term.path))
 
 
 def deprecated_node_label(manifest: Workload) -> Iterator[Match]:
@@ -241,7 +241,7 @@ def unknown_node_label(manifest: Workload, target: Target) -> Iterator[Match]:
     for place in places:
         meant = node_labels.suggested_label(place.key)
         if meant is not None and place.key not in target.known_labels:
-            message = f"no node carries the label {quoted(place.key)}, so {_effect(place)}; did you mean {quoted(meant)}?"
+            message = f"no node has the label {quoted(place.key)}, so {_effect(place)}; did you mean {quoted(meant)}?"
             fixable = not (place.key_of_map and _has_sibling(place, meant, places))
             edits = _relabelled(place, meant) if fixable else ()
             yield Match(place.path, message, f"Write `{meant}`.", key=place.key_of_map, edits=edits)
@@ -249,12 +249,12 @@ def unknown_node_label(manifest: Workload, target: Target) -> Iterator[Match]:
 
 def _effect(place: LabelPlace) -> str:
     if place.excludes:
-        return "this keeps the pods off no node"
+        return "this excludes no node"
     if not place.required:
         return "this preference is ignored"
     if place.what == "required podAntiAffinity":
-        return "this required podAntiAffinity keeps nothing apart"
-    return "this term matches no node" if place.what == REQUIRED_NODE_AFFINITY else "the pods can go nowhere"
+        return "this required podAntiAffinity has no effect"
+    return "this term matches no node" if place.what == REQUIRED_NODE_AFFINITY else "the pods stay Pending"
 
 
 def unlikely_topology_key(manifest: Workload) -> Iterator[Match]:
@@ -264,11 +264,11 @@ def unlikely_topology_key(manifest: Workload) -> Iterator[Match]:
             continue  # It holds the pods to nodes that have the label at all, as OpenShift does with its own.
         why = node_labels.unlikely_domain(place.key)
         if place.what == SPREAD and not is_key(place.key) and not is_placeholder(place.key) and not manifest.kind.kubevirt:
-            why = "it is no label key, so no node can carry it"  # In pod terms, and by KubeVirt, it is refused.
+            why = "it is not a valid label key, so no node can have it"  # In pod terms, and by KubeVirt, it is refused.
         if node_labels.is_usual_on_pods(place.key) and place.key in _keys_asked(manifest, place):
             why = node_labels.LABEL_OF_PODS
         if why is not None:
-            yield Match(place.path, f"{quoted(place.key)} in this {place.what} makes no failure domains: {why}")
+            yield Match(place.path, f"{quoted(place.key)} in this {place.what} does not define failure domains: {why}")
 
 
 _ROLES = "node-role.kubernetes.io/"
@@ -289,15 +289,16 @@ def pinned_node(manifest: Workload) -> Iterator[Match]:
         return
     name = manifest.pod.get("nodeName")
     if type(name) is str and name and not is_placeholder(name) and manifest.kind.name not in _MAY_NAME_NODES and not manifest.kind.kubevirt:
-        message = f"nodeName puts every pod of this {manifest.kind.name} on {quoted(name)}, past the scheduler, taints and free resources"
+        assigned = f"nodeName assigns every pod of this {manifest.kind.name} to {quoted(name)}"
+        message = f"{assigned} and bypasses the scheduler, which checks taints and free resources"
         yield Match((*manifest.pod_path, "nodeName"), message)
     pin = pinned_host(manifest.constraints)
     if pin is not None:
         number = pod_count(manifest).number or 0
         if number > 1:
             path, host = pin
-            remedy = "Keep the replicas on one host only if they need its disk or device; else ask for a label that several nodes have."
-            yield Match(path, f"all {number} replicas are required to run on the one host {quoted(host)}", remedy)
+            remedy = "Keep the replicas on one host only if they need its disk or device; otherwise select a label that several nodes have."
+            yield Match(path, f"all {number} replicas must run on the single host {quoted(host)}", remedy)
 
 
 _MAY_NAME_NODES = ("Pod", "PodTemplate")
@@ -308,5 +309,5 @@ def hard_anti_affinity_topology(manifest: Workload) -> Iterator[Match]:
     for term in manifest.constraints.pod_terms:
         key = term.data.get("topologyKey")
         if term.anti and term.required and type(key) is str and key and key != node_labels.HOSTNAME:
-            message = f"LimitPodHardAntiAffinityTopology refuses pods with required podAntiAffinity over {quoted(key)}"
+            message = f"the admission plugin LimitPodHardAntiAffinityTopology rejects pods with required podAntiAffinity over {quoted(key)}"
             yield Match((*term.path, "topologyKey"), message)

@@ -135,10 +135,10 @@ def affinity_cycle(manifest_index: ManifestIndex, target: Target) -> Iterator[Cr
         circle = waiting.circle(need)
         if circle:
             steps = [f"{one.title} waits for {other.title}" for one, other in pairwise(circle)]
-            message = f"no pod can be placed first, so all stay pending: {join_words(steps)}"
+            message = f"no pod can be scheduled first, so all stay Pending: {join_words(steps)}"
         else:
             names = join_words(dict.fromkeys(each.title for each in targets[:_MOST_NAMED]), "or")
-            message = f"this waits for {names}, which can never be placed because of a circle of required podAffinity"
+            message = f"this waits for {names}, which can never be scheduled because of a cycle of required podAffinity"
         related = tuple(_placed(each, f"{each.title} waits too") for each in targets[:_MOST_NAMED])
         yield _at(reach, Match(reach.path, message, key=True, related=related))
 
@@ -169,7 +169,7 @@ def _conflict_with_itself(manifest_index: ManifestIndex, need: _Needs, reach: Se
         ):
             message = (
                 f"the pods must share {quoted(reach.topology_key)} with pods that have {quoted(_asked(reach.selector))},"
-                f" and their own required podAntiAffinity over {quoted(anti.topology_key or '')} forbids just that"
+                f" but their own required podAntiAffinity over {quoted(anti.topology_key or '')} forbids it"
             )
             return Match(reach.path, message, key=True, related=(_term(anti),))
     return None
@@ -189,7 +189,7 @@ def _conflict_with_targets(manifest_index: ManifestIndex, need: _Needs, reach: S
         clashes.append(clash)
     names = join_words(dict.fromkeys(target.title for target in targets[:_MOST_NAMED]))
     whose = f"the required podAntiAffinity of {clashes[0].title} over {quoted(clashes[0].topology_key or '')}"
-    message = f"the pods must share {quoted(reach.topology_key)} with {names}, and {whose} keeps them apart there"
+    message = f"the pods must share {quoted(reach.topology_key)} with {names}, but {whose} forbids it"
     return Match(reach.path, message, key=True, related=(_term(clashes[0]),))
 
 
@@ -231,8 +231,9 @@ def no_single_target(manifest_index: ManifestIndex) -> Iterator[CrossManifestMat
         if all(pods is not None and pods.labels_known for pods in meeting):
             pairs = [(pods, reach) for pods, reach in zip(meeting, need.reaches, strict=True) if pods is not None]
             names = join_words(f"{pods.title} ({quoted(_asked(reach.selector))})" for pods, reach in pairs[:_MOST_NAMED])
-            message = f"one pod must meet all {len(need.reaches)} required podAffinity terms, and none does: {names} meet one each"
-            related = tuple(_placed(pods, f"{pods.title} meets only one term") for pods, _ in pairs[:_MOST_NAMED])
+            all_terms = f"all {len(need.reaches)} required podAffinity terms"
+            message = f"a single pod must match {all_terms}, but none does: {names} match only one each"
+            related = tuple(_placed(pods, f"{pods.title} matches only one term") for pods, _ in pairs[:_MOST_NAMED])
             first = need.reaches[0]
             yield _at(first, Match(first.path[:-2], message, key=True, related=related))
 
@@ -255,7 +256,7 @@ def affinity_target_missing(manifest_index: ManifestIndex, target: Target) -> It
         if miss is not None:
             yield _at(reach, _missed(reach, miss, owner))
         elif target.complete and reach.what == REQUIRED_AFFINITY and not manifest_index.may_be_operated(reach):
-            message = f"no pod has {quoted(_asked(reach.selector))}, and the context is complete: the pods can go nowhere"
+            message = f"no pod has {quoted(_asked(reach.selector))}, and the context is complete: the pods stay Pending"
             yield _at(reach, Match(reach.path, message, key=True))
 
 
@@ -268,10 +269,10 @@ def _meant(manifest_index: ManifestIndex, reach: SelectorRef, owner: Pods) -> Ne
 
 def _missed(reach: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
     label = quoted(f"{miss.key}: {miss.value}")
-    where = f"on {miss.pods.title}" if miss.in_template else f"on {miss.pods.title}, but in metadata.labels"
+    where = f"on {miss.pods.title}" if miss.in_template else f"on {miss.pods.title}, but only in metadata.labels"
     if miss.pods.key == owner.key:
         where = "on its own pods"
-    message = f"no pod has {quoted(_asked(Selector((miss.asked,))))}, which this {reach.what} asks for; {label} is {where}"
+    message = f"no pod has {quoted(_asked(Selector((miss.asked,))))}, which this {reach.what} selects; {label} is {where}"
     path = (*miss.pods.template_path, "metadata", "labels") if miss.in_template else (*miss.pods.site.base, "metadata", "labels")
     return Match(reach.path, message, key=True, related=(_label(miss.pods, (*path, miss.key), f"{label} of {miss.pods.title}"),))
 
@@ -291,9 +292,9 @@ def namespace_misses_target(manifest_index: ManifestIndex) -> Iterator[CrossMani
         own = "its own namespace " if not reach.namespaces else "the namespace " if len(names) == 1 else "the namespaces "
         message = (
             f"{quoted(_asked(reach.selector))} is on {pods.title} in namespace {quoted(pods.namespace)},"
-            f" and this {reach.what} looks only in {own}{join_words(names)}"
+            f" but this {reach.what} selects pods only in {own}{join_words(names)}"
         )
-        remedy = "Name the namespace in `namespaces` beside topologyKey; without that field a term covers its own namespace only."
+        remedy = "List the namespace in `namespaces` next to topologyKey; without that field, a term applies only to its own namespace."
         yield _at(reach, Match(reach.path, message, remedy, key=True, related=(_placed(pods, pods.title),)))
 
 
@@ -328,9 +329,9 @@ def _other_value(reach: SelectorRef, pods: Pods) -> NearMiss | None:
 
 def _misses_itself(reach: SelectorRef, pods: Pods, miss: NearMiss) -> Match:
     label = quoted(f"{miss.key}: {miss.value}")
-    message = f"this {reach.what} keeps no pods apart: it asks for {quoted(says(miss.asked))}, and the pods have {label}"
+    message = f"this {reach.what} separates no pods: it selects {quoted(says(miss.asked))}, but the pods have {label}"
     home = (*pods.template_path, "metadata", "labels")
-    remedy = f"Make the selector and {field_of(home[len(pods.site.base) :])} agree if the pods are to keep apart from each other."
+    remedy = f"Make the selector and {field_of(home[len(pods.site.base) :])} agree if the pods should be separated from each other."
     return Match(reach.path, message, remedy, key=True, related=(_label(pods, (*home, miss.key), f"the pods have {label}"),))
 
 
@@ -344,7 +345,7 @@ def operator_label_mismatch(manifest_index: ManifestIndex, target: Target) -> It
             continue  # Keeping away from somebody else on purpose.
         why = _operators_own(reach, owner, complete=target.complete)
         if why is not None:
-            effect = "counts none of the pods that carry it" if reach.what == SPREAD else "keeps none of the pods apart that carry it"
+            effect = "counts none of its own pods" if reach.what == SPREAD else "separates none of its own pods"
             yield _at(reach, Match(reach.path, f"this {reach.what} {effect}: {why}", key=True))
 
 
@@ -362,9 +363,9 @@ def _operators_own(reach: SelectorRef, owner: Pods, *, complete: bool) -> str | 
         if values is None and asked.key not in owner.template_labels:
             meant = next((key for key in patterns if is_likely_typo(asked.key, key)), None)
             if meant is not None and asked.operator in ("In", "Exists"):
-                return f"the operator sets no label {quoted(asked.key)}{did_you_mean(meant)}"
+                return f"the operator does not set the label {quoted(asked.key)}{did_you_mean(meant)}"
         elif values is not None and "{name}" in patterns[asked.key] and _contradicts(asked, values, sure=complete or reach.what == SPREAD):
-            return f"it asks for {quoted(says(asked))}, and the operator gives them {quoted(f'{asked.key}: {values.prefix}')}"
+            return f"it selects {quoted(says(asked))}, but the operator sets {quoted(f'{asked.key}: {values.prefix}')}"
     return None
 
 
@@ -412,10 +413,10 @@ def _told_apart_by(pods: Pods, other: Pods, asked: set[str]) -> str | None:
 
 def _catches(reach: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
     message = (
-        f"this also keeps the pods away from those of {other.title}, which share {quoted(_asked(reach.selector))}"
-        f" and differ in {quoted(key)}"
+        f"this also separates the pods from those of {other.title}, which share {quoted(_asked(reach.selector))}"
+        f" but differ in {quoted(key)}"
     )
-    remedy = f"Add {quoted(f'{key}: {pods.template_labels[key]}')} to the selector if only the own pods are meant."
+    remedy = f"Add {quoted(f'{key}: {pods.template_labels[key]}')} to the selector if it should select only the workload's own pods."
     return Match(reach.path, message, remedy, key=True, related=(_placed(other, other.title),))
 
 
@@ -434,7 +435,7 @@ def spread_without_effect(manifest_index: ManifestIndex) -> Iterator[CrossManife
         if not pods.pod_labels.all(reach.selector) or any(other.key != pods.key for other in manifest_index.selected(reach)):
             continue  # The pods of others count as well, and then it may hold something back.
         every = f"all {most} replicas" + (f", the most that {pods.scale.scaler} asks for," if pods.scale.scaler else "")
-        message = f"maxSkew {reach.max_skew} lets {every} share one domain: with no more replicas than that it has no effect"
+        message = f"maxSkew {reach.max_skew} lets {every} share one topology domain, so the constraint has no effect"
         yield _at(reach, Match((*reach.path[:-1], "maxSkew"), message))
 
 
@@ -447,26 +448,26 @@ def migration_impossible(manifest_index: ManifestIndex) -> Iterator[CrossManifes
 
         if eviction_strategy(pods.migration.strategy, manifest_index.kubevirt_resource) != LIVE_MIGRATE:
             continue
-        asks = f"{asking(pods.migration.strategy, manifest_index.kubevirt_resource)}, and"
+        asks = f"{asking(pods.migration.strategy, manifest_index.kubevirt_resource)}, but"
         if pods.migration.pin is not None:
             path, host = pods.migration.pin
-            message = f"{asks} the VM is required to run on {quoted(host)}: draining that node blocks for good"
+            message = f"{asks} the VM must run on {quoted(host)}: a drain of that node never completes"
             yield CrossManifestMatch(pods.site, pods.ref, Match(path, message))
         found = obstacle(manifest_index, pods)
         if found is not None:
             remedy = _OTHER_BINDING if found.reason.startswith("Interface") else _IF_POSSIBLE
-            message = f"{asks} {found.words}: draining its node blocks until someone stops the VM"
+            message = f"{asks} {found.words}: a drain of its node waits until the VM is stopped"
             yield CrossManifestMatch(pods.site, pods.ref, Match(found.path, message, remedy))
         for reach in manifest_index.reaches_of(pods):
             if reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME:
                 target = _only_target(manifest_index, reach, pods)
                 if target is not None:
-                    message = f"{asks} this ties the VM to the host of {target.title}, which does not move along"
+                    message = f"{asks} this binds the VM to the host of {target.title}, which does not migrate with it"
                     path = (*reach.path[:-1], "topologyKey")
                     yield CrossManifestMatch(pods.site, pods.ref, Match(path, message, related=(_placed(target, target.title),)))
 
 
-_IF_POSSIBLE = "Use `evictionStrategy: LiveMigrateIfPossible`, and the VM is shut down when its node is drained."
+_IF_POSSIBLE = "Use `evictionStrategy: LiveMigrateIfPossible` to shut the VM down when its node is drained."
 _OTHER_BINDING = "Give the VM an interface with `masquerade: {}`, or use `evictionStrategy: LiveMigrateIfPossible`."
 
 

@@ -33,11 +33,11 @@ _ADMISSION = frozenset(
 )  # fmt: skip
 _OF_DECODING = frozenset(("wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper"))
 
-STORED = " (stored, but the operator's pods are refused)"
-DROPPED = " (kubectl refuses it, other clients drop it)"
-UNREAD = " (stored, but the operator cannot read it, or its pods are refused)"
-IGNORED = " (stored, and the operator ignores it)"
-IF_IT_REACHES = " (if this reaches a pod, the pod is refused)"
+STORED = " (stored, but the operator's pods are rejected)"
+DROPPED = " (kubectl rejects it, other clients drop it)"
+UNREAD = " (stored, but the operator cannot read it, or its pods are rejected)"
+IGNORED = " (stored, but the operator ignores it)"
+IF_IT_REACHES = " (if this reaches a pod, the pod is rejected)"
 
 
 def applicable_rules(workload: Workload) -> frozenset[str]:
@@ -88,4 +88,4 @@ def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
     if not workload.lenient and value_at(workload, match.path) is None:
         return match  # What the schema requires, the API server misses.
     looks = workload.webhook(match.path)
-    return match._replace(message=f"{match.message} (the webhook of {looks} refuses it)" if looks else match.message + STORED)
+    return match._replace(message=f"{match.message} (the webhook of {looks} rejects it)" if looks else match.message + STORED)

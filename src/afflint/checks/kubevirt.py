@@ -26,7 +26,7 @@ _IN_WORDS = {
 def deprecated_kubevirt_api(manifest: Manifest) -> Iterator[Match]:
     """KubeVirt objects in a group version that is served, but deprecated."""
     if manifest.kind.kubevirt and manifest.ref.api_version == "kubevirt.io/v1alpha3":
-        message = f"`kubevirt.io/v1alpha3` is deprecated: a KubeVirt to come may no longer take a {manifest.kind.name} in it"
+        message = f"`kubevirt.io/v1alpha3` is deprecated for {manifest.kind.name} and may be removed in a future KubeVirt release"
         path: Path = (*manifest.base, "apiVersion")
         if manifest.document.raw(path) is None:
             # A list from the API server says it once for all of its items.
@@ -43,14 +43,14 @@ def misplaced_descheduler_annotation(manifest: Workload) -> Iterator[Match]:
     for path, above in _annotations_above(manifest):
         for name in _DESCHEDULER:
             if name in above and name not in on_template:
-                message = f"{quoted(name)} stands on the {manifest.kind.name}, where the descheduler never looks: it looks at the pod"
+                message = f"{quoted(name)} is set on the {manifest.kind.name}, but the descheduler reads it only from the pod"
                 edits = moving((*path, name), home, prune=True, before="spec")
                 yield Match((*path, name), message, f"Move it to {field_of(home[len(manifest.base) :])}.", key=True, edits=edits)
     for name in _DESCHEDULER:
         value = on_template.get(name)
         if type(value) is str and value.lower() in ("false", "no", "off", "0"):
-            message = f"{quoted(value)} does not switch {quoted(name)} off: the descheduler looks only whether the annotation is there"
-            yield Match((*home, name), message, "Remove the annotation to switch it off.", edits=removing((*home, name), prune=True))
+            message = f"{quoted(value)} does not disable {quoted(name)}: the descheduler checks only that the annotation exists"
+            yield Match((*home, name), message, "Remove the annotation to disable it.", edits=removing((*home, name), prune=True))
 
 
 def _annotations_above(workload: Workload) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -93,5 +93,5 @@ def overwritten_node_selector(manifest: Workload) -> Iterator[Match]:
     needed = needed_labels(manifest.pod)
     for key, value in others.items():
         if key in needed and type(value) is str and not is_placeholder(value):
-            message = f"virt-controller sets {quoted(key)} to `true`, as this VM needs it: {quoted(value)} never counts"
+            message = f"virt-controller sets {quoted(key)} to `true`, because this VM requires it: {quoted(value)} has no effect"
             yield Match((*manifest.pod_path, "nodeSelector", key), message)

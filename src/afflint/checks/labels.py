@@ -57,14 +57,14 @@ def selector_matches_everything(manifest: Workload) -> Iterator[Match]:
     for term in manifest.constraints.pod_terms:
         if term.anti and term.required and _is_empty(term.data):
             reach = "its namespaces" if term.data.get("namespaces") or term.data.get("namespaceSelector") is not None else "the namespace"
-            message = f"an empty labelSelector: the pods keep away from every pod of {reach}, and each of those from them"
+            message = f"an empty labelSelector matches every pod of {reach}: none of them may share a topology domain with these pods"
             yield Match((*term.path, "labelSelector"), message, key=True)
     if manifest.partial:
         return
     for spread in manifest.constraints.spreads:
         if _is_empty(spread.data):
-            message = "an empty labelSelector counts no pods in a spread constraint, so nothing is spread"
-            remedy = "Select the labels of the pods that are to be counted, as a rule the pods' own."
+            message = "an empty labelSelector matches no pods in a spread constraint, so nothing is spread"
+            remedy = "Select the pods to count, usually by their own labels."
             yield Match((*spread.path, "labelSelector"), message, remedy, key=True, severity="warning")
 
 
@@ -204,20 +204,20 @@ def _needed(selector: Selector, pods: Pods) -> list[str]:
 def _depended_on(asked: _RequestedLabel, key: str) -> Match:
     pods, own, others = asked.pods, asked.own, asked.others
     label = quoted(f"{key}: {pods.labels[key]}")
-    message = f"the label {label} stands only on the {pods.ref.kind} itself, not on its pods; "
+    message = f"the label {label} is set only on the {pods.ref.kind} itself, not on its pods; "
     if own:
-        message += f"its own {'spread constraint' if own.what == SPREAD else own.what} asks for it"
+        message += f"its own {'spread constraint' if own.what == SPREAD else own.what} selects it"
     else:
-        message += f"the {others[0].what} of {others[0].title} asks for it"
+        message += f"the {others[0].what} of {others[0].title} selects it"
     more = len(others) if own else len(others) - 1
     if more:
         count = str(more) if more < _LOOKED_AT else "many"
         message += ", as does one more selector" if more == 1 else f", as do {count} more selectors"
     related = tuple(
-        RelatedPlace(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title} that asks for {label}")
+        RelatedPlace(reach.site.file, reach.site.document, reach.path, True, f"the {reach.what} of {reach.title} that selects {label}")
         for reach in [*([own] if own else []), *others][:_MOST_RELATED]
     )
-    help_ = f"Move it, or copy it, to {_home(pods)}; only labels there reach the pods."
+    help_ = f"Move or copy it to {_home(pods)}; only labels there reach the pods."
     severity: Severity | None = "error" if asked.is_required else None
     return Match((*pods.site.base, "metadata", "labels", key), message, help_, key=True, related=related, severity=severity)
 
@@ -234,9 +234,10 @@ def _unlabelled_vm(pods: Pods) -> bool:
 
 def _informed(pods: Pods) -> Match:
     keys = [key for key in pods.labels if not key.startswith(_TOOL_PREFIXES)]
+    label, does, it = ("label", "does", "it") if len(keys) == 1 else ("labels", "do", "them")
     message = (
-        f"the {'label' if len(keys) == 1 else 'labels'} {join_words(quoted(key) for key in keys[:4])} of this {pods.ref.kind}"
-        f" will not reach its pod: the template has no labels. Nothing selects {'it' if len(keys) == 1 else 'them'} yet"
+        f"the {label} {join_words(quoted(key) for key in keys[:4])} of this {pods.ref.kind}"
+        f" {does} not reach its pod, because the template has no labels; no selector uses {it} yet"
     )
-    help_ = f"If a selector is to find the pod, put the label under {_home(pods)}."
+    help_ = f"To select the pod by a label, set the label under {_home(pods)}."
     return Match((*pods.site.base, "metadata", "labels", keys[0]), message, help_, key=True, severity="info")

@@ -34,20 +34,20 @@ def _refused(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match
     for refusal in refusals(admission, spec):
         if refusal.path is not None:
             said, which = refusal.said, refusal.path[-1]
-            who = f"{said.who}, where it is on," if admission.unsure else said.who
+            who = f"{said.who}, where it is enabled," if admission.unsure else said.who
             if type(which) is str:
                 asked, given = f"{which}={spec['nodeSelector'][which]}", f"{which}={given_labels(admission)[which]}"
-                message, remedy = f"they ask for {quoted(asked)}, and {quoted(said.field)} of {said.owner} says {quoted(given)}", _AGREE
+                message, remedy = f"they require {quoted(asked)}, but {quoted(said.field)} of {said.owner} sets {quoted(given)}", _AGREE
             else:
                 key = spec["tolerations"][which].get("key") or "every taint"
                 message, remedy = f"{quoted(said.field)} of {said.owner} does not allow their toleration of {quoted(key)}", _ALLOW
             path: Path = (*pods.template_path, "spec", *refusal.path)
             severity: Severity | None = "warning" if admission.unsure else None
-            return Match(path, f"{who} refuses these pods: {message}", remedy, related=(_place(said),), severity=severity)
+            return Match(path, f"{who} rejects these pods: {message}", remedy, related=(_place(said),), severity=severity)
     return None
 
 
-_AGREE = "Take the label out of the nodeSelector, as every pod of the namespace gets it anyway; or make the two agree."
+_AGREE = "Remove the label from the nodeSelector, because every pod of the namespace gets it anyway; or make the two agree."
 _ALLOW = "Remove the toleration, or add one that covers it to the annotation of the namespace."
 
 
@@ -73,9 +73,10 @@ def _excluded(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Matc
     if not clashes:
         return None
     gives, asks = clashes[0]
-    who = f"with the admission plugin {said.plugin} on, " if admission.unsure else ""
-    message = f"{who}{quoted(said.field)} of {said.owner} gives these pods {quoted(gives)}, and no such node satisfies {quoted(asks)}"
-    remedy = "Ask for what the namespace asks for, or for a label of which it says nothing; until then the pods stay pending."
+    who = f"with the admission plugin {said.plugin} enabled, " if admission.unsure else ""
+    restricts = f"{quoted(said.field)} of {said.owner} restricts these pods to nodes with {quoted(gives)}"
+    message = f"{who}{restricts}, but no such node satisfies {quoted(asks)}"
+    remedy = "Require the same labels as the namespace, or only labels that it does not set; until then the pods stay Pending."
     severity: Severity | None = "warning" if admission.unsure else None
     return Match(required[0].path, message, remedy, related=(_place(said),), severity=severity)
 

@@ -60,11 +60,10 @@ _MOST_APART = 8
 
 def _lacks(node: NodeFact, key: str, users: list[_User], nodes: int = 1) -> CrossManifestMatch:
     titles = list(dict.fromkeys(user.title for user in users))
-    verb = "is" if len(titles) == 1 else "are"
     effects = "; ".join(dict.fromkeys(user.effect for user in users))
-    who = f"node {node.name} lacks" if nodes == 1 else f"{nodes} nodes, {node.name} the first of them, lack"
-    message = f"{who} the label {quoted(key)}, by which {summarize_names(titles)} {verb} placed: {effects}"
-    remedy = f"Label it as the others are: `kubectl label node {node.name} {key}=…`; or keep the pods off it."
+    who = f"node {node.name} lacks" if nodes == 1 else f"{nodes} nodes, such as {node.name}, lack"
+    message = f"{who} the label {quoted(key)}, a topology key of {summarize_names(titles)}: {effects}"
+    remedy = f"Label it like the others: `kubectl label node {node.name} {key}=…`; or exclude it for these pods."
     severity: Severity = "error" if any(user.severity == "error" for user in users) else "warning"
     related = tuple(user.place for user in users[:MOST_NAMED])
     return _at_labels(node, Match(node.labels_path, message, remedy, key=True, related=related, severity=severity))
@@ -73,12 +72,12 @@ def _lacks(node: NodeFact, key: str, users: list[_User], nodes: int = 1) -> Cros
 def _effect(reach: SelectorRef) -> tuple[str, Severity]:
     """What a constraint is worth on a node without its topology key."""
     if reach.what == REQUIRED_ANTI_AFFINITY:
-        return "there the required podAntiAffinity keeps nothing apart", "error"
+        return "the required podAntiAffinity separates no pods there", "error"
     if reach.what == REQUIRED_AFFINITY:
-        return "with the required podAffinity pods never start there", "error"
+        return "the required podAffinity never allows pods there", "error"
     if reach.what == SPREAD and reach.max_skew is not None:
-        return "the required spread never uses such a node and does not count its pods", "error"
-    return "preferences pass over such a node", "warning"
+        return "the required spread constraint never uses such a node and does not count its pods", "error"
+    return "preferences ignore such a node", "warning"
 
 
 def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[CrossManifestMatch]:
@@ -87,10 +86,10 @@ def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[CrossManifestMatc
     for key in (HOSTNAME, ZONE, REGION, view.host_key):
         lacking = [node for node in nodes if key not in node.labels]
         if key not in told and lacking and 2 * len(lacking) < len(nodes):
-            have = f"which {len(nodes) - len(lacking)} of the {len(nodes)} nodes that are open to all pods carry"
+            have = f"which {len(nodes) - len(lacking)} of the {len(nodes)} nodes that are open to all pods have"
             for node in lacking:
                 message = f"node {node.name} lacks the label {quoted(key)}, {have}"
-                remedy = f"Label it as the others are: `kubectl label node {node.name} {key}=…`."
+                remedy = f"Label it like the others: `kubectl label node {node.name} {key}=…`."
                 yield _at_labels(node, Match(node.labels_path, message, remedy, key=True, severity="warning"))
 
 
@@ -102,12 +101,13 @@ def inconsistent_topology(view: ClusterView) -> Iterator[CrossManifestMatch]:
         host = node.labels.get(HOSTNAME)
         if host and first.setdefault(host, node) is not node:
             other = first[host]
-            message = f"nodes {other.name} and {node.name} have the same {HOSTNAME} {quoted(host)}: constraints over hostnames see one node"
-            yield _at_label(node, HOSTNAME, message, "Give every node a hostname label of its own.", _place(other, HOSTNAME))
+            same = f"nodes {other.name} and {node.name} have the same {HOSTNAME} {quoted(host)}"
+            message = f"{same}: constraints over hostnames treat them as one node"
+            yield _at_label(node, HOSTNAME, message, "Give every node its own hostname label.", _place(other, HOSTNAME))
         for old, new in DEPRECATED.items():
             before, now = node.labels.get(old), node.labels.get(new)
             if before and now and before != now:
-                message = f"node {node.name} says {quoted(f'{old}: {before}')} and {quoted(f'{new}: {now}')}"
+                message = f"node {node.name} has the conflicting labels {quoted(f'{old}: {before}')} and {quoted(f'{new}: {now}')}"
                 yield _at_label(node, old, message, "Make the two agree, or remove the deprecated one.", _place(node, new))
 
 
@@ -120,8 +120,9 @@ def _zones_in_two_regions(nodes: Iterable[NodeFact]) -> Iterator[CrossManifestMa
         usual = min(regions, key=lambda name: (-len(regions[name]), name))
         for region, inside in regions.items():
             for node in inside if region != usual else ():
-                message = f"node {node.name} puts zone {quoted(zone)} in region {quoted(region)}; {_are(regions[usual])} in {quoted(usual)}"
-                remedy = "A zone lies in one region: correct the region, or give the zone a name of its own."
+                others = f"{_are(regions[usual])} in {quoted(usual)}"
+                message = f"node {node.name} puts zone {quoted(zone)} in region {quoted(region)}, but {others}"
+                remedy = "A zone belongs to one region: correct the region, or give the zone its own name."
                 yield _at_label(node, REGION, message, remedy, _place(regions[usual][0], REGION))
 
 
@@ -141,16 +142,18 @@ def near_duplicate_label(view: ClusterView) -> Iterator[CrossManifestMatch]:
     for rare, usual in slips(own):
         # Keys that stand side by side on a node are told apart by whoever set them.
         if {node.name for node in own[rare]}.isdisjoint(node.name for node in own[usual]):
-            message = f"the label key {quoted(rare)} on {_count(own[rare])} is nearly {quoted(usual)} on {_count(own[usual])}"
-            remedy = f"If one key is meant, write `{usual}` everywhere."
+            message = f"the label key {quoted(rare)} on {_count(own[rare])} is nearly the same as {quoted(usual)} on {_count(own[usual])}"
+            remedy = f"If they are meant to be one key, use `{usual}` everywhere."
             yield _at_label(own[rare][0], rare, message, remedy, _place(own[usual][0], usual), key=True)
     for key in (*own, ZONE, REGION):
         # Where nearly every node has a value of its own, as with serial numbers, only what differs by case alone is one value.
         if key in values:
             for rare, usual in slips(values[key]) if len(values[key]) <= max(len(view.nodes) // 2, 3) else _cases(values[key]):
                 there, others = values[key][rare], values[key][usual]
-                message = f"{quoted(f'{key}: {rare}')} on {_count(there)} is nearly {quoted(f'{key}: {usual}')} on {_count(others)}"
-                yield _at_label(there[0], key, message, f"If one value is meant, write `{usual}` everywhere.", _place(others[0], key))
+                one, other = quoted(f"{key}: {rare}"), quoted(f"{key}: {usual}")
+                message = f"{one} on {_count(there)} is nearly the same as {other} on {_count(others)}"
+                remedy = f"If they are meant to be one value, use `{usual}` everywhere."
+                yield _at_label(there[0], key, message, remedy, _place(others[0], key))
 
 
 _CODE = re.compile(r"\d[A-Za-z]")
@@ -222,13 +225,13 @@ def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iter
         if len(together) > 1 and left < majority:
             which = f"{summarize_names([node.name for node in together])} {'both' if len(together) == 2 else 'all'} run"
             rest = f"{left} of {len(members)} {'is' if left == 1 else 'are'} left" if left else "none is left"
-            message = f"the control-plane nodes {which} on {quoted(host)}: without it {rest}, and etcd needs {majority}"
+            message = f"the control-plane nodes {which} on {quoted(host)}: if it fails, {rest}, but etcd needs {majority}"
             related = [_place(node, view.host_key) for node in together[:-1]]
             yield _at_label(together[-1], view.host_key, message, _APART, *related[:MOST_NAMED])
 
 
 _ETCD = "node-role.kubernetes.io/etcd"
-_APART = "Keep them on different hosts where they run: by an anti-affinity rule of the hypervisor, or by failure domains."
+_APART = "Run them on different hosts, with an anti-affinity rule of the hypervisor or with failure domains."
 
 
 def _on_shared_hosts(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
@@ -244,7 +247,7 @@ def _on_shared_hosts(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: d
     host, names = min(shared.items())
     message = f"replicas on different nodes can still share a physical host: {summarize_names(names)} run on {quoted(host)}"
     if len(shared) > 1:
-        message += f", and {len(shared) - 1} more {'hosts carry' if len(shared) > 2 else 'host carries'} several nodes"
+        message += f", and {len(shared) - 1} more {'hosts run' if len(shared) > 2 else 'host runs'} several nodes"
     return Match((*reach.path[:-1], "topologyKey"), message, f"Spread over `{view.host_key}` as well.")
 
 
@@ -259,7 +262,7 @@ def _more_than_hosts(view: ClusterView, reach: SelectorRef, pods: Pods) -> Match
         return None
     shared = -(-replicas // len(hosts))
     where = f"{replicas} replicas for {len(hosts)} physical {'host' if len(hosts) == 1 else 'hosts'}"
-    message = f"{where}: at least {shared} share one, and nothing keeps these on different nodes"
+    message = f"{where}: at least {shared} share a host, and may share a node as well"
     help_ = f"Run no more replicas than hosts, or spread over `{HOSTNAME}` as well."
     return Match((*reach.path[:-1], "topologyKey"), message, help_, severity="info")
 
@@ -289,8 +292,8 @@ def unknown_to_inventory(view: ClusterView) -> Iterator[CrossManifestMatch]:
             if key not in known and suggested_label(key) is None and not key.startswith(ADDED_LATER) and not is_placeholder(key):
                 close = nearest(key, known)
                 hint = f"; did you mean {quoted(close)}?" if close else ""
-                message = f"{none_of(len(view.nodes))} carries the label {quoted(key)}, so {effect}{hint}"
-                remedy = f"Write `{close}`." if close else "Label the nodes, or ask for a label that they have."
+                message = f"{none_of(len(view.nodes))} has the label {quoted(key)}, so {effect}{hint}"
+                remedy = f"Write `{close}`." if close else "Label the nodes, or use a label that they have."
                 severity: Severity = "error" if required else "warning"
                 yield CrossManifestMatch(pods.site, pods.ref, Match(place.path, message, remedy, key=place.key_of_map, severity=severity))
 
@@ -318,11 +321,11 @@ def _uses(pods: Pods) -> Iterator[tuple[LabelPlace, bool, str]]:
     for place in label_places(constraints):
         if place.what == REQUIRED_NODE_AFFINITY:
             if place.asks:
-                yield place, only, _NOWHERE if only else "this one of the ORed terms matches no node"
+                yield place, only, _NOWHERE if only else "this ORed term matches no node"
         elif place.what == REQUIRED_ANTI_AFFINITY:
-            yield place, True, "nothing is kept apart"
+            yield place, True, "no pods are separated"
         elif place.what != PREFERRED_NODE_AFFINITY:
             yield place, place.required, _NOWHERE if place.required else "the preference is ignored"
 
 
-_NOWHERE = "the pods can go nowhere"
+_NOWHERE = "the pods stay Pending"

@@ -48,9 +48,7 @@ def misplaced_in_resource(workload: Workload) -> Iterator[Match]:
 def _misplaced(workload: Workload, path: Path, names: list[str], home: Path, severity: Severity | None) -> Iterator[Match]:
     where = field_of(home[len(workload.base) :])
     for name in names:
-        message = (
-            f"{name} stands in {field_of(path[len(workload.base) :])}, where {workload.kind.name} does not look; it belongs in {where}"
-        )
+        message = f"{name} is set in {field_of(path[len(workload.base) :])}, where {workload.kind.name} ignores it; it belongs in {where}"
         edits = moving((*path, name), home, merge=True)
         yield Match((*path, name), message, f"Move {name} to {where}.", key=True, edits=edits, severity=severity)
 
@@ -64,7 +62,7 @@ def invalid_operator_setting(workload: Workload) -> Iterator[Match]:
     kind = setting.get("podAntiAffinityType")
     if type(kind) is str and kind and kind not in _STRENGTHS and not is_placeholder(kind):
         close = nearest(kind.lower(), _STRENGTHS)
-        message = f"the webhook of CloudNativePG refuses the podAntiAffinityType {quoted(kind)}{did_you_mean(close)}"
+        message = f"the webhook of CloudNativePG rejects the podAntiAffinityType {quoted(kind)}{did_you_mean(close)}"
         at = (*path, "podAntiAffinityType")
         yield Match(at, message, "Write preferred or required.", edits=replacing(at, close) if close else ())
 
@@ -78,7 +76,7 @@ def ignored_operator_setting(workload: Workload) -> Iterator[Match]:
     if setting.get("enablePodAntiAffinity") is False:
         for name in ("podAntiAffinityType", "topologyKey"):
             if setting.get(name):
-                message = f"{name} does nothing: `enablePodAntiAffinity: false` beside it switches off what it is about"
+                message = f"{name} has no effect: `enablePodAntiAffinity: false` disables pod anti-affinity"
                 yield Match((*path, name), message, key=True)
     yield from _beside_advanced(workload)
 
@@ -91,7 +89,7 @@ def _beside_advanced(workload: Workload) -> Iterator[Match]:
         beside = map_at(value_at(workload, part.path[:-1]))
         key = beside.get("antiAffinityTopologyKey")
         if part.path[-1] == "advanced" and part.value and type(key) is str and key not in ("", "none"):
-            message = "antiAffinityTopologyKey does nothing: the operator takes `advanced` beside it instead"
+            message = "antiAffinityTopologyKey has no effect: the operator uses `advanced` instead"
             at = (*part.path[:-1], "antiAffinityTopologyKey")
             yield Match(at, message, key=True, edits=removing(at))
 

@@ -9,7 +9,7 @@ from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.controllers.evictions import eviction_of
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import Path, Severity
-from afflint.findings.phrases import join_words, quoted
+from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
 from afflint.inventory.cluster_view import AS_ORDERED, MOST_NAMED, ClusterView, FailureDomain, is_open, keeps_apart, summarize_names
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
@@ -72,7 +72,7 @@ def few_domains(pods: Pods, found: TooFewDomains, counted: str, related: tuple[R
     finite = found.pod_source.kind in _FINITE
     left = found.replicas - found.most
     # Pods of a Job wait for each other and run all the same.
-    then = " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} pending"
+    then = " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} Pending"
     message = f"{counted}; {_bound(found)} for {found.most}{then}"
     return _match(pods, found.pod_source, found.path, message, severity="info" if finite else None, related=related)
 
@@ -81,7 +81,7 @@ def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str, related:
     """That there is no room for as many replicas as an autoscaler may ask for."""
     scaler = found.pod_source.scale.scaler
     message = f"{scaler} asks for up to {counted}; {_bound(found)} for {found.most}"
-    remedy = f"Provide as many domains as {scaler} may ask for, or let it ask for no more than there is room for."
+    remedy = f"Provide as many domains as {scaler} may ask for, or lower its maximum number of replicas."
     return _match(pods, found.pod_source, found.path, message, remedy=remedy, severity="info", related=related)
 
 
@@ -102,22 +102,22 @@ def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Workloads that leave each other no room: never, or in some order of scheduling."""
     for found in order_search.contending_workloads(view.survey, view.arrangement):
         names = summarize_names([pod_source.key for pod_source in found.pod_sources])
-        pending = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} pending"
+        stays = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} Pending"
+        pending = f"{stays} if pods are scheduled in the order of the manifests"
         severity: Severity
         if found.decision.answer == "placed":
             where = summarize_names([f"{pod} on {node}" for pod, node in found.decision.placement])
-            message = f"{pending} when pods are placed in the order of the manifests; all have room in another order, such as {where}"
+            message = f"{pending}; all can be scheduled in another order, such as {where}"
             severity = "warning"
         elif found.decision.answer == "impossible" and not any(pod_source.kind in _FINITE for pod_source in found.pod_sources):
             severity, message = "error", f"{names} leave each other too little room: no order of scheduling places all their replicas"
         else:
-            message = f"{pending} in the order of the manifests; whether any order has room for all of {names} is not decided"
+            message = f"{pending}; whether all of {names} can be scheduled in another order is undecided"
             severity = "info"
         stuck = _stuck(view, found.pod_sources)
         related = [view.pods_of(pod_source) for pod_source in found.pod_sources if pod_source is not stuck][:MOST_NAMED]
-        yield _match(
-            view.pods_of(stuck), stuck, (), message, severity=severity, related=tuple([_name_of(pods, "takes part") for pods in related])
-        )
+        places = tuple([_name_of(pods, "competes for the same nodes") for pods in related])
+        yield _match(view.pods_of(stuck), stuck, (), message, severity=severity, related=places)
 
 
 def _stuck(view: ClusterView, pod_sources: Sequence[PodSource]) -> PodSource:
@@ -150,14 +150,14 @@ def _fewer(view: ClusterView, pod_source: PodSource, failures: Sequence[FailedRe
     certain = [each for each in failures if each.proved]
     told = certain or failures
     how = "whatever the placement" if certain else AS_ORDERED
-    until = " until what failed is back or removed" if all(each.passing for each in told) else ""
-    message = f"after losing {_losses(view, told)}, {_running(told, replicas)}{until}, {how}"
+    until = " until the failed nodes recover or are removed" if all(each.passing for each in told) else ""
+    message = f"after a failure of {_losses(view, told)}, {_running(told, replicas)}{until}, {how}"
     budget = _budget_over(view, pod_source, told)
     if budget is not None:
         message += f"; PodDisruptionBudget {quoted(budget.budget.name)} needs {budget.desired}"
     part = view.parts[told[0].what]
     why = told[0].explain()
-    remedy = f"What keeps a replica of {part.word} {_plain(part.name)} away from the others: {why}. Provide a node that takes it."
+    remedy = f"Provide a node for the replicas of {part.word} {_plain(part.name)}; the other nodes do not accept them: {why}."
     return _match(view.pods_of(pod_source), pod_source, (), message, remedy=remedy if why else "")
 
 
@@ -219,18 +219,18 @@ def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
         reach = sites.get((budget.name, budget.namespace))
         if owners and told and reach is not None and not covered.allowed(covered.expected):
             scaler = _more_would_do(covered, owners)
-            never = f"as many as {scaler} keeps at least; a drain waits until it asks for more" if scaler else _NEVER
+            never = f"as many as {scaler} keeps at least; a drain waits until it scales up" if scaler else _NEVER
             message = f"{covered.arithmetic(covered.expected)}{', ' if scaler else ': '}{never}"
             asked = bool(scaler) or str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
             field = "maxUnavailable" if budget.max_unavailable is not None else "minAvailable"
             path = (*reach.site.base, "spec", field) if budget.tells else (*reach.site.base, "metadata", "name")
             related = tuple([_name_of(view.pods_of(pod_source), "is covered by it") for pod_source in owners[:MOST_NAMED]])
-            remedy = f"Let {scaler} keep one replica more, or the budget do without one pod: `maxUnavailable: 1`." if scaler else ""
+            remedy = f"Raise the minimum of {scaler} by one replica, or set `maxUnavailable: 1` in the budget." if scaler else ""
             match = Match(path, message, remedy, related=related, severity="info" if asked else None)
             yield CrossManifestMatch(reach.site, reach.ref, match)
 
 
-_NEVER = "a drain of their nodes never ends"
+_NEVER = "a drain of their nodes never completes"
 
 
 def _more_would_do(covered: BudgetStatus, owners: Iterable[PodSource]) -> str:
@@ -256,9 +256,9 @@ def _plain(name: str) -> str:
 def _running(failures: Sequence[FailedReplica], replicas: int) -> str:
     fewest, most = min(each.running for each in failures), max(each.running for each in failures)
     if replicas == 1:
-        return "the only replica has no place"
+        return "the only replica cannot be scheduled"
     if most == 0:
-        return f"none of the {replicas} replicas has a place"
+        return f"none of the {replicas} replicas can be scheduled"
     return f"only {fewest} of {replicas} replicas run" if fewest == most else f"only {fewest} to {most} of {replicas} replicas run"
 
 
@@ -266,7 +266,7 @@ def rollout_deadlock(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Rolling updates that must add a pod first, which no node accepts."""
     for found in proofs.rollout_deadlock(view.survey, view.arrangement):
         before = f"one of the {found.replicas} replicas" if found.replicas > 1 else "the only replica"
-        message = f"a rolling update has to add a pod before it may remove {before} (maxUnavailable is 0), and no node takes it"
+        message = f"a rolling update must add a pod before it removes {before} (maxUnavailable is 0), but no node accepts the new pod"
         message += f"{'' if found.proved else f' {AS_ORDERED}'}: {found.excluded}"
         yield _match(view.pods_of(found.pod_source), found.pod_source, found.path, message)
 
@@ -299,7 +299,8 @@ def single_domain_possible(view: ClusterView) -> Iterator[CrossManifestMatch]:
         # Who asks for nothing does not mind, and who names the zone in a preference has weighed it.
         if keys and "" not in keys and not any(reach.topology_key in (ZONE, REGION) for reach in apart):
             apart_over = summarize_names(list(map(quoted, keys)))
-            message = f"all {found.replicas} replicas may land in zone {quoted(found.domain)}: they are kept apart over {apart_over} only"
+            zone = f"zone {quoted(found.domain)}"
+            message = f"all {found.replicas} replicas may be scheduled in {zone}: they are separated only over {apart_over}"
             yield _match(view.pods_of(found.pod_source), found.pod_source, (), message)
 
 
@@ -310,9 +311,13 @@ def _is_required(reach: SelectorRef) -> bool:
 def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """minDomains beyond the domains that there are."""
     for found in proofs.min_domains_unreachable(view.survey):
-        known = f"only {len(found.domains)}: {summarize_names(list(map(quoted, found.domains)))}" if found.domains else "none"
-        each = f"; until there are more, each takes at most {found.max_skew} pod{'' if found.max_skew == 1 else 's'}"
-        message = f"minDomains is {found.min_domains}, and of {quoted(found.key)} the nodes have {known}{each if found.domains else ''}"
+        if found.domains:
+            names = summarize_names(list(map(quoted, found.domains)))
+            known = f"the nodes have only {pluralize(len(found.domains), 'value')} of {quoted(found.key)}: {names}"
+            known += f"; until more are added, each accepts at most {pluralize(found.max_skew, 'pod')}"
+        else:
+            known = f"the nodes have no value of {quoted(found.key)}"
+        message = f"minDomains is {found.min_domains}, but {known}"
         yield _match(view.pods_of(found.pod_source), found.pod_source, found.path, message)
 
 
@@ -322,9 +327,9 @@ def spread_blocked_by_taints(view: ClusterView) -> Iterator[CrossManifestMatch]:
         names, one = summarize_names(list(map(quoted, found.blocked))), len(found.blocked) == 1
         counts = f"{names} of {quoted(found.key)} {'counts as an empty domain' if one else 'count as empty domains'}"
         means = "taints or a cordon" if not found.helps else "taints"
-        room = "" if found.most is None else f", so that at most {found.most} pod{' finds' if found.most == 1 else 's find'} room elsewhere"
-        message = f"{counts}, and {means} keep the pods out of {'it' if one else 'them'}{room}"
-        remedy = "Add `nodeTaintsPolicy: Honor` to the constraint, and such domains no longer count." if found.helps else ""
+        room = "" if found.most is None else f", so at most {found.most} pod{'' if found.most == 1 else 's'} can be scheduled elsewhere"
+        message = f"{counts}, but {means} keep the pods out of {'it' if one else 'them'}{room}"
+        remedy = "Add `nodeTaintsPolicy: Honor` to the constraint so that such domains no longer count." if found.helps else ""
         match = _match(view.pods_of(found.pod_source), found.pod_source, found.path, message, remedy=remedy)
         if found.helps:
             match = match._replace(match=match.match._replace(edits=inserting(found.path, "nodeTaintsPolicy", "Honor")))

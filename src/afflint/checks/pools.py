@@ -160,7 +160,7 @@ def _tainted(
     if taint is None or not (chosen or complete):
         return None
     asked, one = chosen[0] if chosen else None, len(fitting) == 1
-    which = " with what they ask for" if len(fitting) < len(view.pools) else ""
+    which = " with the required labels" if len(fitting) < len(view.pools) else ""
     which = f" with {_says(asked.requirement)}" if asked is not None else which
     what = f"the only pool{which} is" if one else f"all pools{which} are"
     has = f"{summarize_names([labels.pool.title for labels in fitting])} {'has' if one else 'have'}"
@@ -169,7 +169,7 @@ def _tainted(
     value = f"`value: {taint.value}`" if taint.value else "`operator: Exists`"
     places = [each.path for each in pool.taints if each.taint == taint and each.path]
     related = tuple([RelatedPlace(pool.site.file, pool.site.document, path, False, f"the taint of {pool.title}") for path in places[:1]])
-    help_ = f"If they are meant to run there, tolerate it: `key: {taint.key}`, {value}, `effect: {taint.effect}`."
+    help_ = f"If the pods should run there, add a toleration: `key: {taint.key}`, {value}, `effect: {taint.effect}`."
     return _PoolRejection(asked, message, "warning", help_, of_key=True, related=related)
 
 
@@ -222,7 +222,7 @@ def _without_key(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     hint = f"; did you mean {quoted(close)}?" if close else ""
     number = f"none of the {len(view.pools)} pools" if len(view.pools) > 1 else f"{view.pools[0].title}, the only pool here, does not have"
     has = f"{number} has" if len(view.pools) > 1 else number
-    message = f"{has} the label {quoted(key)}, so no node that they make takes the pods{hint}"
+    message = f"{has} the label {quoted(key)}, so no node created from them accepts the pods{hint}"
     help_ = f"Write `{close}`." if close else ""
     return _PoolRejection(asked, message, "warning" if close else "info", help_, of_key=True)
 
@@ -241,7 +241,7 @@ def _has(labels: PoolLabels, requirement: Requirement) -> str:
     """What a pool has in place of what is asked for."""
     about = labels.about(requirement.key)
     if not about or about[0].operator == "DoesNotExist":
-        return f"{labels.pool.title} has no {quoted(requirement.key)}"
+        return f"{labels.pool.title} does not have {quoted(requirement.key)}"
     return f"{labels.pool.title} has {_says(about[0])}"
 
 
@@ -249,7 +249,7 @@ def _places(labels: PoolLabels, key: str) -> tuple[RelatedPlace, ...]:
     """Where a pool declares a label."""
     pool = labels.pool
     places = [each.path for each in labels.known(key) if each.path]
-    return tuple([RelatedPlace(pool.site.file, pool.site.document, path, False, f"what {pool.title} has") for path in places[:1]])
+    return tuple([RelatedPlace(pool.site.file, pool.site.document, path, False, f"the label of {pool.title}") for path in places[:1]])
 
 
 def shown(taint: Taint) -> str:
@@ -275,15 +275,15 @@ def unreachable_node_label(view: PoolView) -> Iterator[CrossManifestMatch]:
             users = [(demands, asked) for demands, asked in asking.get(each.key, ()) if _would_meet(asked, each.value)]
             if users and each.key not in reaching:
                 titles = list(dict.fromkeys(demands.pods.title for demands, _ in users))
-                who = f"{summarize_names(titles)} {'asks' if len(titles) == 1 else 'ask'} for it"
-                message = f"the label {quoted(each.key)} {each.why}, and never reaches a node; {who}"
+                who = f"{summarize_names(titles)} {'selects' if len(titles) == 1 else 'select'} it"
+                message = f"the label {quoted(each.key)} {each.why}, so it never reaches a node; {who}"
                 related = tuple([_asker(demands, asked) for demands, asked in users[:MOST_NAMED]])
                 yield _at(pool, Match(each.path, message, each.remedy, key=True, related=related, severity="warning"))
 
 
 def _asker(demands: PoolRequirements, asked: NodeRequirement) -> RelatedPlace:
     site = demands.pods.site
-    return RelatedPlace(site.file, site.document, asked.path or (), False, f"asked for by {demands.pods.title}")
+    return RelatedPlace(site.file, site.document, asked.path or (), False, f"selected by {demands.pods.title}")
 
 
 def _would_meet(asked: NodeRequirement, value: str) -> bool:
@@ -326,13 +326,11 @@ def _near_duplicates(pools: Sequence[Pool]) -> Iterator[CrossManifestMatch]:
         there, others = carriers[rare], carriers[usual]
         # Keys that stand side by side in a pool are told apart by whoever wrote them.
         if not any(one.pool is other.pool for one in there for other in others):
-            message = f"the label key {quoted(rare)} of {there[0].pool.title} is nearly {quoted(usual)} of {others[0].pool.title}"
-            yield _twice(there[0], others[0], message, usual)
+            yield _twice(there[0], others[0], f"the label key {quoted(rare)}", quoted(usual), usual)
     for key, by_value in values.items():
         for rare, usual in slips(by_value):
             there, others = by_value[rare], by_value[usual]
-            message = f"{quoted(f'{key}: {rare}')} of {there[0].pool.title} is nearly {quoted(f'{key}: {usual}')} of {others[0].pool.title}"
-            yield _twice(there[0], others[0], message, usual)
+            yield _twice(there[0], others[0], quoted(f"{key}: {rare}"), quoted(f"{key}: {usual}"), usual)
 
 
 class _Carrier(NamedTuple):
@@ -340,9 +338,10 @@ class _Carrier(NamedTuple):
     label: Label
 
 
-def _twice(one: _Carrier, other: _Carrier, message: str, usual: str) -> CrossManifestMatch:
+def _twice(one: _Carrier, other: _Carrier, rare: str, frequent: str, usual: str) -> CrossManifestMatch:
+    message = f"{rare} of {one.pool.title} is nearly the same as {frequent} of {other.pool.title}"
     related = RelatedPlace(other.pool.site.file, other.pool.site.document, other.label.path, False, f"of {other.pool.title}")
-    remedy = f"If one is meant, write `{usual}` everywhere."
+    remedy = f"If they are meant to be the same, use `{usual}` everywhere."
     return _at(one.pool, Match(one.label.path, message, remedy, related=(related,), severity="info"))
 
 
@@ -365,8 +364,9 @@ def untolerated_pool(view: PoolView) -> Iterator[CrossManifestMatch]:
                 continue
             if not any(tolerates(toleration, taint) for toleration in tolerations):
                 others = sorted({toleration.value for toleration in tolerations if toleration.key == taint.key and toleration.value})
-                hint = f"; the value that is tolerated is {summarize_names(list(map(quoted, others)), 'or')}" if others else ""
-                message = f"no workload here tolerates {quoted(shown(taint))} of {pool.title}: nothing of them runs there{hint}"
+                hint = f"; the pods tolerate only the value {summarize_names(list(map(quoted, others)), 'or')}" if others else ""
+                taint_of_pool = f"{quoted(shown(taint))} of {pool.title}"
+                message = f"no workload in these manifests tolerates {taint_of_pool}, so none of them runs there{hint}"
                 yield _at(pool, Match(each.path, message, severity="info"))
 
 

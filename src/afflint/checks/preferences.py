@@ -138,7 +138,7 @@ def _fault(preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], no
             return None if not fault.near and _is_a_step(requirement, preference, all_of_them, nodes) else fault
     words = summarize_names([quoted(says(each)) for each in requirements])
     return _UnmetReason(
-        preference.path, f"{none_of(nodes.count)} has {words} together", "Ask for less in one preference, or label the nodes."
+        preference.path, f"{none_of(nodes.count)} has {words} together", "Split the preference into several, or label the nodes."
     )
 
 
@@ -169,16 +169,16 @@ def _blamed(requirement: Requirement, place: Path, nodes: _Nodes) -> _UnmetReaso
     if operator == "In" and (requirement.field or key in nodes.keys):
         return _wrong_value(requirement, place, nodes)
     if requirement.field or (operator in ("Gt", "Lt") and key in nodes.keys):
-        return _UnmetReason(place, f"{none_of(nodes.count)} has {quoted(says(requirement))}", "Ask for what nodes have, or label them.")
+        return _UnmetReason(place, f"{none_of(nodes.count)} has {quoted(says(requirement))}", _LABEL)
     if operator in ("NotIn", "DoesNotExist"):
         why = f"every node has the label {quoted(key)}" + (f" with the value {_values(requirement)}" if requirement.values else "")
-        return _UnmetReason((*place, "key"), why, "Remove the preference, or let some nodes be without the label.")
+        return _UnmetReason((*place, "key"), why, "Remove the preference, or remove the label from some nodes.")
     near = nodes.near(key)
-    why = f"{none_of(nodes.count)} carries the label {quoted(key)}{did_you_mean(near)}"
+    why = f"{none_of(nodes.count)} has the label {quoted(key)}{did_you_mean(near)}"
     if near:
         return _UnmetReason((*place, "key"), why, f"Write `{near}`, which {_carry(nodes.keys[near])}.", near=True)
     severity: Severity | None = "info" if is_well_known(key) else None
-    return _UnmetReason((*place, "key"), why, "Ask for a label that nodes have, or label them.", severity=severity)
+    return _UnmetReason((*place, "key"), why, "Use a label that nodes have, or label the nodes.", severity=severity)
 
 
 def _wrong_value(requirement: Requirement, place: Path, nodes: _Nodes) -> _UnmetReason:
@@ -188,20 +188,19 @@ def _wrong_value(requirement: Requirement, place: Path, nodes: _Nodes) -> _Unmet
     index, near = next(((index, near) for index, near in meanings if near), (0, None))
     path = (*place, "values", index)
     what = (
-        f"no node {'is called' if requirement.field else f'has the label {quoted(requirement.key)} with the value'} {_values(requirement)}"
+        f"no node {'is named' if requirement.field else f'has the label {quoted(requirement.key)} with the value'} {_values(requirement)}"
     )
     if near is not None:
         remedy = f"Write `{near}`." if requirement.field else f"Write `{near}`, which {_carry(known[near])}."
         return _UnmetReason(path, f"{what}{did_you_mean(near)}", remedy, near=True)
     if requirement.field:
-        return _UnmetReason(path, what, "Name a node that is there, or remove the preference.")
+        return _UnmetReason(path, what, "Name an existing node, or remove the preference.")
     there = summarize_names([quoted(value) for value in sorted(known)])
-    return _UnmetReason(
-        path, f"{what}; the values there are {there}" if len(known) > 1 else f"{what}; the one value there is {there}", _LABEL
-    )
+    values = f"the values that nodes have are {there}" if len(known) > 1 else f"the only value that nodes have is {there}"
+    return _UnmetReason(path, f"{what}; {values}", _LABEL)
 
 
-_LABEL = "Write a value that nodes have, or label the nodes."
+_LABEL = "Use a value that nodes have, or label the nodes."
 
 
 def _values(requirement: Requirement) -> str:
@@ -221,7 +220,8 @@ def _out_of_reach(preference: _PreferredTerm, demanded: Sequence[Selector], pods
     if all(conflict(both(each, preference.selector).requirements) for each in demanded):
         return None  # That is redundant-term's affair.
     if len(meeting) == 1:
-        why = f"only node {min(meeting)} meets it, and the pods may not go there"
+        why = f"only node {min(meeting)} satisfies it, but the pods cannot be scheduled there"
     else:
-        why = f"the pods may go to none of the {len(meeting)} nodes that meet it, {min(meeting)} the first of them"
-    return _UnmetReason(preference.path, why, "Let the pods go there, by a toleration or by requiring less, or remove the preference.")
+        why = f"the pods cannot be scheduled on any of the {len(meeting)} nodes that satisfy it, such as {min(meeting)}"
+    remedy = "Allow the pods there with a toleration or with fewer requirements, or remove the preference."
+    return _UnmetReason(preference.path, why, remedy)

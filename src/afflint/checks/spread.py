@@ -8,7 +8,7 @@ from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import Match
 from afflint.controllers.pod_labels import PodLabels, added_to
 from afflint.findings.finding import Path
-from afflint.findings.phrases import nearest, quoted
+from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.index.facts import labels_known, pod_selector
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.manifests import Workload
@@ -48,6 +48,6 @@ def _missed(spread: ConstraintItem, parsed: Selector, index: int, requirement: R
         own = f"they have {quoted(f'{requirement.key}: {labels[requirement.key]}')}"
     else:
         close = nearest(requirement.key, labels)
-        own = f"they have no label {quoted(requirement.key)}" + (f" but {quoted(close)}" if close else "")
-    message = f"this spread constraint does not count the pods that carry it: it asks for {quoted(says(requirement))}, and {own}"
+        own = f"they have no label {quoted(requirement.key)}{did_you_mean(close)}"
+    message = f"this spread constraint does not count its own pods: it selects {quoted(says(requirement))}, but {own}"
     return Match(path, message, key=path[-1] == requirement.key and requirement.key not in labels)

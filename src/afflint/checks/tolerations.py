@@ -48,9 +48,7 @@ def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
     for item, toleration in parsed:
         taint = Taint(CONTROL_PLANE, "", toleration.effect or "NoSchedule")
         if toleration.key == MASTER and not tolerated(taint, (other for _, other in parsed)):
-            message = (
-                f"this tolerates only the taint {quoted(MASTER)}; since Kubernetes 1.24 kubeadm taints {quoted(CONTROL_PLANE)} instead"
-            )
+            message = f"this tolerates only the taint {quoted(MASTER)}; since Kubernetes 1.24 kubeadm sets {quoted(CONTROL_PLANE)} instead"
             yield Match((*item.path, "key"), message, edits=inserting(item.path[:-1], int(item.path[-1]) + 1, _of_control_plane(item.data)))
 
 
@@ -74,10 +72,10 @@ def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
     tolerations = [toleration for _, toleration in _parsed(manifest)]
     if any(tolerated(Taint(role, "", "NoSchedule"), tolerations) for role in (MASTER, CONTROL_PLANE)):
         return
-    tainted = f"these are usually tainted {quoted('NoSchedule')}, and nothing here tolerates that: such pods stay pending"
-    message = f"only nodes with {quoted(key)} will do; {tainted}"
+    these = f"these usually have a {quoted('NoSchedule')} taint that the pods do not tolerate, so they stay Pending"
+    message = f"the pods require nodes with {quoted(key)}; {these}"
     if replaced:
-        message += "; a nodePlacement takes the place of all that KubeVirt says itself, its tolerations too"
+        message += "; a nodePlacement replaces the defaults of KubeVirt, including its tolerations"
     yield Match(path, message, key=is_key)
 
 
@@ -124,7 +122,7 @@ def tolerates_everything(manifest: Workload) -> Iterator[Match]:
     if manifest.kind.name not in ("DaemonSet", "Pod"):
         for item, toleration in _parsed(manifest):
             if toleration == Toleration(operator="Exists"):
-                message = "this tolerates every taint: cordoned nodes, control planes, and nodes that are about to go"
+                message = "this tolerates every taint, including those of cordoned nodes, control planes and failing nodes"
                 yield Match((*item.path, "operator"), message)
 
 
@@ -138,10 +136,9 @@ def shadowed_toleration(manifest: Workload, target: Target) -> Iterator[Match]:
             if index == other_index or item.data.get("tolerationSeconds") != other_item.data.get("tolerationSeconds"):
                 continue
             if implies(other, toleration) and (other_index < index or not implies(toleration, other)):
-                which = f"toleration {int(other_item.path[-1]) + 1} of this list"
-                yield Match(
-                    item.path, f"this adds nothing: {which} already tolerates what it tolerates", "Remove it.", edits=removing(item.path)
-                )
+                number = int(other_item.path[-1]) + 1
+                message = f"this toleration has no effect: toleration {number} already tolerates the same taints"
+                yield Match(item.path, message, "Remove the toleration.", edits=removing(item.path))
                 break
 
 
@@ -173,7 +170,8 @@ def toleration_without_attraction(manifest: Workload) -> Iterator[Match]:
         return
     for item, toleration in _parsed(manifest):
         if toleration.key and not toleration.key.startswith(("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.")):
-            yield Match((*item.path, "key"), f"the pods may run on nodes tainted {quoted(toleration.key)}, but nothing sends them there")
+            taint = f"the taint {quoted(toleration.key)}"
+            yield Match((*item.path, "key"), f"the pods tolerate {taint}, but no nodeSelector or affinity selects nodes that have it")
 
 
 def ignored_annotation(workload: Workload, target: Target) -> Iterator[Match]:

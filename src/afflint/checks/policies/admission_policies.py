@@ -117,7 +117,7 @@ class AdmissionEvaluator:
     def _compiled(self, policy: AdmissionPolicy, bindings: tuple[Binding, ...]) -> _CompiledPolicy | None:
         """The policy with its programs; None for one that the API server refuses."""
         if not bindings:
-            self.unknown.append(Unknown(policy.name, policy.place, "no binding names it, so it holds nowhere"))
+            self.unknown.append(Unknown(policy.name, policy.place, "no binding refers to it, so it is never applied"))
         known = len(self.faults)
         self.faults += policy.faults
         compiler = _Compiler(policy, self.faults, self.unknown)
@@ -128,7 +128,7 @@ class AdmissionEvaluator:
         # Annotations are not evaluated: nothing depends on them.
         list(compiler.compiled(policy.annotations, _ANNOTATION))
         if len(self.faults) > known:
-            self.unknown.append(Unknown(policy.name, policy.place, "the API server refuses it, so it is not applied"))
+            self.unknown.append(Unknown(policy.name, policy.place, "the API server rejects it, so it is not applied"))
             return None
         self.faults += [fault for each in bindings for fault in each.faults]
         sound = tuple(each for each in bindings if not each.faults)
@@ -146,8 +146,8 @@ class AdmissionEvaluator:
             inside = self._inside((policy.constraints, binding.constraints), asked, labels)
             if inside is None:
                 name = f"`{asked.namespace}`" if asked.namespace else "the object"
-                lacks = "is not among the manifests" if asked.namespace else "names no namespace"
-                yield Unknown(policy.name, policy.place, f"it depends on labels of the namespace, and {name} {lacks}")
+                lacks = "is not among the manifests" if asked.namespace else "does not set a namespace"
+                yield Unknown(policy.name, policy.place, f"it depends on the labels of the namespace, but {name} {lacks}")
             elif inside:
                 meant.append(binding)
         for binding in meant:
@@ -201,7 +201,7 @@ class AdmissionEvaluator:
             return Unknown(each.policy.name, compiled.expression.place, given.failure(compiled.program) or str(error))
         if isinstance(answer, bool):
             return answer
-        return Unknown(each.policy.name, compiled.expression.place, "it gives neither true nor false")
+        return Unknown(each.policy.name, compiled.expression.place, "it evaluates to neither true nor false")
 
     # What is around the object.
 
@@ -331,14 +331,14 @@ class _Compiler:
             return None
         missing = next((name for name in program.needs or () if name not in self.variables), None)
         if missing is not None:
-            self._refuse(expression, key, f"there is no `variables.{missing}` before it")
+            self._refuse(expression, key, f"`variables.{missing}` is not defined before it")
             return None
         if types and program.type not in types:
             wanted = " or ".join(map(type_in_words, types))
             hint = "; compare it, as in `… == true`" if (program.type, types) == ("dyn", _TRUTH) else ""
             if (program.type, types) == ("dyn", _MESSAGE):
-                hint = "; `string(…)` makes text of it"
-            self._refuse(expression, key, f"`{key}` must give {wanted}, and its type is {quoted(program.type)}{hint}")
+                hint = "; convert it with `string(…)`"
+            self._refuse(expression, key, f"`{key}` must evaluate to {wanted}, but its type is {quoted(program.type)}{hint}")
             return None
         return program
 

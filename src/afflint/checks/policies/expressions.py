@@ -24,7 +24,7 @@ def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
         given = cel.EvaluationInput(_given(case, params), variables)
         answer = program.evaluate(given)
         if not isinstance(answer, bool):
-            raise cel.EvaluationError("it gives neither true nor false")
+            raise cel.EvaluationError("it evaluates to neither true nor false")
     except cel.EvaluationError as error:
         if case.manifest_index is None:
             # What is known of all manifests together may tell more.

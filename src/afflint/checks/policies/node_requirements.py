@@ -36,7 +36,7 @@ def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Ite
         found = counterexample(demands.alternatives, wanted)
         if found is not None and not _may_be_asked_elsewhere(case, demands, wanted):
             message = f"{_asks_for(wanted)}; {demands.who_allows(found, wanted.key)} {_a_node(wanted, found)}"
-            remedy = f"Ask for {_constraint(wanted)} in the {'nodeSelector' if len(wanted.values) == 1 else 'required node affinity'}."
+            remedy = f"Require {_constraint(wanted)} in the {'nodeSelector' if len(wanted.values) == 1 else 'required node affinity'}."
             yield Match(demands.path_of(found, wanted.key), message, remedy, edits=demands.adding(wanted))
 
 
@@ -85,9 +85,9 @@ def _plain_demands(constraints: Constraints) -> LiteralNodeLabels:
 
 def _asks_for(wanted: Requirement) -> str:
     if not wanted.values:
-        return f"the policy asks for nodes with the label {quoted(wanted.key)}"
+        return f"the policy requires nodes with the label {quoted(wanted.key)}"
     value = quoted(f"{wanted.key}={wanted.values[0]}") if len(wanted.values) == 1 else f"{quoted(wanted.key)} {words_of(wanted.values)}"
-    return f"the policy asks for nodes with {value}"
+    return f"the policy requires nodes with {value}"
 
 
 def _a_node(wanted: Requirement, found: Counterexample) -> str:
@@ -168,7 +168,7 @@ class NodeAlternatives:
             return f"{admission.selector.where} allows"
         if len(self._asked) > 1:
             return f"term {self._readable[found.alternative] + 1} of the required node affinity allows"
-        return "its node constraints allow" if self._asked[0] else "nothing keeps its pods from"
+        return "its node constraints allow" if self._asked[0] else "nothing prevents its pods from running on"
 
     def path_of(self, found: Counterexample, key: str) -> Path:
         """What lets the pods go there: what is said of the label, else the term, the nodeSelector, or the object as such."""

@@ -35,8 +35,8 @@ def forbidden_node_labels(case: PolicySubject, params: ForbiddenNodeLabels) -> I
                 reported.add(found[0])
                 path, value = found
                 what = f"`{key}={value}`" if value is not None else f"the label {quoted(key)}"
-                prefers = "asks for" if required else "prefers"
-                yield Match(path, f"{case.title} {prefers} nodes with {what}, by which no nodes are to be chosen")
+                prefers = "requires" if required else "prefers"
+                yield Match(path, f"{case.title} {prefers} nodes with {what}, which the policy forbids in node constraints")
 
 
 def _may_ask(case: PolicySubject, labels: Labels) -> bool:
@@ -94,7 +94,7 @@ def allowed_tolerations(case: PolicySubject, params: AllowedTolerations) -> Iter
         # Of each effect it may be another that allows it.
         parts = () if own.effect else [own._replace(effect=effect) for effect in EFFECTS]
         if not (_is_allowed(own, params) or (parts and all(_is_allowed(part, params) for part in parts))):
-            yield Match(item.path, f"{case.title} tolerates {_words(own)}, which is not among the tolerations that are allowed")
+            yield Match(item.path, f"{case.title} tolerates {_words(own)}, which the policy does not allow")
 
 
 def _is_allowed(own: Toleration, params: AllowedTolerations) -> bool:
@@ -122,7 +122,7 @@ def no_pinning(case: PolicySubject, params: NoPinning) -> Iterator[Match]:
     name = case.pod.get("nodeName")
     # On pods of a cluster the scheduler has written it.
     if type(name) is str and name and not is_placeholder(name) and not case.from_cluster:
-        yield Match((*case.pod_path, "nodeName"), f"{case.title} is put on the node {quoted(name)} by name")
+        yield Match((*case.pod_path, "nodeName"), f"{case.title} is assigned to the node {quoted(name)} by name")
     if case.node_keys.isdisjoint((HOSTNAME, NODE_NAME)):
         return
     reported: set[Path] = set()
@@ -134,7 +134,7 @@ def no_pinning(case: PolicySubject, params: NoPinning) -> Iterator[Match]:
                 path = each.path if each.path[-1] == HOSTNAME else (*each.path, "values", 0)
                 names = join_words([quoted(host) for host in hosts[:_MOST_NAMED]], "or")
                 more = f" or {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
-                yield Match(path, f"{case.title} is tied to the node{'s' if len(hosts) > 1 else ''} {names}{more} by name")
+                yield Match(path, f"{case.title} is restricted to the node{'s' if len(hosts) > 1 else ''} {names}{more} by name")
 
 
 _MOST_NAMED = 4

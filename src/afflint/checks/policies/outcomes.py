@@ -64,8 +64,9 @@ def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> It
             titles = {owned: placed.pod_source.key for owned, placed in view.arrangement.owners.items()}
             why = Rejections(cluster, pod, titles, each.pod_source.key, standing).summary(reasons)
         missing, replicas = len(each.placed.pending), each.pod_source.replicas
-        some = "the only replica has" if replicas == 1 else f"{missing} of {replicas} replicas {'has' if missing == 1 else 'have'}"
-        yield each.case.at(Match(name_path(each.case), f"{some} no place, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why else ''}"))
+        some = "the only replica" if replicas == 1 else f"{missing} of {replicas} replicas"
+        message = f"{some} cannot be scheduled, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why else ''}"
+        yield each.case.at(Match(name_path(each.case), message))
 
 
 def _nowhere(each: _SimulatedWorkload) -> str:
@@ -119,33 +120,34 @@ def _lost(each: _SimulatedWorkload, short: Sequence[tuple[Disruption, Disruption
     """The losses that are too much, told of the worst; where too few replicas have a place anyway, just that."""
     before, replicas = len(each.placed.nodes), each.pod_source.replicas
     if replicas < params.keeps:
-        asked = "there is 1 replica only" if replicas == 1 else f"there are {replicas} replicas only"
-        return Match(name_path(each.case), f"{asked}, and {params.keeps} must run whatever is lost")
+        asked = "there is only 1 replica" if replicas == 1 else f"there are only {replicas} replicas"
+        return Match(name_path(each.case), f"{asked}, but {params.keeps} must run after any failure")
     if before < params.keeps:
         nowhere = _nowhere(each)
         whenever = f"{_ALWAYS}: {nowhere}" if nowhere else AS_ORDERED
-        message = f"{_running(before, replicas, '')} even before anything is lost, and {params.keeps} must, {whenever}"
+        message = f"{_running(before, replicas)} even before any failure, but {params.keeps} must, {whenever}"
         return Match(name_path(each.case), message)
     failure, loss = min(short, key=lambda pair: _left(each, pair[1]))
     after, throughout = _left(each, loss)
     others = len(short) - 1
-    more = f" (and {others} other loss{'es' if others > 1 else ''})" if others else ""
+    more = f" (and {others} other failure{'s' if others > 1 else ''})" if others else ""
     if after < params.keeps:
-        message = f"after losing {failure.what}{more} {_running(after, each.pod_source.replicas, '')}, and {params.keeps} must"
+        message = f"after a failure of {failure.what}{more}, {_running(after, each.pod_source.replicas)}, but {params.keeps} must"
     else:
-        running = _running(throughout, each.pod_source.replicas, " on")
-        message = f"while losing {failure.what}{more} {running} until others have come up, and {params.at_all_times} must"
+        running = _running(throughout, each.pod_source.replicas, throughout=True)
+        message = f"during a failure of {failure.what}{more}, {running} until others are ready, but {params.at_all_times} must"
     why = next((move.why for move in _moves(loss, each.pod_source.key) if move.target is None and move.why), "")
     proved = after < params.keeps and proofs.most_after(view.survey, each.number, failure) < params.keeps
     message = f"{message}, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why and after < params.keeps else ''}"
     return Match(name_path(each.case), message)
 
 
-def _running(number: int, replicas: int, on: str) -> str:
+def _running(number: int, replicas: int, *, throughout: bool = False) -> str:
     """``1 of 3 replicas runs``."""
     if replicas == 1:
-        return f"the only replica does not run{on}"
-    return f"{number or 'none'} of {replicas} replicas {'run' if number > 1 else 'runs'}{on}"
+        return f"the only replica does not {'keep running' if throughout else 'run'}"
+    verb = ("keep running" if throughout else "run") if number > 1 else "keeps running" if throughout else "runs"
+    return f"{number or 'none'} of {replicas} replicas {verb}"
 
 
 def migratable(cases: Sequence[PolicySubject], _params: Migratable, view: ClusterView) -> Iterator[CrossManifestMatch]:

@@ -23,7 +23,7 @@ def allowed_topology_keys(case: PolicySubject, params: AllowedTopologyKeys) -> I
     for place in topology_keys(case.constraints):
         if named is not None and not named(place.key) and _constraint(place) in params.constraints and not is_placeholder(place.key):
             what = f"{'hard' if place.required else 'soft'} {SPREAD}" if place.what == SPREAD else place.what
-            message = f"{case.title} has a {what} over {quoted(place.key)}; allowed is {words_of(params.keys)}"
+            message = f"{case.title} has a {what} over {quoted(place.key)}; the policy allows only {words_of(params.keys)}"
             yield Match(place.path, message)
 
 
@@ -39,7 +39,7 @@ def maximum_weight(case: PolicySubject, params: MaximumWeight) -> Iterator[Match
     for item in (*case.constraints.node_preferred, *case.constraints.pod_preferred):
         weight = item.data.get("weight")
         if type(weight) is int and weight > params.weight:
-            message = f"a preference of {case.title} weighs {weight}, more than {params.weight}"
+            message = f"a preference of {case.title} has a weight of {weight}; the policy allows at most {params.weight}"
             yield Match((*item.path, "weight"), message, edits=replacing((*item.path, "weight"), params.weight))
 
 
@@ -49,7 +49,7 @@ def no_hard_anti_affinity(case: PolicySubject, params: NoHardAntiAffinity) -> It
     for term in case.constraints.pod_terms:
         key = term.data.get("topologyKey")
         if term.anti and term.required and type(key) is str and not is_placeholder(key) and not (named is not None and named(key)):
-            allowed = f"; only over {words_of(params.except_)} it may be required" if params.except_ else ""
+            allowed = f"; the policy allows that only over {words_of(params.except_)}" if params.except_ else ""
             yield Match((*term.path, "topologyKey"), f"{case.title} requires anti-affinity over {quoted(key)}{allowed}")
 
 

@@ -36,7 +36,7 @@ def required_spread(case: PolicySubject, params: RequiredSpread) -> Iterator[Mat
     values = _values_left(case, key)
     if values is not None and len(values) == 1:
         value = quoted(next(iter(values)))
-        yield Match(name_path(case), f"its node constraints allow only {domain_noun(key)} {value}, and the policy asks for more than one")
+        yield Match(name_path(case), f"its node constraints allow only {domain_noun(key)} {value}, but the policy requires more than one")
         return
     if values is None and _is_plainly_apart(case, params, replicas):
         return
@@ -138,14 +138,14 @@ def _missing(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: 
     remedy = _remedy(wanted)
     if nearest is None:
         need = "no required podAntiAffinity or hard spread constraint" if wanted.hard else "no podAntiAffinity or spread constraint"
-        message = f"{together}: {need} is over {key}"
+        message = f"{together}: {need} uses the topology key {key}"
         return Match(name_path(case), message, remedy, edits=_adding_spread(case, found, wanted))
     path, why, help_ = _why_not(case, nearest, wanted)
     own = case.constraints
     written = [*[each.path for each in own.pod_terms], *[each.path for each in own.spreads]]
     path = path if nearest.path in written else name_path(case)
     if wanted.hard and wanted.max_skew is not None and nearest.works and nearest.hard and wanted.holds_apart(nearest):
-        together = f"one {noun} may have {nearest.most} replicas more than another"
+        together = f"one {noun} may have {nearest.most} more replicas than another"
     return Match(path, f"{together}: {why}", help_ or remedy, edits=_adding_spread(case, found, wanted))
 
 
@@ -159,8 +159,8 @@ def _remedy(wanted: RequiredSpreading) -> str:
 def _too_narrow(each: SpreadingConstraint, wanted: RequiredSpreading, noun: str) -> str:
     """What a constraint over another label leaves open. A node has one value of each, so that no node holds several."""
     if wanted.key != HOSTNAME:
-        return f"and several of those may be in one {noun}"
-    return "which nodes may lack" if "Affinity" in each.name else "and replicas in one of those may be on one node"
+        return f"but one {noun} may contain several of those"
+    return "a label that nodes may lack" if "Affinity" in each.name else "but replicas in one of those may share a node"
 
 
 def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpreading) -> tuple[Path, str, str]:
@@ -170,29 +170,29 @@ def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpr
     if not wanted.wider(each.key, wanted.key):
         return (*each.path, "topologyKey"), f"{name} is over {quoted(each.key)}, {_too_narrow(each, wanted, noun)}", ""
     if each.elsewhere:
-        return each.path, f"{over} is about pods of other namespaces than theirs", "Take the namespaces away, and it is about its own."
-    if each.selects_no_pods:
+        return each.path, f"{over} selects pods in other namespaces only", "Remove its namespaces so that it applies to its own namespace."
+    if each.counts_nobody:
         lacks = "no labelSelector" if each.selector is None else "an empty labelSelector"
-        return each.path, f"{over} has {lacks}, and counts no pods", "Give it the labels of its own pods as its `labelSelector`."
+        return each.path, f"{over} has {lacks}, so it counts no pods", "Set its `labelSelector` to the labels of its own pods."
     if each.missed is not None:
         own = case.pods.pod_labels.certain.get(each.missed.key)
-        have = f"they have {quoted(f'{each.missed.key}={own}')}" if own is not None else "they have no such label"
-        remedy = "Let its `labelSelector` select the pods that carry it."
-        return (*each.path, "labelSelector"), f"{over} asks for {quoted(says(each.missed))}, and {have}", remedy
+        have = f"its own pods have {quoted(f'{each.missed.key}={own}')}" if own is not None else "its own pods do not have this label"
+        remedy = "Let its `labelSelector` select its own pods."
+        return (*each.path, "labelSelector"), f"{over} selects {quoted(says(each.missed))}, but {have}", remedy
     if not each.hard:
         field = (*each.path, "whenUnsatisfiable") if each.name == SPREAD else each.path
         remedy = "Require it with `whenUnsatisfiable: DoNotSchedule`." if each.name == SPREAD else ""
-        return field, f"{over} is a preference, and gives way where it must", remedy
+        return field, f"{over} is only a preference, which the scheduler may leave unmet", remedy
     if not wanted.holds_apart(each):
         return (
             (*each.path, "maxSkew"),
-            f"{over} lets {each.most} of them be together, for its maxSkew is {each.most}",
+            f"{over} lets {each.most} of them share a domain, because its maxSkew is {each.most}",
             "Lower its `maxSkew`.",
         )
     if not wanted.is_over(each):
-        return (*each.path, "topologyKey"), f"{over} says nothing of how the {noun}s differ", ""
+        return (*each.path, "topologyKey"), f"{over} does not limit how many more replicas one {noun} has than another", ""
     allowed = f"`maxSkew: {wanted.max_skew}`"
-    return (*each.path, "maxSkew"), f"the maxSkew of {over} is {each.most}, and the policy allows {wanted.max_skew}", f"Set {allowed}."
+    return (*each.path, "maxSkew"), f"the maxSkew of {over} is {each.most}, but the policy allows only {wanted.max_skew}", f"Set {allowed}."
 
 
 def _adding_spread(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> tuple[SymbolicEdit, ...]:
@@ -251,8 +251,8 @@ def _shared(case: PolicySubject, means: Sequence[SpreadingConstraint], wanted: R
         [quoted(other.title).strip("`") for other in others[:_MOST_NAMED]]
         + ([f"{len(others) - _MOST_NAMED} more"] if len(others) > _MOST_NAMED else [])
     )
-    message = f"all its replicas may be in one {noun}: the {each.name} over {quoted(each.key)} counts the pods of {counted} with them"
-    return Match((*each.path, "labelSelector"), message, "Let its `labelSelector` select the pods that carry it, and no others.")
+    message = f"all its replicas may be in one {noun}: the {each.name} over {quoted(each.key)} also counts the pods of {counted}"
+    return Match((*each.path, "labelSelector"), message, "Let its `labelSelector` select its own pods and no others.")
 
 
 _MOST_NAMED = 3

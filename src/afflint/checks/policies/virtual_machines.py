@@ -34,7 +34,7 @@ def required_migratability(case: PolicySubject, params: RequiredMigratability) -
         )
     if migration.pin is not None:
         path, host = migration.pin
-        yield Match(path, f"{case.title} cannot migrate: it is required to run on {quoted(host)}")
+        yield Match(path, f"{case.title} cannot migrate: it must run on {quoted(host)}")
     found = obstacle(case.manifest_index, case.pods._replace(migration=migration))
     if found is not None:
         yield Match(found.path, f"{case.title} cannot migrate: {found.words}")
