@@ -1,4 +1,4 @@
-"""The selectors of a workload's constraints, parsed: shared by the groups that ask about their meaning."""
+"""The parsed selectors of a workload's constraints, shared by several groups of checks."""
 
 from functools import lru_cache
 
@@ -25,17 +25,17 @@ class NodeSelection(NamedTuple):
     parsed: Parsed
 
 
-# Several checks ask the same of one manifest before the next one comes: the last answer is kept.
+# Several checks need the same answer for one manifest before the next manifest is read, so the last answer is cached.
 
 
 @lru_cache(maxsize=1)
 def node_selections(manifest: Workload) -> tuple[NodeSelection, ...]:
-    """The node selector terms of a workload, required and preferred."""
+    """Return the node selector terms of a workload, required and preferred."""
     return tuple(NodeSelection(term, parse_node_term(term.data)) for term in manifest.constraints.node_terms)
 
 
 def node_selector(workload: Workload) -> Selector:
-    """The nodeSelector as requirements, without those that are to be filled in; an ill-typed one as none."""
+    """Return the nodeSelector as requirements, without placeholders; empty if it has the wrong type."""
     item = workload.constraints.node_selector
     parsed = from_labels(item.data) if item else Selector()
     if isinstance(parsed, Malformed):
@@ -44,7 +44,7 @@ def node_selector(workload: Workload) -> Selector:
 
 
 def requirement_places(data: object, parsed: Selector) -> list[Path]:
-    """For each requirement of a parsed selector or node term where to point in ``data``: at what is asked of the key."""
+    """Return for each requirement of a parsed selector or node term the path in ``data`` of its value or operator."""
     places: list[Path] = []
     for path, requirement in zip(requirement_paths(data), parsed.requirements, strict=False):
         if path[0] == "matchLabels":
@@ -57,11 +57,11 @@ def requirement_places(data: object, parsed: Selector) -> list[Path]:
 
 
 def has_placeholder(selector: Selector) -> bool:
-    """Whether anything in a selector is filled in later, so that nothing can be said about it yet."""
+    """Return whether a selector contains placeholders, so that nothing can be concluded from it."""
     return any(is_placeholder(text) for requirement in selector.requirements for text in (requirement.key, *requirement.values))
 
 
 @lru_cache(maxsize=1)
 def node_label_places(manifest: Workload) -> tuple[LabelPlace, ...]:
-    """Everywhere in the constraints of a workload that a node label stands."""
+    """Return all places in the constraints of a workload that contain a node label."""
     return tuple(label_places(manifest.constraints))

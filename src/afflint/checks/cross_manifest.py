@@ -1,4 +1,4 @@
-"""Pod affinities held against all other manifests: what waits for itself, what excludes itself, what aims at nobody."""
+"""Checks of pod affinity across all manifests: cycles, conflicts, and selectors that match no pod."""
 
 from collections.abc import Iterator
 from itertools import islice, pairwise
@@ -126,7 +126,7 @@ _LONGEST_CIRCLE = 6
 
 
 def affinity_cycle(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
-    """Required pod affinities that wait for each other, when no pod of the circle may go first."""
+    """Report workloads whose required pod affinities wait for each other, if no pod of the cycle can be scheduled first."""
     waiting = _Waiting(manifest_index)
     for need in waiting.stuck.values():
         targets, reach = waiting.targets(need), need.reaches[0]
@@ -147,7 +147,7 @@ def affinity_cycle(manifest_index: ManifestIndex, target: Target) -> Iterator[Cr
 
 
 def affinity_conflict(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Required affinity to pods that required anti-affinity, on either side, keeps out of the same domain."""
+    """Report required affinity to pods that required anti-affinity of either workload keeps out of the same topology domain."""
     for need in _needs(manifest_index):
         for reach in need.reaches:
             match = _conflict_with_itself(manifest_index, need, reach) or _conflict_with_targets(manifest_index, need, reach)
@@ -223,7 +223,7 @@ def _surely_reaches(anti: SelectorRef, other: Pods, affinity: SelectorRef) -> bo
 
 
 def no_single_target(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Several required pod affinity terms, each met by somebody and all of them by nobody: one pod must meet all."""
+    """Report required pod affinity terms that pods match one by one, but that no single pod matches together."""
     for need in _needs(manifest_index):
         if len(need.reaches) < 2 or need.may_go_first or next(manifest_index.selected_by_all(need.reaches), None) is not None:
             continue
@@ -302,7 +302,7 @@ def namespace_misses_target(manifest_index: ManifestIndex) -> Iterator[CrossMani
 
 
 def anti_affinity_misses_itself(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
-    """Anti-affinity whose selector matches neither the own pods nor anybody else's, and nearly the own."""
+    """Report anti-affinity whose selector matches no pod, but nearly matches the workload's own pods."""
     for reach in manifest_index.reaches:
         pods = manifest_index.owner(reach) if reach.what in _ANTI else None
         if pods is None or not reach.selector.requirements or not pods.template_labels:
@@ -520,7 +520,7 @@ def _only_target(manifest_index: ManifestIndex, reach: SelectorRef, pods: Pods) 
 
 
 def namespace_selector_conflict(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Pods that admission refuses for what their namespace says, or that no node takes with what it gives them."""
+    """Report pods that their namespace's node selector or tolerations cause to be rejected or to stay Pending."""
     if manifest_index.says_about_pods:
         from afflint.checks.namespaces import contradicted_pods
 

@@ -1,4 +1,4 @@
-"""What a check yields, and what it is told about the cluster that the manifests are meant for."""
+"""The matches that checks yield, the target cluster that they are given, and helpers that build common edits."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,9 @@ class Target(NamedTuple):
     admission_plugins: frozenset[str] = frozenset()
     complete: bool = False
     complete_nodes: bool = False
-    """Whether the nodes and pools that are declared are all there are."""
+    """Whether the declared nodes and pools are all nodes and pools of the cluster."""
     known_labels: frozenset[str] = frozenset()
-    """Keys of node labels that pools declare, of those that would be taken for a slip."""
+    """Node label keys that pools declare and that would otherwise be taken for misspelt."""
 
 
 class RelatedPlace(NamedTuple):
@@ -37,10 +37,10 @@ class RelatedPlace(NamedTuple):
 
 
 class Match(NamedTuple):
-    """One defect. ``path`` is the offending node; with ``key`` its key is shown instead of its value.
+    """A defect in one document. ``path`` leads to the offending value; with ``key``, its key is shown instead of its value.
 
-    ``field`` is the path as the API server names it, where that is not ``path``. ``help`` overrides the rule's remedy.
-    ``edits`` of the document mend it.
+    ``field`` is the path that the API server names, if it differs from ``path``. ``help`` overrides the rule's remedy.
+    ``edits`` of the document fix the defect.
     """
 
     path: Path
@@ -54,59 +54,62 @@ class Match(NamedTuple):
 
 
 def asks_for_target(check: Any) -> bool:
-    """Whether a check is to be called with the target beside what it is about: it has a parameter of that name."""
+    """Return whether a check takes the target, which means that it has a parameter named ``target``."""
     code = check.__code__
     return "target" in code.co_varnames[: code.co_argcount]
 
 
 class CrossManifestMatch(NamedTuple):
-    """A defect that shows only when manifests are held against each other: the object at fault and the match in it."""
+    """A match that needs several manifests to find, with the object at fault."""
 
     site: Site
     ref: ObjectRef
     match: Match
 
 
-# The edits that most fixes are. Edits are imported where one is made: most runs need none.
+# The edits that most fixes consist of. The module is imported only when an edit is made, because most runs need none.
 
 
 def replacing(path: Path, value: Any) -> tuple["SymbolicEdit", ...]:
-    """Puts ``value`` in the place of what stands at ``path``."""
+    """Return the edit that replaces the value at ``path`` with ``value``."""
     from afflint.findings.edits import Replace
 
     return (Replace(path, value),)
 
 
 def renaming(path: Path, key: str) -> tuple["SymbolicEdit", ...]:
-    """Gives the entry of a map at ``path`` another key."""
+    """Return the edit that renames the key of the map entry at ``path``."""
     from afflint.findings.edits import Rename
 
     return (Rename(path, key),)
 
 
 def inserting(path: Path, at: Step, value: Any, *, before: str | None = None) -> tuple["SymbolicEdit", ...]:
-    """Adds an entry to the map at ``path`` under the key ``at``, or an item to the list there; where a map is made, ``before`` another."""
+    """Return the edit that inserts ``value`` into the map or list at ``path``, at the key or index ``at``.
+
+    If the map does not exist, it is created ``before`` the given key.
+    """
     from afflint.findings.edits import Insert
 
     return (Insert(path, at, value, before=before),)
 
 
 def moving(path: Path, to: Path, *, merge: bool = False, prune: bool = False, before: str | None = None) -> tuple["SymbolicEdit", ...]:
-    """Takes the entry at ``path`` away and adds it to the map at ``to``; ``merge``, ``prune`` and ``before`` as for ``edits.Move``."""
+    """Return the edit that moves the entry at ``path`` to the map at ``to``; for the options see ``edits.Move``."""
     from afflint.findings.edits import Move
 
     return (Move(path, to, merge=merge, prune=prune, before=before),)
 
 
 def unwrapping(path: Path, data: object) -> tuple["SymbolicEdit", ...]:
-    """Takes the map at ``path``, which is ``data``, away and adds its entries to the map around it."""
+    """Return the edits that move the entries of the map ``data`` at ``path`` to its parent map."""
     if not isinstance(data, dict):
         return ()
     return tuple(edit for key in data for edit in moving((*path, key), path[:-1], prune=True))
 
 
 def removing(path: Path, *, prune: bool = False) -> tuple["SymbolicEdit", ...]:
-    """Takes what stands at ``path`` away, with ``prune`` also what this leaves empty."""
+    """Return the edit that removes the value at ``path``, and with ``prune`` also its parents that become empty."""
     from afflint.findings.edits import Remove
 
     return (Remove(path, prune),)
