@@ -230,7 +230,7 @@ class TestAffinityTargetMissing:
         }
         (found,) = lint(files)
         assert found.message == (
-            "no pod has `app: fedroa`, which this required podAffinity asks for;"
+            "no pod has `app: fedroa`, which this required podAffinity selects;"
             " `app: fedora` is on VirtualMachine first-vm, but only in metadata.labels"
         )
         assert [(each.file, each.span.line) for each in found.related] == [("vm.yaml", 6)]
