@@ -262,7 +262,8 @@ OF_SHOP = "openshift.io/node-selector of namespace shop"
             "",
             ["w2", None],
             "scheduler.alpha.kubernetes.io/node-selector of namespace shop adds topology.kubernetes.io/zone=b to its nodeSelector|"
-            "scheduler.alpha.kubernetes.io/node-selector of namespace shop only has an effect if the admission plugin PodNodeSelector is enabled",
+            "scheduler.alpha.kubernetes.io/node-selector of namespace shop only has an effect if the admission plugin PodNodeSelector "
+            "is enabled",
             id="the plugin of Kubernetes",
         ),
         pytest.param(
@@ -380,10 +381,7 @@ def test_all_replicas_at_once_interrupt_and_all_have_a_place_again(place: Place)
 def test_how_long_a_failure_interrupts_is_told_by_the_tolerations_of_the_pods(place: Place) -> None:
     one = WEB.replace("replicas: 2", "replicas: 1")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1", web=one)
-    assert (
-        "  node w1  interrupted  shop/web has no running replica for about 6 min; recreated: web-0 -> w2\n"
-        in done.out
-    )
+    assert "  node w1  interrupted  shop/web has no running replica for about 6 min; recreated: web-0 -> w2\n" in done.out
     soon = "{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}"
     impatient = one.replace("      affinity:", f"      tolerations: [{soon}]\n      affinity:")
     done = place("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1", "--format", "json", web=impatient)

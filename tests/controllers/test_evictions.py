@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.controllers.evictions import eviction_of, eviction_of_machine, migration_note, unsaid
+from afflint.controllers.evictions import eviction_of, eviction_of_machine, migration_note, unknown_strategy_note
 from afflint.controllers.pod_source import PodSource
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.place_inputs import read_place_inputs
@@ -122,9 +122,9 @@ def test_a_disk_of_which_nothing_is_known_is_taken_to_be_shared_and_that_is_said
 def test_a_machine_of_which_nobody_says_how_it_is_evicted_is_taken_to_be_shut_down_and_that_is_said() -> None:
     silent = machine(MASQUERADE % "")
     note = "no evictionStrategy, and the manifests contain no KubeVirt resource: drains are assumed to shut"
-    assert unsaid([read(silent)]) == f"1 VM workload sets {note} it down"
-    assert unsaid([read(silent), read(silent)]) == f"2 VM workloads set {note} them down"
-    assert unsaid([read(silent + KUBEVIRT % "{}"), read(migrating())]) == ""
+    assert unknown_strategy_note([read(silent)]) == f"1 VM workload sets {note} it down"
+    assert unknown_strategy_note([read(silent), read(silent)]) == f"2 VM workloads set {note} them down"
+    assert unknown_strategy_note([read(silent + KUBEVIRT % "{}"), read(migrating())]) == ""
 
 
 @pytest.mark.parametrize("devices", ["interfaces: 5", "interfaces: x", "interfaces: {}", "gpus: 3, hostDevices: x"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from afflint.checks.match import Target
 from afflint.controllers.pod_labels import PodLabels
 from afflint.controllers.pod_source import read_pod_source
-from afflint.controllers.replicas import make_pods
+from afflint.controllers.replicas import create_pods
 from afflint.findings.finding import ObjectRef, Site
 from afflint.index.facts import REQUIRED_AFFINITY, Facts, Pods, SelectorRef, facts_of
 from afflint.index.manifest_index import ManifestIndex
@@ -71,7 +71,7 @@ def test_any_label_of_any_pod_that_is_made_finds_its_workload(kind: Any) -> None
     for workload in workloads:
         pod_source = read_pod_source(workload, Site(0, 0, ()))
         assert pod_source is not None
-        pods = make_pods(pod_source, cluster)
+        pods = create_pods(pod_source, cluster)
         assert pods
         for pod in pods:
             labels = pod["metadata"]["labels"]

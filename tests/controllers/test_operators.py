@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from afflint.controllers.operators import operated_pods
+from afflint.controllers.operators import operator_pods
 from afflint.controllers.pod_source import NOWHERE, PodSource
 from afflint.kube.manifests import Workload, manifests_in
 from afflint.yaml.documents import read
@@ -19,7 +19,7 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 def pod_sources(text: str) -> list[PodSource]:
     found = [each for each in manifests_in(read(textwrap.dedent(text).encode(), 0, 1)) if isinstance(each, Workload)]
-    return [pod_source for each in found if (pod_source := operated_pods(each, NOWHERE)) is not None]
+    return [pod_source for each in found if (pod_source := operator_pods(each, NOWHERE)) is not None]
 
 
 def resource(kind: str, spec: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from afflint.controllers.launcher_pod import ARCH
 from afflint.controllers.pod_source import PodSource, Virtualization
-from afflint.controllers.replicas import MOST_REPLICAS, make_pods, notes, owner
+from afflint.controllers.replicas import MAX_REPLICAS, create_pods, notes, owner
 from afflint.controllers.running_pods import running_pods_of
 from afflint.placement import InventoryError
 from afflint.placement.schedule import build_schedule
@@ -41,7 +41,7 @@ EMPTY = Cluster([node("n1"), node("n2")])
 def test_a_deployment_makes_pods_of_a_replica_set_that_selects_their_hash() -> None:
     web = workload("Deployment", "replicas: 2, selector: {matchLabels: {app: web}}")
     assert (web.key, web.line, web.pod_path) == ("Deployment shop/web", 3, ("spec", "template", "spec"))
-    first, second = make_pods(web, EMPTY)
+    first, second = create_pods(web, EMPTY)
     assert names([first, second]) == ["web-0", "web-1"]
     assert first["metadata"]["labels"] == second["metadata"]["labels"]
     hashed = first["metadata"]["labels"]["pod-template-hash"]
@@ -57,7 +57,7 @@ def test_a_deployment_makes_pods_of_a_replica_set_that_selects_their_hash() -> N
 
 def test_replicas_of_a_deployment_spread_by_default_as_in_a_cluster() -> None:
     web = workload("Deployment", "replicas: 2, selector: {matchLabels: {app: web}}")
-    first = make_pods(web, EMPTY)[0]
+    first = create_pods(web, EMPTY)[0]
     plain = {**first, "metadata": {**first["metadata"], "ownerReferences": []}}
     cluster = inventory([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]).cluster([web])
     assert "PodTopologySpread" in cluster.evaluate(first).scores
@@ -68,7 +68,7 @@ def test_replicas_of_a_deployment_spread_by_default_as_in_a_cluster() -> None:
 
 def test_a_stateful_set_numbers_its_pods() -> None:
     web = workload("StatefulSet", "replicas: 2, serviceName: web, selector: {matchLabels: {app: web}}")
-    labels = [each["metadata"]["labels"] for each in make_pods(web, EMPTY)]
+    labels = [each["metadata"]["labels"] for each in create_pods(web, EMPTY)]
     assert [each["statefulset.kubernetes.io/pod-name"] for each in labels] == ["web-0", "web-1"]
     assert [each["apps.kubernetes.io/pod-index"] for each in labels] == ["0", "1"]
     assert len({each["controller-revision-hash"] for each in labels}) == 1
@@ -90,24 +90,24 @@ def test_a_stateful_set_numbers_its_pods() -> None:
 )
 def test_how_many_pods(kind: str, api: str, spec: str, count: int, note: str) -> None:
     made = workload(kind, spec, api)
-    assert len(make_pods(made, EMPTY)) == count
+    assert len(create_pods(made, EMPTY)) == count
     assert list(made.notes) == ([note] if note else [])
 
 
 def test_a_cron_job_shows_one_run() -> None:
     template = "jobTemplate: {spec: {parallelism: 2, template: {spec: SPEC}}}"
     made = workload("CronJob", "schedule: '@daily'", "batch/v1", template)
-    labels = make_pods(made, EMPTY)[1]["metadata"]["labels"]
+    labels = create_pods(made, EMPTY)[1]["metadata"]["labels"]
     assert labels["job-name"] == labels["batch.kubernetes.io/job-name"]
     assert re.fullmatch("web-[0-9]+", labels["job-name"])
     assert made.notes == ("only one run of the CronJob is shown",)
-    assert make_pods(workload("CronJob", "suspend: true", "batch/v1", template), EMPTY) == []
+    assert create_pods(workload("CronJob", "suspend: true", "batch/v1", template), EMPTY) == []
 
 
 def test_two_billion_replicas_are_not_made() -> None:
     made = workload("Deployment", "replicas: 2000000000")
-    assert len(make_pods(made, EMPTY)) == MOST_REPLICAS
-    assert notes(made, EMPTY) == (f"{MOST_REPLICAS} of its 2000000000 replicas are shown",)
+    assert len(create_pods(made, EMPTY)) == MAX_REPLICAS
+    assert notes(made, EMPTY) == (f"{MAX_REPLICAS} of its 2000000000 replicas are shown",)
 
 
 # --- virtual machines --------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ VM = "template: {metadata: {labels: {app: web}}, spec: {domain: {devices: {}}, n
 def test_a_virtual_machine_runs_in_a_launcher_pod_with_the_labels_of_virt_controller() -> None:
     made = workload("VirtualMachine", "runStrategy: Always", "kubevirt.io/v1", VM)
     ready = Cluster([node("n1", {"kubevirt.io/schedulable": "true", ARCH: "arm64", "machine-type.node.kubevirt.io/virt": "true"})])
-    (launcher,) = make_pods(made, ready)
+    (launcher,) = create_pods(made, ready)
     assert launcher["metadata"]["name"] == "virt-launcher-web"
     labels = launcher["metadata"]["labels"]
     assert {key: labels[key] for key in ("app", "kubevirt.io", "vm.kubevirt.io/name", "vmi.kubevirt.io/id")} == {
@@ -140,7 +140,7 @@ def test_a_virtual_machine_runs_in_a_launcher_pod_with_the_labels_of_virt_contro
 
 def test_node_labels_that_a_small_inventory_lacks_are_left_out_and_that_is_said() -> None:
     made = workload("VirtualMachineInstanceReplicaSet", "replicas: 2", "kubevirt.io/v1", VM)
-    one, other = make_pods(made, EMPTY)
+    one, other = create_pods(made, EMPTY)
     assert one["spec"]["nodeSelector"] == {"disk": "ssd"}
     assert one["metadata"]["labels"]["kubevirt.io/created-by"] != other["metadata"]["labels"]["kubevirt.io/created-by"]
     assert notes(made, EMPTY) == (f"no node has the labels kubevirt.io/schedulable or machine-type.node.kubevirt.io/..., {LEFT_OUT}",)
@@ -151,7 +151,7 @@ def test_what_nodes_can_do_is_asked_of_them_where_they_say_such_things_at_all() 
     domain = "cpu: {model: Haswell, features: [{name: vmx}]}, launchSecurity: {snp: {}}"
     made = workload("VirtualMachine", "", "kubevirt.io/v1", f"template: {{spec: {{domain: {{{domain}}}}}}}")
     labelled = node("n1", {"cpu-model.node.kubevirt.io/Penryn": "true", "kubevirt.io/schedulable": "true", ARCH: "amd64"})
-    (pod,) = make_pods(made, Cluster([labelled]))
+    (pod,) = create_pods(made, Cluster([labelled]))
     assert pod["spec"]["nodeSelector"] == {
         "kubevirt.io/schedulable": "true",
         ARCH: "amd64",
@@ -168,17 +168,17 @@ def test_what_an_instance_type_and_the_cluster_ask_for_is_never_left_out() -> No
     made = workload("VirtualMachine", "", "kubevirt.io/v1", VM)
     resource = {"spec": {"configuration": {"developerConfiguration": {"nodeSelectors": {"pool": "vms"}}}}}
     made = dataclasses.replace(made, virtualization=Virtualization(resource, {"cpu": {"guest": 2}}))
-    assert make_pods(made, EMPTY)[0]["spec"]["nodeSelector"] == {"pool": "vms", "disk": "ssd"}
+    assert create_pods(made, EMPTY)[0]["spec"]["nodeSelector"] == {"pool": "vms", "disk": "ssd"}
     clash = dataclasses.replace(made, virtualization=Virtualization(resource, {"nodeSelector": {"pool": "gold"}}))
     with pytest.raises(InventoryError, match=r"spec\.template\.spec\.nodeSelector conflicts with selected instance type"):
-        make_pods(clash, EMPTY)
+        create_pods(clash, EMPTY)
 
 
 def test_two_machines_that_reserve_one_disk_keep_apart() -> None:
     disk = "devices: {disks: [{name: d, lun: {reservation: true}}]}"
     volumes = "volumes: [{name: d, persistentVolumeClaim: {claimName: shared}}]"
     made = workload("VirtualMachine", "", "kubevirt.io/v1", f"template: {{spec: {{domain: {{{disk}}}, {volumes}}}}}")
-    (pod,) = make_pods(made, EMPTY)
+    (pod,) = create_pods(made, EMPTY)
     assert pod["metadata"]["labels"]["pr.kubevirt.io/shared"] == ""
     (term,) = pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert term["labelSelector"] == {"matchExpressions": [{"key": "pr.kubevirt.io/shared", "operator": "Exists"}]}
@@ -187,9 +187,9 @@ def test_two_machines_that_reserve_one_disk_keep_apart() -> None:
 def test_a_virtual_machine_that_waits_to_be_started_is_planned_like_any_other() -> None:
     for field in ("runStrategy: Halted", "runStrategy: Manual", "running: false"):
         made = workload("VirtualMachine", field, "kubevirt.io/v1", VM)
-        assert len(make_pods(made, EMPTY)) == 1
-        assert made.waits == field.replace("runStrategy:", "runStrategy")
-    assert workload("VirtualMachine", "runStrategy: Once", "kubevirt.io/v1", VM).waits == ""
+        assert len(create_pods(made, EMPTY)) == 1
+        assert made.not_started_by == field.replace("runStrategy:", "runStrategy")
+    assert workload("VirtualMachine", "runStrategy: Once", "kubevirt.io/v1", VM).not_started_by == ""
 
 
 # --- daemon sets -------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_may_run_one() -> None:
         node("n4", {"pool": "web"}),
     ]
     template = "template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {pool: web}, containers: [{name: web, image: web}]}}"
-    made = make_pods(workload("DaemonSet", "", template=template), Cluster(nodes))
+    made = create_pods(workload("DaemonSet", "", template=template), Cluster(nodes))
     assert names(made) == ["web-n1", "web-n4"]
     assert made[0]["spec"]["affinity"] == {
         "nodeAffinity": {
@@ -216,13 +216,13 @@ def test_a_daemon_set_makes_a_pod_for_each_node_that_may_run_one() -> None:
 
 
 def test_every_pod_may_stay_on_a_node_that_is_not_ready_for_a_while() -> None:
-    made = make_pods(workload("Deployment", "replicas: 1"), EMPTY)[0]
+    made = create_pods(workload("Deployment", "replicas: 1"), EMPTY)[0]
     assert [(each["key"], each["effect"]) for each in made["spec"]["tolerations"]] == [
         ("node.kubernetes.io/not-ready", "NoExecute"),
         ("node.kubernetes.io/unreachable", "NoExecute"),
     ]
     everything = pod_source("web", tolerations=[{"operator": "Exists"}])
-    assert make_pods(everything, EMPTY)[0]["spec"]["tolerations"] == [{"operator": "Exists"}]
+    assert create_pods(everything, EMPTY)[0]["spec"]["tolerations"] == [{"operator": "Exists"}]
 
 
 # --- what is there already ---------------------------------------------------------------------------------------------

@@ -270,7 +270,10 @@ def test_a_machine_that_migrates_if_possible_is_shut_down_where_it_is_not() -> N
 def test_who_leaves_its_eviction_to_others_is_not_migrated() -> None:
     loss = happens("drain", THREE, pod_source("web", VM_SET, evictionStrategy="External", **ABLE), "n1")
     assert (loss.result, loss.moves) == ("blocked", ())
-    assert loss.blocked[0].why == "evictionStrategy External leaves the migration to another controller, and the drain waits until that has moved the VM"
+    assert (
+        loss.blocked[0].why
+        == "evictionStrategy External leaves the migration to another controller, and the drain waits until that has moved the VM"
+    )
 
 
 def test_a_spread_is_judged_with_the_machine_that_still_runs() -> None:

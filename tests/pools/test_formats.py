@@ -47,7 +47,7 @@ def _line(pool: Pool) -> str:
     ends = [f"startup {startup}"] if startup else []
     ends += [labels] if labels or pool.closed else []
     ends += [] if pool.closed else ["open"]
-    ends += [f"lost {', '.join(each.key for each in pool.lost)}"] if pool.lost else []
+    ends += [f"lost {', '.join(each.key for each in pool.unreachable)}"] if pool.lost else []
     return f"{pool.title} of {pool.cluster or '-'} ({pool.whose}) {count}; {taints}; {'; '.join(ends)}"
 
 
@@ -82,7 +82,7 @@ def test_where_something_is_declared_is_where_it_stands(name: str) -> None:
     text = FORMATS[name].encode()
     documents = {document.index: document for document in (read(piece, index, 0) for index, (piece, _, _) in enumerate(split(text)))}
     for pool in pools_of(text.decode()):
-        paths = [each.path for each in (*pool.labels, *pool.taints, *pool.faults, *pool.lost)]
+        paths = [each.path for each in (*pool.labels, *pool.taints, *pool.faults, *pool.unreachable)]
         for path in (pool.path, *[each for each in paths if each]):
             data = documents[pool.site.document].data
             for step in path:

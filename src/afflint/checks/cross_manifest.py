@@ -444,11 +444,11 @@ def migration_impossible(manifest_index: ManifestIndex) -> Iterator[CrossManifes
     for pods in manifest_index.pods:
         if pods.migration is None:
             continue
-        from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, asking, eviction_strategy
+        from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, describe_strategy, eviction_strategy
 
         if eviction_strategy(pods.migration.strategy, manifest_index.kubevirt_resource) != LIVE_MIGRATE:
             continue
-        asks = f"{asking(pods.migration.strategy, manifest_index.kubevirt_resource)}, but"
+        asks = f"{describe_strategy(pods.migration.strategy, manifest_index.kubevirt_resource)}, but"
         if pods.migration.pin is not None:
             path, host = pods.migration.pin
             message = f"{asks} the VM must run on {quoted(host)}: a drain of that node never completes"
@@ -490,11 +490,11 @@ def _brought_by_instancetype(manifest_index: ManifestIndex, pods: Pods, kind: st
     """What keeps a VM from migrating that its instance type brings: devices, and protection of its memory."""
     from afflint.controllers.migratability import HOST_DEVICE, SEV, TDX, obstacles
     from afflint.controllers.pod_source import Reference
-    from afflint.controllers.virtual_machine import expanded
+    from afflint.controllers.virtual_machine import apply_specs
     from afflint.inventory.virtual_machines import instancetype_of
 
     instancetype = instancetype_of(manifest_index, pods.namespace or "default", Reference(kind, name))
-    for each in obstacles({"spec": expanded({}, instancetype, None)}, manifest_index.kubevirt_resource) if instancetype else ():
+    for each in obstacles({"spec": apply_specs({}, instancetype, None)}, manifest_index.kubevirt_resource) if instancetype else ():
         if each.reason in (HOST_DEVICE, SEV, TDX) and (each.certain or manifest_index.kubevirt_resource):
             words = f"{each.words} (from its instancetype {quoted(name)})"
             return each._replace(path=(*pods.template_path[:-1], "instancetype"), words=words)

@@ -71,7 +71,7 @@ def reserved_label(manifest: Workload) -> Iterator[Match]:
     labels = {label.key: label.value for label in added_labels(manifest) if label.key in own}
     added = pod_labels(manifest).added if labels else {}
     for key in filter(labels.__contains__, own):
-        if not (is_placeholder(own[key]) or added[key].surely_include(own[key])):
+        if not (is_placeholder(own[key]) or added[key].certainly_include(own[key])):
             instead = _IN_WORDS.get(labels[key], labels[key])
             message = f"virt-controller overwrites the label {quoted(key)} on the pod with {instead}"
             yield Match((*path, key), message, key=True)
@@ -88,9 +88,9 @@ def overwritten_node_selector(manifest: Workload) -> Iterator[Match]:
     others = {key: value for key, value in selector.items() if type(key) is str and key.startswith(_OF_NODES) and value != "true"}
     if not others:
         return
-    from afflint.controllers.launcher_pod import needed_labels
+    from afflint.controllers.launcher_pod import required_labels
 
-    needed = needed_labels(manifest.pod)
+    needed = required_labels(manifest.pod)
     for key, value in others.items():
         if key in needed and type(value) is str and not is_placeholder(value):
             message = f"virt-controller sets {quoted(key)} to `true`, because this VM requires it: {quoted(value)} has no effect"

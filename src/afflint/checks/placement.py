@@ -223,7 +223,7 @@ def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
             message = f"{covered.arithmetic(covered.expected)}{', ' if scaler else ': '}{never}"
             asked = bool(scaler) or str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
             field = "maxUnavailable" if budget.max_unavailable is not None else "minAvailable"
-            path = (*reach.site.base, "spec", field) if budget.tells else (*reach.site.base, "metadata", "name")
+            path = (*reach.site.base, "spec", field) if budget.sets_amount else (*reach.site.base, "metadata", "name")
             related = tuple([_name_of(view.pods_of(pod_source), "is covered by it") for pod_source in owners[:MOST_NAMED]])
             remedy = f"Raise the minimum of {scaler} by one replica, or set `maxUnavailable: 1` in the budget." if scaler else ""
             match = Match(path, message, remedy, related=related, severity="info" if asked else None)

@@ -18,14 +18,14 @@ from afflint.kube.taints import Taint, first_untolerated
 from afflint.pools.matching import PoolLabels
 from afflint.pools.pool import Pool
 from afflint.scheduler.nodes import ITSELF
-from afflint.scheduler.pods import readable
+from afflint.scheduler.pods import parsed_terms
 
 
 class _Room(NamedTuple):
     """At most so many domains of one kind, which these are in words, and what declares them."""
 
     most: int
-    said: str
+    statements: str
     related: tuple[RelatedPlace, ...]
 
 
@@ -43,7 +43,7 @@ class _Rooms(NamedTuple):
 
 def too_few_domains(view: PoolView, target: Target) -> Iterator[CrossManifestMatch]:
     """More replicas than the pools can ever have nodes, or zones, that may each take one. Of pools that are all there is."""
-    if not target.complete_nodes or any(pool.beside for pool in view.pools):
+    if not target.complete_nodes or any(pool.has_other_nodes for pool in view.pools):
         return
     crowded = list(_crowded(view))
     if not crowded:
@@ -62,9 +62,9 @@ def too_few_domains(view: PoolView, target: Target) -> Iterator[CrossManifestMat
         found = TooFewDomains(pod_source, pod_source.replicas, room.most, (key,), (), None, "", (*pod_source.pod_path, *path), port)
         most = pod_source.scale.most
         if room.most < pod_source.replicas:
-            yield few_domains(demands.pods, found, f"{pod_source.replicas} replicas, {room.said}", room.related)
+            yield few_domains(demands.pods, found, f"{pod_source.replicas} replicas, {room.statements}", room.related)
         elif most is not None and room.most < most:
-            yield few_domains_at_most(demands.pods, found._replace(replicas=most), f"{most} replicas, {room.said}", room.related)
+            yield few_domains_at_most(demands.pods, found._replace(replicas=most), f"{most} replicas, {room.statements}", room.related)
 
 
 def _crowded(view: PoolView) -> Iterator[tuple[PoolRequirements, _Rooms]]:
@@ -72,7 +72,7 @@ def _crowded(view: PoolView) -> Iterator[tuple[PoolRequirements, _Rooms]]:
     opened, rooms_of = open_to(view), _rooms(view)
     for demands in view.demands:
         pod_source, pod = demands.pod_source, demands.pod
-        if pod_source is None or pod is None or demands.daemon or not (readable(pod.anti_affinity) or pod.ports):
+        if pod_source is None or pod is None or demands.daemon or not (parsed_terms(pod.anti_affinity) or pod.ports):
             continue
         most = max(pod_source.replicas, pod_source.scale.most or 0)
         if most < 2 or _goes_elsewhere(demands, view):
@@ -87,7 +87,7 @@ def _goes_elsewhere(demands: PoolRequirements, view: PoolView) -> bool:
     if view.others and pools_for(demands, view.index_of_others):
         return True
     to_control_planes = any(first_untolerated((Taint(key, "", "NoSchedule"),), demands.tolerations) is None for key in _CONTROL_PLANES)
-    return to_control_planes and not any(view.index.said(key).pools for key in _CONTROL_PLANES)
+    return to_control_planes and not any(view.index.statements(key).pools for key in _CONTROL_PLANES)
 
 
 _CONTROL_PLANES = (CONTROL_PLANE, MASTER)

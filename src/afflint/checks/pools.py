@@ -135,7 +135,7 @@ def _reason_of(
     unmet = pools.unmet(requirements)
     nowhere = [index for index, without in enumerate(unmet) if without == pools.all]
     if nowhere:
-        declared = [index for index in nowhere if pools.said(requirements[index].key).pools]
+        declared = [index for index in nowhere if pools.statements(requirements[index].key).pools]
         index = declared[0] if declared else nowhere[0]
         if not declared and requirements[index].key in view.lost_keys:
             return None  # That it never reaches the nodes is said where it is written.
@@ -176,7 +176,7 @@ def _tainted(
 def _without_value(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     """Some pools declare the label, with other values."""
     key, wanted = asked.requirement.key, asked.requirement.values
-    said = view.index.said(key)
+    said = view.index.statements(key)
     near = next((found for value in wanted if (found := _nearest(value, said.values))), None)
     labels = said.values[near] if near is not None else said.pools[0]
     has = f"{labels.pool.title} has {quoted(f'{key}: {near}')}" if near is not None else _has(labels, asked.requirement)
@@ -206,12 +206,12 @@ def _words(text: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)}
 
 
-def _more(said: PoolLabelStatements, key: str, named: PoolLabels) -> str:
+def _more(statements: PoolLabelStatements, key: str, named: PoolLabels) -> str:
     """What the other pools have of a label."""
     own = named.values(key)
-    known = [value for value in said.values if value not in own]
+    known = [value for value in statements.values if value not in own]
     if not known:
-        return f"and so have {len(said.pools) - 1} more" if len(said.pools) > 2 else "and so has 1 more"
+        return f"and so have {len(statements.pools) - 1} more" if len(statements.pools) > 2 else "and so has 1 more"
     return f"others {summarize_names([quoted(value) for value in known], 'or')}"
 
 
@@ -264,14 +264,14 @@ def unreachable_node_label(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Labels that stop the kubelet, and those that stay where they are while workloads ask for them."""
     yield from _faults(view, UNREACHABLE)
     asking: dict[str, list[tuple[PoolRequirements, NodeRequirement]]] = defaultdict(list)
-    lost = {each.key for pool in view.everything for each in pool.lost}
+    lost = {each.key for pool in view.everything for each in pool.unreachable}
     for demands in view.demands if lost else ():
         for asked in (each for alternative in demands.alternatives for each in alternative):
             if asked.requirement.key in lost and asked.path is not None and asked.requirement.operator in ("In", "Exists", "Gt", "Lt"):
                 asking[asked.requirement.key].append((demands, asked))
     reaching = {label.key for pool in view.everything for label in pool.labels}
     for pool in view.everything:
-        for each in pool.lost:
+        for each in pool.unreachable:
             users = [(demands, asked) for demands, asked in asking.get(each.key, ()) if _would_meet(asked, each.value)]
             if users and each.key not in reaching:
                 titles = list(dict.fromkeys(demands.pods.title for demands, _ in users))

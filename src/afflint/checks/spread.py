@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import Match
-from afflint.controllers.pod_labels import PodLabels, added_to
+from afflint.controllers.pod_labels import PodLabels, controller_context
 from afflint.findings.finding import Path
 from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.index.facts import labels_known, pod_selector
@@ -21,7 +21,7 @@ def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
     if not manifest.constraints.spreads or not manifest.template_labels:
         return
     known = labels_known(manifest, manifest.partial)
-    labels, added = manifest.template_labels, added_to(manifest)
+    labels, added = manifest.template_labels, controller_context(manifest)
     for spread in manifest.constraints.spreads:
         parsed = pod_selector(spread.data, manifest)
         if not isinstance(parsed, Selector) or PodLabels({**manifest.labels, **labels}, added).some(parsed):

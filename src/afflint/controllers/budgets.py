@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from afflint.kube.selectors import Selector, matches, parse_label_selector
-from afflint.scheduler.decoding import InventoryError, about, mapping, metadata, string
+from afflint.scheduler.decoding import InventoryError, error_in, mapping, metadata, string
 
 Amount = int | str
 """A number of pods, or a percentage such as ``50%``."""
@@ -36,7 +36,7 @@ class Budget:
         ``expected`` is the number of pods that the controllers want, ``healthy`` the number of pods that are ready. The result is 0 if no
         pods are expected, as for pods without a controller, or if the budget sets neither amount.
         """
-        if expected <= 0 or not self.tells:
+        if expected <= 0 or not self.sets_amount:
             return 0
         return max(healthy - self.desired(expected), 0)
 
@@ -47,7 +47,7 @@ class Budget:
         return _number_of_pods(self.min_available, expected) if self.min_available is not None else 0
 
     @property
-    def tells(self) -> bool:
+    def sets_amount(self) -> bool:
         """Whether the budget sets minAvailable or maxUnavailable."""
         return self.max_unavailable is not None or self.min_available is not None
 
@@ -90,7 +90,7 @@ def _amount(value: Any, name: str, what: str) -> Amount | None:
         return int(value)
     if type(value) is str and value.endswith("%") and value[:-1].isascii() and value[:-1].isdigit():
         return value
-    raise about("PodDisruptionBudget", name, InventoryError(f"{what} is neither a number of pods nor a percentage"))
+    raise error_in("PodDisruptionBudget", name, InventoryError(f"{what} is neither a number of pods nor a percentage"))
 
 
 def _number_of_pods(amount: Amount, expected: int) -> int:

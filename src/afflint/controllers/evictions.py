@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, asking, eviction_strategy
+from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, describe_strategy, eviction_strategy
 from afflint.controllers.migratability import DISKS, HOST_DEVICE, INTERFACE, Obstacle, obstacles
 from afflint.controllers.pod_source import PodSource
-from afflint.controllers.virtual_machine import expanded
+from afflint.controllers.virtual_machine import apply_specs
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
 from afflint.scheduler.decoding import InventoryError
@@ -53,7 +53,7 @@ def eviction_of(pod_source: PodSource) -> Eviction:
     obstacle = _first_known(all_obstacles, pod_source)
     if obstacle is None:
         return Eviction("migrates", claims=tuple(each.claim for each in all_obstacles if each.reason == DISKS and each.claim))
-    return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{asking(own, kubevirt)}, but {obstacle.words}")
+    return ALLOWED if strategy == IF_POSSIBLE else Eviction("held", f"{describe_strategy(own, kubevirt)}, but {obstacle.words}")
 
 
 def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> Eviction:
@@ -70,10 +70,10 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> 
     if strategy == IF_POSSIBLE:
         return ALLOWED
     reason = text_at(condition, "message") or text_at(condition, "reason")
-    return Eviction("held", f"{asking(own, kubevirt)}, but it cannot migrate{f': {reason}' if reason else ''}")
+    return Eviction("held", f"{describe_strategy(own, kubevirt)}, but it cannot migrate{f': {reason}' if reason else ''}")
 
 
-def unsaid(pod_sources: Iterable[PodSource]) -> str:
+def unknown_strategy_note(pod_sources: Iterable[PodSource]) -> str:
     """Return a note that the eviction strategy of some VM workloads is unknown, and what is assumed; empty if all are known."""
     unknown = sum(
         pod_source.kubevirt and not pod_source.eviction_strategy and not pod_source.virtualization.kubevirt for pod_source in pod_sources
@@ -92,7 +92,7 @@ def migration_note(eviction: Eviction) -> str:
     return f"it is assumed to migrate: no manifest shows whether {join_words(eviction.claims)} {has} the access mode ReadWriteMany"
 
 
-def hindrance_of(pod_source: PodSource) -> Obstacle | None:
+def migration_obstacle(pod_source: PodSource) -> Obstacle | None:
     """Return what prevents the VMs of a workload from migrating, whether or not they request it; None if nothing is known."""
     return _first_known(_obstacles(pod_source), pod_source) if pod_source.kubevirt else None
 
@@ -104,7 +104,7 @@ def _first_known(candidates: Iterable[Obstacle], pod_source: PodSource) -> Obsta
 def _obstacles(pod_source: PodSource) -> list[Obstacle]:
     given = pod_source.virtualization
     try:
-        spec = expanded(pod_source.pod, given.instancetype, given.preference)
+        spec = apply_specs(pod_source.pod, given.instancetype, given.preference)
     except InventoryError:
         return []  # KubeVirt creates no pod; replicas.compile_pods reports that.
     vmi = {"metadata": {"annotations": dict(pod_source.annotations)}, "spec": spec}

@@ -103,7 +103,7 @@ def eviction_strategy(own: str | None, kubevirt: Mapping[str, Any]) -> str:
     return own or KubeVirtCluster(kubevirt).eviction_strategy or "None"
 
 
-def asking(own: str | None, kubevirt: Mapping[str, Any]) -> str:
+def describe_strategy(own: str | None, kubevirt: Mapping[str, Any]) -> str:
     """Return which strategy asks for migration, as text: ``evictionStrategy LiveMigrate asks for live migration``."""
     return f"evictionStrategy {eviction_strategy(own, kubevirt)}{'' if own else ' of the KubeVirt resource'} asks for live migration"
 

@@ -23,8 +23,8 @@ from afflint.controllers.kubevirt_cluster import (
     tsc_frequencies,
 )
 from afflint.controllers.launcher_resources import compute_resources
-from afflint.controllers.pod_labels import filled
-from afflint.controllers.virtual_machine import claim_of, defaulted, expanded
+from afflint.controllers.pod_labels import fill_labels
+from afflint.controllers.virtual_machine import apply_defaults, apply_specs, claim_name
 from afflint.kube.added_labels import CREATED_BY, VIRT_LAUNCHER
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.node_labels import HOSTNAME
@@ -84,7 +84,7 @@ def launcher_pod(
     KubeVirt creates no pod.
     """
     cluster = KubeVirtCluster(kubevirt or {})
-    spec = defaulted(expanded(map_at(vmi, "spec"), instancetype, preference), cluster)
+    spec = apply_defaults(apply_specs(map_at(vmi, "spec"), instancetype, preference), cluster)
     metadata, name = map_at(vmi, "metadata"), text_at(vmi, "metadata", "name")
     machine = text_at(vmi, "status", "machine", "type") or map_at(spec, "domain", "machine")["type"]
     reservations = _reservations(spec, pvcs)
@@ -149,10 +149,10 @@ def _required_labels(spec: Object, cluster: KubeVirtCluster, architecture: str) 
         yield from _protection(security, architecture)
 
 
-def needed_labels(spec: Mapping[str, Any]) -> frozenset[str]:
+def required_labels(spec: Mapping[str, Any]) -> frozenset[str]:
     """Return the node labels that a VMI requires by itself, whatever the defaults of its cluster."""
     domain = map_at(spec, "domain")
-    full = defaulted(spec, KubeVirtCluster({}))
+    full = apply_defaults(spec, KubeVirtCluster({}))
     named = text_at(domain, "machine", "type")
     return frozenset(
         (*_required_labels(full, KubeVirtCluster({}), full["architecture"].lower()), *([f"{MACHINE_TYPE}{named}"] if named else []))
@@ -252,7 +252,7 @@ def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
     if not reserving:
         return []
     uids = {text_at(claim, "metadata", "name"): text_at(claim, "metadata", "uid") for claim in pvcs}
-    claims = [claim_of(volume) for volume in maps_at(spec, "volumes") if volume.get("name") in reserving]
+    claims = [claim_name(volume) for volume in maps_at(spec, "volumes") if volume.get("name") in reserving]
     return list(dict.fromkeys(f"{RESERVATION}{uids.get(claim) or claim}" for claim in claims if claim))
 
 
@@ -292,7 +292,7 @@ def _labels(metadata: Object, spec: Object) -> dict[str, str]:
     name = text_at(metadata, "name")
     hostname = text_at(spec, "hostname") or name.split(".")[0]
     values = {"uid": text_at(metadata, "uid"), "hostname": hostname[:_MAX_LENGTH].rstrip("-"), "machine": _identifier(name)}
-    return filled(VIRT_LAUNCHER, map_at(metadata, "labels"), values.__getitem__)
+    return fill_labels(VIRT_LAUNCHER, map_at(metadata, "labels"), values.__getitem__)
 
 
 def _identifier(name: str) -> str:
@@ -316,7 +316,7 @@ def _annotations(own: Object, name: str, spec: Object, machine: str) -> Object:
     }
 
 
-def labels_from_nodes(key: str, labels: Iterable[str]) -> bool:
+def is_reported_by_nodes(key: str, labels: Iterable[str]) -> bool:
     """Return whether the node labels of an inventory can show which nodes have a label that virt-controller requires."""
     family = next((each for each in _FAMILIES if key.startswith(each)), None)
     if family is not None:
@@ -326,7 +326,7 @@ def labels_from_nodes(key: str, labels: Iterable[str]) -> bool:
     return key in labels
 
 
-def family_of(key: str) -> str:
+def label_family(key: str) -> str:
     """Return a node label without its specific part: ``cpu-model.node.kubevirt.io/...``."""
     return next((f"{each}..." for each in _FAMILIES if key.startswith(each)), key)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from afflint.kube.quantities import MOST, parse_quantity
-from afflint.scheduler.decoding import flag, integer, mapping, refuse, sequence, string
+from afflint.scheduler.decoding import fail, flag, integer, mapping, sequence, string
 from afflint.scheduler.requests import CPU, HUGE_PAGES, MEMORY
 
 CPU_ALLOCATION_RATIO = 10
@@ -85,7 +85,7 @@ def _devices(devices: Mapping[str, Any]) -> dict[str, str]:
 def _millis(data: object, what: str) -> int:
     quantity = parse_quantity(0 if data is None else data)
     if quantity is None or quantity.nanos < 0:
-        refuse(what, "is not a valid quantity")
+        fail(what, "is not a valid quantity")
     return quantity.milli
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.controllers.kubevirt_cluster import KubeVirtCluster
-from afflint.controllers.launcher_pod import ARCH, DEVICES, RESERVATION, family_of, labels_from_nodes, launcher_pod
+from afflint.controllers.launcher_pod import ARCH, DEVICES, RESERVATION, is_reported_by_nodes, label_family, launcher_pod
 from afflint.controllers.pod_source import PLACEMENT_FIELDS, PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
@@ -40,7 +40,7 @@ def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
     if _assumes_architecture(pod_source):
         own["architecture"] = _assumed_architecture(_architectures(cluster))
     vmi = {"metadata": {"name": pod_source.name, "namespace": pod_source.namespace}, "spec": own}
-    resources = cluster.resources and pod_source.sized and "domain" in own
+    resources = cluster.resources and pod_source.has_known_size and "domain" in own
     labels = (node.labels for node in cluster.table.nodes)
     pod = launcher_pod(vmi, given.kubevirt, given.instancetype, given.preference, nodes=labels, resources=resources)
     spec = {field: own[field] for field in PLACEMENT_FIELDS if own.get(field) is not None}
@@ -54,7 +54,7 @@ def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
         asked = {key for key, value in spec["nodeSelector"].items() if stated.get(key) != value}
         # A selector that is set in a manifest applies whatever labels the nodes have.
         written = stated.keys() | KubeVirtCluster(given.kubevirt).node_selectors.keys() | map_at(given.instancetype, "nodeSelector").keys()
-        left_out = tuple(sorted(key for key in asked - written if not labels_from_nodes(key, cluster.table.keys)))
+        left_out = tuple(sorted(key for key in asked - written if not is_reported_by_nodes(key, cluster.table.keys)))
         spec["nodeSelector"] = {key: value for key, value in spec["nodeSelector"].items() if key not in left_out}
         added |= asked
     reserved = {key: value for key, value in pod["metadata"]["labels"].items() if key.startswith(RESERVATION)}
@@ -98,7 +98,7 @@ def launcher_notes(pod_source: PodSource, cluster: Cluster) -> Iterator[str]:
         left_out = launcher_of(pod_source, cluster).left_out
     except InventoryError:
         return
-    missing = list(dict.fromkeys(family_of(key) for key in left_out if key != ARCH))
+    missing = list(dict.fromkeys(label_family(key) for key in left_out if key != ARCH))
     if missing:
         labels, what = ("label", "it") if len(missing) == 1 else ("labels", "them")
         yield f"no node has the {labels} {join_words(missing, 'or')}, so the nodeSelector that virt-controller adds for {what} is ignored"

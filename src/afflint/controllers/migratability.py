@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from afflint.controllers.kubevirt_cluster import AMD64, HOST_MODEL, S390X, VGPU_LIVE_MIGRATION, KubeVirtCluster, enabled, tsc_frequencies
-from afflint.controllers.virtual_machine import Spec, claim_of, defaulted
+from afflint.controllers.virtual_machine import Spec, apply_defaults, claim_name
 from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
@@ -69,7 +69,7 @@ def obstacles(
 ) -> Iterator[Obstacle]:
     """Yield everything that prevents a VMI from migrating, in the order of KubeVirt's checks."""
     cluster = KubeVirtCluster(kubevirt or {})
-    spec = defaulted(map_at(vmi, "spec"), cluster)
+    spec = apply_defaults(map_at(vmi, "spec"), cluster)
     domain, architecture = spec["domain"], spec["architecture"].lower()
     yield from _interface(spec, map_at(vmi, "metadata", "annotations"), cluster)
     if domain["cpu"]["model"] == HOST_MODEL and host_cpu_model == "":
@@ -150,7 +150,7 @@ def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[
     for index, volume in enumerate(volumes if type(volumes) is list else ()):
         if type(volume) is not dict or text_at(volume, "name") in moved:
             continue
-        claim, disk = claim_of(volume), volume.get("hostDisk")
+        claim, disk = claim_name(volume), volume.get("hostDisk")
         if claim and "ReadWriteMany" not in modes.get(claim, ()):
             words = f"the disk {claim} lacks the access mode ReadWriteMany"
             yield Obstacle(DISKS, ("volumes", index), words, certain=claim in modes, claim=claim)

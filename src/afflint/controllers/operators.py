@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from afflint.controllers.pod_labels import part_of
+from afflint.controllers.pod_labels import template_part
 from afflint.controllers.pod_replacement import PodReplacement
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replica_counts import pod_count
@@ -32,7 +32,7 @@ class _Default(NamedTuple):
     words: str = ""
 
 
-def operated_pods(workload: Workload, site: Site, *, resources: bool = False) -> PodSource | None:
+def operator_pods(workload: Workload, site: Site, *, resources: bool = False) -> PodSource | None:
     """Return the pods that an operator creates for a custom resource; None if anything about them is uncertain."""
     rule = _RULES.get((workload.kind.group, workload.kind.name))
     count, name = pod_count(workload), workload.ref.name
@@ -52,7 +52,7 @@ def operated_pods(workload: Workload, site: Site, *, resources: bool = False) ->
         replicas=count.planned,
         labels=workload.template_labels,
         pod={**workload.pod, **default.spec},
-        part=part_of(workload),
+        part=template_part(workload),
         added=workload.declared.labels,
         notes=(*count.notes, *notes),
         site=site,

@@ -7,7 +7,7 @@ or none.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from afflint.controllers.replica_counts import PodCount, pod_count, whole
+from afflint.controllers.replica_counts import PodCount, parse_count, pod_count
 from afflint.findings.finding import Step
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import CLONE_SET, DAEMON_SET, DEPLOYMENT, INDEXED, ROLLOUT, AddedLabel
@@ -49,7 +49,7 @@ class PossibleValues(NamedTuple):
             return value.startswith(self.prefix) and len(value) > len(self.prefix)
         return self.counted(value) is not None
 
-    def surely_include(self, value: str) -> bool:
+    def certainly_include(self, value: str) -> bool:
         """Return whether a pod certainly has this value."""
         return self.rest != _ANYTHING and self.include(value)
 
@@ -167,7 +167,7 @@ def _some_pod(requirements: list[tuple[PossibleValues, Requirement]]) -> bool:
 
 def pod_labels(workload: Workload) -> PodLabels:
     """Return the labels of the pods of a workload."""
-    return PodLabels(workload.template_labels, added_to(workload))
+    return PodLabels(workload.template_labels, controller_context(workload))
 
 
 def added_labels(workload: Workload) -> tuple[AddedLabel, ...]:
@@ -183,7 +183,7 @@ def added_labels(workload: Workload) -> tuple[AddedLabel, ...]:
     return (*labels, *INDEXED) if mode == "Indexed" else labels
 
 
-def added_to(workload: Workload, count: PodCount | None = None) -> ControllerContext:
+def controller_context(workload: Workload, count: PodCount | None = None) -> ControllerContext:
     """Return what the added labels of a workload depend on; ``count`` is its pod count, if the caller has it already."""
     labels = added_labels(workload)
     if not labels:
@@ -199,7 +199,7 @@ def added_to(workload: Workload, count: PodCount | None = None) -> ControllerCon
         if name is not None and (len(name) > _LONGEST_VALUE or _renames_machines(workload)):
             name = None
     ranges = _ranges(workload, pod_count(workload) if count is None else count)
-    return ControllerContext(labels, kind.name, name, part_of(workload), hostname if type(hostname) is str else None, ranges)
+    return ControllerContext(labels, kind.name, name, template_part(workload), hostname if type(hostname) is str else None, ranges)
 
 
 # Labels that do not depend on the object, so that all objects of a kind share one context.
@@ -219,10 +219,10 @@ def _values_of(added: ControllerContext) -> tuple[PossibleValues, ...]:
     if added.name is not None:
         known |= {"name": added.name, "guest": added.name.split(".")[0]}
     ranges = {name: (first, number) for name, first, number in added.ranges}
-    return tuple([_values(spelled(label.value, added.kind, added.hostname), known, ranges) for label in added.labels])
+    return tuple([_values(machine_label_value(label.value, added.kind, added.hostname), known, ranges) for label in added.labels])
 
 
-def part_of(workload: Workload) -> str:
+def template_part(workload: Workload) -> str:
     """Return what distinguishes the pods of one template from those of other templates of the object; "" for a single template.
 
     This is the name of the list item or map entry that contains the template, or the purpose of the field that does.
@@ -247,7 +247,7 @@ def _has_others(workload: Workload) -> bool:
     return any(type(workload.at(each.path)) is dict for each in workload.kind.templates if each is not workload.declared)
 
 
-def spelled(value: str, kind: str, hostname: str | None) -> str:
+def machine_label_value(value: str, kind: str, hostname: str | None) -> str:
     """Return a label value of the table with the names of virtual machines as their controllers build them.
 
     The guest's name is the host name, or that of the VM up to a dot (kubevirt pkg/network/dns SanitizeHostname).
@@ -279,7 +279,7 @@ def _ranges(workload: Workload, count: PodCount) -> tuple[tuple[str, int, int | 
 
 
 def _completions(workload: Workload) -> int | None:
-    return whole(workload.above(1).get("completions"))
+    return parse_count(workload.above(1).get("completions"))
 
 
 def _values(pattern: str, known: Mapping[str, str], ranges: Mapping[str, tuple[int, int | None]]) -> PossibleValues:
@@ -309,7 +309,7 @@ def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
     return (*pieces, (text, "")) if text else tuple(pieces)
 
 
-def filled(labels: Iterable[AddedLabel], own: Mapping[str, str], field: Callable[[str], str]) -> Labels:
+def fill_labels(labels: Iterable[AddedLabel], own: Mapping[str, str], field: Callable[[str], str]) -> Labels:
     """Return the labels of one pod: those of its template and the added ones, with the values of ``field`` for their fields."""
     result = dict(own)
     for label in labels:
@@ -318,6 +318,6 @@ def filled(labels: Iterable[AddedLabel], own: Mapping[str, str], field: Callable
     return result
 
 
-def fields_of(value: str) -> Iterator[str]:
+def label_fields(value: str) -> Iterator[str]:
     """Yield the fields of a value of the table."""
     return (field for _, field in _pieces(value) if field)

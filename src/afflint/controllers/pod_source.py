@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from afflint.controllers.claims import SHARED, claims_made, volumes_of
-from afflint.controllers.pod_labels import added_labels, part_of
+from afflint.controllers.claims import SHARED, claim_names, template_claims
+from afflint.controllers.pod_labels import added_labels, template_part
 from afflint.controllers.pod_replacement import AT_ONCE, PodReplacement, pod_replacement_of
-from afflint.controllers.replica_counts import UNKNOWN_SCALE, ReplicaRange, pod_count, waits
+from afflint.controllers.replica_counts import UNKNOWN_SCALE, ReplicaRange, not_started_by, pod_count
 from afflint.findings.finding import NO_FILE, Path, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import AddedLabel
@@ -94,7 +94,7 @@ class PodSource:
     generated: bool = False
     """Whether the API server generates the name, so that equal manifests are different objects."""
     pod_path: Path = ("spec", "template", "spec")
-    waits: str = ""
+    not_started_by: str = ""
     """The field that keeps it from starting, as text; empty if it starts."""
     instancetype: Reference | None = None
     preference: Reference | None = None
@@ -111,7 +111,7 @@ class PodSource:
     refused: str = ""
     """Why it has no pods: the API server rejects the object or all of its pods."""
 
-    def of_site(self, site: Site) -> PodSource:
+    def with_site(self, site: Site) -> PodSource:
         """Return a copy with another site."""
         return replace(self, site=site)
 
@@ -132,13 +132,13 @@ class PodSource:
         return self.group.endswith("kubevirt.io")
 
     @property
-    def tied(self) -> bool:
+    def bound_by_volumes(self) -> bool:
         """Whether its volumes may bind its pods to a zone or node, because they are not known to be shared."""
         modes = {**self.virtualization.claims, **self.claims}
         return any(SHARED not in modes.get(name, ()) for name in self.volumes)
 
     @property
-    def sized(self) -> bool:
+    def has_known_size(self) -> bool:
         """Whether the CPU and memory of its VMs are known."""
         return self.instancetype is None or self.virtualization.instancetype is not None
 
@@ -189,7 +189,7 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) 
         pod={**_host_ports(workload), **_volumes(workload), **{field: workload.pod[field] for field in fields if field in workload.pod}},
         selector=spec.get("selector"),
         strategy=strategy if type(strategy) is dict else {},
-        part=part_of(workload),
+        part=template_part(workload),
         added=added_labels(workload),
         first=count.first,
         each=count.each,
@@ -197,12 +197,12 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) 
         site=site,
         line=workload.document.locate((*workload.base, "metadata", "name")).line,
         pod_path=workload.pod_path,
-        waits=waits(workload),
+        not_started_by=not_started_by(workload),
         instancetype=_reference(workload, "instancetype"),
         preference=_reference(workload, "preference"),
         pod_replacement=pod_replacement_of(workload),
-        claims=claims_made(workload),
-        volumes=volumes_of(workload),
+        claims=template_claims(workload),
+        volumes=claim_names(workload),
     )
 
 

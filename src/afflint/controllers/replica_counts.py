@@ -91,7 +91,7 @@ def _count_from_field(value: object, path: Path) -> PodCount:
     """Return the count of a replicas field. If it is absent the API server sets 1, which an autoscaler may change."""
     if value is None:
         return PodCount(None, notes=(f"{field_of(path)} is not set: {ONE_ASSUMED}",))
-    number = whole(value)
+    number = parse_count(value)
     return _fixed_count(number) if number else PodCount(number, notes=(f"{field_of(path)} is 0: it has no pods",) if number == 0 else ())
 
 
@@ -100,7 +100,7 @@ def _fixed_count(number: int) -> PodCount:
     return PodCount(number)
 
 
-def waits(workload: Workload) -> str:
+def not_started_by(workload: Workload) -> str:
     """Return the field that keeps a VirtualMachine from starting, such as ``runStrategy Halted``; empty for everything that starts."""
     if not workload.kind.kubevirt or not workload.has_own_template:
         return ""
@@ -111,7 +111,7 @@ def waits(workload: Workload) -> str:
     return f"runStrategy {strategy}" if strategy in HALTED else ""
 
 
-def whole(value: object) -> int | None:
+def parse_count(value: object) -> int | None:
     """Return a number of pods as an int, 0 if it is negative; None if the value is not a valid number of pods."""
     if type(value) not in (int, float) or not isinstance(value, int | float) or value != value or abs(value) > _MAX_COUNT:
         return None
@@ -119,7 +119,7 @@ def whole(value: object) -> int | None:
 
 
 def _count_or_one(value: object) -> int | None:
-    return 1 if value is None else whole(value)
+    return 1 if value is None else parse_count(value)
 
 
 def _multiply(one: int | None, other: int | None) -> int | None:
@@ -144,7 +144,7 @@ def _by_autoscaler(_workload: Workload) -> PodCount:
 def _stateful(workload: Workload) -> PodCount:
     """Return the count of a StatefulSet, whose ordinals start at spec.ordinals.start (pkg/controller/statefulset getStartOrdinal)."""
     count, ordinals = _count_from_field(workload.spec.get("replicas"), ("spec", "replicas")), workload.spec.get("ordinals")
-    first = whole(ordinals.get("start")) if type(ordinals) is dict else 0
+    first = parse_count(ordinals.get("start")) if type(ordinals) is dict else 0
     return PodCount(count.number, notes=count.notes, first=first) if first else count
 
 
@@ -161,7 +161,7 @@ def _job_parallelism(job: dict[str, object]) -> int | None:
     parallelism, completions = _count_or_one(job.get("parallelism")), job.get("completions")
     if parallelism is None or completions is None:
         return parallelism
-    return min(parallelism, completed) if (completed := whole(completions)) is not None else None
+    return min(parallelism, completed) if (completed := parse_count(completions)) is not None else None
 
 
 def _jobs(workload: Workload) -> PodCount:

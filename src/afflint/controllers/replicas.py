@@ -8,7 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from afflint.controllers.launcher_selectors import Launcher, launcher_notes, launcher_of
-from afflint.controllers.pod_labels import fields_of, filled, spelled
+from afflint.controllers.pod_labels import fill_labels, label_fields, machine_label_value
 from afflint.controllers.pod_source import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, AddedLabel
@@ -24,7 +24,7 @@ from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 Object = dict[str, Any]
 
-MOST_REPLICAS = 1000
+MAX_REPLICAS = 1000
 """The most pods that are created of one workload. More would repeat the result, and a manifest may set two billion."""
 
 # The tolerations that the DaemonSet controller adds (pkg/controller/daemon/util AddOrUpdateDaemonPodTolerations).
@@ -94,7 +94,7 @@ def template_pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def read_template(
+def compile_template(
     pod_source: PodSource, cluster: Cluster, name: str, *, index: int = 0, revision: int = 0, launcher: Launcher | None = None
 ) -> Pod:
     """Return ``template_pod`` compiled for the scheduler."""
@@ -105,7 +105,7 @@ def read_template(
     return pod._replace(added=launcher.added)
 
 
-def make_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
+def create_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
     """Return the pods as their controller creates them: all replicas, or one per eligible node for a DaemonSet.
 
     Ordinals start at 0 (``web-0``). Raises InventoryError for a DaemonSet whose template is malformed.
@@ -117,7 +117,7 @@ def make_pods(pod_source: PodSource, cluster: Cluster) -> list[Object]:
         return [_daemon_pod(template, pod_name(pod_source, node), node) for node in fitting_nodes(cluster, cluster.read(template))]
     return [
         template_pod(pod_source, cluster, pod_name(pod_source, index), index=index)
-        for index in range(min(pod_source.replicas, MOST_REPLICAS))
+        for index in range(min(pod_source.replicas, MAX_REPLICAS))
     ]
 
 
@@ -126,8 +126,8 @@ def notes(pod_source: PodSource, cluster: Cluster) -> tuple[str, ...]:
     lines = list(pod_source.notes)
     if pod_source.kubevirt:
         lines += launcher_notes(pod_source, cluster)
-    if pod_source.replicas > MOST_REPLICAS and not pod_source.daemon:
-        lines.append(f"{MOST_REPLICAS} of its {pod_source.replicas} replicas are shown")
+    if pod_source.replicas > MAX_REPLICAS and not pod_source.daemon:
+        lines.append(f"{MAX_REPLICAS} of its {pod_source.replicas} replicas are shown")
     return tuple(lines)
 
 
@@ -210,7 +210,7 @@ def _owner_reference(pod_source: PodSource, revision: int) -> tuple[str, str, st
 
 def _labels(pod_source: PodSource, index: int, revision: int) -> dict[str, str]:
     """Return the labels of one pod. Values that only a cluster has are invented: equal for pods that share them, else different."""
-    return filled(_added(pod_source), pod_source.labels, lambda name: _field(pod_source, index, revision, name))
+    return fill_labels(_added(pod_source), pod_source.labels, lambda name: _field(pod_source, index, revision, name))
 
 
 def _added(pod_source: PodSource) -> Sequence[AddedLabel]:
@@ -219,7 +219,7 @@ def _added(pod_source: PodSource) -> Sequence[AddedLabel]:
         return pod_source.added
     hostname = pod_source.pod.get("hostname")
     hostname = hostname if type(hostname) is str else None
-    return [label._replace(value=spelled(label.value, pod_source.kind, hostname)) for label in pod_source.added]
+    return [label._replace(value=machine_label_value(label.value, pod_source.kind, hostname)) for label in pod_source.added]
 
 
 def _field(pod_source: PodSource, index: int, revision: int, name: str) -> str:
@@ -247,7 +247,7 @@ _SHARED_FIELDS = frozenset(("hash", "name", "guest", "part", *_ARBITRARY_FIELDS)
 def _are_alike(pod_source: PodSource) -> bool:
     """Return whether all pods of one revision have the same labels."""
     shared = _SHARED_FIELDS if pod_source.kubevirt or pod_source.kind == "JobSet" else _SHARED_FIELDS | {"uid", "random"}
-    return all(shared.issuperset(fields_of(label.value)) for label in _added(pod_source))
+    return all(shared.issuperset(label_fields(label.value)) for label in _added(pod_source))
 
 
 def _tolerations(pod_source: PodSource, own: object) -> object:
@@ -299,14 +299,14 @@ def compile_pods(pod_source: PodSource, cluster: Cluster) -> CompiledPods:
         return CompiledPods((), None, error=pod_source.refused)
     try:
         launcher = launcher_of(pod_source, cluster) if pod_source.kubevirt else None
-        template = read_template(pod_source, cluster, pod_name(pod_source, 0), launcher=launcher)
+        template = compile_template(pod_source, cluster, pod_name(pod_source, 0), launcher=launcher)
         if pod_source.daemon:
             nodes = tuple(fitting_nodes(cluster, template)) if pod_source.replicas else ()
             return CompiledPods(tuple([template._replace(name=pod_name(pod_source, node)) for node in nodes]), template, nodes)
-        count = min(pod_source.replicas, MOST_REPLICAS)
+        count = min(pod_source.replicas, MAX_REPLICAS)
         if count > 1 and not _are_alike(pod_source):
             names = [pod_name(pod_source, index) for index in range(count)]
-            pods = [read_template(pod_source, cluster, name, index=index, launcher=launcher) for index, name in enumerate(names)]
+            pods = [compile_template(pod_source, cluster, name, index=index, launcher=launcher) for index, name in enumerate(names)]
             return CompiledPods(tuple(pods), template)
         return CompiledPods(tuple([template._replace(name=pod_name(pod_source, index)) for index in range(count)]), template)
     except InventoryError as error:

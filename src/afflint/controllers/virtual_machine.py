@@ -21,7 +21,7 @@ _POD = "spec.template.spec"
 # --- instance type and preference --------------------------------------------------------------------------------------
 
 
-def expanded(spec: Mapping[str, Any], instancetype: Mapping[str, Any] | None, preference: Mapping[str, Any] | None) -> Spec:
+def apply_specs(spec: Mapping[str, Any], instancetype: Mapping[str, Any] | None, preference: Mapping[str, Any] | None) -> Spec:
     """Return the spec of a VMI with the specs of its instance type and preference applied.
 
     Raises InventoryError if the instance type sets a field that the VM sets, in which case KubeVirt creates no pod.
@@ -132,7 +132,7 @@ def _apply_preference(spec: Spec, preference: Mapping[str, Any]) -> None:
 # --- defaults ----------------------------------------------------------------------------------------------------------
 
 
-def defaulted(spec: Mapping[str, Any], cluster: KubeVirtCluster) -> Spec:
+def apply_defaults(spec: Mapping[str, Any], cluster: KubeVirtCluster) -> Spec:
     """Return the spec of a VMI with the defaults that affect its placement."""
     architecture = text_at(spec, "architecture") or cluster.default_architecture
     domain = {**map_at(spec, "domain")}
@@ -167,6 +167,6 @@ def _requiring(features: list[dict[str, Any]], name: str) -> list[dict[str, Any]
     return [*features, {"name": name, "policy": "require"}]
 
 
-def claim_of(volume: Mapping[str, Any]) -> str:
+def claim_name(volume: Mapping[str, Any]) -> str:
     """Return the claim behind a volume, which has the name of the DataVolume that creates it; empty for other volumes."""
     return text_at(volume, "persistentVolumeClaim", "claimName") or text_at(volume, "dataVolume", "name")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.admission.pod_admission import NamespaceRule, namespace_rules
 from afflint.controllers.budgets import Budget, read_budget
-from afflint.controllers.replica_counts import whole
+from afflint.controllers.replica_counts import parse_count
 from afflint.findings.finding import Path, Site, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import Manifest
@@ -76,9 +76,9 @@ def scalers(manifest: Manifest, site: Site) -> Iterator[Scaler]:
     of_keda = manifest.kind.name == "ScaledObject"
     fields = ("minReplicaCount", "maxReplicaCount") if of_keda else ("minReplicas", "maxReplicas")
     defaults = ((0, 100) if of_keda else (1, None)) if type(target) is dict else (None, None)
-    least, most = (whole(spec[field]) if field in spec else default for field, default in zip(fields, defaults, strict=True))
+    least, most = (parse_count(spec[field]) if field in spec else default for field, default in zip(fields, defaults, strict=True))
     if of_keda and "idleReplicaCount" in spec:
-        idle = whole(spec["idleReplicaCount"])
+        idle = parse_count(spec["idleReplicaCount"])
         least = None if idle is None or least is None else min(idle, least)
     paused = _annotation(manifest, _PAUSED) if of_keda else None
     if paused is not None:

@@ -6,7 +6,7 @@ Facts are extracted in the map step, travel between processes, and are all that 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from afflint.controllers.pod_labels import NOTHING, ControllerContext, PodLabels, added_to, pod_labels
+from afflint.controllers.pod_labels import NOTHING, ControllerContext, PodLabels, controller_context, pod_labels
 from afflint.controllers.replica_counts import ReplicaRange, pod_count
 from afflint.findings.finding import NO_FILE, FileId, Folder, ObjectRef, Path, Site
 from afflint.findings.namedtuples import NamedTuple
@@ -112,10 +112,10 @@ class Pods(NamedTuple):
         """The labels the pods would have if those of the object stood on the template as well."""
         return {**self.labels, **self.template_labels}
 
-    def of_site(self, site: Site) -> "Pods":
+    def with_site(self, site: Site) -> "Pods":
         """The same at another site."""
         moved = Pods(site, *self[1:])
-        return moved if self.pod_source is None else moved._replace(pod_source=self.pod_source.of_site(site))
+        return moved if self.pod_source is None else moved._replace(pod_source=self.pod_source.with_site(site))
 
     @property
     def key(self) -> PodsKey:
@@ -193,7 +193,7 @@ class Facts(NamedTuple):
                 sites[site] = Site(file, site.document, site.base, folder)
             return sites[site]
 
-        pods = tuple([pods.of_site(stamped(pods.site)) for pods in self.pods])
+        pods = tuple([pods.with_site(stamped(pods.site)) for pods in self.pods])
         reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
         if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.policy_candidates):
             return Facts(pods, reaches, *self[2:])  # As nearly all files.
@@ -267,10 +267,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
         if manifest.pod or manifest.template or manifest.operated:
             pods = _pods(manifest, site)
             if with_spec and manifest.operated:
-                from afflint.controllers.operators import operated_pods
+                from afflint.controllers.operators import operator_pods
 
                 yield pods._replace(
-                    pod_source=operated_pods(manifest, site, resources=resources), asks=asked_of_nodes(manifest.constraints)
+                    pod_source=operator_pods(manifest, site, resources=resources), asks=asked_of_nodes(manifest.constraints)
                 )
             else:
                 yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
@@ -355,7 +355,7 @@ def _pods(workload: Workload, site: Site) -> Pods:
         labels_known(workload, partial),
         _application(workload),
         _migration(workload),
-        added=added_to(workload, count),
+        added=controller_context(workload, count),
         # Of pods that an operator makes, the fields stand where its kind has them.
         spec=_contradicted(workload) if workload.ref.namespace is not None and not workload.operated else None,
         operated=workload.operated,
@@ -409,13 +409,13 @@ def migration_of(workload: Workload) -> Migration:
 
 
 def _obstacles(workload: Workload) -> "tuple[Obstacle, ...]":
-    from afflint.controllers.claims import claims_made
+    from afflint.controllers.claims import template_claims
     from afflint.controllers.migratability import obstacles
 
     machine = workload.above(1) if workload.has_own_template else {}
     vmi = {"metadata": workload.template.get("metadata"), "spec": workload.pod}
     # A preference may choose the network binding.
-    found = [each for each in obstacles(vmi, None, claims_made(workload)) if not (each.by_default and machine.get("preference"))]
+    found = [each for each in obstacles(vmi, None, template_claims(workload)) if not (each.by_default and machine.get("preference"))]
     return tuple([each._replace(path=(*workload.pod_path, *each.path)) for each in found if each.certain or each.claim])
 
 

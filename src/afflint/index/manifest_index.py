@@ -126,7 +126,7 @@ class ManifestIndex:
     def access_modes(self, namespace: str | None) -> Mapping[str, tuple[str, ...]]:
         """Those of the claims of a namespace by their names, as far as they are known."""
         if self._access_modes is None:
-            from afflint.controllers.claims import CLAIM, VOLUME, modes_of
+            from afflint.controllers.claims import CLAIM, VOLUME, access_modes
 
             self._access_modes = {}
             for each in self.kubevirt:
@@ -134,7 +134,7 @@ class ManifestIndex:
                     claims = self._access_modes.setdefault(each.namespace or "default", {})
                     # A claim and the DataVolume that makes it have one name; where both tell, the claim does.
                     if each.kind == CLAIM or each.name not in claims:
-                        claims[each.name] = modes_of(each.kind, each.data)
+                        claims[each.name] = access_modes(each.kind, each.data)
         return self._access_modes.get(namespace or "default", {})
 
     # Namespaces.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from afflint.controllers.pod_source import PodSource
-from afflint.controllers.replicas import read_template
+from afflint.controllers.replicas import compile_template
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import NodeRequirement, Pods, asked_of_nodes
@@ -84,7 +84,7 @@ class PoolView:
     @cached_property
     def lost_keys(self) -> frozenset[str]:
         """The labels that are written where they never reach a node."""
-        return frozenset([each.key for pool in self.everything for each in pool.lost])
+        return frozenset([each.key for pool in self.everything for each in pool.unreachable])
 
     @cached_property
     def declared(self) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class PoolView:
             if pod_source.key in simulation_input.undecidable or pod_source.node_name or pod_source.refused:
                 continue
             try:
-                pod = read_template(pod_source, cluster, "")
+                pod = compile_template(pod_source, cluster, "")
             except InventoryError:
                 continue  # What is wrong with its constraints, other rules say.
             rules = pod.rules

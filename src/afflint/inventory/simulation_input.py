@@ -19,7 +19,7 @@ from afflint.inventory.undecidable import undecidable_workloads
 from afflint.inventory.virtual_machines import with_virtualization
 from afflint.placement.node_classes import NodeClass
 from afflint.placement.schedule import Inventory
-from afflint.scheduler.namespaces import Namespace, named_only
+from afflint.scheduler.namespaces import Namespace, namespace_by_name
 from afflint.scheduler.node_fit import SCHEDULER
 
 _NONE: Mapping[tuple[str, str], Any] = {}
@@ -130,8 +130,8 @@ def _namespaces(
         metadata = pod.get("metadata")
         name = metadata.get("namespace") if isinstance(metadata, dict) else None
         used[name if isinstance(name, str) and name else "default"] = None
-    known = [named_only(name) if name in manifest_index.ambiguous else each for name, each in manifest_index.namespaces.items()]
-    return [*known, *[named_only(name) for name in used if name not in manifest_index.namespaces]]
+    known = [namespace_by_name(name) if name in manifest_index.ambiguous else each for name, each in manifest_index.namespaces.items()]
+    return [*known, *[namespace_by_name(name) for name in used if name not in manifest_index.namespaces]]
 
 
 def _repeated(pod_sources: Sequence[PodSource], name_of: Callable[[FileId], str]) -> list[str]:

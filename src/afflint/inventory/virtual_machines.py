@@ -32,11 +32,11 @@ def with_virtualization(pod_source: PodSource, manifest_index: ManifestIndex, *,
         are, their = ("is", "its") if len(missing) == 1 else ("are", "their")
         notes.append(f"{' and '.join(missing)} {are} not defined in the manifests: {their} requirements are ignored")
     replicas = pod_source.replicas
-    if pod_source.waits and only_running:
+    if pod_source.not_started_by and only_running:
         replicas = 0
-        notes.append(f"{pod_source.waits}: it does not start automatically, so it has no pod")
-    elif pod_source.waits:
-        notes.append(f"{pod_source.waits}: it does not start automatically, but is simulated as if it were running")
+        notes.append(f"{pod_source.not_started_by}: it does not start automatically, so it has no pod")
+    elif pod_source.not_started_by:
+        notes.append(f"{pod_source.not_started_by}: it does not start automatically, but is simulated as if it were running")
     claims = manifest_index.access_modes(pod_source.namespace)
     found = Virtualization(manifest_index.kubevirt_resource, specs.get(_INSTANCETYPE), specs.get(_PREFERENCE), claims)
     return replace(pod_source, notes=tuple(notes), replicas=replicas, virtualization=found)

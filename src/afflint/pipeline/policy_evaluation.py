@@ -285,10 +285,10 @@ def outcomes(
     cases = [PolicySubject(pods, None, None, view.manifest_index) for pods in view.manifest_index.pods]
     for policy in policies:
         about = [case for case in cases if policy.is_about(case) and (case.whole or not policy.bound.check.lacks)]
-        of_site = {case.pods.site: case for case in about}
+        with_site = {case.pods.site: case for case in about}
         try:
             for each in policy.check(about, policy.bound.params, view):
-                case = of_site[each.site]
+                case = with_site[each.site]
                 yield policy.name, each._replace(match=with_custom_message(each.match, policy.name, policy.bound, case))
         except UnevaluatedError as error:
             unevaluated.append(UnevaluatedPolicy(policy.name, str(error)))

@@ -14,7 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.placement.node_classes import NodeClass
 from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedule
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import NodeRules, Pod, readable
+from afflint.scheduler.pods import NodeRules, Pod, parsed_terms
 
 _MOST_ROUNDS = 200
 _MOST_FUTILE = 2
@@ -163,7 +163,7 @@ def _waiting(arrangement: Schedule) -> int:
 
 def _repels_itself(pod: Pod) -> bool:
     """Whether pods like this one may need a node each."""
-    return bool(readable(pod.anti_affinity) or pod.hard_spread or pod.ports)
+    return bool(parsed_terms(pod.anti_affinity) or pod.hard_spread or pod.ports)
 
 
 def _keys_asked(pod_source: PodSource) -> Iterator[str]:

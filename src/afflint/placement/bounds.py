@@ -14,11 +14,11 @@ from afflint.placement.node_classes import NodeClass
 from afflint.placement.rejections import RunningPod, running_pod_index
 from afflint.placement.unbounded import unbounded_workloads
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.host_ports import HostPort, clash
+from afflint.scheduler.host_ports import HostPort, ports_conflict
 from afflint.scheduler.matching import LabelIndex
 from afflint.scheduler.node_fit import NodeFit
 from afflint.scheduler.nodes import ITSELF
-from afflint.scheduler.pods import Pod, SpreadConstraint, Term, readable
+from afflint.scheduler.pods import Pod, SpreadConstraint, Term, parsed_terms
 from afflint.scheduler.topology_spread import unparsable
 
 UNLIMITED = 2**62
@@ -108,7 +108,7 @@ class ScheduleBounds:
     def _mentioned_labels(self) -> frozenset[str]:
         """The label keys that any selector asks about."""
         pods = [each.pod for each in self.standing] + [compiled.template for compiled in self.compiled if compiled.template is not None]
-        selectors = [term.selector for pod in pods for term in (*readable(pod.affinity), *readable(pod.anti_affinity))]
+        selectors = [term.selector for pod in pods for term in (*parsed_terms(pod.affinity), *parsed_terms(pod.anti_affinity))]
         parsed = [constraint.selector for pod in pods for constraint in pod.hard_spread]
         return frozenset(
             requirement.key for selector in (*selectors, *parsed) if isinstance(selector, Selector) for requirement in selector.requirements
@@ -152,17 +152,17 @@ class ScheduleBounds:
     def asking_for(self, port: HostPort) -> list[int]:
         """The variants that cannot share a node with a pod that takes a port of the host, by number."""
         candidates = self._by_port.get((port.protocol, port.port), ())
-        return [number for number in candidates if clash((port,), self.variants[number].pod.ports)]
+        return [number for number in candidates if ports_conflict((port,), self.variants[number].pod.ports)]
 
     def barred_keys(self, coming: Pod, running: Pod) -> frozenset[str]:
         """The topology keys over which a pod cannot join the domain of one that runs, through the anti-affinity of either or a port."""
-        own = [term.key for term in readable(coming.anti_affinity) if self.selects(term, running)]
+        own = [term.key for term in parsed_terms(coming.anti_affinity) if self.selects(term, running)]
         theirs = [
             term.key
-            for term in readable(running.anti_affinity)
+            for term in parsed_terms(running.anti_affinity)
             if matches(term.selector, coming.labels) and self.directory.covers(term, coming.namespace)
         ]
-        ports = [ITSELF] if clash(coming.ports, running.ports) else []
+        ports = [ITSELF] if ports_conflict(coming.ports, running.ports) else []
         return frozenset(own + theirs + ports)
 
     def exclusive_keys(self, one: Pod, other: Pod) -> frozenset[str]:
@@ -175,7 +175,7 @@ class ScheduleBounds:
         """The nodes that nothing rules out for good: neither the node itself, nor a pod that runs already."""
         if pod.malformed_terms or unparsable(pod.hard_spread):
             return frozenset()
-        keys = frozenset([constraint.key for constraint in pod.hard_spread] + [term.key for term in readable(pod.affinity)])
+        keys = frozenset([constraint.key for constraint in pod.hard_spread] + [term.key for term in parsed_terms(pod.affinity)])
         nodes = self._unbarred.get((pod.rules, keys))
         if nodes is None:
             columns = [self.table.column(key) for key in keys]
@@ -197,7 +197,7 @@ class ScheduleBounds:
         gatherings: dict[tuple[Term, ...], _Gathering] = {}
         attended: dict[int, list[_Gathering]] = {}
         for number, variant in enumerate(self.variants):
-            terms = readable(variant.pod.affinity)
+            terms = parsed_terms(variant.pod.affinity)
             reach.append(frozenset() if terms else static[number])
             if terms:
                 gathering = gatherings.get(terms)
@@ -314,7 +314,7 @@ class ScheduleBounds:
         """Return the path of the anti-affinity term over a key that separates these pods, or of their host port."""
         if key == ITSELF:
             return members[0].pod.ports[0].path
-        terms = (term for member in members for term in readable(member.pod.anti_affinity) if term.key == key)
+        terms = (term for member in members for term in parsed_terms(member.pod.anti_affinity) if term.key == key)
         return next((term.path for term in terms if any(self.selects(term, other.pod) for other in members)), ())
 
     def _telling(self, keys: tuple[str, ...], nodes: Nodes, most: int) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class BudgetStatus(NamedTuple):
             return f"{name} allows no disruptions: a {self.unscaled} does not report how many pods it should have"
         if self.expected <= 0:
             return f"{name} allows no disruptions: its pods have no controller that reports how many there should be"
-        if not self.budget.tells:
+        if not self.budget.sets_amount:
             return f"{name} allows no disruptions"
         return f"{name} requires {self.desired} of {self.expected} pods to be healthy, and {healthy} {'is' if healthy == 1 else 'are'}"
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import ALLOWED, Eviction, eviction_of
-from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, labels_from_nodes, target_labels
+from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, is_reported_by_nodes, target_labels
 from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import Requirement, Selector
@@ -24,7 +24,7 @@ from afflint.placement.plan import Blocked, DisruptionEffect
 from afflint.placement.schedule import Attempt, Identity, schedule
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod, Term, readable
+from afflint.scheduler.pods import Pod, Term, parsed_terms
 
 UNMANAGED = "it has no controller: kubectl drain fails without --force, which deletes it permanently"
 TWO_BUDGETS = "its eviction fails because more than one PodDisruptionBudget selects it: "
@@ -82,11 +82,11 @@ def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
     own = pod.rules.node_selector.requirements
     source = cluster.table.nodes[cluster.table.numbers[node]].labels
     asked = target_labels([each.key for each in own], source, host_model=OBSOLETE_HOST_MODEL in pod.added)
-    labels = [key for key in asked if labels_from_nodes(key, cluster.table.keys)]
+    labels = [key for key in asked if is_reported_by_nodes(key, cluster.table.keys)]
     selector = Selector((*own, *[Requirement(key, "In", ("true",)) for key in labels]))
     return pod._replace(
         name=name,
-        anti_affinity=(*readable(pod.anti_affinity), apart),
+        anti_affinity=(*parsed_terms(pod.anti_affinity), apart),
         rules=pod.rules._replace(node_selector=selector),
         added=pod.added.union(labels),
     )

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Literal
 
 from afflint.controllers.pod_source import PodSource
-from afflint.controllers.replicas import MOST_REPLICAS, pod_name
+from afflint.controllers.replicas import MAX_REPLICAS, pod_name
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Parsed
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.schedule import Schedule
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.pods import Pod, Term, readable
+from afflint.scheduler.pods import Pod, Term, parsed_terms
 
 Answer = Literal["placed", "impossible", "not decided"]
 
@@ -94,9 +94,9 @@ def coupled(survey: ScheduleBounds) -> list[list[int]]:
 
 def _selections(survey: ScheduleBounds, pod: Pod) -> Iterator[tuple[object, Callable[[], list[int]]]]:
     """What the constraints of a pod look at: by constraint how to find the variants."""
-    for term in {*readable(pod.affinity), *readable(pod.anti_affinity)}:
+    for term in {*parsed_terms(pod.affinity), *parsed_terms(pod.anti_affinity)}:
         yield term, partial(survey.members_of, term)
-    for term in readable(pod.anti_affinity):
+    for term in parsed_terms(pod.anti_affinity):
         yield ("against", term), partial(_kept_away, survey, term)
     for constraint in pod.hard_spread:
         yield (pod.namespace, constraint.selector), partial(_counted, survey, pod.namespace, constraint.selector)
@@ -159,7 +159,7 @@ class _Search:
             return
         for number in self.survey.variants_of[index]:
             variant = self.survey.variants[number]
-            count = min(variant.number, MOST_REPLICAS)
+            count = min(variant.number, MAX_REPLICAS)
             # Under names that no other pod can have.
             self.kinds.append([variant.pod._replace(name=f"{index}/{number}/{each}") for each in range(count)])
             self.names.append([variant.pod.name if count == 1 else pod_name(pod_source, each) for each in range(count)])
@@ -168,9 +168,9 @@ class _Search:
         """For each node what sets it apart. Two of the same class that hold no pods are alike: swapping them changes nothing."""
         survey, table = self.survey, self.survey.table
         keys = sorted(
-            {term.key for pod in pods for term in (*readable(pod.affinity), *readable(pod.anti_affinity))}
+            {term.key for pod in pods for term in (*parsed_terms(pod.affinity), *parsed_terms(pod.anti_affinity))}
             | {constraint.key for pod in pods for constraint in pod.hard_spread}
-            | {term.key for each in survey.standing for term in readable(each.pod.anti_affinity)}
+            | {term.key for each in survey.standing for term in parsed_terms(each.pod.anti_affinity)}
         )
         columns = []
         for key in keys:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
-from afflint.controllers.evictions import Eviction, eviction_of, migration_note, unsaid
+from afflint.controllers.evictions import Eviction, eviction_of, migration_note, unknown_strategy_note
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
@@ -93,7 +93,7 @@ def make_plan(
         situation, tied = happening[0][2], frozenset(each.key for each in workloads if each.volumes)
         losses = tuple([_qualified(loss, situation, tied) for loss in losses])
         unevaluated.update(identity for loss in losses if loss.unevaluated for identity in situation.unevaluated(loss.nodes))
-    shut_down = unsaid(pod_sources) if asked.drain else ""
+    shut_down = unknown_strategy_note(pod_sources) if asked.drain else ""
     passed = [unjudged_words(len(unevaluated))] if unevaluated else []
     notes = (*_inventory_notes(inventory, pod_sources), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
     pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
@@ -113,12 +113,12 @@ def _happening(
             yield from ((happens, failure, situation) for failure in failures(arrangement.before, each))
 
 
-def _qualified(loss: DisruptionEffect, situation: DisruptionState, tied: Container[str]) -> DisruptionEffect:
+def _qualified(loss: DisruptionEffect, situation: DisruptionState, bound_by_volumes: Container[str]) -> DisruptionEffect:
     """The loss with what its verdict does not cover: pods of no manifest, and the volumes of workloads that move."""
     blocked = {(each.pod, each.node) for each in loss.blocked if not each.workload}
     unevaluated = [each for each in situation.unevaluated(loss.nodes) if (each[1], situation.where[each]) not in blocked]
-    moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in tied)
-    removed = loss.removed and _qualified(loss.removed, situation, tied)
+    moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in bound_by_volumes)
+    removed = loss.removed and _qualified(loss.removed, situation, bound_by_volumes)
     return loss._replace(unevaluated=len(unevaluated), volumes=tuple(moved), removed=removed)
 
 
@@ -238,9 +238,14 @@ class _Workloads:
             verdicts=verdicts,
             replicas=self._replicas(placed),
             error=placed.error or error,
-            notes=(*notes, *([VOLUMES_LEFT_OUT] if pod_source.tied else []), *self._outlived(placed), *([assumed] if assumed else [])),
+            notes=(
+                *notes,
+                *([VOLUMES_LEFT_OUT] if pod_source.bound_by_volumes else []),
+                *self._outlived(placed),
+                *([assumed] if assumed else []),
+            ),
             preferences=self._preferences(placed.template),
-            volumes=pod_source.tied,
+            volumes=pod_source.bound_by_volumes,
         )
 
     def _outlived(self, placed: PlacedWorkload) -> Iterator[str]:
@@ -248,7 +253,7 @@ class _Workloads:
         template = placed.template
         if template is None or placed.pod_source.daemon or placed.pod_source.node_name or not placed.nodes:
             return
-        as_such, numbers = self._cluster.rejected_as_such(template), self._cluster.table.numbers
+        as_such, numbers = self._cluster.static_rejections(template), self._cluster.table.numbers
         # Nothing is placed on such a node: what is there was there before.
         there = [(pod, node) for (_, pod), node in placed.nodes.items() if as_such[numbers[node]] == NODE_AFFINITY]
         if there:
@@ -262,7 +267,7 @@ class _Workloads:
         """How many nodes meet each of the preferred node affinity terms."""
         if template is None or not template.preferences or isinstance(template.preferences, Malformed):
             return ()
-        usable = [reason is None for reason in self._cluster.rejected_as_such(template)]
+        usable = [reason is None for reason in self._cluster.static_rejections(template)]
         usable = usable if any(usable) else [True] * len(usable)
         preferences = []
         for preference in template.preferences:
@@ -290,7 +295,7 @@ class _Workloads:
         """What is said of each node, while the workload's own pods are away."""
         rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._standing, placed.nodes)
         # Rejections that do not depend on running pods are computed once for all workloads with the same node requirements.
-        as_such, shared = self._cluster.rejected_as_such(template), self._rejected_as_such.setdefault(template.rules, {})
+        as_such, shared = self._cluster.static_rejections(template), self._rejected_as_such.setdefault(template.rules, {})
         found, names = [], self._cluster.table.names
         for node, (plugin, rating) in enumerate(zip(judged.rejections, judged.ratings, strict=True)):
             if plugin is None:
@@ -315,7 +320,7 @@ class _Workloads:
     def _replicas(self, placed: PlacedWorkload) -> tuple[Replica, ...]:
         if placed.template is None and not placed.pod_source.daemon:
             # The pods cannot be created, but the manifest requests them.
-            count = min(placed.pod_source.replicas, replicas.MOST_REPLICAS)
+            count = min(placed.pod_source.replicas, replicas.MAX_REPLICAS)
             return tuple([Replica(replicas.pod_name(placed.pod_source, index), None) for index in range(count)])
         found = []
         # Pending replicas mostly have the same reasons.

@@ -30,7 +30,7 @@ from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.nodes import ITSELF
-from afflint.scheduler.pods import Pod, SpreadConstraint, readable
+from afflint.scheduler.pods import Pod, SpreadConstraint, parsed_terms
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 
@@ -158,7 +158,7 @@ def unschedulable(survey: ScheduleBounds) -> Iterator[Unschedulable]:
         reasons = survey.cluster.evaluate(pod).reason
         excluded = Rejections(survey.cluster, pod, standing=survey.standing).summary(reasons)
         # If matching pods ran, these pods could be scheduled; only these manifests show that no such pods run.
-        complete = bool(readable(pod.affinity)) and bool(survey.static(pod))
+        complete = bool(parsed_terms(pod.affinity)) and bool(survey.static(pod))
         path = (*pod_source.pod_path, *_culprit(pod_source, pod, reasons.values()))
         yield Unschedulable(pod_source, len(survey.cluster.nodes), excluded, reasons, path, complete)
 
@@ -313,7 +313,7 @@ def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[
         if unavailable > 0 or surge == 0:
             continue
         try:
-            pod = replicas.read_template(pod_source, arrangement.before, f"{pod_source.name}-surge", revision=1)
+            pod = replicas.compile_template(pod_source, arrangement.before, f"{pod_source.name}-surge", revision=1)
         except InventoryError:
             continue
         if arrangement.cluster.room(pod) != 0:

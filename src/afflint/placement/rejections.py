@@ -11,14 +11,14 @@ from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, holds, matches
 from afflint.kube.taints import first_untolerated, near_miss
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.host_ports import HostPort, clash
+from afflint.scheduler.host_ports import HostPort, ports_conflict
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import BOTH_NAMES, NODE_AFFINITY, NODE_UNSCHEDULABLE, TAINT_TOLERATION, NodeFit
 from afflint.scheduler.node_fit import NODE_NAME as NODE_NAME_PLUGIN
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node
-from afflint.scheduler.pods import Pod, SpreadConstraint, Term, readable
+from afflint.scheduler.pods import Pod, SpreadConstraint, Term, parsed_terms
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 _MOST_VALUES = 3
@@ -267,7 +267,7 @@ class Rejections:
     def _port(self, node: Node) -> Phrase:
         for each in self._standing.in_domain(ITSELF, node.name):
             for port in self._pod.ports if (each.pod.namespace, each.pod.name) not in self._absent else ():
-                if clash((port,), each.pod.ports):
+                if ports_conflict((port,), each.pod.ports):
                     number = port_words(port)
                     return Phrase(f"{number} is used by {self._who(each)}", f"already uses {number}", f"already use {number}")
         return _TERMINATING
@@ -335,7 +335,7 @@ class Rejections:
 
     def _kept_away(self) -> list[Culprits]:
         """Return the pods that exclude this one: by its own anti-affinity first, then by theirs."""
-        found = [self._by_own_term(term) for term in readable(self._pod.anti_affinity)]
+        found = [self._by_own_term(term) for term in parsed_terms(self._pod.anti_affinity)]
         theirs = frozenset(self._cluster.forbidding(self._pod))
         return found + [self._by_their_terms(key, theirs) for key in self._in_order({term.key for term in theirs}, theirs)]
 
@@ -349,7 +349,7 @@ class Rejections:
 
     def _by_their_terms(self, key: str, theirs: frozenset[Term]) -> Culprits:
         def selects(standing: RunningPod) -> bool:
-            return any(term.key == key and term in theirs for term in readable(standing.pod.anti_affinity))
+            return any(term.key == key and term in theirs for term in parsed_terms(standing.pod.anti_affinity))
 
         return Culprits(key, self._standing.known((key, theirs)), selects, ", whose anti-affinity excludes it")
 
@@ -360,7 +360,7 @@ class Rejections:
         found: dict[str, None] = {}
         for standing in self._standing:
             if (standing.pod.namespace, standing.pod.name) not in self._absent:
-                found.update(dict.fromkeys(term.key for term in readable(standing.pod.anti_affinity) if term in theirs))
+                found.update(dict.fromkeys(term.key for term in parsed_terms(standing.pod.anti_affinity) if term in theirs))
                 if len(found) == len(keys):
                     break
         return list(found)

@@ -19,7 +19,7 @@ from afflint.placement.plan import DisruptionEffect, ReplicaMove
 from afflint.placement.removal import Removals
 from afflint.placement.schedule import Identity
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.pods import Pod, SpreadConstraint, but_for_the_name, readable
+from afflint.scheduler.pods import Pod, SpreadConstraint, parsed_terms, scheduling_key
 
 Missing = Mapping[str, int]
 """By workload key how many replicas find no node; workloads that lack none are left out."""
@@ -146,7 +146,7 @@ class Shortfalls:
         """
         if pod.affinity or pod.hard_spread:
             return None
-        kind = but_for_the_name(pod)
+        kind = scheduling_key(pod)
         if kind not in self._rooms:
             self._rooms[kind] = self._cluster.room(pod)
         room = self._rooms[kind]
@@ -193,7 +193,7 @@ class Shortfalls:
 
     def _has_company(self, pod: Pod) -> bool:
         """Whether the required affinity of a pod selects pods that run, so that it is not the first of a group."""
-        terms = readable(pod.affinity)
+        terms = parsed_terms(pod.affinity)
         columns = [self._cluster.table.column(term.key) for term in terms]
         return any(column[node] is not None for node in self._cluster.companions(terms) for column in columns)
 

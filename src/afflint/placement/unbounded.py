@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from afflint.kube.selectors import Selector, matches
 from afflint.placement.node_classes import NodeClass
 from afflint.scheduler.matching import LabelIndex
-from afflint.scheduler.pods import Pod, Term, readable
+from afflint.scheduler.pods import Pod, Term, parsed_terms
 
 Selects = Callable[[Term, Pod], bool]
 """Whether a term of an incoming pod selects another pod."""
@@ -45,7 +45,7 @@ def _gains(pod: Pod, unbounded: Iterable[NodeClass]) -> bool:
 
 def _depends(selects: Selects, pod: Pod, others: Sequence[Pod], index: LabelIndex) -> bool:
     """Whether a pod must be where one of some others is, or is spread by them."""
-    for term in readable(pod.affinity):
+    for term in parsed_terms(pod.affinity):
         if any(selects(term, others[number]) for number in index.candidates(term.selector)):
             return True
     for constraint in pod.hard_spread:

@@ -12,7 +12,6 @@ from afflint.pools.fields import (
     is_open,
     label,
     labels_of,
-    lost_labels,
     number,
     one_of,
     region,
@@ -20,6 +19,7 @@ from afflint.pools.fields import (
     taints_of,
     text,
     texts,
+    unreachable_labels,
     zone,
 )
 from afflint.pools.pool import Label, Pool
@@ -61,8 +61,8 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
     if text(config, "machineType"):
         automatic.append(label(INSTANCE_TYPE, config["machineType"], (*path, "machineType")))
     remedy, of_object = "Write it below `nodeConfig.labels`.", (*declared.base, "metadata", "labels")
-    lost = lost_labels(map_at(declared.data, "metadata").get("labels"), of_object, own, "of the object stays there", remedy)
-    lost += lost_labels(config.get("resourceLabels"), (*path, "resourceLabels"), own, "is a label of cloud resources", remedy)
+    lost = unreachable_labels(map_at(declared.data, "metadata").get("labels"), of_object, own, "of the object stays there", remedy)
+    lost += unreachable_labels(config.get("resourceLabels"), (*path, "resourceLabels"), own, "is a label of cloud resources", remedy)
     return declared.pool(name, declared.ref.kind or "", declared.base, "other", cluster)._replace(
         labels=(
             *labels_of(own, (*path, "labels")),
@@ -77,7 +77,7 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         zones=zones,
         per_zone=per_zone and bool(zones),
         faults=taints.faults,
-        lost=lost,
+        unreachable=lost,
     )
 
 
@@ -119,7 +119,7 @@ def _amazon(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         least=number(scaling, "minSize"),
         most=number(scaling, "maxSize"),
         faults=taints.faults,
-        lost=lost_labels(spec.get("tags"), (*base, "tags"), own, "is a tag of cloud resources", "Write it below `labels`."),
+        unreachable=unreachable_labels(spec.get("tags"), (*base, "tags"), own, "is a tag of cloud resources", "Write it below `labels`."),
     )
 
 

@@ -14,14 +14,14 @@ from afflint.pools.fields import (
     PLAIN,
     Taints,
     is_open,
+    kubelet_mistakes,
     label,
     labels_of,
-    lost_labels,
     number,
-    stops_kubelet,
     taints_of,
     text,
     texts,
+    unreachable_labels,
     zone,
 )
 from afflint.pools.kubeadm import registration
@@ -105,7 +105,7 @@ def _machines(declared: Declared) -> Iterator[Pool]:
         zones=zones,
         parts=managed or bootstrap,
         faults=taints.faults,
-        lost=tuple(lost),
+        unreachable=tuple(lost),
     )
 
 
@@ -138,7 +138,7 @@ def _control_plane(declared: Declared) -> Iterator[Pool]:
         least=count,
         most=count,
         faults=(*first.faults, *joined.faults),
-        lost=tuple(lost),
+        unreachable=tuple(lost),
     )
 
 
@@ -170,7 +170,7 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
                 zones=domains,
                 parts=(("ClusterClass", declared.namespace, f"{class_name}/{kind}/{worker}"),),
                 faults=faults,
-                lost=tuple(lost),
+                unreachable=tuple(lost),
             )
 
 
@@ -187,7 +187,7 @@ def _of_variables(variables: Mapping[str, tuple[Any, Path]]) -> tuple[list[Label
             labels.append(label(entry["key"], entry.get("value", ""), (*path, index)))
     taints, where = variables.get("nodePoolTaints", (None, ()))
     parsed = taints_of(taints, where)
-    return labels, parsed.taints, (*stops_kubelet(labels), *parsed.faults)
+    return labels, parsed.taints, (*kubelet_mistakes(labels), *parsed.faults)
 
 
 def _cluster_class(declared: Declared) -> Iterator[PoolPart]:
@@ -227,7 +227,7 @@ def _managed(declared: Declared) -> Iterator[PoolPart]:
     zones = texts(spec, "availabilityZones") or texts(spec, "nodeLocations") or tuple(filter(None, (text(spec, "availabilityZone"),)))
     labels = [*labels_of(spec.get(labels_field), (*base, labels_field)), *(zone(zones) if not any(map(str.isdigit, zones)) else ())]
     more, where, remedy = spec.get("additionalLabels"), (*base, "additionalLabels"), f"Write it below `spec.{labels_field}`."
-    lost = lost_labels(more, where, spec.get(labels_field), "is a label of cloud resources", remedy)
+    lost = unreachable_labels(more, where, spec.get(labels_field), "is a label of cloud resources", remedy)
     key = (kind, declared.namespace, declared.name)
     known = not is_open(spec.get(labels_field))
     if kind == "GCPManagedMachinePool" and most is not None:

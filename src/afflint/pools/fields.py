@@ -44,7 +44,7 @@ def number(data: Any, *path: str) -> int | None:
     return value if type(value) is int else None
 
 
-def is_unsaid(data: Any, *path: str) -> bool:
+def is_malformed_number(data: Any, *path: str) -> bool:
     """Return whether the value at a path is set but is not a number, such as a placeholder."""
     return value_at_path(data, *path) is not None and number(data, *path) is None
 
@@ -74,7 +74,7 @@ def labels_of(data: Any, path: Path) -> list[Label]:
     return [label(key, "" if value is None else value, (*path, key)) for key, value in entries if is_known(key)]
 
 
-def lost_labels(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[UnreachableLabel, ...]:
+def unreachable_labels(data: Any, path: Path, own: Any, why: str, remedy: str) -> tuple[UnreachableLabel, ...]:
     """Return the entries of a map that look like node labels and are not, without the pool's ``own`` labels: see ``UnreachableLabel``."""
     entries = [(key, value) for key, value in map_at(data).items() if type(key) is str and is_known(value) and key not in map_at(own)]
     return tuple([UnreachableLabel(key, value, (*path, key), why, remedy) for key, value in entries])
@@ -96,7 +96,7 @@ def region(name: str, path: Path = ()) -> list[Label]:
     return [label(REGION, name, path)] if name else []
 
 
-def pairs(data: str) -> dict[str, str]:
+def parse_pairs(data: str) -> dict[str, str]:
     """Return ``a=b,c=d`` as a map: the format of the kubelet's --node-labels."""
     entries = [entry.partition("=") for entry in data.split(",") if entry.strip()]
     return {key.strip(): value.strip() for key, _, value in entries}
@@ -143,7 +143,7 @@ _KUBELET_KEYS = frozenset(
 _KUBELET_PREFIXES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
 
-def kubelet_refuses(key: str) -> bool:
+def kubelet_rejects(key: str) -> bool:
     """Return whether a kubelet with this key in ``--node-labels`` fails to start (k8s.io/kubelet pkg/apis IsKubeletLabel).
 
     The API server rejects the same keys when a kubelet sets them on its own node (NodeRestriction).
@@ -155,10 +155,10 @@ def kubelet_refuses(key: str) -> bool:
     return not any(prefix == each or prefix.endswith("." + each) for each in _KUBELET_PREFIXES)
 
 
-def stops_kubelet(labels: Iterable[Label], remedy: str = "") -> Iterator[PoolMistake]:
+def kubelet_mistakes(labels: Iterable[Label], remedy: str = "") -> Iterator[PoolMistake]:
     """Yield a mistake for each label with which kubelets fail to start."""
     for each in labels:
-        if each.path and kubelet_refuses(each.key):
+        if each.path and kubelet_rejects(each.key):
             message = f"a kubelet does not start with {quoted(each.key)} in `--node-labels`: it may not set labels of that domain"
             help_ = remedy or "Use your own domain or `node.kubernetes.io/`, or label the nodes after they have joined."
             yield PoolMistake(UNREACHABLE, each.path, message, help_, key=type(each.path[-1]) is str and each.path[-1] == each.key)

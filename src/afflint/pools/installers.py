@@ -14,22 +14,22 @@ from afflint.pools.fields import (
     INSTANCE_TYPE,
     Taints,
     is_known,
+    is_malformed_number,
     is_open,
-    is_unsaid,
+    kubelet_mistakes,
     label,
     labels_of,
-    lost_labels,
     number,
     one_of,
-    pairs,
+    parse_pairs,
     region,
-    stops_kubelet,
     taints_in_line,
     taints_in_map,
     taints_in_texts,
     taints_of,
     text,
     texts,
+    unreachable_labels,
     zone,
 )
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT, Registration, registration
@@ -51,7 +51,7 @@ def _eksctl(declared: Declared) -> Iterator[Pool]:
         for index, group in enumerate(list_at(declared.data, kind)):
             if type(group) is dict:
                 path = (*declared.base, kind, index)
-                yield _eksctl_group(declared, group, path, where, managed=kind == "managedNodeGroups")._replace(beside=beside)
+                yield _eksctl_group(declared, group, path, where, managed=kind == "managedNodeGroups")._replace(has_other_nodes=beside)
 
 
 def _eksctl_group(declared: Declared, group: dict[str, Any], path: Path, where: str, *, managed: bool) -> Pool:
@@ -71,7 +71,7 @@ def _eksctl_group(declared: Declared, group: dict[str, Any], path: Path, where: 
         automatic.append(one_of(INSTANCE_TYPE, types))
     count = number(group, "desiredCapacity")
     least, most = number(group, "minSize"), number(group, "maxSize")
-    if not any(is_unsaid(group, field) for field in ("desiredCapacity", "minSize", "maxSize")):
+    if not any(is_malformed_number(group, field) for field in ("desiredCapacity", "minSize", "maxSize")):
         count = 2 if count is None and least is None and most is None else count
         least = least if least is not None else count
         most = most if most is not None else max(count or 0, least or 0)
@@ -87,8 +87,8 @@ def _eksctl_group(declared: Declared, group: dict[str, Any], path: Path, where: 
         least=least,
         most=most,
         zones=zones,
-        faults=(*stops_kubelet(labels), *taints.faults),
-        lost=lost_labels(group.get("tags"), (*path, "tags"), own, _TAG, "Write it below `labels`."),
+        faults=(*kubelet_mistakes(labels), *taints.faults),
+        unreachable=unreachable_labels(group.get("tags"), (*path, "tags"), own, _TAG, "Write it below `labels`."),
     )
 
 
@@ -129,7 +129,7 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
         zones=zones,
         optional=(("kops cluster", "", cluster), *([("kops subnet", cluster, subnets[0])] if len(subnets) == 1 and not zones else [])),
         faults=(*taints.faults, *kubelet_taints.faults),
-        lost=lost_labels(spec.get("cloudLabels"), (*base, "cloudLabels"), own, _TAG, "Write it below `spec.nodeLabels`."),
+        unreachable=unreachable_labels(spec.get("cloudLabels"), (*base, "cloudLabels"), own, _TAG, "Write it below `spec.nodeLabels`."),
     )
 
 
@@ -198,7 +198,7 @@ def _kind_nodes(declared: Declared, nodes: list[dict[str, Any]]) -> Iterator[_Ma
         # kind removes the taint of a control plane that is the only node.
         taints = tuple([each for each in patched.taints if len(nodes) > 1 or each != CONTROL_PLANE_TAINT])
         name = role if counts[role] == 1 else f"{role}{counts[role]}"
-        yield _Machine(name, path, (*own, *patched.labels), taints, (*stops_kubelet(own), *patched.faults), patched.known)
+        yield _Machine(name, path, (*own, *patched.labels), taints, (*kubelet_mistakes(own), *patched.faults), patched.known)
 
 
 def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Registration:
@@ -243,8 +243,8 @@ def _k3d(declared: Declared) -> Iterator[Pool]:
         for number_of, entry in enumerate(list_at(options, "nodeLabels")):
             if _is_selected(list_at(entry, "nodeFilters"), role, index, len(names)):
                 path = (*base, "nodeLabels", number_of, "label")
-                own = [label(key, value, path) for key, value in pairs(text(entry, "label")).items()]
-                labels, faults = [*labels, *own], [*faults, *stops_kubelet(own)]
+                own = [label(key, value, path) for key, value in parse_pairs(text(entry, "label")).items()]
+                labels, faults = [*labels, *own], [*faults, *kubelet_mistakes(own)]
         for number_of, entry in enumerate(list_at(options, "extraArgs")):
             match = re.fullmatch(r"--node-taint[= ](.+)", text(entry, "arg"))
             if match and _is_selected(list_at(entry, "nodeFilters"), role, index, len(names)):
@@ -294,8 +294,8 @@ def _k0s_hosts(declared: Declared) -> Iterator[_Machine]:
             taints.append(PoolTaint(Taint(MASTER, "", "NoSchedule")))
         for flag, value, where in _flags(list_at(host, "installFlags"), (*path, "installFlags")):
             if flag == "--labels":
-                own = [label(key, each, where) for key, each in pairs(value).items()]
-                labels, faults = [*labels, *own], [*faults, *stops_kubelet(own)]
+                own = [label(key, each, where) for key, each in parse_pairs(value).items()]
+                labels, faults = [*labels, *own], [*faults, *kubelet_mistakes(own)]
             elif flag == "--taints":
                 more = taints_in_line(value, where)
                 taints, faults = [*taints, *more.taints], [*faults, *more.faults]

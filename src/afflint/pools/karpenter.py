@@ -13,7 +13,7 @@ from typing import Any
 from afflint.findings.finding import Path
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME
 from afflint.kube.selectors import Requirement, parse_int64
-from afflint.pools.fields import is_known, is_open, label, labels_of, lost_labels, number, one_of, taints_of, text
+from afflint.pools.fields import is_known, is_open, label, labels_of, number, one_of, taints_of, text, unreachable_labels
 from afflint.pools.pool import Label, Pool, UnreachableLabel
 from afflint.pools.reader import Declared, Reader
 from afflint.yaml.document import list_at, map_at
@@ -34,7 +34,7 @@ def _node_pool(declared: Declared) -> Iterator[Pool]:
     if group and kind and text(reference, "name"):
         automatic.append(label(f"{group}/{kind.lower()}", reference["name"]))
     path, why = (*declared.base, "metadata", "labels"), "of a NodePool itself stays on the NodePool"
-    lost = lost_labels(map_at(declared.data, "metadata").get("labels"), path, None, why, _LABELS_OF_NODES)
+    lost = unreachable_labels(map_at(declared.data, "metadata").get("labels"), path, None, why, _LABELS_OF_NODES)
     yield _pool(declared, "NodePool", own, (*base, "metadata", "labels"), spec, (*base, "spec"), automatic, limits, lost)
 
 
@@ -58,7 +58,7 @@ def _pool(
     path: Path,
     automatic: list[Label],
     limits: Mapping[str, Any],
-    lost: tuple[UnreachableLabel, ...],
+    unreachable: tuple[UnreachableLabel, ...],
 ) -> Pool:
     requirements = spec.get("requirements")
     taints = taints_of(spec.get("taints"), (*path, "taints"))
@@ -79,9 +79,9 @@ def _pool(
         closed=whole and type(requirements) in (list, NoneType) and not is_open(own),
         least=0,
         most=0 if never else number(limits, "nodes"),
-        beside=any(each.key.startswith(f"{AUTO_MODE}/") for each in automatic),
+        has_other_nodes=any(each.key.startswith(f"{AUTO_MODE}/") for each in automatic),
         faults=(*taints.faults, *startup.faults),
-        lost=lost,
+        unreachable=unreachable,
     )
 
 

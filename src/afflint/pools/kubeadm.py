@@ -9,7 +9,7 @@ from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE
 from afflint.kube.taints import Taint
-from afflint.pools.fields import label, pairs, stops_kubelet, taints_in_line, taints_of, text
+from afflint.pools.fields import kubelet_mistakes, label, parse_pairs, taints_in_line, taints_of, text
 from afflint.pools.pool import Label, Pool, PoolMistake, PoolPart, PoolTaint
 from afflint.pools.reader import Declared, Reader
 from afflint.yaml.document import map_at
@@ -47,9 +47,9 @@ def registration(data: Any, path: Path, *, control_plane: bool = False) -> Regis
             registered += more.taints if more else ()
             faults += more.faults if more else ()
         elif flag == "node-labels":
-            own = [label(key, each, where) for key, each in pairs(value).items() if not is_placeholder(key)]
-            known = known and len(own) == len(pairs(value))
-            faults += stops_kubelet(own)
+            own = [label(key, each, where) for key, each in parse_pairs(value).items() if not is_placeholder(key)]
+            known = known and len(own) == len(parse_pairs(value))
+            faults += kubelet_mistakes(own)
             labels += own
     return Registration(tuple(labels), tuple(registered), tuple(faults), known)
 

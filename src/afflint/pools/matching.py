@@ -72,7 +72,7 @@ class PoolIndex:
         for number, each in enumerate(self.pools):
             for key in each.pool.keys:
                 self._numbers.setdefault(key, []).append(number)
-        self._said: dict[str, PoolLabelStatements] = {}
+        self._statements: dict[str, PoolLabelStatements] = {}
         self._unmet: dict[tuple[Requirement, ...], tuple[int, ...]] = {}
 
     def unmet(self, requirements: Sequence[Requirement]) -> list[int]:
@@ -101,19 +101,19 @@ class PoolIndex:
             yield self.pools[number]
             mask &= mask - 1
 
-    def said(self, key: str) -> PoolLabelStatements:
+    def statements(self, key: str) -> PoolLabelStatements:
         """Return the declarations of a label in all pools that declare it."""
-        statements = self._said.get(key)
+        statements = self._statements.get(key)
         if statements is None:
             numbers = self._numbers.get(key, [])
             if key in DEPRECATED and key != MASTER:
                 numbers = sorted({*numbers, *self._numbers.get(DEPRECATED[key], ())})
-            statements = self._said[key] = PoolLabelStatements(key, [(number, self.pools[number]) for number in numbers])
+            statements = self._statements[key] = PoolLabelStatements(key, [(number, self.pools[number]) for number in numbers])
         return statements
 
     def _not_met(self, asked: tuple[Requirement, ...]) -> list[int]:
         key = asked[0].key
-        statements = self.said(key)
+        statements = self.statements(key)
         failed = statements.not_met(asked)
         silent = self._closed & ~statements.all
         if silent and not may_be_added(key, self._declared):

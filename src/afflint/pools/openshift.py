@@ -6,7 +6,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.findings.finding import Path
-from afflint.pools.fields import ARCH, INSTANCE_TYPE, is_open, label, labels_of, lost_labels, number, region, taints_of, text, texts, zone
+from afflint.pools.fields import (
+    ARCH,
+    INSTANCE_TYPE,
+    is_open,
+    label,
+    labels_of,
+    number,
+    region,
+    taints_of,
+    text,
+    texts,
+    unreachable_labels,
+    zone,
+)
 from afflint.pools.pool import Label, Pool, PoolPart
 from afflint.pools.reader import Declared, Reader
 from afflint.yaml.document import list_at, map_at
@@ -44,7 +57,7 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
         zones=tuple([value for each in labels if each.key == "topology.kubernetes.io/zone" for value in each.requirement.values]),
         optional=(("MachineSet", declared.namespace, declared.name),),
         faults=taints.faults,
-        lost=lost_labels(of_machines, (*base, "metadata", "labels"), own, _STAYS, _NODE_LABELS),
+        unreachable=unreachable_labels(of_machines, (*base, "metadata", "labels"), own, _STAYS, _NODE_LABELS),
     )
 
 
@@ -96,7 +109,7 @@ def _hive_pool(declared: Declared) -> Iterator[Pool]:
         most=number(scaling, "maxReplicas") if scaling else count,
         zones=zones,
         faults=taints.faults,
-        lost=lost_labels(spec.get("machineLabels"), (*base, "machineLabels"), own, _STAYS, "Write it below `spec.labels`."),
+        unreachable=unreachable_labels(spec.get("machineLabels"), (*base, "machineLabels"), own, _STAYS, "Write it below `spec.labels`."),
     )
 
 

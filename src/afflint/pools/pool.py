@@ -15,7 +15,7 @@ from afflint.kube.taints import Taint
 Key = tuple[str, str, str]
 """How another manifest refers to an object: kind, namespace and name."""
 
-Whose = Literal["own", "described", "other"]
+ClusterScope = Literal["own", "described", "other"]
 """The cluster of the nodes.
 
 ``own``: the cluster that the manifest is applied to. ``described``: a cluster that an installer creates, on which the workloads in the
@@ -81,7 +81,7 @@ class PoolPart(NamedTuple):
     parts: tuple[Key, ...] = ()
     """What completes it, if it exists."""
     faults: tuple[PoolMistake, ...] = ()
-    lost: tuple[UnreachableLabel, ...] = ()
+    unreachable: tuple[UnreachableLabel, ...] = ()
 
 
 class Pool(NamedTuple):
@@ -96,7 +96,7 @@ class Pool(NamedTuple):
     site: Site
     ref: ObjectRef
     path: Path
-    whose: Whose
+    whose: ClusterScope
     cluster: str = ""
     labels: tuple[Label, ...] = ()
     taints: tuple[PoolTaint, ...] = ()
@@ -106,14 +106,14 @@ class Pool(NamedTuple):
     most: int | None = None
     zones: tuple[str, ...] = ()
     per_zone: bool = False
-    beside: bool = False
+    has_other_nodes: bool = False
     """Whether its cluster has nodes outside all pools, such as those of Fargate or of an autoscaler with its own pools."""
     parts: tuple[Key, ...] = ()
     """What completes it, if it exists. If one is missing, labels and taints are unknown."""
     optional: tuple[Key, ...] = ()
     """What completes it, if it exists; it may be absent."""
     faults: tuple[PoolMistake, ...] = ()
-    lost: tuple[UnreachableLabel, ...] = ()
+    unreachable: tuple[UnreachableLabel, ...] = ()
 
     @property
     def title(self) -> str:

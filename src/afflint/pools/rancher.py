@@ -10,15 +10,15 @@ from afflint.kube.taints import Taint
 from afflint.pools.fields import (
     is_known,
     is_open,
+    kubelet_mistakes,
     label,
     labels_of,
-    lost_labels,
     number,
-    pairs,
-    stops_kubelet,
+    parse_pairs,
     taints_in_texts,
     taints_of,
     text,
+    unreachable_labels,
 )
 from afflint.pools.pool import Pool, PoolTaint
 from afflint.pools.reader import Declared, Reader
@@ -52,8 +52,8 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
             closed=not is_open(own),
             least=least if scaled else count,
             most=most if scaled else count,
-            faults=(*stops_kubelet(labels), *taints.faults),
-            lost=lost_labels(pool.get(field), (*path, field), own, why, "Write it below `labels`."),
+            faults=(*kubelet_mistakes(labels), *taints.faults),
+            unreachable=unreachable_labels(pool.get(field), (*path, field), own, why, "Write it below `labels`."),
         )
 
 
@@ -69,7 +69,7 @@ def _settings(declared: Declared) -> Iterator[Pool]:
     labels: list[Any] = []
     for index, entry in enumerate(given["node-label"] or ()):
         path = ("node-label", index) if type(data["node-label"]) is list else ("node-label",)
-        labels += [label(key, value, path) for key, value in pairs(entry).items()] if is_known(entry) else []
+        labels += [label(key, value, path) for key, value in parse_pairs(entry).items()] if is_known(entry) else []
     taints = taints_in_texts(given["node-taint"], ("node-taint",))
     server = "server" not in data
     roles = [label(role, "true") for role in (CONTROL_PLANE, MASTER, _ETCD)] if server else []
@@ -79,7 +79,7 @@ def _settings(declared: Declared) -> Iterator[Pool]:
         closed=all(map(is_known, given["node-label"] or ())),
         least=1,
         most=None,
-        faults=(*stops_kubelet(labels), *taints.faults),
+        faults=(*kubelet_mistakes(labels), *taints.faults),
     )
 
 

@@ -10,7 +10,7 @@ from afflint.findings.finding import NO_FILE, ObjectRef, Path, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import objects_in, reference
 from afflint.pools.kinds import FAMILIES, MARKS
-from afflint.pools.pool import Pool, PoolPart, Whose
+from afflint.pools.pool import ClusterScope, Pool, PoolPart
 from afflint.yaml.documents import Document
 
 
@@ -32,7 +32,7 @@ class Declared(NamedTuple):
     def namespace(self) -> str:
         return self.ref.namespace or ""
 
-    def pool(self, name: str, word: str, path: Path, whose: Whose, cluster: str = "") -> Pool:
+    def pool(self, name: str, word: str, path: Path, whose: ClusterScope, cluster: str = "") -> Pool:
         """Return a pool that it declares at a path, without further fields."""
         return Pool(name or "(no name)", word, self.site, self.ref, path, whose, cluster)
 

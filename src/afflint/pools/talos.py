@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.findings.finding import Path
 from afflint.findings.phrases import quoted
-from afflint.pools.fields import UNREACHABLE, is_open, kubelet_refuses, labels_of, taints_in_map, text
+from afflint.pools.fields import UNREACHABLE, is_open, kubelet_rejects, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
 from afflint.pools.pool import Label, Pool, PoolMistake
 from afflint.pools.reader import Declared, Reader
@@ -49,7 +49,7 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
 def _rejected(labels: list[Label]) -> Iterator[PoolMistake]:
     """Yield a mistake for each label that the API server rejects from a worker, which sets its own labels like a kubelet."""
     for each in labels:
-        if kubelet_refuses(each.key):
+        if kubelet_rejects(each.key):
             message = f"a worker sets its own labels, and the API server rejects {quoted(each.key)}: the label never reaches the node"
             yield PoolMistake(UNREACHABLE, each.path, message, "Use your own domain or `node.kubernetes.io/`.", key=True)
 

@@ -14,16 +14,16 @@ from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import compares_values
 from afflint.scheduler import interpod_affinity, node_ports, node_resources, topology_spread
-from afflint.scheduler.decoding import refuse
+from afflint.scheduler.decoding import fail
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
-from afflint.scheduler.node_fit import NODE_AFFINITY, SCHEDULER, TAINT_TOLERATION, NodeFit, names_exclude_each_other
-from afflint.scheduler.node_groups import NOBODY, NodeColumnClasses, RepresentativeNodes
+from afflint.scheduler.node_fit import NODE_AFFINITY, SCHEDULER, TAINT_TOLERATION, NodeFit, names_conflict
+from afflint.scheduler.node_groups import NO_NODES, NodeColumnClasses, RepresentativeNodes
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import BALANCED_ALLOCATION, NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
-from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, but_for_the_name, read_pod, readable
+from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, parsed_terms, read_pod, scheduling_key
 from afflint.scheduler.requests import CPU, MEMORY
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
@@ -303,7 +303,7 @@ class Cluster:
 
     def _wishes(self, pod: Pod, feasible: list[int]) -> tuple[int, list[int]]:
         """Return the sum of the weights of all preferences, and for each feasible node the weights of those it satisfies."""
-        possible, met = interpod_affinity.wishes(feasible, pod, self._table, self._occupancy)
+        possible, met = interpod_affinity.satisfied_preferences(feasible, pod, self._table, self._occupancy)
         if pod.preferences is None or isinstance(pod.preferences, Malformed):
             return possible, met
         weights = self._preference(pod.preferences)
@@ -311,7 +311,7 @@ class Cluster:
             total + weights[node] for total, node in zip(met, feasible, strict=True)
         ]
 
-    def rejected_as_such(self, pod: Pod) -> list[str | None]:
+    def static_rejections(self, pod: Pod) -> list[str | None]:
         """Return for each node the plugin that rejects it whatever runs there; None if none does."""
         return self._fit(pod.rules).rejections
 
@@ -359,7 +359,7 @@ class Cluster:
             totals[key] = totals.get(key, 0) + matching - own
 
         occupancy = self._occupancy
-        own_terms = readable(pod.anti_affinity)
+        own_terms = parsed_terms(pod.anti_affinity)
         for term in own_terms:
             count(term.key, occupancy.matching_terms(term), interpod_affinity.selects(term, pod, self.directory))
         for term, tally in occupancy.forbidding(pod.subject):
@@ -391,8 +391,8 @@ class Cluster:
 
         The anti-affinity is that of the pod and of running pods.
         """
-        values = interpod_affinity.barred(pod, self._table, self._occupancy)
-        taken: set[str | None] = {self._table.names[node] for node in node_ports.taken(pod.ports, self._occupancy)}
+        values = interpod_affinity.excluded_values(pod, self._table, self._occupancy)
+        taken: set[str | None] = {self._table.names[node] for node in node_ports.nodes_using(pod.ports, self._occupancy)}
         return {**values, ITSELF: taken} if taken else values
 
     def companions(self, terms: tuple[Term, ...], *, terminating: bool = True) -> frozenset[int]:
@@ -416,7 +416,7 @@ class Cluster:
 
     def _number(self, name: str) -> int:
         if name not in self._table.numbers:
-            refuse(f"Node {name!r}", "is not in the cluster")
+            fail(f"Node {name!r}", "is not in the cluster")
         return self._table.numbers[name]
 
     # --- filters and scores --------------------------------------------------------------------------------------------
@@ -424,32 +424,34 @@ class Cluster:
     def _filter(self, pod: Pod, *, scoring: bool = True) -> _Filtered:
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
-            return _Filtered(fit, NOBODY, [], [], [], [], everywhere=NODE_AFFINITY)
-        if names_exclude_each_other(pod.rules, self._version):
-            return _Filtered(fit, NOBODY, [], [], [], [], everywhere="")
+            return _Filtered(fit, NO_NODES, [], [], [], [], everywhere=NODE_AFFINITY)
+        if names_conflict(pod.rules, self._version):
+            return _Filtered(fit, NO_NODES, [], [], [], [], everywhere="")
         if topology_spread.unparsable(pod.hard_spread):
-            return _Filtered(fit, NOBODY, [], [], [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
+            return _Filtered(fit, NO_NODES, [], [], [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
         if pod.malformed_terms:
-            return _Filtered(fit, NOBODY, [], [], [], [], everywhere=INTER_POD_AFFINITY)
+            return _Filtered(fit, NO_NODES, [], [], [], [], everywhere=INTER_POD_AFFINITY)
         picked = self._picked(pod, fit, scoring)
-        roomy = unused = node_ports.admitted(picked.nodes, pod.ports, self._occupancy) if pod.ports else picked.nodes
+        roomy = unused = node_ports.filter_nodes(picked.nodes, pod.ports, self._occupancy) if pod.ports else picked.nodes
         if pod.requests:
-            roomy = node_resources.admitted(roomy, pod.requests, self._table, self._occupancy)
+            roomy = node_resources.filter_nodes(roomy, pod.requests, self._table, self._occupancy)
         spread = roomy
         if pod.hard_spread:
-            spread = topology_spread.admitted(spread, pod, fit, self._table, self._occupancy)
-        feasible = interpod_affinity.admitted(spread, pod, self._table, self._occupancy, self.directory)
+            spread = topology_spread.filter_nodes(spread, pod, fit, self._table, self._occupancy)
+        feasible = interpod_affinity.filter_nodes(spread, pod, self._table, self._occupancy, self.directory)
         return _Filtered(fit, picked, unused, roomy, spread, feasible)
 
     def _picked(self, pod: Pod, fit: NodeFit, scoring: bool) -> RepresentativeNodes:
         """Return one of all nodes that are equal to the filters (and scores) of the pod, out of those that fit it."""
         if len(fit.candidates) <= _MAX_UNGROUPED:
-            return fit.each_alone()
+            return fit.ungrouped()
         table, occupancy = self._table, self._occupancy
         keys: set[str] = set()
         touched: set[int] = set()
         spread = (*pod.hard_spread, *(self._soft_spread(pod) if scoring else ()))
-        looked_at = chain(topology_spread.looked_at(spread, pod, occupancy), interpod_affinity.looked_at(pod, occupancy, scoring=scoring))
+        looked_at = chain(
+            topology_spread.inspected_keys(spread, pod, occupancy), interpod_affinity.inspected_keys(pod, occupancy, scoring=scoring)
+        )
         for key, tally in looked_at:
             keys.add(key)
             # The score of a spread over hosts is per node, whatever the label is (podtopologyspread/scoring.go).
@@ -459,7 +461,7 @@ class Cluster:
             touched.update(occupancy.used(resource))
         if pod.requests and scoring:
             touched.update(occupancy.rated(CPU))
-        touched |= node_ports.taken(pod.ports, occupancy)
+        touched |= node_ports.nodes_using(pod.ports, occupancy)
         return self._classes_of(pod, fit, frozenset(keys)).pick(touched)
 
     def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str]) -> NodeColumnClasses:
@@ -581,7 +583,7 @@ class _SchedulingRun:
 
     def _try(self, name: str, pod: Pod) -> None:
         cluster = self.cluster
-        kind = but_for_the_name(pod) if self.failed else None
+        kind = scheduling_key(pod) if self.failed else None
         placed, reasons, error = self.failed.get(kind, _NEVER)
         if placed != len(self.placements):
             filtered = cluster._filter(pod)
@@ -590,7 +592,7 @@ class _SchedulingRun:
                 self._place(name, pod, best, filtered.picked, error)
                 return
             reasons = {} if filtered.error is not None else self._shared(cluster._reasons(filtered))
-            self.failed[kind or but_for_the_name(pod)] = len(self.placements), reasons, error
+            self.failed[kind or scheduling_key(pod)] = len(self.placements), reasons, error
         self.unschedulable[name] = reasons
         self._note(name, error)
 
@@ -678,5 +680,5 @@ def _run_names(pods: list[Pod]) -> list[str]:
     names = [pod.name if shared[pod.name] == 1 else f"{pod.namespace}/{pod.name}" for pod in pods]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        refuse(f"Pod {twice!r}", "is listed twice among the pods to schedule")
+        fail(f"Pod {twice!r}", "is listed twice among the pods to schedule")
     return names

@@ -11,12 +11,12 @@ class InventoryError(UserError, ValueError):
     """An object of an inventory is malformed. The message names the object and the field."""
 
 
-def refuse(what: str, problem: str) -> NoReturn:
+def fail(what: str, problem: str) -> NoReturn:
     """Raise InventoryError for an object or field; ``about`` adds the name of the object to the path of a field."""
     raise InventoryError(f"{what} {problem}")
 
 
-def about(kind: str, name: str, error: InventoryError) -> InventoryError:
+def error_in(kind: str, name: str, error: InventoryError) -> InventoryError:
     """Return the error with the kind and name of its object in front: readers of fields do not know their object."""
     return InventoryError(f"{kind} {name!r}: {error}")
 
@@ -26,7 +26,7 @@ def mapping(value: object, what: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        refuse(what, f"is {_kind(value)}, not a map")
+        fail(what, f"is {_kind(value)}, not a map")
     return value
 
 
@@ -35,7 +35,7 @@ def sequence(value: object, what: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        refuse(what, f"is {_kind(value)}, not a list")
+        fail(what, f"is {_kind(value)}, not a list")
     return value
 
 
@@ -44,7 +44,7 @@ def string(value: object, what: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        refuse(what, f"is {_kind(value)}, not a string")
+        fail(what, f"is {_kind(value)}, not a string")
     return value
 
 
@@ -69,7 +69,7 @@ def integer(value: object, what: str, default: int) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        refuse(what, f"is {_kind(value)}, not a whole number")
+        fail(what, f"is {_kind(value)}, not a whole number")
     return value
 
 
@@ -78,26 +78,26 @@ def flag(value: object, what: str) -> bool:
     if value is None:
         return False
     if not isinstance(value, bool):
-        refuse(what, f"is {_kind(value)}, not true or false")
+        fail(what, f"is {_kind(value)}, not true or false")
     return value
 
 
 def metadata(data: object, kind: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return an object's name, its metadata and the object. Raises InventoryError if it has no name."""
     if not isinstance(data, dict):
-        refuse(f"an entry of the {kind} list", f"is {_kind(data)}, not an object")
+        fail(f"an entry of the {kind} list", f"is {_kind(data)}, not an object")
     meta = data.get("metadata")
     if not isinstance(meta, dict):
-        refuse(f"a {kind}", "has no metadata" if meta is None else f"has metadata that is {_kind(meta)}, not a map")
+        fail(f"a {kind}", "has no metadata" if meta is None else f"has metadata that is {_kind(meta)}, not a map")
     name = meta.get("name")
     if not isinstance(name, str) or not name:
-        refuse(f"a {kind}", "has no name" if name is None or name == "" else f"has a name that is {_kind(name)}, not a string")
+        fail(f"a {kind}", "has no name" if name is None or name == "" else f"has a name that is {_kind(name)}, not a string")
     return name, meta, data
 
 
 def _key(key: object, what: str) -> str:
     if not isinstance(key, str):
-        refuse(what, f"has a key that is {_kind(key)}, not a string")
+        fail(what, f"has a key that is {_kind(key)}, not a string")
     return key
 
 

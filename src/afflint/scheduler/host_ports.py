@@ -62,7 +62,7 @@ def _read(data: object, where: str, path: Path, *, network: bool) -> HostPort | 
     return port
 
 
-def clash(one: Iterable[HostPort], other: Iterable[HostPort]) -> bool:
+def ports_conflict(one: Iterable[HostPort], other: Iterable[HostPort]) -> bool:
     """Return whether two pods request the same port on the same address (HostPortInfo.CheckConflict)."""
     return any(
         mine.port == theirs.port and mine.protocol == theirs.protocol and (mine.ip == theirs.ip or ANY_ADDRESS in (mine.ip, theirs.ip))

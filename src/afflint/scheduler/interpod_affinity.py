@@ -11,54 +11,54 @@ from afflint.kube.selectors import Malformed, matches
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy, Tally
-from afflint.scheduler.pods import Pod, Term, readable
+from afflint.scheduler.pods import Pod, Term, parsed_terms
 
 INTER_POD_AFFINITY = "InterPodAffinity"
 
-Pull = dict[str, dict[str | None, int]]
+Attraction = dict[str, dict[str | None, int]]
 """How much running pods attract a pod (or repel it, below zero), by topology key and value."""
 
 
-def looked_at(pod: Pod, occupancy: Occupancy, *, scoring: bool) -> Iterator[tuple[str, Tally]]:
+def inspected_keys(pod: Pod, occupancy: Occupancy, *, scoring: bool) -> Iterator[tuple[str, Tally]]:
     """Yield the topology keys of the terms that concern the pod, each with the pods that the term counts.
 
     These are the pod's own terms and the terms of running pods that select it.
     """
-    affinity = readable(pod.affinity)
+    affinity = parsed_terms(pod.affinity)
     if affinity:
         companions = occupancy.matching_terms(*affinity)
         for term in affinity:
             yield term.key, companions
-    for term in readable(pod.anti_affinity):
+    for term in parsed_terms(pod.anti_affinity):
         yield term.key, occupancy.matching_terms(term)
     for term, tally in occupancy.forbidding(pod.subject):
         yield term.key, tally
     if scoring:
         for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
-            for weighted in readable(terms):
+            for weighted in parsed_terms(terms):
                 yield weighted.term.key, occupancy.matching_terms(weighted.term)
         for weighted, tally in occupancy.drawing(pod.subject):
             yield weighted.term.key, tally
 
 
-def admitted(candidates: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy, directory: Directory) -> list[int]:
+def filter_nodes(candidates: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy, directory: Directory) -> list[int]:
     """Return the candidates that neither the pod's required terms nor the anti-affinity of running pods rejects."""
     if isinstance(pod.affinity, Malformed) or isinstance(pod.anti_affinity, Malformed):
         return []
     if pod.affinity:
         candidates = _with_affinity(candidates, pod, pod.affinity, table, occupancy, directory)
-    for key, values in barred(pod, table, occupancy).items():
+    for key, values in excluded_values(pod, table, occupancy).items():
         column = table.column(key)
         candidates = [node for node in candidates if column[node] not in values]
     return candidates
 
 
-def barred(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, set[str | None]]:
+def excluded_values(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[str, set[str | None]]:
     """Return the label values that required anti-affinity excludes, by topology key: the pod's own and that of running pods."""
     if not pod.anti_affinity and not occupancy.forbids:
         return {}
     values_by_key: dict[str, set[str | None]] = {}
-    for term in readable(pod.anti_affinity):
+    for term in parsed_terms(pod.anti_affinity):
         values_by_key.setdefault(term.key, set()).update(_values(table, term.key, occupancy.matching_terms(term)))
     for term, tally in occupancy.forbidding(pod.subject):
         values_by_key.setdefault(term.key, set()).update(_values(table, term.key, tally))
@@ -94,9 +94,9 @@ def _values(table: NodeTable, key: str, nodes: Iterable[int]) -> set[str | None]
 
 def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> list[int] | None:
     """Return the score of each feasible node, normalized to 0..100; None if no term applies, so that the plugin is skipped."""
-    pull: Pull = {}
+    pull: Attraction = {}
     for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
-        for weight, term in readable(terms):
+        for weight, term in parsed_terms(terms):
             _attract(pull, table, term.key, weight, occupancy.matching_terms(term))
     for (weight, term), tally in occupancy.drawing(pod.subject):
         _attract(pull, table, term.key, weight, tally)
@@ -113,7 +113,7 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     return [int(100.0 * ((score - least) / (most - least))) for score in raw]
 
 
-def wishes(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> tuple[int, list[int]]:
+def satisfied_preferences(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> tuple[int, list[int]]:
     """Return the sum of the weights of the pod's own preferred terms, and for each feasible node the weights of those it satisfies.
 
     An affinity term is satisfied if a matching pod runs in the domain, an anti-affinity term if none does. This is for reports: the
@@ -121,7 +121,7 @@ def wishes(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     """
     possible, satisfied = 0, [0] * len(feasible)
     for sign, terms in ((1, pod.preferred_affinity), (-1, pod.preferred_anti_affinity)):
-        for weight, term in readable(terms):
+        for weight, term in parsed_terms(terms):
             possible += abs(weight)
             column = table.column(term.key)
             taken = {column[node] for node, count in occupancy.matching_terms(term).items() if count} - {None}
@@ -131,7 +131,7 @@ def wishes(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     return possible, satisfied
 
 
-def _attract(pull: Pull, table: NodeTable, key: str, weight: int, tally: Tally) -> None:
+def _attract(pull: Attraction, table: NodeTable, key: str, weight: int, tally: Tally) -> None:
     column = table.column(key)
     for node, count in tally.items():
         value = column[node]

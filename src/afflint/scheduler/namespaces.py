@@ -18,7 +18,7 @@ from afflint.kube.selectors import (
     matches,
     parse_label_selector,
 )
-from afflint.scheduler.decoding import InventoryError, about, mapping, metadata, refuse, string, string_map
+from afflint.scheduler.decoding import InventoryError, error_in, fail, mapping, metadata, string, string_map
 from afflint.scheduler.pods import Pod, Subject, Term
 
 _OWNERS = {("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")}
@@ -113,7 +113,7 @@ class Directory:
         return combined
 
 
-def named_only(name: str) -> Namespace:
+def namespace_by_name(name: str) -> Namespace:
     """Return a Namespace with the labels that the API server gives a namespace without any."""
     return Namespace(name, {NAMESPACE_NAME: name})
 
@@ -124,7 +124,7 @@ def read_namespace(data: object) -> Namespace:
     try:
         return Namespace(name, {**string_map(meta.get("labels"), "metadata.labels"), NAMESPACE_NAME: name})
     except InventoryError as error:
-        raise about("Namespace", name, error) from None
+        raise error_in("Namespace", name, error) from None
 
 
 def read_service(data: object) -> Service:
@@ -134,7 +134,7 @@ def read_service(data: object) -> Service:
         selector = mapping(whole.get("spec"), "spec").get("selector")
         return Service(_namespace(meta), name, None if selector is None else string_map(selector, "spec.selector"))
     except InventoryError as error:
-        raise about("Service", name, error) from None
+        raise error_in("Service", name, error) from None
 
 
 def _read_owner(data: object, kind: str, parse: Callable[[object], Parsed]) -> tuple[tuple[str, str, str], Parsed]:
@@ -142,10 +142,10 @@ def _read_owner(data: object, kind: str, parse: Callable[[object], Parsed]) -> t
     try:
         selector = parse(mapping(whole.get("spec"), "spec").get("selector"))
         if isinstance(selector, Malformed) and selector.mistyped:
-            refuse("spec.selector" + "".join(f"[{step!r}]" for step in selector.path), selector.problem)
+            fail("spec.selector" + "".join(f"[{step!r}]" for step in selector.path), selector.problem)
         return (kind, _namespace(meta), name), selector
     except InventoryError as error:
-        raise about(kind, name, error) from None
+        raise error_in(kind, name, error) from None
 
 
 def _namespace(meta: dict[str, Any]) -> str:

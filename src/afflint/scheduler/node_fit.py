@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from afflint.kube.selectors import required_nodes
 from afflint.kube.taints import admits_cordoned, count_unpreferred, first_untolerated
-from afflint.scheduler.node_groups import RepresentativeNodes, each_alone
+from afflint.scheduler.node_groups import RepresentativeNodes, ungrouped
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.pods import NodeRules, SpreadConstraint
 
@@ -26,7 +26,7 @@ class NodeFit:
     It is equal for all pods with the same requirements, so all replicas of a workload share one.
     """
 
-    __slots__ = ("_domains", "_each_alone", "_table", "candidates", "in_affinity", "rejections", "tolerated", "unpreferred")
+    __slots__ = ("_domains", "_table", "_ungrouped", "candidates", "in_affinity", "rejections", "tolerated", "unpreferred")
 
     def __init__(self, rules: NodeRules, table: NodeTable, version: tuple[int, int] = SCHEDULER) -> None:
         self.in_affinity = table.matching(required_nodes(rules.node_selector, rules.terms), rules.named)
@@ -41,15 +41,15 @@ class NodeFit:
         """The first plugin that rejects the node, None for a node that passes."""
         self.candidates = [node for node, plugin in enumerate(self.rejections) if plugin is None]
         """The numbers of the nodes that pass."""
-        self._each_alone: RepresentativeNodes | None = None
+        self._ungrouped: RepresentativeNodes | None = None
         self._table = table
         self._domains: dict[tuple[tuple[str, ...], str, bool, bool], tuple[list[bool], dict[str | None, int]]] = {}
 
-    def each_alone(self) -> RepresentativeNodes:
+    def ungrouped(self) -> RepresentativeNodes:
         """Return the nodes that pass, each as its own representative."""
-        if self._each_alone is None:
-            self._each_alone = each_alone(self.candidates)
-        return self._each_alone
+        if self._ungrouped is None:
+            self._ungrouped = ungrouped(self.candidates)
+        return self._ungrouped
 
     def domains(self, constraint: SpreadConstraint, keys: tuple[str, ...]) -> tuple[list[bool], dict[str | None, int]]:
         """Return the nodes that a spread constraint counts, and the values of its topology key on these nodes, each mapped to 0.
@@ -70,7 +70,7 @@ class NodeFit:
         return self._domains[cache_key]
 
 
-def names_exclude_each_other(rules: NodeRules, version: tuple[int, int]) -> bool:
+def names_conflict(rules: NodeRules, version: tuple[int, int]) -> bool:
     """Return whether nodeName and the terms name different nodes, so that PreFilter finds none and no plugin is reported."""
     return version >= NAMES_FIRST and bool(rules.node_name) and rules.named is not None and rules.node_name not in rules.named
 

@@ -72,9 +72,9 @@ class RepresentativeNodes(NamedTuple):
         return sum([self.stands_for[node] for node in nodes])
 
 
-def each_alone(nodes: Sequence[int]) -> RepresentativeNodes:
+def ungrouped(nodes: Sequence[int]) -> RepresentativeNodes:
     """Return all nodes, each as its own representative: for few nodes, where grouping would cost more."""
     return RepresentativeNodes(list(nodes), dict.fromkeys(nodes, 1), set(nodes), None)
 
 
-NOBODY = RepresentativeNodes([], {}, set(), None)
+NO_NODES = RepresentativeNodes([], {}, set(), None)

@@ -8,12 +8,12 @@ from afflint.scheduler.occupancy import Occupancy
 NODE_PORTS = "NodePorts"
 
 
-def taken(ports: tuple[HostPort, ...], occupancy: Occupancy) -> set[int]:
+def nodes_using(ports: tuple[HostPort, ...], occupancy: Occupancy) -> set[int]:
     """Return the nodes on which any of the ports is in use."""
     return {node for port in ports for tally in occupancy.on_port(port) for node in tally}
 
 
-def admitted(nodes: list[int], ports: tuple[HostPort, ...], occupancy: Occupancy) -> list[int]:
+def filter_nodes(nodes: list[int], ports: tuple[HostPort, ...], occupancy: Occupancy) -> list[int]:
     """Return the nodes on which all of the ports are free; the same list if that is all of them."""
-    in_use = taken(ports, occupancy)
+    in_use = nodes_using(ports, occupancy)
     return nodes if in_use.isdisjoint(nodes) else [node for node in nodes if node not in in_use]

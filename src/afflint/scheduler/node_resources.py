@@ -23,7 +23,7 @@ class Shortage(NamedTuple):
     left: int
 
 
-def admitted(candidates: list[int], requests: Requests, table: NodeTable, occupancy: Occupancy) -> list[int]:
+def filter_nodes(candidates: list[int], requests: Requests, table: NodeTable, occupancy: Occupancy) -> list[int]:
     """Return the candidates with enough resources for the requests. An unknown amount of a resource is enough."""
     for resource, asked in requests:
         most, used = table.amounts(resource), occupancy.used(resource)

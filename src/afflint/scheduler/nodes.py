@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import AnyOf, Malformed, matches
 from afflint.kube.taints import Taint, parse_taints
-from afflint.scheduler.decoding import InventoryError, about, flag, mapping, metadata, refuse, string_map
+from afflint.scheduler.decoding import InventoryError, error_in, fail, flag, mapping, metadata, string_map
 from afflint.scheduler.requests import REPORTED, read_allocatable
 
 Column = list[str | None]
@@ -34,12 +34,12 @@ def read_node(data: object, *, resources: bool = False) -> Node:
         spec = mapping(whole.get("spec"), "spec")
         taints = parse_taints(spec.get("taints"))
         if isinstance(taints, Malformed):
-            refuse("spec.taints" + "".join(f"[{step!r}]" for step in taints.path), taints.problem)
+            fail("spec.taints" + "".join(f"[{step!r}]" for step in taints.path), taints.problem)
         labels = string_map(meta.get("labels"), "metadata.labels")
         allocatable = read_allocatable(mapping(whole.get("status"), "status")) if resources else None
         return Node(name, labels, taints, flag(spec.get("unschedulable"), "spec.unschedulable"), allocatable)
     except InventoryError as error:
-        raise about("Node", name, error) from None
+        raise error_in("Node", name, error) from None
 
 
 class NodeTable:
@@ -57,7 +57,7 @@ class NodeTable:
         self.numbers = {name: number for number, name in enumerate(self.names)}
         if len(self.numbers) < len(self.names):
             twice = next(one for one, following in zip(self.names, self.names[1:], strict=False) if one == following)
-            refuse(f"Node {twice!r}", "appears twice")
+            fail(f"Node {twice!r}", "appears twice")
         self._keys: frozenset[str] | None = None
         self._columns: dict[str, Column] = {ITSELF: [*self.names]}
         self._amounts: dict[str, list[int | None]] = {}

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
-from afflint.scheduler.decoding import refuse
+from afflint.scheduler.decoding import fail
 from afflint.scheduler.host_ports import ANY_ADDRESS, HostPort
 from afflint.scheduler.matching import Counted, MatchTable, anchors, counts
 from afflint.scheduler.namespaces import Directory
-from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm, readable
+from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm, parsed_terms
 from afflint.scheduler.requests import CPU, MEMORY
 
 Tally = dict[int, int]
@@ -100,15 +100,15 @@ class Occupancy:
         """Bind a pod to a node. Raises InventoryError for a pod without a name or a pod that is bound already."""
         identity = (pod.namespace, pod.name)
         if not pod.name:
-            refuse("a Pod that runs on a node", "has no name")
+            fail("a Pod that runs on a node", "has no name")
         if identity in self.bound:
-            refuse(f"Pod {pod.namespace + '/' + pod.name!r}", "appears twice")
+            fail(f"Pod {pod.namespace + '/' + pod.name!r}", "appears twice")
         tables = self._tables
         entry = Bound(
             pod,
             node,
             tables.counted.subject(pod.subject),
-            tuple([tables.forbidding.selector(term) for term in readable(pod.anti_affinity)]),
+            tuple([tables.forbidding.selector(term) for term in parsed_terms(pod.anti_affinity)]),
             tuple([tables.drawing.selector(term) for term in _drawing_terms(pod)]),
         )
         self.bound[identity] = entry
@@ -118,7 +118,7 @@ class Occupancy:
         """Remove a pod from its node. Raises InventoryError if it is not bound."""
         entry = self.bound.pop((namespace, name), None)
         if entry is None:
-            refuse(f"Pod {namespace + '/' + name!r}", "does not run on a node")
+            fail(f"Pod {namespace + '/' + name!r}", "does not run on a node")
         self._count(entry, -1)
 
     def _count(self, entry: Bound, step: int) -> None:
@@ -210,10 +210,10 @@ class Occupancy:
 
 
 def _drawing_terms(pod: Pod) -> Iterator[WeightedTerm]:
-    for term in readable(pod.affinity):
+    for term in parsed_terms(pod.affinity):
         yield WeightedTerm(HARD_POD_AFFINITY_WEIGHT, term)
     for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
-        yield from readable(terms)
+        yield from parsed_terms(terms)
 
 
 def _add(tally: Tally, node: int, step: int) -> None:

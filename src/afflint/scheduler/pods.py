@@ -19,7 +19,7 @@ from afflint.kube.selectors import (
     parse_node_term,
 )
 from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, supported, toleration_seconds_of
-from afflint.scheduler.decoding import InventoryError, about, integer, mapping, refuse, sequence, string, string_map, strings
+from afflint.scheduler.decoding import InventoryError, error_in, fail, integer, mapping, sequence, string, string_map, strings
 from afflint.scheduler.host_ports import HostPort, read_ports
 from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
 
@@ -129,12 +129,12 @@ class Pod(NamedTuple):
         return any(isinstance(listed, Malformed) for listed in lists)
 
 
-def readable(terms: tuple[T, ...] | Malformed) -> tuple[T, ...]:
+def parsed_terms(terms: tuple[T, ...] | Malformed) -> tuple[T, ...]:
     """Return the terms of a list; none if the list cannot be parsed, since it is ignored as a whole."""
     return () if isinstance(terms, Malformed) else terms
 
 
-def but_for_the_name(pod: Pod) -> tuple[object, ...]:
+def scheduling_key(pod: Pod) -> tuple[object, ...]:
     """Return everything about a pod that filters and scores read: equal results mean equal decisions."""
     return (pod.subject, pod.controller, pod.rules, pod.preferences, pod.has_spread, *pod[9:])
 
@@ -154,7 +154,7 @@ def read_pod(data: object, *, resources: bool = False, comparisons: bool = False
         pod = _read(namespace, name, meta, spec, status, comparisons=comparisons)
         return _with_requests(pod, spec, status) if resources else pod
     except InventoryError as error:
-        raise about("Pod", f"{namespace}/{name}", error) from None
+        raise error_in("Pod", f"{namespace}/{name}", error) from None
 
 
 def _with_requests(pod: Pod, spec: dict[str, Any], status: dict[str, Any]) -> Pod:
@@ -203,7 +203,7 @@ def _controller(data: object, what: str) -> tuple[str, str, str] | None:
 def _decoded(parsed: T | Malformed, what: str) -> T | Malformed:
     """Raise InventoryError for data of the wrong type; other malformed data is left to the rules of the scheduler."""
     if isinstance(parsed, Malformed) and parsed.mistyped:
-        refuse(what + "".join(f"[{step!r}]" for step in parsed.path), parsed.problem)
+        fail(what + "".join(f"[{step!r}]" for step in parsed.path), parsed.problem)
     return parsed
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from afflint.kube.quantities import parse_quantity
-from afflint.scheduler.decoding import mapping, refuse, sequence
+from afflint.scheduler.decoding import fail, mapping, sequence
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -82,12 +82,12 @@ def _list(data: object, what: str) -> Millis:
     amounts = {}
     for resource, value in mapping(data, what).items():
         if not isinstance(resource, str):
-            refuse(what, "has a key that is not a string")
+            fail(what, "has a key that is not a string")
         quantity = parse_quantity(0 if value is None else value)
         if quantity is None:
-            refuse(f"{what}[{resource!r}]", f"is {_shown(value)}, which is not a quantity")
+            fail(f"{what}[{resource!r}]", f"is {_shown(value)}, which is not a quantity")
         if quantity.nanos < 0:
-            refuse(f"{what}[{resource!r}]", f"is {_shown(value)}, which is negative")
+            fail(f"{what}[{resource!r}]", f"is {_shown(value)}, which is negative")
         amounts[resource] = quantity.milli
     return amounts
 

@@ -29,7 +29,7 @@ def default_constraints(selector: Selector) -> tuple[SpreadConstraint, ...]:
     return (SpreadConstraint(HOSTNAME, 3, 1, selector), SpreadConstraint(ZONE, 5, 1, selector))
 
 
-def looked_at(constraints: tuple[SpreadConstraint, ...], pod: Pod, occupancy: Occupancy) -> Iterator[tuple[str, Tally]]:
+def inspected_keys(constraints: tuple[SpreadConstraint, ...], pod: Pod, occupancy: Occupancy) -> Iterator[tuple[str, Tally]]:
     """Yield the topology keys of constraints of the pod, each with the pods that the constraint counts."""
     for constraint in constraints:
         yield constraint.key, occupancy.matching_selector(constraint.selector, pod.namespace)
@@ -40,7 +40,7 @@ def unparsable(constraints: tuple[SpreadConstraint, ...]) -> bool:
     return any(isinstance(constraint.selector, Malformed) for constraint in constraints)
 
 
-def admitted(candidates: list[int], pod: Pod, fit: NodeFit, table: NodeTable, occupancy: Occupancy) -> list[int]:
+def filter_nodes(candidates: list[int], pod: Pod, fit: NodeFit, table: NodeTable, occupancy: Occupancy) -> list[int]:
     """Return the candidates that no hard constraint of the pod rejects."""
     keys = tuple([constraint.key for constraint in pod.hard_spread])
     for constraint in pod.hard_spread:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.policies.node_requirements import name_path
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
-from afflint.controllers.evictions import hindrance_of
+from afflint.controllers.evictions import migration_obstacle
 from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.cluster_view import AS_ORDERED
 from afflint.placement import proofs
@@ -155,7 +155,7 @@ def migratable(cases: Sequence[PolicySubject], _params: Migratable, view: Cluste
     about = [each for each in _judged(cases, view) if each.pod_source.kubevirt]
     machines = {each.pod_source.key: each.case for each in about}
     for each in about:
-        hindrance = hindrance_of(each.pod_source)
+        hindrance = migration_obstacle(each.pod_source)
         if hindrance is not None:
             del machines[each.pod_source.key]
             yield each.case.at(Match((*each.pod_source.pod_path, *hindrance.path), f"the VM cannot migrate: {hindrance.words}"))

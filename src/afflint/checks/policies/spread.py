@@ -171,7 +171,7 @@ def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpr
         return (*each.path, "topologyKey"), f"{name} is over {quoted(each.key)}, {_too_narrow(each, wanted, noun)}", ""
     if each.elsewhere:
         return each.path, f"{over} selects pods in other namespaces only", "Remove its namespaces so that it applies to its own namespace."
-    if each.counts_nobody:
+    if each.selects_no_pods:
         lacks = "no labelSelector" if each.selector is None else "an empty labelSelector"
         return each.path, f"{over} has {lacks}, so it counts no pods", "Set its `labelSelector` to the labels of its own pods."
     if each.missed is not None:

@@ -141,9 +141,9 @@ class PolicySubject:
     def _with_defaults(self) -> Constraints | None:
         pod_source = self.pods.pod_source
         if pod_source is None and self._workload is not None:
-            from afflint.controllers.operators import operated_pods
+            from afflint.controllers.operators import operator_pods
 
-            pod_source = operated_pods(self._workload, self.pods.site)
+            pod_source = operator_pods(self._workload, self.pods.site)
         return None if pod_source is None else constraints_of(dict(pod_source.pod), pod_source.pod_path)
 
     @property
