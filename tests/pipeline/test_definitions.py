@@ -67,3 +67,11 @@ def test_a_path_that_is_not_there_is_said_even_if_nobody_needs_it(tmp_path: Path
     done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, encoding="utf-8")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no such file or folder: 'nowhere'" in done.stderr
+
+
+def test_custom_resources_in_a_list_are_checked_like_others(tmp_path: Path) -> None:
+    (tmp_path / "crd.yaml").write_text(DEFINITION, encoding="utf-8")
+    item = "".join(f"  {line}\n" for line in WIDGET.splitlines()).replace("  apiVersion", "- apiVersion", 1)
+    pod = "- {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, image: 'a:1'}]}}\n"
+    (tmp_path / "list.yaml").write_text(f"apiVersion: v1\nkind: List\nitems:\n{item}{pod}", encoding="utf-8")
+    assert [each.rule for each in found(tmp_path, Options())] == ["wrong-type"]

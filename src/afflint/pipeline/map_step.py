@@ -225,12 +225,14 @@ class Checker:
         )
 
     def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:
-        """What kind a document is of, or what is in it, if nothing tells where such a kind places pods."""
-        if not (any(each.operated for each in manifests) if manifests else _names_custom_kind(document.data)):
+        """Return the kinds of a document, and of what it holds, that neither the catalogue nor a definition describes."""
+        items = _items_of_list(document.data)
+        custom = any(each.operated for each in manifests) if manifests else _names_custom_kind(document.data)
+        if not custom and not any(map(_names_custom_kind, items)):
             return ()
         from afflint.kube.custom_resources import unknown_kinds
 
-        return unknown_kinds(document.data, manifests, self._learnt)
+        return [kind for each in (document.data, *items) for kind in unknown_kinds(each, manifests, self._learnt)]
 
     def _ways(self, manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
         """Each custom resource once, by its kind and by what says where it places pods."""
@@ -483,6 +485,11 @@ def _names_custom_kind(data: object) -> bool:
     """Whether a document says that it is of a kind in a group that may be somebody's own."""
     version = data.get("apiVersion") if isinstance(data, dict) and type(data.get("kind")) is str else None
     return type(version) is str and "." in version
+
+
+def _items_of_list(data: object) -> list[object]:
+    items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else None
+    return items if type(items) is list else []
 
 
 def _other_kind(document: Document) -> str | None:
