@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from afflint import config
 from afflint.findings.finding import Finding
+from afflint.fix.rounds import fix_files
 from afflint.pipeline.run import Options, run
+from afflint.pipeline.session import Session
 from afflint.source.sources import Source, discover
 from checkout import clean_environment
 from linting import settings_of
@@ -75,3 +78,11 @@ def test_custom_resources_in_a_list_are_checked_like_others(tmp_path: Path) -> N
     pod = "- {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, image: 'a:1'}]}}\n"
     (tmp_path / "list.yaml").write_text(f"apiVersion: v1\nkind: List\nitems:\n{item}{pod}", encoding="utf-8")
     assert [each.rule for each in found(tmp_path, Options())] == ["wrong-type"]
+
+
+def test_a_fix_run_reports_what_definitions_show(tmp_path: Path) -> None:
+    (tmp_path / "crd.yaml").write_text(DEFINITION, encoding="utf-8")
+    (tmp_path / "widget.yaml").write_text(WIDGET, encoding="utf-8")
+    session = Session(config.default())
+    fixed = fix_files(session, session.sources([str(tmp_path)]), Options(), unsafe=False, tops=[str(tmp_path)])
+    assert [each.rule for each in fixed.outcome.findings] == ["wrong-type"]

@@ -229,8 +229,9 @@ class _CachingMapper:
         self._known: dict[tuple[object, ...], FileResult] = {}
 
     def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
-        # Of the settings nothing else differs from one call to another.
-        keys = [(source.path, source.data, settings.with_nodes, bool(settings.rules)) for source in sources]
+        # These settings differ between the calls of one run; the others do not.
+        variant = (bool(settings.rules), settings.with_nodes, settings.learnt, settings.defining, settings.target.known_labels)
+        keys = [(source.path, source.data, *variant) for source in sources]
         new = {key: source for key, source in zip(keys, sources, strict=True) if key not in self._known}
         asked = self._options
         self._known.update(zip(new, map_files(new.values(), settings, asked.jobs, asked.progress, asked.cache), strict=True))
