@@ -56,7 +56,7 @@ class TestWords:
                   - {key: a, operator: Exists, value: b}
         """
         assert said(text, "invalid-toleration") == [
-            "8:43 a toleration with the operator Exists has no value (the webhook of CloudNativePG rejects it)"
+            "8:43 a toleration with the operator Exists must not have a value (the webhook of CloudNativePG rejects it)"
         ]
 
     def test_where_the_schema_leaves_all_open_only_the_operator_reads_it(self) -> None:

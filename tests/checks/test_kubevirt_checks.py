@@ -213,7 +213,7 @@ spec:
         refers = machine.replace("spec:\n", "spec:\n  instancetype: {name: big}\n", 1)
         (message,) = said(refers + head + devices, "migration-impossible")
         assert message == (
-            "5:3 evictionStrategy LiveMigrate asks for live migration, but host devices do not migrate"
+            "5:3 evictionStrategy LiveMigrate asks for live migration, but host devices cannot be live-migrated"
             " (from its instancetype `big`): a drain of its node waits until the VM is stopped"
         )
         for other in (refers, machine + head + devices, refers + head + gpus, refers + head.replace("big", "small") + devices):
@@ -227,7 +227,7 @@ spec:
         for devices in ("{interfaces: [{name: n, bridge: {}}]}", "{interfaces: [{name: n, bridge: {}, model: virtio}]}"):
             (found,) = self.interface(on_pods, devices=devices)
             assert found == (
-                "10:71 evictionStrategy LiveMigrate asks for live migration, but a bridge on the pod network does not migrate:"
+                "10:71 evictionStrategy LiveMigrate asks for live migration, but a bridge on the pod network cannot be live-migrated:"
                 " a drain of its node waits until the VM is stopped"
             )
             assert self.interface(elsewhere, devices=devices) == []

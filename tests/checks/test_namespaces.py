@@ -142,14 +142,14 @@ def test_a_toleration_that_the_namespace_does_not_allow(allowed: str, toleration
 @pytest.mark.parametrize(
     ("annotation", "severity", "message"),
     [
-        ("openshift.io/node-selector: node-role.kubernetes.io/infra", "error", "no list of key=value: OpenShift refuses every pod"),
-        ("openshift.io/node-selector: 'a=b,'", "error", "no list of key=value"),
-        ("openshift.io/node-selector: 'a in (b)'", "error", "no list of key=value"),
+        ("openshift.io/node-selector: node-role.kubernetes.io/infra", "error", "not a list of key=value: OpenShift rejects every pod"),
+        ("openshift.io/node-selector: 'a=b,'", "error", "not a list of key=value"),
+        ("openshift.io/node-selector: 'a in (b)'", "error", "not a list of key=value"),
         ("openshift.io/node-selector: 'node-role.kubernetes.io/infra='", "", ""),
         ("openshift.io/node-selector: ' a = b , c=d'", "", ""),
         ("openshift.io/node-selector: '${X}'", "", ""),
-        ("scheduler.alpha.kubernetes.io/node-selector: a", "warning", "the admission plugin PodNodeSelector refuses every pod"),
-        ("scheduler.alpha.kubernetes.io/defaultTolerations: '{}'", "warning", "`{}` is no JSON list of tolerations"),
+        ("scheduler.alpha.kubernetes.io/node-selector: a", "warning", "the admission plugin PodNodeSelector rejects every pod"),
+        ("scheduler.alpha.kubernetes.io/defaultTolerations: '{}'", "warning", "`{}` is not a JSON list of tolerations"),
         ("scheduler.alpha.kubernetes.io/defaultTolerations: ''", "", ""),
     ],
 )

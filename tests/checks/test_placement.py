@@ -90,7 +90,7 @@ def test_with_the_feature_gate_a_toleration_compares_numbers() -> None:
 def test_more_replicas_than_domains() -> None:
     assert said("too-few-domains", THREE, workload(apart(ZONE))) == [
         (
-            "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
             "the required podAntiAffinity over zones leaves room for 2, and 1 stays Pending"
         )
     ]
@@ -99,7 +99,7 @@ def test_more_replicas_than_domains() -> None:
 def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> None:
     assert said("too-few-domains", THREE, workload(spread(ZONE))) == [
         (
-            "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
             "the spread constraint over zones leaves room for 2, and 1 stays Pending"
         )
     ]
@@ -504,7 +504,7 @@ def with_port(port: int, name: str = "web", replicas: int = 3) -> str:
 def test_more_replicas_than_nodes_for_a_port_of_the_host() -> None:
     assert said("too-few-domains", THREE, with_port(80)) == [
         (
-            "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node is tainted node-role.kubernetes.io/control-plane:NoSchedule; "
+            "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
             "host port 80 leaves room for 2, and 1 stays Pending"
         )
     ]
@@ -522,6 +522,6 @@ def test_a_rolling_update_needs_one_more_node_for_the_port() -> None:
     [found] = said("rollout-deadlock", THREE, with_port(80, replicas=2))
     assert found == (
         "a.yaml:10:103 warning: a rolling update must add a pod before it removes one of the 2 replicas (maxUnavailable is 0), "
-        "but no node accepts the new pod: 2 nodes have host port 80 taken, 1 is tainted node-role.kubernetes.io/control-plane:NoSchedule"
+        "but no node accepts the new pod: 2 nodes already use host port 80, 1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     )
     assert said("rollout-deadlock", SIX, with_port(80, replicas=2)) == []

@@ -258,7 +258,7 @@ def test_the_work_grows_with_the_number_of_workloads(shape: Callable[[int], Fact
 
 
 def work(facts: list[Facts]) -> int:
-    """How many function calls all checks of the fleet take together: the same on every machine."""
+    """How many function calls all checks across manifests take together: the same on every machine."""
     calls = 0
 
     def count(_frame: Any, event: str, _argument: Any) -> None:
@@ -269,7 +269,7 @@ def work(facts: list[Facts]) -> int:
     sys.setprofile(count)
     try:
         manifest_index = ManifestIndex(facts)
-        for rule in bind_rules(REGISTRY["fleet"]):
+        for rule in bind_rules(REGISTRY["cross-manifest"]):
             check, asking = rule.check()
             for _ in check(manifest_index, Target(NEWEST, complete=True)) if asking else check(manifest_index):
                 pass

@@ -39,7 +39,7 @@ def test_a_constraint_in_a_file_of_values() -> None:
     assert places(text) == ["4:36 warning unknown-operator server.tolerations[0].operator"]
     assert places(text, "settings.yaml") == []
     [found] = lint({"values.yaml": text})
-    assert found.message == "a toleration has no operator `Is` (if this reaches a pod, the pod is rejected)"
+    assert found.message == "a toleration does not support the operator `Is` (if this reaches a pod, the pod is rejected)"
 
 
 def test_numbers_and_booleans_are_left_alone_as_charts_quote_them() -> None:

@@ -107,7 +107,7 @@ spec:
         (FIVE + "    messageExpression: object.\n", "7:24: syntax error: something is missing after `.` (at 1:8 of the expression)"),
         (FIVE + "    at: spec..replicas\n", "7:9: not a valid path: write it like `spec.template.spec.nodeSelector`"),
         (FIVE + "    variables: [{name: a, expression: variables.b}]\n", "7:39: `variables.b` is not defined before this variable"),
-        ("    message: x\n", "6:5: `policies[0].params` lacks the key `expression`"),
+        ("    message: x\n", "6:5: missing key `expression` in `policies[0].params`"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_an_expression_is_said_at_its_place(tmp_path: Path, params: str, mistake: str) -> None:

@@ -97,7 +97,7 @@ class TestSurvives:
 class TestFits:
     def test_a_node_that_there_is_not(self, tmp_path: Path) -> None:
         pod = workload("nodeName: z9", replicas=2)
-        why = "whatever the placement: spec.nodeName is z9, which is no node of the inventory"
+        why = "whatever the placement: spec.nodeName is z9, but the inventory has no node with this name"
         assert on_nodes(tmp_path, "fits", "{}", pod) == [f"a.yaml:3:18 2 of 2 replicas cannot be scheduled, {why}"]
         assert on_nodes(tmp_path, "survives", "{loss: node}", pod) == [
             f"a.yaml:3:18 none of 2 replicas runs even before any failure, but 1 must, {why}"

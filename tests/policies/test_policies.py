@@ -46,7 +46,7 @@ class TestSeverity:
 
 class TestMessage:
     OWN = "Pod web is restricted to the node `n1` by name"
-    REMEDY = "Ask for a label that several nodes have."
+    REMEDY = "Select a label that several nodes have."
 
     def test_the_check_speaks_for_itself(self, tmp_path: Path) -> None:
         (found,) = policed(tmp_path, PINNED % "")

@@ -11,9 +11,9 @@ from policies.test_cluster_policies import FIVE, binding, deployment, policy, ru
 
 pytestmark = needs_cel
 
-NOT_BOOL = "`expression` must evaluate to a truth value, but its type is `dyn`; compare it, as in `… == true`"
-MIXED = "text stands where a whole number belongs; `dyn(…)` around each makes one type of several"
-NOT_CONVERTED = "cannot convert this value, so the API server refuses the expression"
+NOT_BOOL = "`expression` must evaluate to a boolean, but its type is `dyn`; compare it, as in `… == true`"
+MIXED = "expected a whole number, but this is a string; use `dyn(…)` around each to mix types"
+NOT_CONVERTED = "cannot convert this value, so the API server rejects the expression"
 NO_KEY = "resulted in error: no such key:"
 
 
@@ -22,8 +22,8 @@ NO_KEY = "resulted in error: no such key:"
     [
         ("object.spec.hostNetwork", NOT_BOOL),
         ("object.spec.replicas > 1 ? true : object.nope", NOT_BOOL),
-        ("size(object)", "`expression` must evaluate to a truth value, but its type is `int`"),
-        ("1 == 1.0", "`==` is not for a whole number and a number (at 1:3 of the expression)"),
+        ("size(object)", "`expression` must evaluate to a boolean, but its type is `int`"),
+        ("1 == 1.0", "`==` does not accept a whole number and a number (at 1:3 of the expression)"),
         ("[1, 'a'].size() == 2", f"{MIXED} (at 1:5 of the expression)"),
         ("quantity('200M').sign() == 1", "`sign` cannot be called with these arguments (at 1:18 of the expression)"),
         ("quantity('1') == 1", "`==` does not accept `kubernetes.Quantity` and a whole number (at 1:15 of the expression)"),
@@ -34,9 +34,9 @@ NO_KEY = "resulted in error: no such key:"
         ("duration('1d') == duration('24h')", f"`duration` {NOT_CONVERTED} (at 1:10 of the expression)"),
         ("'a'.matches('(')", "this is not a valid regular expression (at 1:13 of the expression)"),
         ("request.who == 'me'", "`request` has no field `who` (at 1:8 of the expression)"),
-        ("params.most == 1", "there is no `params` here (at 1:1 of the expression)"),
+        ("params.most == 1", "`params` is not defined (at 1:1 of the expression)"),
         ("variables.unknown == 1", "`variables.unknown` is not defined before it"),
-        ("object.metadata.name.startWith('a')", "there is no `startWith` here; did you mean `startsWith`? (at 1:22 of the expression)"),
+        ("object.metadata.name.startWith('a')", "`startWith` is not defined; did you mean `startsWith`? (at 1:22 of the expression)"),
     ],
 )
 def test_an_expression_is_checked_as_the_api_server_checks_it(tmp_path: Path, expression: str, message: str) -> None:
@@ -77,7 +77,7 @@ def test_what_the_api_server_accepts_is_applied(tmp_path: Path, expression: str)
             "    message: many",
             "    messageExpression: object.spec.replicas",
             "11:24",
-            "`messageExpression` must evaluate to text, but its type is `dyn`; convert it with `string(…)`",
+            "`messageExpression` must evaluate to a string, but its type is `dyn`; convert it with `string(…)`",
         ),
         (
             "  validations:",
@@ -96,7 +96,7 @@ def test_what_the_api_server_accepts_is_applied(tmp_path: Path, expression: str)
             "  validations:",
             "  auditAnnotations: [{key: k, valueExpression: object.spec.nope}]\n  validations:",
             "9:48",
-            "`valueExpression` must evaluate to text or null, but its type is `dyn`",
+            "`valueExpression` must evaluate to a string or null, but its type is `dyn`",
         ),
         ("apiVersions: [v1]", "apiVersions: []", "8:8", "`apiVersions` is required"),
         ('resources: ["deployments"]', 'resources: ["pods/*", "pods/exec"]', "8:100", "`pods/exec` must not be listed with `pods/*`"),

@@ -47,7 +47,7 @@ def _line(pool: Pool) -> str:
     ends = [f"startup {startup}"] if startup else []
     ends += [labels] if labels or pool.closed else []
     ends += [] if pool.closed else ["open"]
-    ends += [f"lost {', '.join(each.key for each in pool.unreachable)}"] if pool.lost else []
+    ends += [f"lost {', '.join(each.key for each in pool.unreachable)}"] if pool.unreachable else []
     return f"{pool.title} of {pool.cluster or '-'} ({pool.whose}) {count}; {taints}; {'; '.join(ends)}"
 
 

@@ -55,7 +55,7 @@ print(*sorted(module for module in set(sys.modules) - before if "afflint" in mod
 
     assert imported("text") == "afflint.findings.phrases phrases snippet text"
     assert imported("concise") == "afflint.findings.phrases concise"
-    assert imported("json") == "json_array json_report json"
+    assert imported("json") == "json_report json_stream json"
 
 
 # concise

@@ -91,9 +91,9 @@ class TestNodeNameByVersion:
         asked = cluster.read(pod(nodeName="free", affinity=node_affinity_to("tainted")))
         phrases = Rejections(cluster, asked).phrases(cluster.evaluate(asked).reason)
         assert {name: phrase.one for name, phrase in phrases.items()} == {
-            "busy": "not the node that spec.nodeName names",
-            "free": "not one of the nodes that its node affinity names",
-            "tainted": "not the node that spec.nodeName names",
+            "busy": "not the node in spec.nodeName",
+            "free": "not named by its node affinity",
+            "tainted": "not the node in spec.nodeName",
         }
 
 

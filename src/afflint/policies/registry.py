@@ -100,7 +100,7 @@ CHECKS: dict[str, PolicyCheck] = {
     "survives": PolicyCheck(
         "afflint.policies.outcome_params:Survives",
         "afflint.checks.policies.outcomes:survives",
-        "A minimum number of replicas must run after a failure of nodes. `afflint place --lose` simulates the same failure.",
+        "A minimum number of replicas must run after a failure of nodes. `afflint place` with `--lose` simulates the same failure.",
         "Spread the pods over more topology domains, add replicas, or add nodes on which the replicas of failed nodes can be scheduled.",
         "outcome",
         judges="replicas",
