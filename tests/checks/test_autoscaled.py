@@ -54,7 +54,7 @@ def test_one_replica_that_an_autoscaler_adds_to_is_not_the_only_one() -> None:
 
 
 def test_a_budget_is_held_against_the_fewest_replicas() -> None:
-    blocked = "PodDisruptionBudget web (minAvailable {}) needs {} of {} pods, and {} run"
+    blocked = "PodDisruptionBudget web (minAvailable {}) requires {} of {} pods to be healthy, and {} are"
     alone = workload(replicas=3)
     assert said("drain-blocked", NODES, alone + budget("minAvailable: 2")) == []
     assert said("drain-blocked", NODES, alone + budget("minAvailable: 2") + hpa(3, 10)) == []

@@ -99,7 +99,7 @@ spec:
 def test_what_is_no_action_is_none(tmp_path: Path, action: str) -> None:
     ran = run(tmp_path, policy(FIVE) + binding(actions=action), deployment())
     value = f"`{action}` is not one of `Audit`, `Deny` and `Warn`"
-    assert ran.found == [f"18:23 error demo: the API server refuses this binding: {value}"]
+    assert ran.found == [f"18:23 error demo: the API server rejects this binding: {value}"]
 
 
 def test_a_policy_holds_where_a_binding_says(tmp_path: Path) -> None:
@@ -343,7 +343,7 @@ def test_manifests_of_policies_that_are_none_harm_nobody(tmp_path: Path, kind: s
     strange = f"apiVersion: admissionregistration.k8s.io/v1\nkind: {kind}\nmetadata: {{name: strange}}\n{text}\n---\n"
     ran = run(tmp_path, strange + policy(FIVE) + binding(), deployment())
     assert "5:13 error demo: failed expression: object.spec.replicas <= 5" in ran.found
-    assert all("the API server refuses this" in each for each in ran.found if not each.startswith("5:13"))
+    assert all("the API server rejects this" in each for each in ran.found if not each.startswith("5:13"))
 
 
 def test_objects_of_any_kind_and_in_lists_are_judged(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ NO_KEY = "resulted in error: no such key:"
 def test_an_expression_is_checked_as_the_api_server_checks_it(tmp_path: Path, expression: str, message: str) -> None:
     quoted = expression.replace('"', '\\"')
     ran = run(tmp_path, policy(f'  - expression: "{quoted}"\n{FIVE}') + binding(), deployment())
-    assert ran.found == [f"10:17 error demo: the API server refuses this policy: {message}"]
+    assert ran.found == [f"10:17 error demo: the API server rejects this policy: {message}"]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_rest_of_a_policy_is_checked(tmp_path: Path, old: str, new: str, pla
     assert old in text
     ran = run(tmp_path, text.replace(old, new) + binding(), deployment())
     name = "Demo_1" if "Demo_1" in new else "demo"
-    assert [each for each in ran.found if "refuses" in each] == [f"{place} error {name}: the API server refuses this policy: {message}"]
+    assert [each for each in ran.found if "rejects" in each] == [f"{place} error {name}: the API server rejects this policy: {message}"]
     assert not any("many" in each for each in ran.found)
 
 
@@ -121,7 +121,7 @@ def test_the_rest_of_a_policy_is_checked(tmp_path: Path, old: str, new: str, pla
 )
 def test_a_binding_is_checked(tmp_path: Path, more: str, actions: str, place: str, message: str) -> None:
     ran = run(tmp_path, policy(FIVE) + binding(more, actions=actions), deployment())
-    assert ran.found == [f"{place} error demo: the API server refuses this binding: {message}"]
+    assert ran.found == [f"{place} error demo: the API server rejects this binding: {message}"]
 
 
 def test_a_refused_policy_is_found_in_a_run_over_its_own_file(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def admitted(
 
 def _of_fault(fault: Fault, severity: Severity, paths: Mapping[str, FileId]) -> Finding:
     """A finding in the manifest of a policy, which need not be a file of the run."""
-    message = f"the API server refuses this {_TITLES.get(fault.object.kind or '', 'object')}: {fault.message}"
+    message = f"the API server rejects this {_TITLES.get(fault.object.kind or '', 'object')}: {fault.message}"
     source = paths.get(os.path.realpath(fault.file), NO_FILE)
     place = (fault.document, fault.span, fault.object, fault.field)
     return Finding(fault.policy, "policy", severity, message, _HELP, fault.file.replace(os.sep, "/"), *place, source=source)
