@@ -108,7 +108,7 @@ class TestExitCodes:
         assert afflint("check", "pod.yaml").code == 1
 
     def test_0_when_no_file_is_there(self, afflint: Afflint) -> None:
-        assert afflint("check") == (0, "No file was read.\n", "")
+        assert afflint("check") == (0, "No files were read.\n", "")
 
     @pytest.mark.parametrize(
         ("severity", "manifest", "code"),
@@ -164,7 +164,7 @@ class TestWhatIsNotRead:
         done = afflint("check", "-v", "pod.yaml", "more.yaml")
         assert done.out.split("\n")[:2] == [
             "No findings. Read 2 documents in 2 files, skipped 4 of other kinds.",
-            "Passed over: ConfigMap (2), List (1), MachineSet (1).",
+            "Skipped: ConfigMap (2), List (1), MachineSet (1).",
         ]
 
     def test_what_has_no_kind_is_no_manifest_even_if_it_mentions_kinds(self, project: Path, afflint: Afflint) -> None:
@@ -174,7 +174,7 @@ class TestWhatIsNotRead:
         done = afflint("check", "-v", "pod.yaml", "report.json")
         assert done.out.split("\n")[:2] == [
             "No findings. Read 1 document in 2 files, skipped 1 of other kinds.",
-            "Passed over: no kind (1).",
+            "Skipped: no kind (1).",
         ]
 
     def test_a_file_that_cannot_be_had_is_not_to_be_mended_as_yaml(self, project: Path, afflint: Afflint) -> None:
@@ -991,7 +991,7 @@ class TestRule:
         assert lines[0] == "spread"
         assert "spread-misses-itself" in {line.split()[0] for line in lines[1:]}
         assert {each["category"] for each in json.loads(afflint("rule", "spread", "--format", "json").out)} == {"spread"}
-        assert afflint("rule", "policy").out == "No policies: they come from the configuration.\n"
+        assert afflint("rule", "policy").out == "No policies are configured.\n"
 
     def test_json_is_one_or_all(self, afflint: Afflint) -> None:
         one = json.loads(afflint("rule", "wrong-type", "--format", "json").out)

@@ -71,7 +71,7 @@ class TestFix:
             "error[unknown-field]: unknown field `tolerationz` in this pod spec; did you mean `tolerations`?",
         )
         assert done.out.splitlines()[-2:] == [
-            "Found 2 findings: fixed 1; what is left: 1 error. Read 1 document in 1 file.",
+            "Found 2 findings: fixed 1; remaining: 1 error. Read 1 document in 1 file.",
             "1 fixable with --fix --unsafe-fixes, which may change the meaning of the manifests.",
         ]
 
@@ -310,7 +310,7 @@ class TestWriting:
         done = afflint("--fix")
         assert (done.code, done.err) == (2, "afflint: cannot fix 'pod.yaml': it is read-only\n")
         assert (path.read_text(), other.read_text()) == (POD, MENDED)
-        assert "Found 2 findings: fixed 1; what is left: 1 error." in done.out
+        assert "Found 2 findings: fixed 1; remaining: 1 error." in done.out
 
     def test_a_file_that_has_changed_meanwhile(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
         path = write("pod.yaml", POD)

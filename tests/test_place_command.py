@@ -299,7 +299,7 @@ def test_a_namespace_gives_its_pods_tolerations(place: Place) -> None:
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=web, nodes=nodes)
     assert "w0" in done.nodes_of("Deployment shop/web")
     assert [note.partition(" of ")[2] for note in done.plan["workloads"][0]["notes"]] == [
-        "namespace shop adds 1 toleration to its own",
+        "namespace shop adds 1 toleration",
         "namespace shop only has an effect if the admission plugin PodTolerationRestriction is enabled",
     ]
 

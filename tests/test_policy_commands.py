@@ -102,7 +102,7 @@ class TestRule:
 
     def test_a_category_of_its_own(self, afflint: Afflint) -> None:
         assert [line.split()[0] for line in afflint("rule", "policy").out.splitlines()] == ["policy", "no-hosts", "weights"]
-        assert afflint("rule", "policy", "--no-config").out == "No policies: they come from the configuration.\n"
+        assert afflint("rule", "policy", "--no-config").out == "No policies are configured.\n"
 
     def test_the_page_of_one(self, afflint: Afflint) -> None:
         assert afflint("rule", "weights").out == (

@@ -86,7 +86,7 @@ class TestDeaths:
             os.kill(killed, signal.SIGKILL)
             client.until(lambda: client.told)
             assert client.told[0]["params"]["message"] == (
-                "afflint: the indexer process was killed by SIGKILL; findings across manifests are not updated until it has started again"
+                "afflint: the indexer process was killed by SIGKILL; findings across manifests are not updated until it has restarted"
             )
             # What a keystroke needs is here, and what was found across manifests stays.
             client.change("cart.yaml", (0, 0, 0, 0, "# A cart.\n"))
@@ -134,14 +134,14 @@ class TestUpgrade:
             f'__version__ = "{__version__}"',
             '__version__ = "99.1"',
             f"afflint 99.1 has been installed, but this server is {__version__}",
-            f"afflint: this is afflint 99.1, and the server that started it is {__version__}\n",
+            f"afflint: this process is afflint 99.1, but the server that started it is {__version__}\n",
         ),
         (
             "lsp/indexer/protocol.py",
             "    client: Client\n",
             "    client: Client\n    more: int\n",
             "afflint has changed since this server was started",
-            "afflint: an order of the server is not understood: ",
+            "afflint: unknown command from the server: ",
         ),
     )
 
@@ -150,11 +150,12 @@ class TestUpgrade:
         self, shop: Path, file: str, before: str, after: str, said: str, refused: str
     ) -> None:
         package = shop.parent / "installed" / "afflint"
-        for folder, of in ((package, ROOT / "src" / "afflint"), (package / "lsp", ROOT / "src" / "afflint" / "lsp")):
-            folder.mkdir(parents=True)
-            for each in of.iterdir():
-                if each.name not in ("lsp", "__pycache__"):
-                    (folder / each.name).symlink_to(each)
+        for below in ("", "lsp", "lsp/indexer"):
+            (package / below).mkdir(parents=True)
+            for each in (ROOT / "src" / "afflint" / below).iterdir():
+                if each.name not in ("lsp", "indexer", "__pycache__"):
+                    (package / below / each.name).symlink_to(each)
+        assert not (package / file).parent.is_symlink(), "the real package stays as it is"
         for each in ("rules", "schemas"):
             (package / each).symlink_to(ROOT / each)
         start = f"import sys; sys.path.insert(0, {str(package.parent)!r}); from afflint.__main__ import main; main()"

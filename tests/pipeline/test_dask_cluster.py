@@ -47,10 +47,10 @@ if Checker.check.__name__ == "check":  # Dask loads this twice.
     Checker.check = slow
 """
 DEADLY = "import os\nfrom afflint.pipeline.map_step import Checker\nChecker.check = lambda *_: os._exit(9)\n"
-OTHER_VERSION = "from afflint.session import elsewhere\nelsewhere.__version__ = '99'\n"
+OTHER_VERSION = "from afflint.pipeline import remote_worker\nremote_worker.__version__ = '99'\n"
 WITHOUT_FILES = """\
-from afflint.session import elsewhere
-elsewhere.bytes_of = lambda source: FileNotFoundError(2, "No such file or directory")
+from afflint.pipeline import remote_worker
+remote_worker.bytes_of = lambda source: FileNotFoundError(2, "No such file or directory")
 """
 IMPATIENT = "import afflint.pipeline.dask_executor as dask; dask._PATIENCE_WITHOUT_WORKERS = 1; from afflint.__main__ import main; main()"
 

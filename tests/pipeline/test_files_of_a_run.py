@@ -144,7 +144,7 @@ def test_a_namespace_of_two_minds_is_taken_for_neither() -> None:
     for given in ([*namespaces, manifests], [manifests, *reversed(namespaces)]):
         placing = read_place_inputs(given, nodes, [], default_settings())
         [notes] = [pod_source.notes for pod_source in placing.simulation_input.pod_sources if pod_source.name == "web"]
-        assert any("of which there are several objects" in note for note in notes)
+        assert any("which several manifests define" in note for note in notes)
         assert {each.name: each.labels for each in placing.simulation_input.inventory.namespaces} == {
             "shop": {"kubernetes.io/metadata.name": "shop"}
         }

@@ -207,16 +207,16 @@ def test_a_spread_over_a_label_that_no_pool_has_makes_no_end_of_nodes() -> None:
 def test_the_reports_draw_pools_as_what_they_are() -> None:
     plan = plan_of(f"{karpenter('gpu', limits='nodes: 9')}---\n{karpenter('any', labels='pool: any')}", deployment(APART, 2))
     text = "".join(table.render(plan, color=False, width=100))
-    assert "2 pools\n  POOL          NODES  MAY HAVE           TAINTS\n" in text
-    assert "  NodePool gpu  2      0 to 9\n  NodePool any  0      as many as needed\n" in text
+    assert "2 pools\n  POOL          NODES  SIZE       TAINTS\n" in text
+    assert "  NodePool gpu  2      0 to 9\n  NodePool any  0      unbounded\n" in text
     assert "gpu-1  of NodePool gpu\n" in text
     data: Any = json.loads("".join(json_report.render(plan)))
     jsonschema.validate(data, json.loads((ROOT / "schemas" / "place.schema.json").read_text("utf-8")))
     assert [(pool["name"], pool["least"], pool["most"], pool["nodes"]) for pool in data["pools"]] == [("gpu", 0, 9, 2), ("any", 0, None, 0)]
     assert [node["pool"] for node in data["nodes"]] == ["NodePool gpu", "NodePool gpu"]
     page = place_page.render(plan)
-    assert '<li class="node"><span class="name">NodePool gpu</span> <small>2 nodes here, may have 0 to 9</small>' in page
-    assert '<li class="node closed"><span class="name">NodePool any</span> <small>0 nodes here, may have as many as needed</small>' in page
+    assert '<li class="node"><span class="name">NodePool gpu</span> <small>2 nodes here; size: 0 to 9</small>' in page
+    assert '<li class="node closed"><span class="name">NodePool any</span> <small>0 nodes here; size: unbounded</small>' in page
 
 
 def test_what_fails_is_not_replaced_and_that_is_said() -> None:

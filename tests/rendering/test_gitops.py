@@ -127,7 +127,7 @@ spec:
 
 def test_what_lies_elsewhere_is_no_root(checking: Checking) -> None:
     write({"apps/far.yaml": application("{path: ../../etc}"), "apps/none.yaml": application("{path: nowhere}")})
-    assert "Neither a kustomization nor a chart was found to render." in checking("--render", code=0)
+    assert "No kustomization or chart found to render." in checking("--render", code=0)
 
 
 # Values that an object gives by itself.

@@ -159,7 +159,7 @@ def test_comments_in_templates_and_values_silence(checking: Checking) -> None:
 
 def test_a_library_is_no_chart_to_render(checking: Checking) -> None:
     chart(more="type: library\n")
-    assert "Neither a kustomization nor a chart was found to render." in checking("--render", code=0)
+    assert "No kustomization or chart found to render." in checking("--render", code=0)
 
 
 def test_links_do_not_lead_a_copy_out_of_the_chart(project: Path) -> None:
