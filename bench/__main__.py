@@ -62,9 +62,9 @@ class Settings(NamedTuple):
         return self.files == trees.FILES
 
 
-def manifest_index(settings: Settings) -> Result:
+def fleet(settings: Settings) -> Result:
     """Workloads and what selects them: one job and two, held against the bare composition, and the peers where they are."""
-    tree = trees.manifest_index(settings.data, settings.files)
+    tree = trees.fleet(settings.data, settings.files)
     others = _peers(settings, tree)
     bare = references(tree.folder)
     usages = _measured(tree, settings, {ONE_JOB: 1, TWO_JOBS: 2}, bare | others.commands)
@@ -88,7 +88,7 @@ def mixed(settings: Settings) -> Result:
 
 def cache(settings: Settings) -> Result:
     """The fleet again, unchanged and with one file changed since the run before."""
-    tree = trees.manifest_index(settings.data, settings.files)
+    tree = trees.fleet(settings.data, settings.files)
     _assert_quiet(tree)
     kept = os.path.join(settings.data, "kept")
     usages: dict[str, list[Usage]] = {}
@@ -123,7 +123,7 @@ def cache(settings: Settings) -> Result:
 
 def policies(settings: Settings) -> Result:
     """The fleet, and the fleet held to twenty policies, which hardly any of its workloads breaks."""
-    tree = trees.manifest_index(settings.data, settings.files)
+    tree = trees.fleet(settings.data, settings.files)
     _assert_quiet(tree)
     here, without, held = os.path.dirname(os.path.abspath(__file__)), "without policies", "held to twenty"
     files = {without: "without_policies.yaml", held: "policies.yaml"}
@@ -139,7 +139,7 @@ def policies(settings: Settings) -> Result:
 
 def growth(settings: Settings) -> Result:
     """Four times the files: time must grow with them and no faster, and memory stay small."""
-    small, large = (trees.manifest_index(settings.data, files) for files in (settings.files, _GROWTH * settings.files))
+    small, large = (trees.fleet(settings.data, files) for files in (settings.files, _GROWTH * settings.files))
     names = {tree: f"{tree.files} files" for tree in (small, large)}
     for tree in names:
         _assert_quiet(tree)
@@ -190,7 +190,8 @@ def nodes(settings: Settings) -> Result:
 
 def _more_nodes(settings: Settings) -> tuple[list[Row], list[Bar]]:
     """As many constrained workloads on four times as many nodes do not take four times as long."""
-    workloads, few, many = (max(size * settings.files // trees.FILES, 4) for size in (1000, 250, 1000))
+    workloads, few = (max(size * settings.files // trees.FILES, 4) for size in (1000, 250))
+    many = 4 * few
     commands = {
         f"apart, {workloads} workloads of 3 on {size} nodes": _checked_on_nodes(trees.cluster(settings.data, "apart", workloads, 3, size))
         for size in (few, many)
@@ -224,7 +225,7 @@ def place(settings: Settings) -> Result:
 
 def typing(settings: Settings) -> Result:
     """A file of 1,000 lines in a folder of 10,000 manifests: from a keystroke to its diagnostics, while runs over the folder go on."""
-    tree = trees.manifest_index(settings.data, settings.files)
+    tree = trees.fleet(settings.data, settings.files)
     with open(trees.path_of_single(trees.single(settings.data)), encoding="utf-8") as file:
         manifest = file.read()
     count, pause = 24 * settings.rounds, _PAUSE if settings.judged else 0.0
@@ -240,7 +241,7 @@ def typing(settings: Settings) -> Result:
 
 
 PARTS: dict[str, Callable[[Settings], Result]] = {
-    "fleet": manifest_index,
+    "fleet": fleet,
     "mixed": mixed,
     "cache": cache,
     "policies": policies,

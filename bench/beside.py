@@ -35,7 +35,7 @@ def comparison(data: str, files: int, rounds: int, schemas: str | None) -> str:
 
 
 def _trees(data: str, files: int, single: str) -> Iterator[tuple[str, str]]:
-    for name, tree in (("workloads", trees.manifest_index(data, files)), ("a mixed tree", trees.mixed(data, files))):
+    for name, tree in (("workloads", trees.fleet(data, files)), ("a mixed tree", trees.mixed(data, files))):
         yield f"{name}: {_size(tree)}", tree.folder
     yield f"one file of {os.path.getsize(single):,} bytes", single
 

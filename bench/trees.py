@@ -89,7 +89,7 @@ class Tree(NamedTuple):
     size: int
 
 
-def manifest_index(data: str, files: int) -> Tree:
+def fleet(data: str, files: int) -> Tree:
     """Nothing but workloads and what selects them."""
     return _kept(data, f"fleet-{files}", (fleet_file(index, SEED) for index in range(files)))
 

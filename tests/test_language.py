@@ -23,9 +23,11 @@ PAGES = [
 ]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
-PENDING_PAGES = frozenset(["policies.md", "reference.md"])
-"""Pages with parts that are generated from those packages."""
-REVISED: frozenset[str] = frozenset()
+PENDING_PAGES = frozenset(["reference.md"])
+"""Pages with parts that are generated from the other packages."""
+REVISED = frozenset(
+    (".", "config", "controllers", "findings", "init", "inventory", "policies", "pools", "report", "scheduler", "source", "yaml")
+)
 """The packages whose texts have been revised; the others are expected to fail."""
 
 _ROW = re.compile(r"^\| (?P<avoid>[^|]+) \| [^|]+ \|$", re.MULTILINE)

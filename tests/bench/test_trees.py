@@ -69,20 +69,20 @@ def test_another_seed_gives_other_sizes() -> None:
 
 
 def test_a_tree_that_is_there_is_used_again(tmp_path: Path) -> None:
-    tree = trees.manifest_index(str(tmp_path), 16)
+    tree = trees.fleet(str(tmp_path), 16)
     before = os.stat(tree.folder).st_mtime_ns
-    assert trees.manifest_index(str(tmp_path), 16) == tree
+    assert trees.fleet(str(tmp_path), 16) == tree
     assert os.stat(tree.folder).st_mtime_ns == before
 
 
 def test_nine_bytes_of_ten_in_the_mixed_tree_are_nothing_that_afflint_reads(tmp_path: Path) -> None:
     tree = trees.mixed(str(tmp_path), 2000)
-    manifest_index = sum(path.stat().st_size for path in Path(tree.folder, "manifests").rglob("*.yaml"))
-    assert 0.09 < manifest_index / tree.size < 0.11
+    fleet = sum(path.stat().st_size for path in Path(tree.folder, "manifests").rglob("*.yaml"))
+    assert 0.09 < fleet / tree.size < 0.11
 
 
 def test_afflint_finds_nothing_in_them(tmp_path: Path) -> None:
-    for tree in (trees.manifest_index(str(tmp_path), FILES), trees.mixed(str(tmp_path), FILES), trees.single(str(tmp_path))):
+    for tree in (trees.fleet(str(tmp_path), FILES), trees.mixed(str(tmp_path), FILES), trees.single(str(tmp_path))):
         result = CliRunner().invoke(cli, ["check", tree.folder, "--no-config", "--jobs", "1", "--format", "json"])
         report: dict[str, Any] = json.loads(result.stdout)
         assert report["findings"] == []

@@ -522,6 +522,7 @@ def test_a_rolling_update_needs_one_more_node_for_the_port() -> None:
     [found] = said("rollout-deadlock", THREE, with_port(80, replicas=2))
     assert found == (
         "a.yaml:10:103 warning: a rolling update must add a pod before it removes one of the 2 replicas (maxUnavailable is 0), "
-        "but no node accepts the new pod: 2 nodes already use host port 80, 1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
+        "but no node accepts the new pod: 2 nodes already use host port 80, "
+        "1 has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     )
     assert said("rollout-deadlock", SIX, with_port(80, replicas=2)) == []

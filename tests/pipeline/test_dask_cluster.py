@@ -56,7 +56,7 @@ IMPATIENT = "import afflint.pipeline.dask_executor as dask; dask._PATIENCE_WITHO
 
 
 @pytest.fixture
-def manifest_index(project: Path) -> Path:
+def fleet(project: Path) -> Path:
     """More files than fit into a few chunks, some of which look for a pod that is in another."""
     folder = project / "fleet"
     folder.mkdir()
@@ -155,9 +155,9 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, str]:
 
 
 @distributed
-def test_the_report_is_that_of_a_run_here(manifest_index: Path, cluster: DaskCluster) -> None:
+def test_the_report_is_that_of_a_run_here(fleet: Path, cluster: DaskCluster) -> None:
     """Bytes sent, paths read, with a cache that knows nothing, all, and all but one file."""
-    assert manifest_index.is_dir()
+    assert fleet.is_dir()
     cluster.worker()
     cluster.worker()
     here = ended(check())
@@ -175,8 +175,8 @@ def test_the_report_is_that_of_a_run_here(manifest_index: Path, cluster: DaskClu
 
 
 @distributed
-def test_a_worker_that_is_killed_loses_nothing(manifest_index: Path, cluster: DaskCluster) -> None:
-    assert manifest_index.is_dir()
+def test_a_worker_that_is_killed_loses_nothing(fleet: Path, cluster: DaskCluster) -> None:
+    assert fleet.is_dir()
     first, second = cluster.worker(SLOW), cluster.worker(SLOW)
     run = check("--executor", cluster.url)
     cluster.begun(first)
@@ -187,8 +187,8 @@ def test_a_worker_that_is_killed_loses_nothing(manifest_index: Path, cluster: Da
 
 
 @distributed
-def test_without_any_worker_left_it_ends(manifest_index: Path, cluster: DaskCluster) -> None:
-    assert manifest_index.is_dir()
+def test_without_any_worker_left_it_ends(fleet: Path, cluster: DaskCluster) -> None:
+    assert fleet.is_dir()
     worker = cluster.worker(SLOW)
     run = check("--executor", cluster.url, code=IMPATIENT)
     cluster.begun(worker)
@@ -198,8 +198,8 @@ def test_without_any_worker_left_it_ends(manifest_index: Path, cluster: DaskClus
 
 
 @distributed
-def test_without_its_scheduler_it_ends(manifest_index: Path, cluster: DaskCluster) -> None:
-    assert manifest_index.is_dir()
+def test_without_its_scheduler_it_ends(fleet: Path, cluster: DaskCluster) -> None:
+    assert fleet.is_dir()
     worker = cluster.worker(SLOW)
     run = check("--executor", cluster.url, code=IMPATIENT)
     cluster.begun(worker)
@@ -210,8 +210,8 @@ def test_without_its_scheduler_it_ends(manifest_index: Path, cluster: DaskCluste
 
 
 @distributed
-def test_workers_that_die_again_and_again(manifest_index: Path, tmp_path: Path) -> None:
-    assert manifest_index.is_dir()
+def test_workers_that_die_again_and_again(fleet: Path, tmp_path: Path) -> None:
+    assert fleet.is_dir()
     with running(tmp_path / "frail", DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as frail:
         frail.worker(DEADLY)
         message = "afflint: Dask workers died again and again over the same files; perhaps memory runs out there\n"
@@ -219,16 +219,16 @@ def test_workers_that_die_again_and_again(manifest_index: Path, tmp_path: Path) 
 
 
 @distributed
-def test_workers_with_another_version(manifest_index: Path, cluster: DaskCluster) -> None:
-    assert manifest_index.is_dir()
+def test_workers_with_another_version(fleet: Path, cluster: DaskCluster) -> None:
+    assert fleet.is_dir()
     cluster.worker(OTHER_VERSION)
     message = f"afflint: a Dask worker has afflint 99, and this is {__version__}: install one version on all of them\n"
     assert ended(check("--executor", cluster.url)) == (2, b"", message)
 
 
 @distributed
-def test_paths_that_are_not_shared(manifest_index: Path, cluster: DaskCluster) -> None:
-    assert manifest_index.is_dir()
+def test_paths_that_are_not_shared(fleet: Path, cluster: DaskCluster) -> None:
+    assert fleet.is_dir()
     cluster.worker(WITHOUT_FILES)
     code, out, err = ended(check("--executor", cluster.url + "?paths=shared"))
     assert (code, out) == (2, b"")
@@ -237,8 +237,8 @@ def test_paths_that_are_not_shared(manifest_index: Path, cluster: DaskCluster) -
 
 @distributed
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends no interrupt to one process")
-def test_an_interrupt_ends_it(manifest_index: Path, cluster: DaskCluster) -> None:
-    assert manifest_index.is_dir()
+def test_an_interrupt_ends_it(fleet: Path, cluster: DaskCluster) -> None:
+    assert fleet.is_dir()
     worker = cluster.worker(SLOW)
     run = check("--executor", cluster.url)
     cluster.begun(worker)
@@ -247,8 +247,8 @@ def test_an_interrupt_ends_it(manifest_index: Path, cluster: DaskCluster) -> Non
 
 
 @distributed
-def test_where_no_scheduler_answers(manifest_index: Path) -> None:
-    assert manifest_index.is_dir()
+def test_where_no_scheduler_answers(fleet: Path) -> None:
+    assert fleet.is_dir()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         message = f"afflint: no Dask scheduler answers at 127.0.0.1:{port}\n"
@@ -256,8 +256,8 @@ def test_where_no_scheduler_answers(manifest_index: Path) -> None:
     assert ended(check("--executor", f"dask://127.0.0.1:{port}")) == (2, b"", message)
 
 
-def test_without_distributed_it_says_what_to_install(manifest_index: Path) -> None:
-    assert manifest_index.is_dir()
+def test_without_distributed_it_says_what_to_install(fleet: Path) -> None:
+    assert fleet.is_dir()
     without = "import sys; sys.modules['distributed'] = None; from afflint.__main__ import main; main()"
     done = ended(check("--executor", "dask://127.0.0.1:8786", code=without))
     assert done == (2, b"", "afflint: --executor dask:// needs `distributed`: pip install 'afflint[dask]'\n")

@@ -47,7 +47,7 @@ def without_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def manifest_index(project: Path) -> Path:
+def fleet(project: Path) -> Path:
     """Manifests of which what some say is found only beside the others: selectors that miss, labels that are nearly right."""
     folder = project / "fleet"
     for number, (name, meant) in enumerate([("web", "cart"), ("cart", "wbe"), ("db", "db"), ("queue", "cart"), ("cache", "quee")]):
@@ -81,8 +81,8 @@ def sharded(afflint: Afflint, of: int, *words: str) -> list[str]:
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("of", [1, 3])
-def test_the_report_is_that_of_one_run(manifest_index: Path, afflint: Afflint, form: str, of: int) -> None:
-    assert manifest_index.is_dir()
+def test_the_report_is_that_of_one_run(fleet: Path, afflint: Afflint, form: str, of: int) -> None:
+    assert fleet.is_dir()
     one = afflint("check", "fleet", "--format", form)
     assert one.code == 1
     assert afflint("merge", *sharded(afflint, of, "fleet"), "--format", form) == one
@@ -108,8 +108,8 @@ WORDS = [
 
 
 @pytest.mark.parametrize("words", WORDS, ids=lambda words: words[0])
-def test_so_is_what_the_options_of_reports_make_of_it(manifest_index: Path, afflint: Afflint, words: tuple[str, ...]) -> None:
-    assert manifest_index.is_dir()
+def test_so_is_what_the_options_of_reports_make_of_it(fleet: Path, afflint: Afflint, words: tuple[str, ...]) -> None:
+    assert fleet.is_dir()
     afflint("check", "fleet/team-0", "--write-baseline", "--baseline", "old.json")
     one = afflint("check", "fleet", *words)
     assert afflint("merge", *sharded(afflint, 2, "fleet"), *words) == one
@@ -125,17 +125,17 @@ DECIDING = [
 
 
 @pytest.mark.parametrize("words", DECIDING, ids=lambda words: " ".join(words))
-def test_so_it_is_for_what_decides_what_is_found(manifest_index: Path, afflint: Afflint, words: tuple[str, ...]) -> None:
+def test_so_it_is_for_what_decides_what_is_found(fleet: Path, afflint: Afflint, words: tuple[str, ...]) -> None:
     Path("nodes.yaml").write_text(NODES)
-    (manifest_index / "nodes.yaml").write_text(NODES)
+    (fleet / "nodes.yaml").write_text(NODES)
     one = afflint("check", "fleet/team-0", "fleet/typed.yaml", *words, "--format", "json")
     assert one.code == 1
     assert afflint("merge", *sharded(afflint, 3, "fleet/team-0", "fleet/typed.yaml", *words), "--format", "json") == one
 
 
-def test_nothing_is_looked_into_again(manifest_index: Path, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_looked_into_again(fleet: Path, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is anything that is only context, or holds the nodes."""
-    assert manifest_index.is_dir()
+    assert fleet.is_dir()
     Path("nodes.yaml").write_text(NODES)
     Path(".afflint.yaml").write_text("context: ['fleet/**']\nnodes: [nodes.yaml]\n")
     files = sharded(afflint, 2, "fleet/team-1")
@@ -151,8 +151,8 @@ def test_nothing_is_looked_into_again(manifest_index: Path, afflint: Afflint, mo
     assert looked == []
 
 
-def test_nodes_among_the_files_are_found_where_all_files_are(manifest_index: Path, afflint: Afflint) -> None:
-    (manifest_index / "nodes.yaml").write_text(
+def test_nodes_among_the_files_are_found_where_all_files_are(fleet: Path, afflint: Afflint) -> None:
+    (fleet / "nodes.yaml").write_text(
         NODES.replace("nodes:", "kind: List\napiVersion: v1\nitems:")
         .replace("- {name", "- {kind: Node, apiVersion: v1, metadata: {name")
         .replace("}}", "}}}")
@@ -166,16 +166,16 @@ def test_nodes_among_the_files_are_found_where_all_files_are(manifest_index: Pat
     )
 
 
-def test_several_processes_tell_the_same(manifest_index: Path, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert manifest_index.is_dir()
+def test_several_processes_tell_the_same(fleet: Path, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fleet.is_dir()
     afflint("check", "fleet", "--shard", "1/1", "--output", "alone", "--jobs", "1")
     monkeypatch.setattr(mapping, "_WORTH_PROCESSES", 2)
     afflint("check", "fleet", "--shard", "1/1", "--output", "together", "--jobs", "3")
     assert Path("alone").read_bytes() == Path("together").read_bytes()
 
 
-def test_the_results_do_not_depend_on_the_machine(manifest_index: Path, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert manifest_index.is_dir()
+def test_the_results_do_not_depend_on_the_machine(fleet: Path, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fleet.is_dir()
     files = sharded(afflint, 1, "fleet")
     before = Path(files[0]).read_bytes()
     monkeypatch.setattr(sys, "version_info", (3, 99, 9))
@@ -185,10 +185,10 @@ def test_the_results_do_not_depend_on_the_machine(manifest_index: Path, afflint:
     assert Path(files[0]).read_bytes() == before
 
 
-def test_what_has_changed_since_is_checked_anew_and_said(manifest_index: Path, afflint: Afflint) -> None:
+def test_what_has_changed_since_is_checked_anew_and_said(fleet: Path, afflint: Afflint) -> None:
     files = sharded(afflint, 2, "fleet")
-    (manifest_index / "team-0" / "db.yaml").write_text(SEEKER.replace("NAME", "wbe").replace("MEANT", "wbe"))
-    (manifest_index / "broken.yaml").unlink()
+    (fleet / "team-0" / "db.yaml").write_text(SEEKER.replace("NAME", "wbe").replace("MEANT", "wbe"))
+    (fleet / "broken.yaml").unlink()
     one = afflint("check", "fleet")
     merged = afflint("merge", *files)
     assert (merged.code, merged.out) == (one.code, one.out)
@@ -202,8 +202,8 @@ def test_a_shard_may_have_nothing_to_do(project: Path, afflint: Afflint) -> None
 
 class TestWhatCannotBeMerged:
     @pytest.fixture
-    def files(self, manifest_index: Path, afflint: Afflint) -> list[str]:
-        assert manifest_index.is_dir()
+    def files(self, fleet: Path, afflint: Afflint) -> list[str]:
+        assert fleet.is_dir()
         return sharded(afflint, 4, "fleet")
 
     def test_a_shard_that_is_missing(self, files: list[str], afflint: Afflint) -> None:
@@ -226,8 +226,8 @@ class TestWhatCannotBeMerged:
         afflint("check", *words, "--output", files[1])
         assert afflint("merge", *files) == (2, "", f"afflint: 'shard-1.jsonl' and 'shard-2.jsonl' are not of one run: {what}\n")
 
-    def test_another_configuration(self, manifest_index: Path, afflint: Afflint) -> None:
-        assert manifest_index.is_dir()
+    def test_another_configuration(self, fleet: Path, afflint: Afflint) -> None:
+        assert fleet.is_dir()
         Path(".afflint.yaml").write_text("ignore: [labels]\n")
         files = sharded(afflint, 2, "fleet")
         Path(".afflint.yaml").write_text("ignore: [admission]\n")
@@ -331,7 +331,7 @@ class TestUsage:
     def test_a_place_that_cannot_be_written(self, afflint: Afflint) -> None:
         assert afflint("check", "--shard", "1/2", "--output", "no/x").err == "afflint: cannot write 'no/x': No such file or directory\n"
 
-    def test_results_on_standard_output(self, manifest_index: Path, afflint: Afflint) -> None:
-        assert manifest_index.is_dir()
+    def test_results_on_standard_output(self, fleet: Path, afflint: Afflint) -> None:
+        assert fleet.is_dir()
         sharded(afflint, 1, "fleet")
         assert afflint("check", "fleet", "--shard", "1/1", "--output", "-").out == Path("shard-1.jsonl").read_text()

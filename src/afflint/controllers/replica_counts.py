@@ -173,7 +173,7 @@ def _jobs(workload: Workload) -> PodCount:
 
 
 def _groups(workload: Workload) -> PodCount:
-    """Return the count of a LeaderWorkerSet: ``size`` pods per group, the first of which may have a template of its own."""
+    """Return the count of a LeaderWorkerSet: ``size`` pods per group; the first pod may have its own template."""
     above = workload.above(1)
     size, groups = _count_or_one(above.get("size")), _count_or_one(workload.spec.get("replicas"))
     first = 0
