@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -35,7 +37,9 @@ class Client:
     ) -> None:
         self.folder = folder
         pipe, environment = subprocess.PIPE, clean_environment()
-        self.process = subprocess.Popen([*command, *arguments], cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+        self.process = subprocess.Popen(
+            [*command, *arguments], cwd=folder, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        )
         self.published: dict[str, list[Any]] = {}
         self.versions: dict[str, int | None] = {}
         self.versions_seen: list[int | None] = []
@@ -71,6 +75,9 @@ class Client:
 
     def end(self) -> None:
         """Whatever it is doing."""
+        if hasattr(os, "killpg"):
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # Those that a tracer would leave behind, too.
         self.process.kill()
         self.process.wait()
         self._reading.join()

@@ -176,7 +176,7 @@ def test_the_language_server_does_what_the_table_says(place: Place) -> None:
     with Client(place.repository, command=["env", "-u", "AFFLINT_NO_CACHE", *variables, *tracer(place.trace), afflint(), "lsp"]) as client:
         client.open("web.yaml")
         client.settle()
-        assert client.rules("web.yaml") == ["wrong-type"]
+        assert client.rules("web.yaml") == ["4:17 unknown-node-label", "4:27 wrong-type"]
     expect(place, effects(place.trace), COMMANDS["afflint lsp"])
 
 
