@@ -40,14 +40,14 @@ _MOST_MADE = 1 << 29
 _MOST_COMPARED = 1 << 27
 """Values that its rounds may compare at most."""
 _MOST_GIVEN = 1 << 28
-"""The same for an expression with functions in Python, of which the library keeps what they are given until the evaluation is over."""
+"""The limit for an expression with functions in Python: the library keeps their arguments until the evaluation ends."""
 _ITEM = 16
-"""An item of a list that is given to such a function takes about as much room as so many characters of a text."""
+"""A list item that is passed to such a function takes about as much memory as this number of characters."""
 _MOST_HANDED_OVER = 1 << 23
 """Characters and items that functions in Python take and give in one evaluation."""
 _MANY_VARIABLES = 100
 _SLOW = 16
-"""To find all matches of a pattern takes so many times as long as other functions."""
+"""How many times longer finding all matches of a pattern takes than other functions."""
 
 _EXTENSIONS = ("optional", "sets", "lists", "two-var-comprehensions")
 _OFFLINE = {"authorizer": "`authorizer` needs a cluster"}
@@ -519,14 +519,6 @@ def _given_to(text: str) -> str:
 
 
 # Values.
-
-
-def clean(value: Any) -> Any:
-    """Data as expressions may see it: without nulls, which the API server drops, and without what the library cannot bear.
-
-    Raises EvaluationError for data that are too large or nested too deeply.
-    """
-    return _cleaned(value, _Sizes())
 
 
 class _Sizes:

@@ -38,7 +38,7 @@ def _is_optional(node: SyntaxNode, checked: Checked) -> bool:
 
 
 class Growth(NamedTuple):
-    """What may become of the longest text or list that an expression is given: so many times as long, in so many loops in one another."""
+    """How much longer the longest text or list of the input may become: by which factor, and in how many nested loops."""
 
     factor: float
     loops: int
@@ -62,7 +62,7 @@ def _grown(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
 
 
 def _looped(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
-    """A comprehension. What its rounds gather counts by round: there are never more than so many of them in all."""
+    """A comprehension. What its iterations collect counts per iteration, because the number of iterations is limited."""
     range_ = _grown(node.parts[0], known)
     inside = {**known, **dict.fromkeys(node.items[:-1], range_.factor), node.items[-1]: 0.0}
     below = [_grown(each, inside) for each in node.parts[1:4]]

@@ -707,7 +707,7 @@ _ENDS = "must start and end with an alphanumeric character"
 
 
 def _matched(pattern: str, most: int, rule: str, *examples: str) -> Callable[[str], list[str]]:
-    """A format: at most so many characters that a pattern matches. ``rule`` and ``examples`` are what is said otherwise."""
+    """A format: the maximum length and the pattern of a valid text; ``rule`` and ``examples`` are for the message."""
     given = ",  or ".join(f"'{each}'" for each in examples)
     message = f"{rule} (e.g. {given}, regex used for validation is '{pattern}')"
     compiled = re.compile(pattern)

@@ -33,7 +33,7 @@ _ANTI = (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
 _MOST_NAMED = 3
 # Where a selector matches more workloads than this, nothing is concluded from what each of them is like.
 _MOST_TARGETS = 20
-# For each workload of the fleet so many others may be remembered as those it waits for: cycles are short, and lists of targets are shared.
+# The most workloads that one is noted to wait for: cycles are short, and lists of targets are shared.
 _WAITING_EACH = 10
 
 
@@ -78,7 +78,7 @@ class _Waiting:
     """Who waits for whom among pods that cannot go first, with whoever can be placed taken out: only those that never can remain."""
 
     def __init__(self, manifest_index: ManifestIndex) -> None:
-        self._fleet = manifest_index
+        self._manifest_index = manifest_index
         self._room = _WAITING_EACH * (len(manifest_index.pods) + 100)
         self.stuck: dict[PodsKey, _Needs] = {need.pods.key: need for need in _needs(manifest_index) if not need.may_go_first}
         self._targets: dict[tuple[object, ...], list[Pods]] = {}
@@ -100,7 +100,7 @@ class _Waiting:
     def _waiting_targets(self, need: _Needs) -> list[Pods]:
         """The pods that would do, if all of them wait as well; none when one of them does not, or there may be others elsewhere."""
         targets: list[Pods] = []
-        for target in self._fleet.selected_by_all(need.reaches):
+        for target in self._manifest_index.selected_by_all(need.reaches):
             if target.key not in self.stuck or not self._room:
                 return []
             self._room -= 1

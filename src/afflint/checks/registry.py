@@ -30,22 +30,24 @@ Subject = Literal[
 """What a rule applies to, which is when its check may run:
 
 - ``manifest``: every object that afflint reads;
-- ``workload``: objects that make pods, once for each of their templates;
+- ``workload``: objects that create pods, once for each of their templates;
 - ``constrained``: workloads with affinity, nodeSelector, tolerations or spread constraints;
 - ``mismatched``: objects with a field that does not fit its type;
-- ``operated``: what operators make pods of for a custom resource, as far as its kind is known;
-- ``manifest_index``: all objects of the run together;
+- ``operated``: custom resources whose operators create pods, if their kind is known;
+- ``cross-manifest``: all objects of the run together;
 - ``nodes``: all objects of the run together with its nodes;
-- ``pools``: all objects of the run together with the pools of nodes that manifests declare;
-- ``run``: what is read and afflint's own comments; the engine finds these itself;
-- ``policy``, ``outcome``: what a policy of the configuration is about: each workload, or all of them with the nodes. See ``judging``;
-- ``admission``: what the cluster's own policies are about, objects of any kind. See ``pipeline.cluster_policies``.
+- ``pools``: all objects of the run together with the node pools that manifests declare;
+- ``run``: the text of files and suppression comments; the map step finds these mistakes itself;
+- ``policy``, ``outcome``: the workloads that a policy of the configuration applies to: each alone, or all of them with the nodes. See
+  ``pipeline.policy_evaluation``;
+- ``admission``: objects of any kind that the cluster's own policies apply to. See ``pipeline.cluster_policies``.
 """
 
 # What a check needs of the target it asks for.
 ManifestCheck = Callable[[Manifest], Iterator[Match]] | Callable[[Manifest, Target], Iterator[Match]]
 WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
-FleetCheck = Callable[[ManifestIndex], Iterator[CrossManifestMatch]] | Callable[[ManifestIndex, Target], Iterator[CrossManifestMatch]]
+_Matches = Iterator[CrossManifestMatch]
+CrossManifestCheck = Callable[[ManifestIndex], _Matches] | Callable[[ManifestIndex, Target], _Matches]
 
 _MANIFEST: dict[str, ManifestCheck] = {
     "missing-api-version": controllers.missing_api_version,
@@ -116,7 +118,7 @@ _OPERATED: dict[str, str] = {
     "invalid-operator-setting": "afflint.checks.operators:invalid_operator_setting",
     "ignored-operator-setting": "afflint.checks.operators:ignored_operator_setting",
 }
-_FLEET: dict[str, FleetCheck] = {
+_CROSS_MANIFEST: dict[str, CrossManifestCheck] = {
     "label-not-on-template": label_checks.label_not_on_template,
     "anti-affinity-misses-itself": cross_manifest.anti_affinity_misses_itself,
     "namespace-misses-target": cross_manifest.namespace_misses_target,
@@ -166,7 +168,7 @@ REGISTRY: dict[Subject, Mapping[str, Any]] = {
     "constrained": _CONSTRAINED,
     "mismatched": _MISMATCHED,
     "operated": _OPERATED,
-    "cross-manifest": _FLEET,
+    "cross-manifest": _CROSS_MANIFEST,
     "nodes": _NODES,
     "pools": _POOLS,
     "run": dict.fromkeys(_RUN),
@@ -245,7 +247,7 @@ class BoundRule(NamedTuple):
     severity: Severity | None = None
     params: tuple[tuple[str, Any], ...] = ()
     policy: "BoundPolicy | None" = None
-    """What a policy asks of whom; its check is called by ``judging``."""
+    """The policy and the workloads that it applies to; ``pipeline.policy_evaluation`` calls its check."""
 
     @property
     def name(self) -> str:

@@ -21,7 +21,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 def _parsed(workload: Workload) -> list[tuple[ConstraintItem, Toleration]]:
-    """The well-formed tolerations without placeholders; malformed ones are left to the admission rules."""
+    """Return the well-formed tolerations without placeholders; the admission rules report malformed ones."""
     found: list[tuple[ConstraintItem, Toleration]] = []
     for item in workload.constraints.tolerations:
         parts = [item.data.get(field) or "" for field in ("key", "operator", "value", "effect")]
@@ -127,9 +127,9 @@ def tolerates_everything(manifest: Workload) -> Iterator[Match]:
 
 
 def shadowed_toleration(manifest: Workload, target: Target) -> Iterator[Match]:
-    """Tolerations that another one of the same pod makes superfluous. Invalid ones are not compared: nobody knows what they mean."""
+    """Find tolerations without effect, because another toleration of the pod covers them. Invalid tolerations are not compared."""
     if len(manifest.constraints.tolerations) < 2 or manifest.from_cluster:
-        return  # Controllers of a cluster add tolerations without looking at those that are there.
+        return  # Controllers in a cluster add tolerations without checking for existing ones.
     parsed = _valid(manifest, target)
     for index, (item, toleration) in enumerate(parsed[:_MOST]):
         for other_index, (other_item, other) in enumerate(parsed[:_MOST]):
@@ -143,7 +143,7 @@ def shadowed_toleration(manifest: Workload, target: Target) -> Iterator[Match]:
 
 
 def _valid(workload: Workload, target: Target) -> list[tuple[ConstraintItem, Toleration]]:
-    """The tolerations that the API server and the webhooks of KubeVirt accept."""
+    """Return the tolerations that the API server and the webhooks of KubeVirt accept."""
     known = operators(target, workload.kind)
     refused = {match.path[:-1] for match in invalid_toleration(workload, target)}
     return [
@@ -157,7 +157,7 @@ def _valid(workload: Workload, target: Target) -> list[tuple[ConstraintItem, Tol
 
 
 _FIELDS = {*Toleration._fields, "tolerationSeconds"}
-# Nobody writes as many; comparing each with each must stay cheap for a hostile list.
+# More than any real pod has. Each is compared with each, which must stay cheap for a hostile list.
 _MOST = 100
 
 

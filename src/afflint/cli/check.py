@@ -433,7 +433,7 @@ _SECTIONS = {
         flag("--no-ignore", about="Report what comments and annotations silence, too."),
         options.color,
         flag("-q", "--quiet", about="Only findings, no summary."),
-        flag("-v", "--verbose", about="More about each finding and what was passed over."),
+        flag("-v", "--verbose", about="More about each finding and what was skipped."),
     ),
     "What is mended": (
         flag("--fix", about="Mend what keeps its meaning; report the rest."),

@@ -2,7 +2,7 @@
 
 A configuration that the user names (``--config``) is trusted. One that was found is part of the tree that is linted, and its author
 may be unknown: it reads nothing outside its repository, writes only reports and a baseline in its own folder, and starts no program.
- docs/security.md lists what this means for each key.
+docs/security.md lists what this means for each key.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ NO_NODES = (
 class PlaceInputs(NamedTuple):
     """The stage, the documents that could not be read (``file:line:column: message``), and the names of the files by their numbers.
 
-    ``notes`` says what was passed over, and why; ``empty`` names the files that hold no document of any kind.
+    ``notes`` says what was skipped, and why; ``empty`` names the files that hold no document of any kind.
     """
 
     simulation_input: SimulationInput
@@ -165,7 +165,7 @@ def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) ->
             reason = f"it is a patch, or lacks a name or {whole}" if pods.partial else "it makes no pods"
             passed[f"{pods.title} in {name_of(pods.site.file)} ({reason})"] = None
     if passed:
-        yield f"passed over: {_first(list(passed))}"
+        yield f"skipped: {_first(list(passed))}"
 
 
 def _refused(problems: Sequence[str]) -> Iterator[str]:

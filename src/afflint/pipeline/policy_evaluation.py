@@ -182,7 +182,7 @@ class _EvaluatedPolicy(NamedTuple):
     check: Callable[..., Iterator[Any]]
 
     def is_about(self, case: PolicySubject) -> bool:
-        """Whether its check can be about a workload of a fleet, and the configuration says that it is."""
+        """Whether the policy applies to a workload, with the facts of all manifests."""
         scope = self.scope
         return _can_judge(self.bound.check, case.pods) and scope.kinds(case.kind, case.group) and bool(scope.covers(case))
 

@@ -35,7 +35,7 @@ Reader = Callable[[FileId], bytes]
 """Gives the bytes of a file of the run again. Raises OSError."""
 
 
-class ClusterFleet(NamedTuple):
+class ClusterIndex(NamedTuple):
     """The manifests of one of several clusters: ``own`` are the files that are of no other. ``whole``: those of all clusters are in it."""
 
     manifest_index: ManifestIndex
@@ -69,7 +69,7 @@ class Reduction:
         return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
     def part_of(self, manifest_index: ManifestIndex, facts: Iterable[Facts]) -> ManifestIndex:
-        """Some of the manifests of a fleet, as those of a cluster that has no others."""
+        """Return an index of some manifests, as if their cluster had no others."""
         return ManifestIndex(
             facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins, whole=manifest_index
         )
@@ -80,7 +80,7 @@ class Reduction:
         wanted: Callable[[FileId], bool],
         nodes: Sequence[NodeFact] = (),
         pools: Pools | None = None,
-        clusters: Sequence[ClusterFleet] = (),
+        clusters: Sequence[ClusterIndex] = (),
     ) -> Iterator[tuple[FileId, Found]]:
         """What rules across manifests, and about nodes and pools, find in files that are ``wanted``; the others are only context.
 
@@ -92,7 +92,7 @@ class Reduction:
             yield match.site.file, found
 
     def _matches(
-        self, manifest_index: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterFleet]
+        self, manifest_index: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterIndex]
     ) -> Iterator[tuple[str, CrossManifestMatch]]:
         yield from self._told("cross-manifest", manifest_index)
         name_of, target = self._names.__getitem__, self._settings.target
@@ -266,7 +266,7 @@ _NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))
 
 
 def _in_each_cluster(
-    clusters: Sequence[ClusterFleet], asked: Callable[[ManifestIndex], Iterable[tuple[str, CrossManifestMatch]]]
+    clusters: Sequence[ClusterIndex], asked: Callable[[ManifestIndex], Iterable[tuple[str, CrossManifestMatch]]]
 ) -> Iterator[tuple[str, CrossManifestMatch]]:
     """What is found in each cluster. Of a manifest that is of all clusters only what holds in each of those."""
     everywhere: dict[tuple[object, ...], list[tuple[str, CrossManifestMatch]]] | None = None

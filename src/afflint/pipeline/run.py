@@ -12,7 +12,7 @@ from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import DEFAULT_CACHE as DEFAULT_CACHE
 from afflint.pipeline.mapping import Contents, is_worth_cache, map_files
-from afflint.pipeline.reduce_step import ClusterFleet, Reduction
+from afflint.pipeline.reduce_step import ClusterIndex, Reduction
 from afflint.report import Summary
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, read_bytes
@@ -253,7 +253,7 @@ def _clusters(
     reduction: Reduction,
     kustomizations: Kustomizations,
     options: Options,
-) -> list[ClusterFleet]:
+) -> list[ClusterIndex]:
     """The manifests of each cluster, where what was rendered for this run is for several."""
     if options.renders is None:
         return []
@@ -266,7 +266,7 @@ def _clusters(
         own = frozenset(numbers[path] for path in paths)
         whole = number < _MOST_CLUSTERS
         held = [facts[file] for file in sorted([*own, *shared] if whole else own)]
-        clusters.append(ClusterFleet(reduction.part_of(manifest_index, held), own, whole))
+        clusters.append(ClusterIndex(reduction.part_of(manifest_index, held), own, whole))
     return clusters
 
 

@@ -68,10 +68,10 @@ def suppressions_in(
 
 
 def with_idle(suppressions: Iterable[Suppression], policies: Collection[str], facts: "Facts") -> Iterator[Suppression]:
-    """The suppressions of a file, each with what it names of the ``policies`` of the run that are content with all pods there.
+    """Return the suppressions of a file, each with the ``policies`` of the run that it names and that all pods of the file meet.
 
-    Suspects are what other manifests may acquit, never more than these (``judging.Judge``). Where pods are in a patch, or there are none,
-    what is found may be in another file.
+    Pods that may violate a policy are candidates in the facts (``PolicyEvaluator``): other manifests may clear them, but never add to
+    them. If the pods are in a patch, or if there are none, the findings may be in another file.
     """
     whole: dict[int, bool] = {}  # by document, and for all of them
     suspected: set[tuple[int, str]] = set()

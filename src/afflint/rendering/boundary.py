@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from afflint.source.repositories import is_inside, root_of
+from afflint.source.repositories import boundary_of, is_inside
 
 _MOST_ENTRIES = 100_000
 
@@ -21,13 +21,11 @@ class Boundary:
         self._rest: str | None = None
 
     def top(self, folder: str) -> str:
-        """The top of the repository that a folder belongs to. The folder has its links resolved, and so has the top."""
-        return root_of(folder) or self._without_repository(folder)
+        """Return the top of the repository that a folder belongs to. The folder has its links resolved, and so has the top."""
+        return boundary_of(folder) or self._around_all(folder)
 
-    def _without_repository(self, folder: str) -> str:
-        here = os.path.realpath(os.curdir)
-        if is_inside(folder, here):
-            return here
+    def _around_all(self, folder: str) -> str:
+        """Return the folder that holds all files of the run, if ``folder`` is in it; else ``folder``."""
         if self._rest is None:
             folders = {os.path.dirname(os.path.realpath(each)) for each in self._paths}
             try:
@@ -37,7 +35,7 @@ class Boundary:
         return self._rest if is_inside(folder, self._rest) else folder
 
     def folders_above(self, file: str) -> Iterator[str]:
-        """The folders above a file, the nearest first, up to the top of its repository."""
+        """Yield the folders above a file, the nearest first, up to the top of its repository."""
         here = os.path.dirname(os.path.realpath(file))
         top = self.top(here)
         yield here
@@ -47,7 +45,7 @@ class Boundary:
 
 
 def link_outside(folder: str, top: str) -> str | None:
-    """A link in a folder, or in a folder that it links to, which leads out of the top; None without one.
+    """Return a link in a folder, or in a folder that it links to, that leads out of ``top``; None without one.
 
     Raises OSError if there are more files than any chart has.
     """

@@ -23,6 +23,15 @@ def root_of(folder: str) -> str | None:
     return folder
 
 
+def boundary_of(folder: str) -> str | None:
+    """Return the root of the repository around a folder, or else the working directory if the folder is in it. None without either.
+
+    The folder has its links resolved, and so has the result.
+    """
+    here = os.path.realpath(os.curdir)
+    return root_of(folder) or (here if is_inside(folder, here) else None)
+
+
 def is_inside(path: str, folder: str) -> bool:
     """Whether a path is ``folder`` or below it. Both have their links resolved."""
     return path == folder or path.startswith(os.path.join(folder, ""))

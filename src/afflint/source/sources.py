@@ -16,7 +16,7 @@ from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest
 from afflint.source.files import read_all, read_named, read_regular
-from afflint.source.repositories import is_inside, is_really_inside, root_of
+from afflint.source.repositories import boundary_of, is_really_inside
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -258,7 +258,8 @@ def _report_name(path: str) -> str:
 
 def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], bool] | None) -> Iterator[Source]:
     ignored = _GitIgnored(os.path.abspath(top))
-    repository = _boundary(top)
+    real = os.path.realpath(top)
+    boundary = boundary_of(real) or real
     # A folder on the command line is read, even if it is excluded within its parent.
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
@@ -284,16 +285,10 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
                 if entry.name not in SKIPPED_FOLDERS and not excluded(full_path + "/") and not ignored(full_path, folder=True):
                     folders.append(path)
             elif _is_manifest(entry, full_path, included) and not excluded(full_path) and not ignored(full_path, folder=False):
-                if entry.is_symlink() and not is_really_inside(full_path, repository):
+                if entry.is_symlink() and not is_really_inside(full_path, boundary):
                     continue  # A tree must not make afflint read, and quote, other files of the user.
                 yield Source(path, path, None, None, values and path.endswith(_YAML))
         stack.extend([(each, is_chart) for each in reversed(folders)])
-
-
-def _boundary(top: str) -> str:
-    """Return the folder that links below ``top`` may lead into: its repository, else the working directory around it, else itself."""
-    real, here = os.path.realpath(top), os.path.realpath(os.curdir)
-    return root_of(real) or (here if is_inside(real, here) else real)
 
 
 def is_in_chart(path: str) -> bool:

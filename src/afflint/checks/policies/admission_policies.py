@@ -1,7 +1,7 @@
 """What ValidatingAdmissionPolicies say of an object that is to be created, as far as that can be told without a cluster.
 
 After k8s.io/apiserver/pkg/admission/plugin/policy/validating: constraints, conditions, then each validation for each binding and each of
-its parameters. Nobody is known who creates the object, there is no old one, and nobody can be asked what they may do.
+its parameters. The user who creates the object is unknown, there is no old object, and authorization cannot be checked.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class AdmissionEvaluator:
             return None
         self.faults += [fault for each in bindings for fault in each.faults]
         sound = tuple(each for each in bindings if not each.faults)
-        # Without one of its conditions nobody can tell whom the policy is about.
+        # Without one of its conditions it is unknown which objects the policy applies to.
         applied = validations if len(conditions) == len(policy.conditions) else ()
         return _CompiledPolicy(policy, sound, conditions, compiler.variables, applied)
 
@@ -190,7 +190,7 @@ class AdmissionEvaluator:
     def _answer(
         self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput
     ) -> bool | PolicyDenial | Unknown:
-        """What an expression comes to; an error in it denies the object, or nobody can tell what it comes to in the cluster."""
+        """Return the value of an expression. An error in it denies the object, or leaves the result in the cluster unknown."""
         try:
             answer = compiled.program.evaluate(given)
         except EvaluationError as error:
@@ -206,7 +206,7 @@ class AdmissionEvaluator:
     # What is around the object.
 
     def _inside(self, constraints: Iterable[MatchConstraints], asked: Resource, labels: Mapping[str, str]) -> bool | None:
-        """Whether the namespace of an object has the labels that are asked for; None where nobody can tell."""
+        """Whether the namespace of an object has the required labels; None if its labels are unknown."""
         answers: list[bool | None] = []
         for each in constraints:
             if each.namespaces is None or not each.namespaces.requirements:
@@ -425,7 +425,7 @@ def _in_object(chain: cel.Chain, variables: Mapping[str, Program | None]) -> Pat
 
 
 def is_open(data: Any, path: Path) -> bool:
-    """Whether something at a path is filled in later, so that nobody can say yet what an expression makes of it."""
+    """Whether a value at a path is a placeholder, so that the result of an expression is unknown."""
     for step in path:
         data = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
     waiting = [data]

@@ -83,7 +83,7 @@ def _never_fits(view: ClusterView, each: _SimulatedWorkload) -> bool:
 def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Workloads of which too few replicas run after some loss of nodes, or run on through it.
 
-    Raises UnjudgedError where no node has the label by which they are lost.
+    Raises UnevaluatedError if no node has the label that selects them.
     """
     about = [each for each in _judged(cases, view) if each.number not in view.survey.elastic]
     if not about or not view.survey.bounded:

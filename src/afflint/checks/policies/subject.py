@@ -45,7 +45,7 @@ def _alternatives(constraints: Constraints) -> Iterator[Alternative]:
 
 
 class UnevaluatedError(Exception):
-    """A check comes to no result for a workload, or on these nodes: the message says why. Raised only where ``case.fleet`` is there."""
+    """A check cannot be evaluated for a workload or on these nodes; the message says why. Raised only if ``manifest_index`` is set."""
 
 
 class PolicySubject:
