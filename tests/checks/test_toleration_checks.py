@@ -162,6 +162,9 @@ class TestShadowedToleration:
             "{key: gpu, value: a b}",
             "{key: a b, operator: Exists}",
             "{operator: Equal}",
+            "{key: gpu, operator: {}}",
+            "{key: gpu, operator: []}",
+            "{key: gpu, value: 0}",
         ],
     )
     def test_an_invalid_toleration_is_not_compared(self, invalid: str) -> None:

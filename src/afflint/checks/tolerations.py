@@ -24,7 +24,8 @@ def _parsed(workload: Workload) -> list[tuple[ConstraintItem, Toleration]]:
     """Return the well-formed tolerations without placeholders; the admission rules report malformed ones."""
     found: list[tuple[ConstraintItem, Toleration]] = []
     for item in workload.constraints.tolerations:
-        parts = [item.data.get(field) or "" for field in ("key", "operator", "value", "effect")]
+        written = [item.data.get(field) for field in ("key", "operator", "value", "effect")]
+        parts: list[Any] = ["" if part is None else part for part in written]
         if all(type(part) is str and not is_placeholder(part) for part in parts):
             found.append((item, Toleration(*parts)))
     return found
