@@ -32,6 +32,7 @@ spec:
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec: {selector: {app: db}}\n"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NODES = POD + "  affinity:\n    nodeAffinity:\n      " + REQUIRED + ":\n        nodeSelectorTerms:\n"
+WIDGET = "- {apiVersion: example.com/v1, kind: Widget, metadata: {name: w@}, spec: {nodeSelector: {a: b}}}\n"
 TERM = "        - matchExpressions:\n"
 
 
@@ -67,6 +68,7 @@ MUCH: dict[str, tuple[int, Callable[[int], str]]] = {
     "documents with findings": (1_000, lambda n: "---\n".join(n * [POD + "  nodeSelector: {a: 5}\n"])),
     "documents in JSON": (2_000, lambda n: n * '{"apiVersion": "v1", "kind": "Pod", "spec": {"nodeSelector": {"a": "b"}}}\n'),
     "items of a list": (1_000, lambda n: "kind: List\nitems:\n" + n * ("- " + POD.replace("\n", "\n  ")[:-2])),
+    "custom resources of a list": (2_000, lambda n: "apiVersion: v1\nkind: List\nitems:\n" + lines(WIDGET, n)),
     "items with findings": (
         1_000,
         lambda n: "kind: List\nitems:\n" + n * ("- " + (POD + "  nodeSelector: {a: 5}\n").replace("\n", "\n  ")[:-2]),

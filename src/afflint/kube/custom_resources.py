@@ -215,11 +215,12 @@ def custom_workloads(
         yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
 
 
-def unknown_kinds(data: Any, manifests: Iterable[Manifest], learnt: Learnt) -> list[tuple[str, str]]:
-    """The kinds, by group and name, of a document and of what it holds that neither the catalogue nor a definition describes."""
-    names = [(each.kind.group, each.kind.name) for each in manifests if isinstance(each, CustomWorkload)]
-    if type(data) is dict and type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
-        names.append((data["apiVersion"].rpartition("/")[0], data["kind"]))
+def unknown_kinds(objects: Iterable[Any], manifests: Iterable[Manifest], learnt: Learnt) -> list[tuple[str, str]]:
+    """Return the kinds of some objects and manifests, by group and name, that neither the catalogue nor a definition describes."""
+    names = dict.fromkeys((each.kind.group, each.kind.name) for each in manifests if isinstance(each, CustomWorkload))
+    for data in objects:
+        if type(data) is dict and type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
+            names[data["apiVersion"].rpartition("/")[0], data["kind"]] = None
     return [each for each in names if _is_custom(each[0]) and each not in learnt and custom_kind_of(*each) is None]
 
 

@@ -232,7 +232,7 @@ class Checker:
             return ()
         from afflint.kube.custom_resources import unknown_kinds
 
-        return [kind for each in (document.data, *items) for kind in unknown_kinds(each, manifests, self._learnt)]
+        return unknown_kinds((document.data, *items), manifests, self._learnt)
 
     def _ways(self, manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
         """Each custom resource once, by its kind and by what says where it places pods."""
