@@ -48,7 +48,7 @@ class SyntaxNode(NamedTuple):
     raw: bytes = b""
 
     def walk(self) -> Iterator[SyntaxNode]:
-        """This expression and all within, from left to right."""
+        """Yield the expression and all its parts, from left to right."""
         waiting = [self]
         while waiting:
             node = waiting.pop()

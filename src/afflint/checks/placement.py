@@ -309,7 +309,7 @@ def _is_required(reach: SelectorRef) -> bool:
 
 
 def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """minDomains beyond the domains that there are."""
+    """Report `minDomains` values above the number of domains."""
     for found in proofs.min_domains_unreachable(view.survey):
         if found.domains:
             names = summarize_names(list(map(quoted, found.domains)))

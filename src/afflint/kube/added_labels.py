@@ -67,7 +67,7 @@ JOB_SET = (
 
 
 def _of_group(pod_name: str, index: str) -> tuple[AddedLabel, ...]:
-    """lws pkg/webhooks/pod_webhook.go: a StatefulSet of leaders, and one of workers for each leader."""
+    """Return the labels of a leader or worker StatefulSet (lws, pkg/webhooks/pod_webhook.go)."""
     return (
         AddedLabel(CONTROLLER_REVISION_HASH, "{name}-{hash}"),
         AddedLabel(POD_NAME, pod_name),

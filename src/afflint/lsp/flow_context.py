@@ -61,7 +61,8 @@ class Bracket:
 class Flow:
     """The brackets around a place, the outermost first. ``line`` is the one in block style that holds them, and ``column`` where that
     begins after its dashes; ``key`` is its key, None for an item of a list. ``name`` and ``start`` are those of the innermost bracket
-    when the place was reached."""
+    when the place was reached.
+    """
 
     def __init__(self, line: int, column: int, key: str | None, brackets: list[Bracket], place: Place) -> None:
         inner = brackets[-1]

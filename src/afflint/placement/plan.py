@@ -125,7 +125,8 @@ class Replica(NamedTuple):
 
 class Preferred(NamedTuple):
     """A preferred node affinity term: what it asks for, and how many nodes meet it; how many of those that the pods may use, if
-    there are any."""
+    there are any.
+    """
 
     asks: str
     weight: int

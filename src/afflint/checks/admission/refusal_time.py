@@ -28,7 +28,6 @@ def is_refused_later(message: str) -> bool:
 
 def of_workloads(check: WorkloadCheck) -> Callable[[Workload, Target], Iterator[Match]]:
     """Wrap a check of workloads so that matches in a pod spec that the API server does not validate mention the later rejection."""
-
     function: Callable[..., Iterator[Match]] = check
     asking = asks_for_target(check)
 
