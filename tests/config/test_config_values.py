@@ -9,7 +9,9 @@ import pytest
 from configured import EVERYTHING, Load, Write
 
 from afflint import config
-from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, ConfigError, CustomWorkloadSetting, Policy
+from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, ConfigError, CustomWorkloadSetting
+from afflint.config.display import describe
+from afflint.policies.policy import Policy
 
 
 def test_every_key(load: Load) -> None:
@@ -100,7 +102,7 @@ def test_every_key_has_an_origin(load: Load) -> None:
 
 def test_describe_shows_each_value_and_its_origin(load: Load) -> None:
     read = config.with_overrides(load(EVERYTHING), nodes=["n.yaml"], extend_select=["fleet"])
-    rows = {key: (value, origin) for key, value, origin in config.describe(read)}
+    rows = {key: (value, origin) for key, value, origin in describe(read)}
     assert rows == {
         "extends": ("[]", "default"),
         "include": ("[deploy/**]", ".afflint.yaml:1:1"),
@@ -136,14 +138,14 @@ def test_describe_shows_each_value_and_its_origin(load: Load) -> None:
 
 
 def test_describe_shows_what_holds_without_a_configuration() -> None:
-    rows = [*config.describe(config.default())]
+    rows = [*describe(config.default())]
     assert [key for key, _, _ in rows] == [*KEYS]
     assert ("select", "(the default rules)", "default") in rows
     assert ("severity", "{}", "default") in rows
 
 
 def test_describe_escapes_values(load: Load) -> None:
-    rows = {key: value for key, value, _ in config.describe(load('exclude: ["\\e]2;x"]\nper-file-ignores: {"\\u202e": []}\n'))}
+    rows = {key: value for key, value, _ in describe(load('exclude: ["\\e]2;x"]\nper-file-ignores: {"\\u202e": []}\n'))}
     assert rows["exclude"] == '["\\x1b]2;x"]'
     assert rows["per-file-ignores.\\u202e"] == "[]"
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.checks.registry import bound_policies
-from afflint.config import Policy
 from afflint.pipeline.map_step import MapSettings, default_settings
 from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.run import Options, run
 from afflint.placement.plan import Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.policies.policy import Policy
 from afflint.source.sources import Source
 from on_nodes import apart, spread, workload
 from policing import findings_of, policy, said, session_of

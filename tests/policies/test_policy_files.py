@@ -8,7 +8,8 @@ from textwrap import dedent
 import pytest
 
 from afflint import config, resources
-from afflint.config import Config, ConfigError, describe
+from afflint.config import Config, ConfigError
+from afflint.config.display import describe
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,8 @@ from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
 
 if TYPE_CHECKING:
-    from afflint.config import Policy
     from afflint.policies.binding import BoundPolicy
+    from afflint.policies.policy import Policy
 
 Subject = Literal[
     "manifest", "workload", "constrained", "mismatched", "operated", "cross-manifest",

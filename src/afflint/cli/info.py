@@ -75,13 +75,13 @@ def _terminal_width() -> int | None:
 
 def config(config_file: str | None, no_config: bool, schema: bool) -> None:
     """The effective configuration and where each value comes from."""
-    from afflint import config as settings
+    from afflint.config.display import describe
 
     if schema:
         show([_config_schema()])
         return
     effective = options.configuration({"config_file": config_file, "no_config": no_config})
-    rows = list(settings.describe(effective))
+    rows = list(describe(effective))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     width = min(widths[1], 60)
     show(f"{key:<{widths[0]}}  {value:<{width}}  {origin}\n" for key, value, origin in rows)

@@ -8,7 +8,9 @@ from glob import has_magic
 from itertools import islice
 from typing import Any
 
-from afflint.config import (
+from afflint.config.positions import START, ConfigMistake, Located, ReadError, decode, read_bytes
+from afflint.config.selection import unknown_name
+from afflint.config.settings import (
     ALL,
     AUTO_NODES,
     NO_NODES,
@@ -18,16 +20,14 @@ from afflint.config import (
     ConfigProblem,
     CustomWorkloadSetting,
     Origin,
-    Policy,
     quoted,
-    unknown_name,
 )
-from afflint.config.positions import START, ConfigMistake, Located, ReadError, decode, read_bytes
 from afflint.config.trust import NEEDS_CONFIG
 from afflint.config.validation import shape_faults
 from afflint.findings.finding import Path, Span, field_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import did_you_mean, nearest
+from afflint.policies.policy import Policy
 from afflint.source.globs import paths_like, pattern, separates_by_backslash
 from afflint.source.repositories import is_really_inside
 

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from afflint.config import quoted
+from afflint.config.settings import quoted
 from afflint.findings.finding import Path, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.source.files import read_regular

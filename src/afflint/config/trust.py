@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from afflint.config import COMMAND_LINE, Config
+from afflint.config.settings import COMMAND_LINE, Config
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import visible
 from afflint.source.files import read_begin

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from jsonschema import Draft202012Validator
 
 from afflint import resources
-from afflint.config import quoted
 from afflint.config.positions import ConfigMistake, Located
+from afflint.config.settings import quoted
 from afflint.findings.finding import SEVERITIES, Path, field_of
 from afflint.findings.phrases import did_you_mean, nearest, visible
 

@@ -18,11 +18,11 @@ from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, Eva
 from afflint.yaml.emitter import flow
 
 if TYPE_CHECKING:
-    from afflint.config import Policy
     from afflint.index.facts import Pods
     from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
     from afflint.pipeline.run import Gathered
     from afflint.pipeline.session import Session
+    from afflint.policies.policy import Policy
     from afflint.source.sources import Source
 
 _OWNERS = ("owner", "team", "squad")

@@ -1,6 +1,6 @@
 """Policies: an organisation's requirements for placement, as data in its configuration.
 
-A policy names a check, its parameters, and the workloads that it applies to. A run without policies imports nothing of this package.
+A policy names a check, its parameters, and the workloads that it applies to. A run without policies imports only `policy`.
 
 How to add a check:
 

@@ -10,7 +10,7 @@ from afflint.policies.params import class_at, read
 from afflint.policies.registry import CHECKS, PolicyCheck
 
 if TYPE_CHECKING:
-    from afflint.config import Policy
+    from afflint.policies.policy import Policy
 
 
 class BoundPolicy(NamedTuple):

@@ -11,7 +11,7 @@ from afflint.policies.matching import Matching
 from afflint.policies.params import LABELS, Labels, read, words_of
 
 if TYPE_CHECKING:
-    from afflint.config import Policy
+    from afflint.policies.policy import Policy
 
 _LABELLED_OBJECTS = {"required-node-labels": "node", "required-template-labels": "pod"}
 """The checks that require labels, with the object that has one value of each label. All other checks can be met together: the node selector

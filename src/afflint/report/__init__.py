@@ -1,146 +1,34 @@
 """The report formats: findings in, chunks of text out. The module of a format is imported only when it is used."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from importlib import import_module
 
-from afflint.findings.finding import SEVERITIES, FileId, Finding, Severity
-from afflint.findings.namedtuples import NamedTuple
+from afflint.report.model import RenderSummary, Report, RuleInfo, Summary
 
-if TYPE_CHECKING:
-    from afflint.report.html_page import PageMetadata
+__all__ = ["FORMATS", "RenderSummary", "Report", "RuleInfo", "Summary", "render"]
 
-FORMATS: tuple[str, ...] = ("text", "concise", "json", "sarif", "github", "gitlab", "junit", "markdown", "html")
-
-
-class RuleInfo(NamedTuple):
-    """The metadata of a rule that reports use; ``page`` is the Markdown body of its page."""
-
-    name: str
-    category: str
-    severity: Severity
-    summary: str
-    help: str
-    page: str
-
-
-class RenderSummary(NamedTuple):
-    """How many kustomizations and charts were rendered; ``failed`` has the tool, the name and the reason of each failure."""
-
-    kustomizations: int
-    charts: int
-    failed: tuple[tuple[str, str, str], ...] = ()
-    without: tuple[tuple[str, str], ...] = ()
-    """The charts that were rendered without a dependency, with the name of the dependency."""
-    unread: tuple[tuple[str, str], ...] = ()
-    """The objects whose render roots cannot be determined, such as an ApplicationSet with a cluster generator, with the reason."""
-
-
-class Summary(NamedTuple):
-    """The numbers of a run.
-
-    ``templated``: Go-templated files that were skipped; ``filled``: files with template placeholders; ``unread``: files that could not be
-    read; ``passed``: the kinds that were skipped, with the number of documents of each, the most frequent first.
-    ``empty``: the files given by name that contain no document of any kind. ``fixed``: findings that were fixed.
-    """
-
-    files: int
-    documents: int
-    errors: int
-    warnings: int
-    info: int
-    suppressed: int
-    templated: int
-    unread: int
-    filled: int = 0
-    passed: tuple[tuple[str, int], ...] = ()
-    empty: tuple[str, ...] = ()
-    fixed: int = 0
-    renders: RenderSummary | None = None
-    """What was rendered, if that was requested."""
-    custom: tuple[tuple[str, int], ...] = ()
-    """The kinds of custom resources, each with the source of its pod template paths, and the number of resources."""
-
-    @property
-    def counts(self) -> list[tuple[int, str]]:
-        """Return the number of findings of each severity that occurs, the most severe first."""
-        return [count for count in zip((self.errors, self.warnings, self.info), SEVERITIES, strict=True) if count[0]]
-
-    @property
-    def found(self) -> str:
-        """Return ``1 error, 2 warnings``, or ``no findings``."""
-        from afflint.findings.phrases import pluralize
-
-        return ", ".join(pluralize(*count) for count in self.counts) or "no findings"
-
-    @property
-    def skipped(self) -> int:
-        """Return the number of documents of other kinds."""
-        return sum(number for _, number in self.passed)
-
-
-class Report(NamedTuple):
-    """Everything that a format may print.
-
-    ``findings`` are sorted, without suppressed ones. ``rules`` is called only by formats that print rule metadata. ``source`` returns the
-    text of a file by its number, in which spans count lines and columns; None if the file cannot be read.
-    """
-
-    findings: Sequence[Finding]
-    summary: Summary
-    rules: Callable[[], Sequence[RuleInfo]]
-    source: Callable[[FileId], str | None]
-    version: str
-    verbose: bool
-    quiet: bool
-    unsafe: bool = False
-    """Whether unsafe fixes count as fixes."""
-    made: "PageMetadata | None" = None
-    """When and how an HTML page was made."""
-
-    def fixable(self, finding: Finding) -> bool:
-        """Return whether `--fix`, with `--unsafe-fixes` if that is set, would fix a finding."""
-        return finding.fix is not None and (finding.fix.safe or self.unsafe)
+_MODULES = {
+    "text": "text",
+    "concise": "concise",
+    "json": "json_report",
+    "sarif": "sarif",
+    "github": "github",
+    "gitlab": "gitlab",
+    "junit": "junit",
+    "markdown": "markdown",
+    "html": "check_page",
+}
+"""The module of each format. It has a function ``render(report)``."""
+FORMATS = tuple(_MODULES)
 
 
 def render(format: str, report: Report, *, color: bool = False) -> Iterator[str]:  # noqa: A002 (the name of the option)
     """Yield ``report`` in one of FORMATS in chunks; a nonempty report ends with a newline.
 
-    Only ``text`` has colours. Every chunk can be encoded as UTF-8.
+    Only ``text`` has colours. Every chunk can be encoded as UTF-8. Raises ValueError for an unknown format.
     """
-    if format == "text":
-        from afflint.report import text
-
-        return text.render(report, color=color)
-    if format == "concise":
-        from afflint.report import concise
-
-        return concise.render(report)
-    if format == "json":
-        from afflint.report import json_report
-
-        return json_report.render(report)
-    if format == "sarif":
-        from afflint.report import sarif
-
-        return sarif.render(report)
-    if format == "github":
-        from afflint.report import github
-
-        return github.render(report)
-    if format == "gitlab":
-        from afflint.report import gitlab
-
-        return gitlab.render(report)
-    if format == "junit":
-        from afflint.report import junit
-
-        return junit.render(report)
-    if format == "markdown":
-        from afflint.report import markdown
-
-        return markdown.render(report)
-    if format == "html":
-        from afflint.report import check_page
-
-        return check_page.render(report)
-    raise ValueError(f"unknown report format {format!r}; available formats: {', '.join(FORMATS)}")
+    if format not in _MODULES:
+        raise ValueError(f"unknown report format {format!r}; available formats: {', '.join(FORMATS)}")
+    options = {"color": color} if format == "text" else {}
+    chunks: Iterator[str] = import_module(f"afflint.report.{_MODULES[format]}").render(report, **options)
+    return chunks

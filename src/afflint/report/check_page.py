@@ -13,9 +13,9 @@ from itertools import groupby
 from afflint.findings.finding import SEVERITIES, Finding, Fix, Related, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
-from afflint.report import Report, RuleInfo
 from afflint.report.fix_lines import changes
 from afflint.report.html_page import page, shown
+from afflint.report.model import Report, RuleInfo
 from afflint.report.paths import slashed
 from afflint.report.phrases import html_words, object_words, roots
 from afflint.report.snippet import Sources, ending

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.findings.phrases import visible
-from afflint.report import Report
+from afflint.report.model import Report
 
 
 def render(report: Report) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from afflint.findings.finding import Finding, Severity, Span
 from afflint.findings.phrases import visible
-from afflint.report import Report
+from afflint.report.model import Report
 from afflint.report.paths import slashed
 
 _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}

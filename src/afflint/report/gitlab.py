@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from afflint.findings.finding import Finding, Severity
 from afflint.findings.phrases import visible
-from afflint.report import Report
 from afflint.report.fingerprints import fingerprints
 from afflint.report.json_stream import array
+from afflint.report.model import Report
 from afflint.report.paths import slashed
 
 # The higher severities of GitLab, critical and blocker, are for running systems; a manifest does not run yet.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.findings.finding import Finding, Fix, Span
-from afflint.report import RenderSummary, Report
 from afflint.report.json_stream import document
+from afflint.report.model import RenderSummary, Report
 
 
 def render(report: Report) -> Iterator[str]:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from afflint.findings.finding import Finding
 from afflint.findings.phrases import visible
-from afflint.report import Report
+from afflint.report.model import Report
 from afflint.report.phrases import object_words, roots
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from afflint.findings.finding import SEVERITIES, Finding
 from afflint.findings.phrases import pluralize, visible
-from afflint.report import Report
+from afflint.report.model import Report
 from afflint.report.paths import slashed
 from afflint.report.phrases import object_words
 from afflint.report.text import summary_lines

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from afflint.findings.finding import Edit, Finding, Fix, ObjectRef, Related, Severity, Span
 from afflint.findings.phrases import visible
-from afflint.report import Report, RuleInfo
 from afflint.report.fingerprints import fingerprints
 from afflint.report.json_stream import document
+from afflint.report.model import Report, RuleInfo
 from afflint.report.paths import uri
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

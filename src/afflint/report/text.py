@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from afflint.findings.finding import Finding, Fix, Span
 from afflint.findings.phrases import pluralize, visible
-from afflint.report import RenderSummary, Report, Summary
+from afflint.report.model import RenderSummary, Report, Summary
 from afflint.report.phrases import MOST_ROOTS, object_words, roots
 
 if TYPE_CHECKING:
