@@ -238,9 +238,16 @@ def _outermost(code: types.CodeType) -> str:
 
 
 def _clear_caches() -> None:
-    for thing in gc.get_objects():
-        if isinstance(thing, functools._lru_cache_wrapper):
-            thing.cache_clear()
+    """Forget what functions remember, so that they are called again."""
+    for cache in _caches(len(sys.modules)):
+        cache.cache_clear()
+
+
+@functools.lru_cache(maxsize=1)
+def _caches(modules: int) -> list[functools._lru_cache_wrapper[object]]:
+    """Return the caches of all functions; there are more only after an import, hence with another number of ``modules``."""
+    own = "afflint"
+    return [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith(own)]
 
 
 def _run_changed(mutant: Mutant, code: types.CodeType, items: list[pytest.Item], limit: float) -> int:
