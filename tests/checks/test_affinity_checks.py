@@ -171,7 +171,7 @@ class TestUnlikelyTopologyKey:
         "key, why",
         [
             ("kubernetes.io/os", "it has the same value on every node"),
-            ("cpu-model.node.kubevirt.io/Haswell", "it says what a node can do or is there for, not where it is"),
+            ("cpu-model.node.kubevirt.io/Haswell", "it describes what a node can do or is used for, not where it is"),
             ("app", "it is a label of pods, and topology keys are labels of nodes"),
             ("app.kubernetes.io/name", "it is a label of pods, and topology keys are labels of nodes"),
             ("metadata.name", "it is a field of nodes, not a label"),

@@ -79,7 +79,7 @@ class TestReadingLabelSelectors:
             (
                 {"matchExpressions": [{"key": "a", "operator": "in"}]},
                 ("matchExpressions", 0, "operator"),
-                "is none of In, NotIn, Exists, DoesNotExist",
+                "is not one of In, NotIn, Exists, DoesNotExist",
             ),
             ({"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}, ("matchExpressions", 0, "operator"), None),
             ({"matchExpressions": [{"key": "a", "operator": "In"}]}, ("matchExpressions", 0, "values"), "needs at least one value"),
@@ -154,7 +154,7 @@ class TestReadingNodeTerms:
 
     def test_fields_know_only_in_and_not_in(self) -> None:
         parsed = parse_node_term({"matchFields": [{"key": NODE_NAME, "operator": "Exists"}]})
-        assert parsed == Malformed(("matchFields", 0, "operator"), "is none of In, NotIn")
+        assert parsed == Malformed(("matchFields", 0, "operator"), "is not one of In, NotIn")
 
     def test_terms_keep_their_positions(self) -> None:
         good = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}

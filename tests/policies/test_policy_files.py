@@ -191,7 +191,7 @@ MISTAKES = {
     ),
     "a selector": (
         "{name: a, check: no-pinning, match: {labels: {matchExpressions: [{key: a, operator: IsIn}]}}}",
-        "2:87: this is none of In, NotIn, Exists, DoesNotExist",
+        "2:87: this is not one of In, NotIn, Exists, DoesNotExist",
     ),
     "a selector in two ways": (
         "{name: a, check: no-pinning, match: {labels: {matchLabels: {a: b}, tier: db}}}",

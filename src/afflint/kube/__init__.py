@@ -1,7 +1,7 @@
-"""What Kubernetes and KubeVirt mean by kinds, labels, selectors and constraints. Pure values, no findings."""
+"""Kinds, labels, selectors and constraints as Kubernetes and KubeVirt define them. Values without side effects; no findings."""
 
 NEWEST = (1, 37)
-"""The newest Kubernetes version whose API is known here."""
+"""The newest Kubernetes version whose API afflint knows."""
 
 OLDEST = (1, 10)
-"""The oldest one."""
+"""The oldest Kubernetes version whose API afflint knows."""

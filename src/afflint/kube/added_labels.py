@@ -1,15 +1,15 @@
 """The labels that controllers add to the pods they create.
 
-A value is text with fields in braces. ``{name}`` is the name of the object, ``{part}`` that of one of its several templates, ``{machine}``
-the name of the virtual machine instance and ``{hostname}`` the host name of its guest; ``{ordinal}``,
-``{job}``, ``{group}`` and ``{worker}`` are indexes; the values of other fields cannot be known from a manifest.
+A value is text with fields in braces. ``{name}`` is the name of the object, ``{part}`` the name of one of its templates, ``{machine}`` the
+name of the virtual machine instance and ``{hostname}`` the host name of its guest; ``{ordinal}``, ``{job}``, ``{group}`` and ``{worker}``
+are indexes. The values of other fields cannot be known from a manifest.
 """
 
 from afflint.findings.namedtuples import NamedTuple
 
 
 class AddedLabel(NamedTuple):
-    """A label that the pods get besides those of their template; ``overwrites`` when it takes the place of one of the template."""
+    """A label that a controller adds to those of the pod template; ``overwrites``: it replaces a label with the same key."""
 
     key: str
     value: str
@@ -37,7 +37,10 @@ DAEMON_SET = (AddedLabel(CONTROLLER_REVISION_HASH, "{hash}"), AddedLabel("pod-te
 
 
 def _of_job(name: str) -> tuple[AddedLabel, ...]:
-    """pkg/registry/batch/job/strategy.go generateSelector, which leaves labels alone that are there: validation refuses wrong ones."""
+    """Return the labels that a Job adds to its pods: pkg/registry/batch/job/strategy.go generateSelector.
+
+    Labels that the template already has are kept; validation rejects wrong ones.
+    """
     return (
         AddedLabel("batch.kubernetes.io/controller-uid", "{uid}", overwrites=False),
         AddedLabel("controller-uid", "{uid}", overwrites=False),
@@ -114,7 +117,7 @@ KNATIVE_SERVICE = (
     AddedLabel("serving.knative.dev/configurationUID", "{uid}"),
 )
 
-# kubevirt pkg/virt-api/webhooks/validating-webhook/admitters restrictedVmiLabels: refused from anybody but KubeVirt, on the VMI itself.
+# kubevirt pkg/virt-api/webhooks/validating-webhook/admitters restrictedVmiLabels: rejected on the VMI itself unless KubeVirt sets them.
 RESERVED_BY_KUBEVIRT = frozenset(
     (
         CREATED_BY,

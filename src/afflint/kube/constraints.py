@@ -1,7 +1,7 @@
-"""The placement constraints of one pod spec, picked out of plain data with their paths.
+"""The placement constraints of one pod spec as plain data, with their paths.
 
-Malformed parts are left out: the types of fields are checked elsewhere, so callers may rely on
-every ``data`` being a map. What is inside a map is still as the author wrote it.
+Malformed parts are left out: other checks report the types of fields, and callers may rely on every ``data`` being a map. The content of
+such a map is unchecked.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,9 +20,9 @@ Data = dict[str, Any]
 
 
 class NodeTerm(NamedTuple):
-    """A node selector term: one of the ORed required ones, or the preference of a weighted one.
+    """A required node selector term (these are ORed), or the preference of a weighted term.
 
-    ``path`` is that of the term, ``weighted`` the surrounding item of a preferred term.
+    ``path`` is the path of the term, ``weighted`` the item of the list that contains a preferred term.
     """
 
     path: Path
@@ -35,7 +35,7 @@ class NodeTerm(NamedTuple):
 
 
 class PodTerm(NamedTuple):
-    """A pod (anti-)affinity term. ``path`` is that of the term itself, below ``podAffinityTerm`` for a preferred one."""
+    """A pod (anti-)affinity term. ``path`` is the path of the term itself, below ``podAffinityTerm`` for a preferred one."""
 
     path: Path
     data: Data
@@ -48,12 +48,12 @@ class PodTerm(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How people call it: ``required podAntiAffinity`` and so on."""
+        """The name of the term in messages, such as ``required podAntiAffinity``."""
         return f"{'required' if self.weighted is None else 'preferred'} {'podAntiAffinity' if self.anti else 'podAffinity'}"
 
 
 class ConstraintItem(NamedTuple):
-    """A toleration, a spread constraint, a scheduling gate, a label selector, a match expression: a map with its path."""
+    """A map with its path: a toleration, spread constraint, scheduling gate, label selector or match expression."""
 
     path: Path
     data: Data
@@ -78,7 +78,7 @@ NONE = Constraints(None, None, (), (), (), (), (), (), ())
 
 
 def constraints_of(pod_spec: Data, path: Path) -> Constraints:
-    """The constraints of a pod spec that lies at ``path``."""
+    """Return the constraints of the pod spec at ``path``."""
     affinity = pod_spec.get("affinity")
     selector = pod_spec.get("nodeSelector")
     tolerations = pod_spec.get("tolerations")
@@ -106,7 +106,7 @@ def constraints_of(pod_spec: Data, path: Path) -> Constraints:
 
 
 def _node_selector(pod_spec: Data, path: Path) -> ConstraintItem | None:
-    """The nodeSelector; None for one that a patch replaces or deletes."""
+    """Return the nodeSelector, or None if a patch replaces or deletes it."""
     item = _item(pod_spec, "nodeSelector", path)
     return item if item is None or "$patch" not in item.data else None
 
@@ -168,7 +168,7 @@ def _add_pod_terms(pod: Data, at: Path, anti: bool, terms: list[PodTerm], prefer
 
 
 def constraints_of_parts(parts: "Iterable[ShapedValue]") -> Constraints:
-    """The constraints of pods whose fields are in several places or have other names; each part has its own shape and path."""
+    """Return the constraints of pods whose fields are in several places or have other names; each part has its own shape and path."""
     node_selector = node_required = None
     node_terms: list[NodeTerm] = []
     node_preferred: list[ConstraintItem] = []
@@ -196,7 +196,7 @@ def constraints_of_parts(parts: "Iterable[ShapedValue]") -> Constraints:
                 node_required = of_nodes[0] or node_required
                 node_terms += of_nodes[1]
                 node_preferred += of_nodes[2]
-                # Terms about pods in the wrong list: they are read, so that what is wrong in them is said together with that.
+                # Pod terms in the list of node terms: they are read, so that their own mistakes are reported in the same run.
                 for weighted in of_nodes[2]:
                     term = _item(weighted.data, "podAffinityTerm", weighted.path)
                     if term:

@@ -1,4 +1,4 @@
-"""Where a kind keeps placement constraints, learnt from its CustomResourceDefinition: schemas know them by their fields, as we do."""
+"""Where a kind has placement constraints, derived from its CustomResourceDefinition: the schema shows them by their fields."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from afflint.yaml.documents import read, split
 _OF_AFFINITY = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 _OF_PODS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
 _OPEN = "x-kubernetes-preserve-unknown-fields"
-# Under these names a region that a schema leaves open may hold constraints.
+# Fields without a schema may hold constraints if they have one of these names.
 _OPEN_NAMES = re.compile(r"template|podSpec|pod|overrides?|affinity|tolerations", re.IGNORECASE)
 # The nearest field above the pods with one of these names is the number of replicas.
 _REPLICAS = (
@@ -29,7 +29,7 @@ Schema = dict[str, Any]
 
 
 def defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[CustomKind, ...]:
-    """What the CustomResourceDefinitions in a file say of some kinds, by group and name; nothing where it cannot be read."""
+    """Return what the CustomResourceDefinitions in a file say about some kinds, by group and name; nothing if the file cannot be read."""
     wanted = frozenset(kinds)
     definitions = []
     for piece, line, problem in split(data):
@@ -44,7 +44,7 @@ def _definitions(data: Any) -> list[Any]:
 
 
 def union(kinds: Iterable[CustomKind]) -> tuple[CustomKind, ...]:
-    """Each kind once, with the places of all that several files say of it: none proves that a field is not there."""
+    """Return each kind once, with the places from all files: a file that lacks a field does not prove that the field does not exist."""
     found: dict[tuple[str, str], CustomKind] = {}
     for kind in kinds:
         known = found.get((kind.group, kind.name))
@@ -54,9 +54,9 @@ def union(kinds: Iterable[CustomKind]) -> tuple[CustomKind, ...]:
 
 
 def learnt(definitions: Iterable[Any]) -> dict[tuple[str, str], CustomKind]:
-    """The kinds that CustomResourceDefinitions describe, by group and name, as far as they may hold constraints.
+    """Return the kinds with placement constraints that CustomResourceDefinitions describe, by group and name.
 
-    A kind that is there several times has the places of all copies: none proves that a field is not there.
+    A kind that is defined several times has the places of all definitions: one that lacks a field does not prove that it does not exist.
     """
     found: dict[tuple[str, str], dict[tuple[object, ...], ConstraintPlace]] = {}
     lenient: dict[tuple[str, str], bool] = {}
@@ -80,7 +80,7 @@ def _identity(place: ConstraintPlace) -> tuple[object, ...]:
 
 
 def _schemas(definition: Any) -> Iterator[tuple[str, str, str, Schema]]:
-    """Group, kind, version and schema of each version that is served."""
+    """Yield group, kind, version and schema of each served version."""
     spec = map_at(definition, "spec")
     group, name = spec.get("group"), map_at(spec, "names").get("kind")
     versions = spec.get("versions")
@@ -100,7 +100,7 @@ def _places(schema: Schema) -> Iterator[ConstraintPlace]:
 
 
 def _walk(schema: Any, path: Path, replicas: tuple[Path | None, ...]) -> Iterator[ConstraintPlace]:
-    """The places at and below one value. ``replicas`` are the numbers of pods that the maps above it tell, the nearest last."""
+    """Yield the places at and below one value. ``replicas`` are the paths of replica counts in the maps above it, the nearest last."""
     if type(schema) is not dict or len(path) > _DEEPEST:
         return
     if type(schema.get("items")) is dict:
@@ -134,7 +134,7 @@ def _is_pod_spec(properties: Schema) -> bool:
 
 
 def _fields(properties: Schema) -> tuple[CatalogueField, ...]:
-    """The properties that have the shape of a placement field."""
+    """Return the properties that have the shape of a placement field."""
     found = [(name, _shape(name, each)) for name, each in properties.items() if type(each) is dict]
     return tuple([CatalogueField(name, shape) for name, shape in found if shape is not None])
 
@@ -179,7 +179,7 @@ def _of_items(schema: Schema) -> Schema:
 
 
 def _number_in(properties: Schema, path: Path) -> Path | None:
-    """The path of what says how many pods there are, where a map has such a property."""
+    """Return the path of the property with the number of pods, or None if the map does not have one."""
     for name in _REPLICAS:
         if map_at(properties, name).get("type") == "integer":
             return (*path, name)
@@ -191,7 +191,7 @@ def _nearest(replicas: tuple[Path | None, ...]) -> Path | None:
 
 
 def _requires_nothing(schema: Schema) -> bool:
-    """Whether the weighted terms in a schema require nothing: some generators make every field optional."""
+    """Return whether the weighted terms in a schema have no required fields: some generators make every field optional."""
     waiting: list[Any] = [schema]
     met = False
     while waiting:

@@ -1,8 +1,7 @@
-"""Custom resources as workloads: what their operators make pods of, seen through the places that hold placement constraints.
+"""Custom resources as workloads: the pods that their operators create, as far as their placement constraints show them.
 
-What is known of a kind comes from the catalogue (``kube.catalogue``) or from a CustomResourceDefinition of the run
-(``kube.custom_definitions``); in
-kinds nobody knows, and where no schema says what stands there, the shape of the values decides (``kube.shapes``).
+What is known about a kind comes from the catalogue (``kube.catalogue``) or from a CustomResourceDefinition of the run
+(``kube.custom_definitions``). For unknown kinds, and for fields without a schema, the shape of the values decides (``kube.shapes``).
 """
 
 import itertools
@@ -19,18 +18,18 @@ from afflint.kube.types import Type
 from afflint.yaml.documents import Document
 
 Known = Literal["schema", "opened", "shape"]
-"""How it is known that a value is a constraint.
+"""How afflint knows that a value is a constraint.
 
-- ``schema``: the schema of the kind says so, and the API server holds the resource to it;
-- ``opened``: the kind is known, and no schema describes what stands there: only the operator reads it;
-- ``shape``: nothing but the shape of the value says so.
+- ``schema``: the schema of the kind says so, and the API server validates the resource against it;
+- ``opened``: the kind is known, but no schema describes the value: only the operator reads it;
+- ``shape``: only the shape of the value says so.
 """
 
 
 class CustomWorkload(Workload):
-    """Some pods that an operator makes for a custom resource. ``parts`` are their constraints, each where it stands.
+    """Pods that an operator creates for a custom resource. ``parts`` are their constraints, each with its own path.
 
-    ``pod_path`` is that of the map which holds them; ``pod`` is a pod spec with the same constraints under their usual names.
+    ``pod_path`` is the path of the map that contains them; ``pod`` is a pod spec with the same constraints under their usual names.
     """
 
     __slots__ = ("custom", "known", "parts", "place")
@@ -60,7 +59,7 @@ class CustomWorkload(Workload):
         self.pod = _pod_spec(holder.parts)
 
     def joined(self, other: "CustomWorkload") -> "CustomWorkload | None":
-        """These pods with what another place says of the very same; None where they are others, or that is not certain."""
+        """Return these pods with the constraints of another place for the same pods; None unless they are certainly the same."""
         one, two = self.place, other.place
         if one is None or two is None or not (one.labelled and two.labelled) or one.replicas is None or one.replicas != two.replicas:
             return None
@@ -82,7 +81,7 @@ class CustomWorkload(Workload):
 
     @property
     def template_labels(self) -> Labels:
-        """The labels that the resource gives its pods itself, where it has a template for them that keeps any."""
+        """The labels that the resource itself sets on its pods; empty without a template, or if the API server drops them."""
         if self._template_labels is None:
             self._template_labels = {} if self.place is not None and self.place.pruned else labels_at(self.template)
         return self._template_labels
@@ -93,7 +92,7 @@ class CustomWorkload(Workload):
 
     @property
     def partial(self) -> bool:
-        """Always: the operator makes the pods whole."""
+        """Always True: the operator completes the pods."""
         return True
 
     @property
@@ -102,24 +101,24 @@ class CustomWorkload(Workload):
 
     @property
     def way(self) -> str:
-        """What says where the kind places pods."""
+        """The source from which afflint knows where the kind places pods."""
         if self.known == "shape":
             return "its shape"
         return f"the {self.custom.known_by}" if self.custom is not None else "afflint"
 
     @property
     def makes_pods(self) -> bool:
-        """Shape alone does not say so, and some places choose nodes for something else."""
+        """Whether an operator certainly creates pods: shape alone does not prove it, and some places choose nodes for something else."""
         return self.place is not None and self.place.pods and self.custom is not None
 
     @property
     def requires(self) -> bool:
-        """Operators may fill in what no schema asks for."""
+        """Whether required fields must be set: operators may fill in fields that no schema requires."""
         return self.known == "schema"
 
     @property
     def lenient(self) -> bool:
-        """Whether the schema requires nothing, so that the API server does not miss what is lacking."""
+        """Whether the schema has no required fields, so that the API server accepts the resource without them."""
         return self.custom is None or self.custom.lenient
 
     def is_opened(self, path: Path) -> bool:
@@ -133,12 +132,12 @@ class CustomWorkload(Workload):
         return not self.is_opened(path)
 
     def covers(self, path: Path) -> bool:
-        """Its constraints, and the labels of its template."""
+        """Return whether a path is in one of the constraints or in the labels of the template."""
         labels = (*self.template_path, "metadata", "labels")
         return path[: len(labels)] == labels or any(path[: len(part.path)] == part.path for part in self.parts)
 
     def typed_values(self) -> Iterator[tuple[Path, Any, Type]]:
-        """None where only the shape speaks: what a chart or a template makes of it may be another type."""
+        """Yield the constraints with their types; nothing if only the shape is known: a chart or a template may convert the value."""
         if self.known != "shape":
             types = part_types()
             for shape, path, value in self.parts:
@@ -167,7 +166,7 @@ _NOTHING: dict[str, Any] = {}
 
 
 def _pod_spec(parts: Iterable[ShapedValue]) -> dict[str, Any]:
-    """A pod spec with these constraints."""
+    """Return a pod spec with these constraints."""
     pod: dict[str, Any] = {}
     affinity: dict[str, Any] = {}
     for shape, _, value in parts:
@@ -183,9 +182,9 @@ def _pod_spec(parts: Iterable[ShapedValue]) -> dict[str, Any]:
 def custom_workloads(
     document: Document, data: dict[str, Any], base: Path, learnt: Learnt, inside: list[tuple[dict[str, Any], Path]]
 ) -> Iterator[CustomWorkload]:
-    """The pods that an operator makes for an object of none of the kinds afflint reads anyway: all that holds constraints in it.
+    """Yield the pods that an operator creates for a custom resource that is not one of ``KINDS``: every place with constraints in it.
 
-    Whole objects that stand in it (policies and templates hold such) are added to ``inside``, each with its path.
+    Complete objects in it (policies and templates contain some) are added to ``inside``, each with its path.
     """
     api_version, name = data.get("apiVersion"), data.get("kind")
     if type(api_version) is not str or type(name) is not str:
@@ -240,7 +239,7 @@ _OF_KUBERNETES = frozenset(
 
 
 def _together(workloads: Iterable[CustomWorkload]) -> list[CustomWorkload]:
-    """The same with one for each set of pods, where it is certain which places are about the same ones."""
+    """Return the workloads, those for the same pods joined into one where that is certain."""
     found: list[CustomWorkload] = []
     for workload in workloads:
         for index, earlier in enumerate(found):

@@ -1,8 +1,9 @@
-"""Values of Helm charts: constraints that a chart copies into its pods, known by their shape and judged where they stand.
+"""Values of Helm charts: constraints that a chart copies into its pods, recognised by shape and checked where they are set.
 
-A file of values is one by its name. Values stand in custom resources, too: as data (Flux, Argo CD's ``valuesObject``), where they are found
-like any other constraint of a custom resource, or as text in a block scalar (Argo CD's ``values``, ``valuesContent`` of k3s and RKE2).
-A ConfigMap or a Secret that a HelmRelease names under ``valuesFrom`` holds a file of values, ``values.yaml`` if it says no other name.
+A values file is recognised by its name. Custom resources contain values, too: as data (Flux, Argo CD's ``valuesObject``), where they are
+found like any other constraint of a custom resource, or as text in a block scalar (Argo CD's ``values``, ``valuesContent`` of k3s and
+RKE2). A ConfigMap or a Secret that a HelmRelease names under ``valuesFrom`` contains a values file under the key ``values.yaml``, unless it
+names another.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ _FIELDS = frozenset(("values", "valuesContent", "valuesTemplate"))
 
 
 def constraints_in_values(document: Document, data: dict[str, Any]) -> Iterator[CustomWorkload]:
-    """What holds constraints in the values that a document is; ``data`` is the object that they belong to, if there is one."""
+    """Yield the constraints in a document with values; ``data`` is the object that the values belong to, or the values themselves."""
     if type(document.data) is dict:
         for holder in holders_in(document.data, ()):
             yield CustomWorkload(document, data, (), _VALUES, holder, "shape")
 
 
 def embedded_values(document: Document) -> Iterator[tuple[Path, Document]]:
-    """The values that stand as text in a document, each with its path: a document of its own, whose lines are those of the file.
+    """Yield the values that a document contains as text, each with its path, as a document whose lines are those of the file.
 
-    Only literal block scalars count, whose text stands line by line as it is. What is a template, or no YAML, is left out.
+    Only literal block scalars count, whose lines are the same in the file and in the text. Templates and invalid YAML are left out.
     """
     for path in _texts(document.data):
         found = text_of_block(document, path)
@@ -45,7 +46,7 @@ def embedded_values(document: Document) -> Iterator[tuple[Path, Document]]:
 
 
 def _texts(data: Any) -> Iterator[Path]:
-    """The paths of all strings under the names by which values, and files of them, are kept."""
+    """Yield the paths of all strings in fields that contain values or values files."""
     waiting: list[tuple[Any, Path]] = [(data, ())]
     while waiting:
         here, at = waiting.pop()

@@ -1,7 +1,7 @@
-"""The kinds afflint reads: their group versions, where each keeps its pod template, and the type of every field on the way.
+"""The kinds that afflint reads: their group versions, the path of their pod templates, and the types of their fields.
 
-Field names follow the published API of Kubernetes up to 1.37, those of all versions together (which knows which is told in
-``versions``), and KubeVirt 1.9.
+Fields come from the published API of Kubernetes up to 1.37, all versions combined (``versions`` says which version has which field), and of
+KubeVirt 1.9.
 """
 
 from afflint.findings.finding import Path
@@ -13,15 +13,15 @@ from afflint.kube.types import ANYTHING, EXACT_FLOAT, FLAG, INT32, INT64, PRUNED
 from afflint.kube.vm_domain import Domain
 
 EACH = "*"
-"""A step of the path to a template that goes through the items of a list, or the values of a map."""
+"""A step of a path that means each item of a list or each value of a map."""
 
 
 class Template(NamedTuple):
     """One of the pod templates of a kind.
 
-    ``path`` leads from the object to what holds ``metadata`` and ``spec`` of the pods. ``replicas`` leads from the object to their
-    number, through the same items as far as both paths go through the same lists; None where it is no single field. ``labels`` are
-    those that controllers add.
+    ``path`` leads from the object to the map with the ``metadata`` and ``spec`` of the pods. ``replicas`` leads from the object to their
+    number, through the same list items as ``path`` as long as both share a list; None if no single field has the number. ``labels`` are the
+    labels that controllers add.
     """
 
     path: Path
@@ -30,10 +30,10 @@ class Template(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of object that afflint knows.
+    """A kind of object that afflint reads.
 
-    ``templates`` are those of the pods that its objects make, none for kinds without pods. ``root`` is the type of the whole object;
-    None for custom resources, whose other fields are not ours.
+    ``templates`` are its pod templates, empty for kinds without pods. ``root`` is the type of the whole object; None for custom resources,
+    whose other fields are not checked.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Kind(NamedTuple):
     selector: str | None = None
     removed: tuple[tuple[str, str], ...] = ()
     holds_placement: bool = False
-    """Whether it says of pods that an operator makes where they are placed, though none of its fields is a template."""
+    """Whether the object places pods of an operator, though none of its fields is a pod template."""
 
 
 def _fields(names: str, type_: Type = ANYTHING) -> dict[str, Type]:
     return dict.fromkeys(names.split(), type_)
 
 
-# Placement fields: known in full.
+# Placement fields, with the type of every field.
 
 _PLACEMENT_NAMES = (
     "affinity nodeAffinity podAffinity podAntiAffinity tolerations nodeSelector topologySpreadConstraints nodeName schedulerName"
@@ -71,7 +71,7 @@ class _Placement(NamedTuple):
 
 
 def _placement_types(*, kubevirt: bool, seconds: Type = INT64) -> _Placement:
-    """The placement fields. KubeVirt's schemas refuse null list elements and leave wide integers to the webhook."""
+    """Return the types of the placement fields. KubeVirt's schemas reject null list elements and leave wide integers to the webhook."""
     nulls = not kubevirt
     texts = PRUNED_TEXTS if kubevirt else TEXTS
     integer = INT32
@@ -117,7 +117,7 @@ def _placement_types(*, kubevirt: bool, seconds: Type = INT64) -> _Placement:
 
 
 _CORE = _placement_types(kubevirt=False)
-# Of a pool the webhook finds no schema, and only decodes; of the others it reads numbers as floats first.
+# KubeVirt's webhook finds no schema for a pool and only decodes it; in the other kinds it first reads numbers as floats.
 _KUBEVIRT = _placement_types(kubevirt=True, seconds=EXACT_FLOAT)
 _POOL = _placement_types(kubevirt=True)
 CUSTOM_PLACEMENT: dict[str, Type] = {
@@ -130,14 +130,14 @@ CUSTOM_PLACEMENT: dict[str, Type] = {
 
 
 def part_types() -> dict[str, Type]:
-    """The types of what a custom resource may hold apart, by shape (``kube.shapes.Part``): placement fields, and what lies inside them."""
+    """Return the types of placement fields and of the fields inside them, by shape (``kube.shapes.ShapedValue``)."""
     affinity = _CORE.affinity.fields
     node_affinity = affinity["nodeAffinity"]
     assert isinstance(node_affinity, Struct)
     return {**CUSTOM_PLACEMENT, **affinity, "nodeSelectorTerms": node_affinity.fields[REQUIRED]}
 
 
-# What surrounds them: known by name, and by type where a wrong type is a common slip.
+# The fields around them: known by name, and by type where a wrong type is a common mistake.
 
 _METADATA_FIELDS: dict[str, Type] = {
     **_fields("name generateName namespace uid resourceVersion selfLink", TEXT),
@@ -240,7 +240,7 @@ _CRON_JOB = Struct(
     },
 )
 
-# KubeVirt. Its CRDs keep what they do not know under the metadata of a VM's template; only some webhooks look at it, and refuse nulls.
+# KubeVirt. Its CRDs keep unknown fields in the metadata of a VM's template; only some webhooks validate them, and reject nulls.
 
 _TEMPLATE_TEXTS = MapOf(TEXT, nulls=False)
 _VM_TEMPLATE_METADATA = Struct("template metadata", {**_METADATA_FIELDS, **_fields("labels annotations", _TEMPLATE_TEXTS)}, nulls=False)
@@ -405,24 +405,24 @@ KINDS: tuple[Kind, ...] = (
         _object("VirtualMachineInstancePreset", _VMI_PRESET),
         kubevirt=True,
     ),
-    # Not workloads, but evidence: what people mean to select, and where pods may run.
+    # Not workloads, but evidence for the labels that exist and the nodes that pods may use.
     Kind("Node", "", ("v1",), (), None),
     Kind("Namespace", "", ("v1",), (), None),
     Kind("Service", "", ("v1",), (), None),
     Kind("PodDisruptionBudget", "policy", ("v1", "v1beta1"), (), None),
     Kind("NetworkPolicy", "networking.k8s.io", ("v1",), (), None),
-    # What OpenShift gives to the pods of namespaces that say nothing themselves.
+    # OpenShift's default node selector, for namespaces that do not set one.
     Kind("Scheduler", "config.openshift.io", (), (), None),
-    # What decides how many pods there are.
+    # These set the number of replicas.
     Kind("HorizontalPodAutoscaler", "autoscaling", (), (), None),
     Kind("ScaledObject", "keda.sh", (), (), None),
-    # Not workloads either: what decides on the pods of virtual machines besides these.
+    # Not workloads either: they affect the pods of virtual machines.
     Kind("KubeVirt", "kubevirt.io", (), (), None, holds_placement=True),
     Kind("VirtualMachineInstancetype", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachineClusterInstancetype", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachinePreference", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachineClusterPreference", "instancetype.kubevirt.io", (), (), None),
-    # What holds the disks of virtual machines.
+    # The disks of virtual machines.
     Kind("PersistentVolumeClaim", "", ("v1",), (), None),
     Kind("DataVolume", "cdi.kubevirt.io", (), (), None),
     # Custom resources that embed a pod template.
@@ -478,15 +478,16 @@ HOLDERS: dict[tuple[str, str], Path] = {
     ("work.open-cluster-management.io", "ManifestWork"): ("spec", "workload", "manifests"),
     ("work.open-cluster-management.io", "ManifestWorkReplicaSet"): ("spec", "manifestWorkTemplate", "workload", "manifests"),
 }
-"""Objects that hold whole other objects, by group and kind, and where the list of these is (OpenShift, Hive, Open Cluster Management)."""
+"""Kinds whose objects contain complete other objects, with the path of their list (OpenShift, Hive, Open Cluster Management)."""
 HOLDER_NAMES: frozenset[str] = frozenset(name for _, name in HOLDERS)
 _OUR_GROUPS = frozenset(kind.group for kind in KINDS if kind.root is not None)
 
 
 def custom_kind(api_version: str, name: str, template: Path) -> Kind:
-    """A custom resource of the configuration that embeds pod templates at a path, in which ``*`` stands for each of a list or map.
+    """Return the kind for a custom resource of the configuration that embeds pod templates at a path, in which ``*`` is each item.
 
-    Its version does not matter, only its group. How many pods it asks for stands in ``replicas`` beside each template, else in the spec.
+    Only the group of its version matters. The number of pods is the field ``replicas`` next to each template, or in the spec if no ``*`` is
+    in the path.
     """
     each = max((index for index, step in enumerate(template) if step == EACH), default=None)
     replicas = _REPLICAS if each is None else (*template[: each + 1], "replicas")
@@ -494,9 +495,9 @@ def custom_kind(api_version: str, name: str, template: Path) -> Kind:
 
 
 class TypeMeta(NamedTuple):
-    """What apiVersion and kind say. ``kind`` is None when they are not ours.
+    """The kind that apiVersion and kind name; None for a kind that is not one of ``KINDS``.
 
-    ``served`` is False for a group version that the target cluster does not serve under this kind.
+    ``served`` is False for a group version in which the kind does not exist, ``removed_in`` the Kubernetes version that removed it.
     """
 
     kind: Kind | None
@@ -508,7 +509,7 @@ _NOT_OURS = TypeMeta(None, True)
 
 
 def identify(api_version: object, name: object, custom: dict[tuple[str, str], Kind] | None = None) -> TypeMeta:
-    """Which kind an object is; the same kind name in another API group, or without an apiVersion, is not ours.
+    """Identify the kind of an object. The same kind name in another API group or without an apiVersion is another kind.
 
     ``custom`` adds kinds of custom resources from the configuration, by (group, kind name).
     """
@@ -534,7 +535,7 @@ def identify(api_version: object, name: object, custom: dict[tuple[str, str], Ki
 
 
 def may_be(api_version: object, name: object) -> tuple[Kind, ...]:
-    """The kinds of workloads that an object may be of whose apiVersion, or kind, is absent, or both; none where neither is."""
+    """Return the workload kinds that an object without apiVersion or kind, or without both, may be; none if it has both."""
     if api_version is None and type(name) is str:
         ours = _OURS.get(name)
         return (ours,) if ours is not None and ours.templates else ()

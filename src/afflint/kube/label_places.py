@@ -14,8 +14,8 @@ SPREAD = "spread constraint"
 class LabelPlace(NamedTuple):
     """A place that contains the key of a node label. ``key_of_map``: it is the key of a map, not a value.
 
-    ``what`` says in words what it is there for, ``group`` is the path of the term or map that it belongs to, ``operator`` that of a
-    match expression.
+    ``what`` names the constraint in messages, ``group`` is the path of the term or map that contains the place, ``operator`` the operator
+    of a match expression.
     """
 
     path: Path
@@ -38,13 +38,13 @@ class LabelPlace(NamedTuple):
 
 
 def label_places(constraints: Constraints) -> Iterator[LabelPlace]:
-    """The keys in nodeSelector and node affinity, and the topology keys."""
+    """Yield the keys in nodeSelector and node affinity, and the topology keys."""
     yield from node_choices(constraints)
     yield from topology_keys(constraints)
 
 
 def node_choices(constraints: Constraints) -> Iterator[LabelPlace]:
-    """The keys in nodeSelector and node affinity."""
+    """Yield the keys in nodeSelector and node affinity."""
     if constraints.node_selector:
         path = constraints.node_selector.path
         for key in constraints.node_selector.data:
@@ -59,7 +59,7 @@ def node_choices(constraints: Constraints) -> Iterator[LabelPlace]:
 
 
 def topology_keys(constraints: Constraints) -> Iterator[LabelPlace]:
-    """The topology keys of pod terms and spread constraints."""
+    """Yield the topology keys of pod terms and spread constraints."""
     for term in constraints.pod_terms:
         key = term.data.get("topologyKey")
         if type(key) is str and key:

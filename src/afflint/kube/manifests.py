@@ -1,4 +1,4 @@
-"""A typed view of the objects in a document: identity, pod template, labels, constraints. It knows when it is partial."""
+"""A typed view of the objects in a document: identity, pod template, labels, constraints, and whether the object is only a part."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -17,7 +17,7 @@ Labels = dict[str, str]
 Configured = dict[tuple[str, str], Kind]
 """Kinds of custom resources from the configuration, by group and name."""
 Learnt = Mapping[tuple[str, str], "CustomKind"]
-"""Kinds that were learnt from CustomResourceDefinitions, by group and name."""
+"""Kinds from the CustomResourceDefinitions of the run, by group and name."""
 _EMPTY: dict[str, Any] = {}
 _NOTHING_LEARNT: Learnt = {}
 # API projects keep round-trip test data in which every string is its field's name and "Value".
@@ -25,14 +25,14 @@ _GENERATED_NAME = "nameValue"
 
 
 def reference(data: dict[str, Any], kind: str | None = None) -> ObjectRef:
-    """Which object it is, as it says; ``kind`` is taken where it says none."""
+    """Return the reference to an object; ``kind`` is the default for an object without one."""
     metadata = _map(data, "metadata")
     name, namespace = _text(metadata.get("name")), _text(metadata.get("namespace"))
     return ObjectRef(_text(data.get("apiVersion")), _text(data.get("kind")) or kind, namespace, name)
 
 
 class Manifest:
-    """One object of a document. ``base`` is its path in the document: (), ("items", 3) in a List, and so on in what holds objects."""
+    """One object of a document. ``base`` is its path in the document: (), ("items", 3) in a List, a longer one in nested lists."""
 
     __slots__ = ("base", "data", "document", "identity", "kind", "mismatches", "ref")
 
@@ -47,36 +47,36 @@ class Manifest:
 
     @property
     def labels(self) -> Labels:
-        """The object's own metadata.labels, as far as they are strings."""
+        """The object's own metadata.labels with string values."""
         return labels_at(self.data)
 
     @property
     def namespace(self) -> str:
-        """The namespace the object lands in; ``default`` when it does not say."""
+        """The namespace of the object; ``default`` if the manifest does not set one."""
         return self.ref.namespace or "default"
 
     @property
     def from_cluster(self) -> bool:
-        """True for an object as a cluster gives it out, with what controllers added to it."""
+        """Whether the object was exported from a cluster, with the fields that controllers add."""
         metadata = _map(self.data, "metadata")
         return bool("uid" in metadata or "resourceVersion" in metadata or self.data.get("status"))
 
     def covers(self, _path: Path) -> bool:
-        """Return whether the value at a path of the document is checked; for most objects all values are."""
+        """Return whether the value at a path of the document is checked; most objects are checked completely."""
         return True
 
     @property
     def operated(self) -> bool:
-        """Return whether an operator creates pods from it, by fields at the places that its own kind defines."""
+        """Whether an operator creates pods for it, from fields that its own kind defines."""
         return False
 
     @property
     def way(self) -> str:
-        """What says where the kind places pods: afflint itself knows it."""
+        """The source from which afflint knows where the kind places pods."""
         return "afflint"
 
     def title(self) -> str:
-        """``Deployment web``: how messages call the object."""
+        """Return the name of the object in messages, such as ``Deployment web``."""
         name = self.ref.name or _text(_map(self.data, "metadata").get("generateName"))
         return f"{self.kind.name} {name}" if name else self.kind.name
 
@@ -91,10 +91,10 @@ LABELLED = frozenset(
 
 
 class Workload(Manifest):
-    """An object that makes pods, seen through one pod template.
+    """An object that creates pods, with one of its pod templates.
 
-    ``template`` holds ``metadata`` and ``spec`` of the pods and lies at ``template_path``; ``pod`` is that spec, and ``declared`` what
-    the kind says about this template. An object with several templates is several workloads.
+    ``template`` is the map with the ``metadata`` and ``spec`` of the pods, ``template_path`` its path; ``pod`` is that spec, and
+    ``declared`` the template of the kind. An object with several templates is several workloads.
     """
 
     __slots__ = ("_constraints", "_template_labels", "declared", "pod", "pod_path", "template", "template_path")
@@ -127,30 +127,30 @@ class Workload(Manifest):
 
     @property
     def template_labels(self) -> Labels:
-        """The labels the pods get from the template. For a Pod and a VirtualMachineInstance the object's own."""
+        """The labels that the pods get from the template. A Pod and a VirtualMachineInstance have their own."""
         if self._template_labels is None:
             self._template_labels = labels_at(self.template)
         return self._template_labels
 
     @property
     def has_own_template(self) -> bool:
-        """False for a Pod and a VirtualMachineInstance, whose labels are their own metadata.labels."""
+        """Whether the labels of the pods are in a template. False for a Pod and a VirtualMachineInstance: they have their own."""
         return self.template is not self.data
 
     @property
     def spec(self) -> dict[str, Any]:
         return _map(self.data, "spec")
 
-    # What a custom resource may say otherwise: see ``kube.custom_resources``.
+    # Custom resources override these: see ``kube.custom_resources``.
 
     @property
     def makes_pods(self) -> bool:
-        """Whether it is certain that pods come of it."""
+        """Whether the object certainly creates pods."""
         return True
 
     @property
     def requires(self) -> bool:
-        """Whether what the API requires has to be there."""
+        """Whether fields that the API requires must be set."""
         return True
 
     def refuses_unknown(self, _path: Path) -> bool:
@@ -158,16 +158,16 @@ class Workload(Manifest):
         return True
 
     def typed_values(self) -> Iterator[tuple[Path, Any, Type]]:
-        """The placement fields of a custom resource, each with its type."""
+        """Yield the placement fields of a custom resource, each with its type."""
         for name, type_ in CUSTOM_PLACEMENT.items():
             if name in self.pod:
                 yield (*self.pod_path, name), self.pod[name], type_
 
     @property
     def partial(self) -> bool:
-        """True for a kustomize patch, a base or a fragment: something that is made whole elsewhere.
+        """Whether the manifest is a kustomize patch, a base or a fragment that is completed elsewhere.
 
-        Such a manifest is held to what it says, never to what it lacks.
+        The fields of such a manifest are checked, but never what it lacks.
         """
         pod = self.pod
         if not pod or (self.ref.name is None and "generateName" not in _map(self.data, "metadata")):
@@ -204,13 +204,13 @@ class Workload(Manifest):
 
 
 def manifests_in(document: Document, custom: Configured | None = None, learnt: Learnt = _NOTHING_LEARNT) -> Iterator[Manifest]:
-    """The objects of a document that afflint reads; Lists, typed lists and other objects that hold some are taken apart."""
+    """Yield the objects of a document that afflint reads, those in Lists, typed lists and other containers one by one."""
     for data, base in objects_in(document):
         yield from _manifests_of(document, data, base, custom, learnt)
 
 
 def objects_in(document: Document) -> Iterator[tuple[dict[str, Any], Path]]:
-    """The objects of a document, of whatever kind, each with its path: those in Lists and in what else holds some, one by one."""
+    """Yield all objects of a document with their paths, those in Lists and other containers one by one."""
     if type(document.data) is dict:
         yield from _objects_below(document.data, ())
 
@@ -229,7 +229,7 @@ def _objects_below(data: dict[str, Any], base: Path) -> Iterator[tuple[dict[str,
 
 
 def _held(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
-    """The objects that an object holds, where they are, and the kind of those that say none; None for one that holds no others."""
+    """Return the objects that a container holds, their path and their default kind; None if the object is not a container."""
     name = data.get("kind")
     if type(name) is not str:
         return None
@@ -274,7 +274,7 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
 
 
 def _of_operators(document: Document, data: dict[str, Any], base: Path, custom: Configured | None, learnt: Learnt) -> Iterator[Manifest]:
-    """Return the pods that operators create from a custom resource, and the complete objects that it contains."""
+    """Yield the pods that operators create from a custom resource, and the complete objects that it contains."""
     from afflint.kube.custom_resources import custom_workloads
 
     inside: list[tuple[dict[str, Any], Path]] = []
@@ -285,7 +285,7 @@ def _of_operators(document: Document, data: dict[str, Any], base: Path, custom: 
 
 
 def _half_named(document: Document, data: dict[str, Any], base: Path) -> Iterator[Manifest]:
-    """A workload that is whole but for its apiVersion or its kind, as one of the kind that fits best of those that it may be of."""
+    """Yield a complete workload without apiVersion or kind, as the possible kind with the fewest mismatches."""
     found: list[tuple[int, Workload]] = []
     for kind in may_be(data.get("apiVersion"), data.get("kind")):
         declared, identity = kind.templates[0], TypeMeta(kind, False)
@@ -308,7 +308,7 @@ _MOST_COUNTED = 20
 
 
 def _is_unmistakable(data: dict[str, Any], kind: Kind) -> bool:
-    """Whether an object that does not say at all what it is has the shape of a controller: nothing but its parts, and those that tell."""
+    """Return whether an object without apiVersion and kind certainly is a controller: it has no other fields, and fields unique to one."""
     spec = _map(data, "spec")
     if data.keys() - {"metadata", "spec", "status"} or kind.templates[0].path[:1] != ("spec",):
         return False
@@ -318,7 +318,7 @@ def _is_unmistakable(data: dict[str, Any], kind: Kind) -> bool:
 
 
 def templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:
-    """The maps at the end of some steps from a value at ``path``, each with its own path; EACH goes through a list or a map."""
+    """Yield the maps at the end of some steps from a value at ``path``, each with its own path; EACH is every item of a list or map."""
     if not steps:
         if type(value) is dict:
             yield value, path
@@ -333,7 +333,7 @@ def templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, A
 
 
 def labels_at(data: dict[str, Any]) -> Labels:
-    """The labels under ``data["metadata"]`` that are strings; null counts as the empty value, as on the server."""
+    """Return the labels under ``data["metadata"]`` that are strings; null is the empty string, as in the API server."""
     labels = _map(data, "metadata").get("labels")
     if type(labels) is not dict:
         return {}

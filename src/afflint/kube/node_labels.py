@@ -1,6 +1,6 @@
 """Labels of nodes: which are deprecated, which never existed, and which are not useful as a topology key.
 
-After the well-known labels of Kubernetes, the clouds, KubeVirt and Cluster API; who sets each is in their documentation.
+The source is the documentation of the well-known labels of Kubernetes, the clouds, KubeVirt and Cluster API.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ DEPRECATED = {
     "beta.kubernetes.io/instance-type": _INSTANCE_TYPE,
     MASTER: CONTROL_PLANE,
 }
-"""Deprecated labels with what took their place under the same values."""
+"""Deprecated labels with the labels that replaced them, which have the same values."""
 
 REPLACED = {"karpenter.sh/provisioner-name": "karpenter.sh/nodepool"}
-"""Labels that no component sets any more, with the labels that replaced them under other values."""
+"""Labels that no component sets any more, with the labels that replaced them, which have other values."""
 
 _SINCE = {
     "failure-domain.beta.kubernetes.io/zone": "Kubernetes 1.17",
@@ -60,7 +60,7 @@ _NEVER_SET = {
     "node.kubernetes.io/os": "kubernetes.io/os",
     "node.kubernetes.io/arch": "kubernetes.io/arch",
 }
-# A key that differs from one of these by a slip is that slip. Only for keys with a reserved prefix: users choose the others.
+# A key that is nearly one of these is a typo of it. Only keys with a reserved prefix count: users may choose the others.
 _WELL_KNOWN = (
     HOSTNAME, ZONE, REGION, "kubernetes.io/os", "kubernetes.io/arch", _INSTANCE_TYPE, *DEPRECATED, CONTROL_PLANE,
     "karpenter.sh/nodepool", "karpenter.sh/capacity-type",
@@ -68,7 +68,7 @@ _WELL_KNOWN = (
     "kubevirt.io/schedulable", PHYSICAL_HOST, "topology.gke.io/zone", "topology.ebs.csi.aws.com/zone",
     "topology.disk.csi.azure.com/zone",
 )  # fmt: skip
-# RKE1 sets it: a slip only by the looks of it.
+# It looks like a typo, but RKE1 sets it.
 _REAL = frozenset(("node-role.kubernetes.io/controlplane",))
 
 _CONSTANT = frozenset(
@@ -96,29 +96,29 @@ _WIDTH = {HOSTNAME: 0, PHYSICAL_HOST: 1, ZONE: 2, REGION: 3}
 
 
 def domain_word(key: str) -> str | None:
-    """What people call the domains of a topology key that everybody knows, deprecated ones too: ``zone``, ``node``, ``region``."""
+    """Return the word for the domains of a well-known topology key, or None: ``zone``, ``node``, ``region``. Deprecated keys count."""
     return _DOMAIN_WORDS.get(DEPRECATED.get(key, key))
 
 
 def domain_noun(key: str) -> str:
-    """What people may call the domains of any topology key: ``zone``, and ``rack`` for ``example.com/rack``."""
+    """Return a word for the domains of any topology key: ``zone``, or ``rack`` for ``example.com/rack``."""
     return domain_word(key) or last_part(key) or "domain"
 
 
 def last_part(key: str) -> str:
-    """A key without its prefix: ``hostname`` for ``kubernetes.io/hostname``."""
+    """Return a key without its prefix: ``hostname`` for ``kubernetes.io/hostname``."""
     return key.rpartition("/")[2] or key
 
 
 def deprecated(key: str) -> tuple[str, str] | None:
-    """For a deprecated label what took its place, and since when it is deprecated; None for any other."""
+    """Return the replacement of a deprecated label and the version that deprecated it, or None if the label is not deprecated."""
     new = DEPRECATED.get(key) or REPLACED.get(key)
     return None if new is None else (new, _SINCE[key])
 
 
 @lru_cache(maxsize=4096)
 def suggested_label(key: str) -> str | None:
-    """Return the label that a label without a known setter probably means; None for labels that a component or user may set."""
+    """Return the label that a label which no component sets probably means; None for labels that a component or user may set."""
     if key in _NEVER_SET:
         return _NEVER_SET[key]
     if "/" not in key or key in _WELL_KNOWN or key in _REAL or key in REPLACED or not is_key(key):
@@ -132,7 +132,7 @@ def suggested_label(key: str) -> str | None:
 
 
 def is_usual_on_pods(key: str) -> bool:
-    """Whether the label is common on pods and rare on nodes."""
+    """Return whether the label is common on pods and rare on nodes."""
     return key in _USUAL_ON_PODS
 
 
@@ -143,10 +143,10 @@ def unlikely_domain(key: str) -> str | None:
     if key == "metadata.name":
         return "it is a field of nodes, not a label"
     if key.startswith(_CAPABILITIES):
-        return "it says what a node can do or is there for, not where it is"
+        return "it describes what a node can do or is used for, not where it is"
     return LABEL_OF_PODS if key.startswith(_ONLY_ON_PODS) else None
 
 
 def at_least_as_wide(key: str, other: str) -> bool:
-    """Whether a domain of ``key`` holds the whole domain of ``other`` of each of its nodes: a zone holds its hosts."""
+    """Return whether the domain of ``key`` contains the whole domain of ``other`` for each node: a zone contains its hosts."""
     return key == other or (key in _WIDTH and other in _WIDTH and _WIDTH[key] >= _WIDTH[other])

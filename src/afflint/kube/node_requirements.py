@@ -1,4 +1,4 @@
-"""What pods demand of their nodes, and whether that implies a label: decided by meaning, whatever it is written with."""
+"""The requirements of pods on their nodes, and whether they imply a label, however they are written."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 class Counterexample(NamedTuple):
-    """A counterexample: a node without the wanted label on which pods can be scheduled, and the alternative that allows it.
+    """A node without the wanted label on which pods can be scheduled, and the alternative that allows it.
 
-    ``value`` is that of the label on the node, None where it has none. ``any_other`` when it stands for all values that nobody lists.
+    ``value`` is the value of the label on the node, None if the node does not have it. ``any_other``: it represents all values that no
+    requirement lists.
     """
 
     alternative: int
@@ -26,8 +27,8 @@ def counterexample(alternatives: Sequence[Sequence[Requirement]], wanted: Requir
     """Return a node without ``wanted`` on which the pods can be scheduled; None if their constraints imply ``wanted``.
 
     A node must meet all requirements of one of the ``alternatives`` (``required_nodes``). Pods without constraints have one alternative
-    without requirements. Requirements that no node meets imply everything, and so may those with placeholders.
-    Labels under their deprecated names are taken for those of today, which have the same values.
+    without requirements. Requirements that no node meets imply everything, and so may those with placeholders. A deprecated label counts as
+    the label that replaced it, which has the same values.
     """
     asked = _renamed(wanted)
     return _counterexample(tuple(map(tuple, alternatives)), asked)
@@ -52,7 +53,7 @@ def with_given(alternatives: Sequence[Sequence[Requirement]], given: Mapping[str
 
 
 def only_values(alternatives: Sequence[Sequence[Requirement]], keys: Collection[str]) -> frozenset[str] | None:
-    """The values of one label, known by these keys, that the nodes of some pods can have; None where these may be any."""
+    """Return the values that one label, with any of these keys, can have on the nodes of some pods; None if any value is possible."""
     found: set[str] = set()
     for each in alternatives:
         if conflict(each):
@@ -66,7 +67,7 @@ def only_values(alternatives: Sequence[Sequence[Requirement]], keys: Collection[
 
 
 def _known(alternative: Sequence[Requirement], key: str) -> Selector | None:
-    """An alternative as far as it is known; None where what is yet to be filled in may be what is wanted."""
+    """Return an alternative without its placeholders, or None if a placeholder may be the requirement on ``key``."""
     known = []
     for each in map(_renamed, alternative):
         if not _is_open(each):
@@ -92,6 +93,6 @@ def _renamed(requirement: Requirement) -> Requirement:
 
 @lru_cache(maxsize=256)
 def same_label(key: str) -> frozenset[str]:
-    """The keys under which nodes have a label: that of today, and deprecated ones with the same values."""
+    """Return the keys of a label: the current one and the deprecated ones with the same values."""
     today = DEPRECATED.get(key, key) if key != MASTER else key
     return frozenset((today, *[old for old, new in DEPRECATED.items() if new == today and old != MASTER]))

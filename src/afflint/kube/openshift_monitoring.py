@@ -1,6 +1,6 @@
 """OpenShift's own monitoring: the placement of its components is YAML in a string of a ConfigMap.
 
-Names of the ConfigMaps and of their parts: openshift/cluster-monitoring-operator pkg/manifests/types.go, config.go.
+Names of the ConfigMaps and of their components: openshift/cluster-monitoring-operator pkg/manifests/types.go, config.go.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _KIND = Kind("ConfigMap", "", (), (), None)
 def monitoring_workloads(document: Document, data: dict[str, Any], base: Path) -> Iterator[CustomWorkload]:
     """Yield the monitoring components in a ConfigMap, each with its place in the text; nothing for other ConfigMaps.
 
-    Their document is that of the text: spans in it are those of the file, while paths lead through the text only.
+    Their document is the text: its spans are positions in the file, but its paths begin in the text.
     """
     metadata, texts = data.get("metadata"), data.get("data")
     if type(metadata) is not dict or type(texts) is not dict:

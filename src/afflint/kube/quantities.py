@@ -14,34 +14,34 @@ _MILLI = 10**6
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
-# A lone E is 10^18, an E before digits an exponent; trying the exponent first keeps the two apart.
+# A lone E is 10^18, an E before digits an exponent; trying the exponent first distinguishes the two.
 _SYNTAX = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+)|([KMGTPE]i|[numkMGTPE]?))")
 
-# Far longer than anything that a quantity can tell apart; what Python converts to a number stays short.
+# Longer than any digits that change a quantity; limits what Python has to convert to a number.
 _MOST_CHARACTERS = 200
-# 10^19 is more than can be, and 10^-30 of the largest suffix less than the smallest unit.
+# 10^19 exceeds the largest quantity, and 10^-30 of the largest suffix is less than the smallest unit.
 _LARGEST_MAGNITUDE = 19
 _SMALLEST_MAGNITUDE = -30
 
 
 class Quantity(NamedTuple):
-    """An amount in billionths, which is as fine as quantities get. ``binary``: written with Ki, Mi, and so on."""
+    """An amount in billionths, the smallest unit of a quantity. ``binary``: written with Ki, Mi, and so on."""
 
     nanos: int
     binary: bool = False
 
     @property
     def value(self) -> int:
-        """The amount in whole units. A fraction counts as one more, away from zero."""
+        """The amount in whole units, rounded away from zero."""
         return _rounded_up(self.nanos, _NANO)
 
     @property
     def milli(self) -> int:
-        """The amount in thousandths, rounded as ``value``. The API server keeps nothing finer of any list of resources."""
+        """The amount in thousandths, rounded away from zero. The API server stores nothing finer in lists of resources."""
         return _rounded_up(self.nanos, _MILLI)
 
     def __str__(self) -> str:
-        """The canonical form: no fraction, and the largest suffix that needs none."""
+        """Return the canonical form: no fraction, and the largest suffix that allows it."""
         whole, rest = divmod(abs(self.nanos), _NANO)
         sign = "-" if self.nanos < 0 else ""
         if self.binary and not rest and whole >= 1024:
@@ -63,7 +63,7 @@ def parse_quantity(data: object) -> Quantity | None:
     if isinstance(data, bool) or not isinstance(data, str | int | float):
         return None
     if isinstance(data, int):
-        # Python refuses to write out the largest of them.
+        # Python refuses to convert the largest integers to text.
         data = max(-MOST, min(data, MOST))
     text = data.strip() if isinstance(data, str) else repr(data)
     found = _SYNTAX.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
@@ -80,7 +80,7 @@ def parse_quantity(data: object) -> Quantity | None:
 
 
 def _nanos(digits: str, power: int, bits: int) -> int:
-    """``digits`` x 10^power x 2^bits in billionths: capped, and what is finer rounded up, so that something never becomes nothing."""
+    """Return ``digits`` x 10^power x 2^bits in billionths: capped, and rounded up, so that an amount never becomes zero."""
     if not digits:
         return 0
     magnitude = len(digits) + power
@@ -95,5 +95,5 @@ def _nanos(digits: str, power: int, bits: int) -> int:
 
 
 def _rounded_up(number: int, unit: int) -> int:
-    """How many units hold the number, away from zero."""
+    """Return the number of units that contain the number, rounded away from zero."""
     return -(-number // unit) if number >= 0 else number // unit

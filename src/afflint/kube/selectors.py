@@ -9,7 +9,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.label_syntax import is_key, is_value
 
 NODE_NAME = "metadata.name"
-"""The one field of a node that ``matchFields`` can ask for."""
+"""The only field of a node that ``matchFields`` can select by."""
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that the API server gives every Namespace, whatever its manifest says."""
@@ -25,7 +25,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 # Implication between two lists of ORed terms is as hard as propositional logic; a hostile manifest must not stall the run.
 _MAX_STEPS = 100_000
-# From here on a conflict on one key is reported whole: making it minimal takes time that grows with the square of its size.
+# A larger conflict on one key is not minimised: that takes time that grows with the square of its size.
 _MAX_MINIMISED = 100
 
 
@@ -39,13 +39,13 @@ class Requirement(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """Requirements that must all hold. Without any it matches everything."""
+    """Requirements that must all be met. Without any it matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
 
 class AnyOf(NamedTuple):
-    """Alternatives, as the terms of a required node affinity; without any, it matches nothing."""
+    """Alternatives, such as the terms of a required node affinity; without any, it matches nothing."""
 
     selectors: tuple[Selector, ...] = ()
 
@@ -76,14 +76,14 @@ def parse_int64(text: str) -> int | None:
     """Return the integer that Gt and Lt read from ``text`` (`strconv.ParseInt`, base 10, 64 bits): None if invalid."""
     if not _INTEGER.fullmatch(text):
         return None
-    if len(text.lstrip("+-0")) > 19:  # Python refuses to convert absurdly long digit strings
+    if len(text.lstrip("+-0")) > 19:  # Python refuses to convert very long digit strings.
         return None
     number = int(text)
     return number if INT64_MIN <= number <= INT64_MAX else None
 
 
 def from_labels(data: object) -> Selector | Malformed:
-    """A plain map (nodeSelector, matchLabels, a Service's selector) as requirements; null reads as the empty map or string.
+    """Return a map of labels (nodeSelector, matchLabels, a Service's selector) as requirements; null is the empty map or string.
 
     Keys and values are not checked here: the scheduler compares them as they are.
     """
@@ -104,7 +104,7 @@ def from_labels(data: object) -> Selector | Malformed:
 
 
 def parse_label_selector(data: object) -> Parsed:
-    """A LabelSelector: ``matchLabels`` first, then ``matchExpressions``, in the order of the manifest. None stays None."""
+    """Parse a LabelSelector: ``matchLabels`` first, then ``matchExpressions``, in the order of the manifest. None stays None."""
     if data is None:
         return None
     if not isinstance(data, dict):
@@ -123,12 +123,12 @@ def parse_label_selector(data: object) -> Parsed:
 
 
 def parse_expression(data: object) -> Requirement | Malformed:
-    """One of the ``matchExpressions`` of a LabelSelector."""
+    """Parse one of the ``matchExpressions`` of a LabelSelector."""
     return _parse_requirement(data, LABEL_OPERATORS, field=False)
 
 
 def parse_node_term(data: object) -> Parsed:
-    """A node selector term: ``matchExpressions`` first, then ``matchFields``. A term that has neither is None: it matches no node."""
+    """Parse a node selector term: ``matchExpressions``, then ``matchFields``. A term without both is None: it matches no node."""
     if data is None:
         return None
     if not isinstance(data, dict):
@@ -143,7 +143,7 @@ def parse_node_term(data: object) -> Parsed:
 
 
 def parse_node_selector_terms(data: object) -> tuple[Parsed, ...] | Malformed:
-    """The ORed ``nodeSelectorTerms``, one entry per term as ``parse_node_term`` gives it, so that positions stay known."""
+    """Parse the ORed ``nodeSelectorTerms``, one entry per term as from ``parse_node_term``, so that positions stay known."""
     if data is None:
         return ()
     if not isinstance(data, list):
@@ -152,9 +152,9 @@ def parse_node_selector_terms(data: object) -> tuple[Parsed, ...] | Malformed:
 
 
 def required_nodes(node_selector: Selector, terms: Sequence[Parsed] | None) -> AnyOf:
-    """The nodes a pod may use: its nodeSelector ANDed with its required terms. ``terms`` None: it has no required node affinity.
+    """Return the nodes that a pod may use: its nodeSelector ANDed with its required terms; ``terms`` is None without node affinity.
 
-    Terms that match no node (empty or malformed) are left out, as the scheduler leaves them out.
+    Terms that match no node (empty or malformed) are left out, as in the scheduler.
     """
     if terms is None:
         return AnyOf((node_selector,))
@@ -162,9 +162,9 @@ def required_nodes(node_selector: Selector, terms: Sequence[Parsed] | None) -> A
 
 
 def merge_label_keys(selector: Parsed, labels: Mapping[str, str], match: Iterable[str] = (), mismatch: Iterable[str] = ()) -> Parsed:
-    """The selector with ``matchLabelKeys`` and ``mismatchLabelKeys`` merged in, as the API server does for a pod with these labels.
+    """Add ``matchLabelKeys`` and ``mismatchLabelKeys`` to a selector, as the API server does for a pod with these labels.
 
-    Keys that the pod lacks are ignored. An absent selector stays absent: it goes on matching nothing.
+    Keys that the pod lacks are ignored. An absent selector stays absent: it still matches nothing.
     """
     if not isinstance(selector, Selector):
         return selector
@@ -207,7 +207,7 @@ def _parse_requirement(data: object, operators: Sequence[str], field: bool) -> R
     if not isinstance(operator, str | None):
         return Malformed(("operator",), "is not a string", mistyped=True)
     if operator is None or operator not in operators:
-        return Malformed(("operator",), "is none of " + ", ".join(operators))
+        return Malformed(("operator",), "is not one of " + ", ".join(operators))
     values: list[str] = []
     if listed is not None:
         if not isinstance(listed, list):
@@ -226,7 +226,7 @@ def _field_fault(requirement: Requirement) -> tuple[Path, str] | None:
 
 
 def _label_fault(requirement: Requirement) -> tuple[Path, str] | None:
-    """Why the scheduler cannot parse a requirement on a label, and where; None when it can."""
+    """Return why the scheduler cannot parse a requirement on a label, with the path of the mistake, or None if it can."""
     key, operator, values, _ = requirement
     if not is_key(key):
         return ("key",), "is not a valid label key"
@@ -268,11 +268,14 @@ def holds(requirement: Requirement, value: str | None) -> bool:
 
 
 def matches(selection: Selection | Malformed | None, labels: Mapping[str, str], name: str = "") -> bool:
-    """Whether a pod or node with these labels (and this name, for matchFields) is selected. Malformed and None select nothing."""
+    """Return whether a selection matches a pod or node with these labels (and this name, for matchFields).
+
+    Malformed and None match nothing.
+    """
     if isinstance(selection, Selector):
         for requirement in selection.requirements:
             if requirement.field:
-                # A node has no other field to select by: any other key reads as the empty string.
+                # Nodes have no other field to select by: any other key reads as the empty string.
                 value: str | None = name if requirement.key == NODE_NAME else ""
             else:
                 value = labels.get(requirement.key)
@@ -296,7 +299,7 @@ Box = dict[Key, frozenset[Sample]]
 
 
 def says(requirement: Requirement) -> str:
-    """A requirement in the words of the manifest: ``zone In [east]``, ``gpu Exists``."""
+    """Describe a requirement as in the manifest: ``zone In [east]``, ``gpu Exists``."""
     if requirement.operator in ("Exists", "DoesNotExist"):
         return f"{requirement.key} {requirement.operator}"
     values = ", ".join(requirement.values[:4]) + (", …" if len(requirement.values) > 4 else "")
@@ -304,13 +307,15 @@ def says(requirement: Requirement) -> str:
 
 
 def both(first: Selector, second: Selector) -> Selector:
-    """The selector that matches what both match."""
+    """Return the selector that matches what both match."""
     return Selector(first.requirements + second.requirements)
 
 
 class Witness(NamedTuple):
-    """What one selection matches and another does not, by the labels that decide. ``selector`` is the number of the first one's selector
-    that matches it; ``labels`` are by key (and whether it is a field) values that show it, None for an absent label.
+    """Labels that one selection matches and another does not.
+
+    ``selector`` is the index of the selector of the first selection that matches; ``labels`` are the values by key (and whether it is a
+    field), None for an absent label.
     """
 
     selector: int
@@ -320,7 +325,7 @@ class Witness(NamedTuple):
 def implies(first: Selection, second: Selection) -> bool:
     """Return whether ``second`` matches everything that ``first`` matches.
 
-    Exact, but for selections of so many overlapping terms that a proof takes too many steps: those count as not implied.
+    Exact, except for selections with too many overlapping terms, whose proof would take too many steps: those count as not implied.
     """
     try:
         return _outside(first, second, zeros=True) is None
@@ -329,10 +334,10 @@ def implies(first: Selection, second: Selection) -> bool:
 
 
 def outside(first: Selection, second: Selection) -> Witness | None:
-    """Return labels that ``first`` matches and ``second`` does not; None if there are none, or the search takes too many steps.
+    """Return labels that ``first`` matches and ``second`` does not; None if they do not exist, or the search takes too many steps.
 
-    An absent label shows it before a listed value does, and that before any other. Numbers are taken to be written without leading
-    zeros: to the scheduler 05 is 5 as well, and nobody labels a node so.
+    An absent label is preferred to a listed value, and that to any other. Numbers are written without leading zeros: the scheduler reads 05
+    as 5, but such labels are not used in practice.
     """
     try:
         return _outside(first, second, zeros=False)
@@ -341,7 +346,7 @@ def outside(first: Selection, second: Selection) -> Witness | None:
 
 
 class _TooManyStepsError(Exception):
-    """A question that is not worth the time that its answer takes."""
+    """Raised when a question takes more steps than it is worth."""
 
 
 def _outside(first: Selection, second: Selection, *, zeros: bool) -> Witness | None:
@@ -358,15 +363,15 @@ def _outside(first: Selection, second: Selection, *, zeros: bool) -> Witness | N
 
 
 def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
-    """Indexes of the fewest requirements that cannot hold together: one or two where that is enough. Empty when all can hold.
+    """Return the indexes of the fewest requirements that cannot be met together: one or two if possible; empty if all can be met.
 
-    Requirements of several selectors that must hold together (a nodeSelector and a term) are passed one after the other.
+    Requirements of several selectors that must be met together (a nodeSelector and a term) are passed in one sequence.
     """
     by_key: dict[Key, list[int]] = {}
     for index, requirement in enumerate(requirements):
         by_key.setdefault(_key(requirement), []).append(index)
     if len(by_key) == len(requirements) and all(_can_hold(each) for each in requirements):
-        return ()  # One requirement for each label, and each can hold.
+        return ()  # One requirement for each label, and each can be met.
     conflicts = []
     for members in by_key.values():
         if not can_hold_together([requirements[index] for index in members]):
@@ -375,9 +380,9 @@ def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
 
 
 def meeting(requirements: Sequence[Requirement]) -> list[str | None]:
-    """Values of one label that meet all of some requirements on it: None for its absence first, then those that they list, then others.
+    """Return values of one label that meet all requirements on it: None for its absence first, then listed values, then others.
 
-    One of each kind that the requirements tell apart; empty when they cannot hold together.
+    One value for each class that the requirements distinguish; empty if they cannot be met together.
     """
     compact = _compact(requirements)
     samples = _values(_key(compact[0]), compact)
@@ -387,7 +392,7 @@ def meeting(requirements: Sequence[Requirement]) -> list[str | None]:
 
 
 def can_hold_together(requirements: Sequence[Requirement]) -> bool:
-    """Whether requirements on one key can all hold. Where one of them lists values, or asks for none, no others need be tried."""
+    """Return whether requirements on one key can all be met. If one of them lists values or requires absence, only those are tried."""
     for each in requirements:
         if each.field:
             break
@@ -399,7 +404,7 @@ def can_hold_together(requirements: Sequence[Requirement]) -> bool:
 
 
 def _can_hold(requirement: Requirement) -> bool:
-    """A quick yes for what some value of an ordinary label surely meets; no answer otherwise."""
+    """Return whether a requirement can certainly be met by some value of a label; False proves nothing."""
     return not requirement.field and requirement.operator in LABEL_OPERATORS and (requirement.operator != "In" or bool(requirement.values))
 
 
@@ -431,7 +436,7 @@ def _smallest_conflict(members: list[int], requirements: Sequence[Requirement]) 
 
 
 def _small_conflict(members: list[int], requirements: Sequence[Requirement]) -> tuple[int, ...]:
-    """Of many that cannot hold together: two if one of them clashes with the first that can no longer hold, else all up to that one."""
+    """Return two conflicting requirements if one conflicts with the first that cannot be met any more, else all up to that one."""
     holding, clashing = 0, len(members)
     while clashing - holding > 1:
         middle = (holding + clashing) // 2
@@ -452,7 +457,7 @@ def _selectors(selection: Selection) -> tuple[Selector, ...]:
 
 @lru_cache(maxsize=64)
 def _compacted(selector: Selector) -> Selector:
-    """A selector that matches the same with few requirements for each key, however many there were."""
+    """Return a selector that matches the same with few requirements for each key."""
     by_key: dict[Key, list[Requirement]] = {}
     for requirement in selector.requirements:
         by_key.setdefault(_key(requirement), []).append(requirement)
@@ -462,7 +467,7 @@ def _compacted(selector: Selector) -> Selector:
 
 
 def _compact(requirements: Sequence[Requirement]) -> list[Requirement]:
-    """Requirements on one key as one for each operator: the values that all In share, those of any NotIn, the tightest Gt and Lt."""
+    """Combine requirements on one key by operator: the values that all In share, those of any NotIn, the tightest Gt and Lt."""
     by_operator: dict[str, list[Requirement]] = {}
     for requirement in requirements:
         by_operator.setdefault(requirement.operator, []).append(requirement)
@@ -495,9 +500,9 @@ def _key(requirement: Requirement) -> Key:
 
 
 def _samples(selectors: Iterable[Selector], *, zeros: bool) -> dict[Key, list[Sample]]:
-    """One value of every class that the selectors tell apart, by key: absence first, then listed values, then fresh ones.
+    """Return one value of every class that the selectors distinguish, by key: absence first, then listed values, then new ones.
 
-    With ``zeros`` also numbers that are written with leading zeros.
+    With ``zeros``, numbers with leading zeros are included.
     """
     by_key: dict[Key, list[Requirement]] = {}
     for selector in selectors:
@@ -529,7 +534,7 @@ def _numbered(word: str) -> Iterator[str]:
 
 
 def _intervals(requirements: list[Requirement]) -> Iterator[tuple[int, int]]:
-    """The stretches of integers that Gt and Lt tell apart. Negative ones are left out: no label value can start with a sign."""
+    """Yield the intervals of integers that Gt and Lt distinguish. Negative ones are left out: a label value cannot start with a sign."""
     operands = {parse_int64(r.values[0]) for r in requirements if r.operator in ("Gt", "Lt")}
     if not operands:
         return
@@ -543,7 +548,7 @@ def _intervals(requirements: list[Requirement]) -> Iterator[tuple[int, int]]:
 
 
 def _spellings(low: int, high: int, *, zeros: bool) -> Iterator[str]:
-    """Label values that read as an integer of the interval: plain ones first, then those with leading ``zeros``."""
+    """Yield label values that read as an integer of the interval: plain ones first, then those with leading ``zeros``."""
     for leading in range(63 if zeros else 1):
         for number in range(low, high + 1):
             text = "0" * leading + str(number)
@@ -552,7 +557,7 @@ def _spellings(low: int, high: int, *, zeros: bool) -> Iterator[str]:
 
 
 def _admitted(requirement: Requirement, samples: Iterable[Sample]) -> frozenset[Sample]:
-    """The samples for which the requirement holds."""
+    """Return the samples that meet the requirement."""
     if requirement.operator == "In":
         return frozenset(requirement.values).intersection(samples)
     if requirement.operator == "NotIn":
@@ -576,7 +581,7 @@ def _overlap(first: Box, second: Box) -> bool:
 
 
 def _sticking_out(box: Box, cover: Sequence[Box], samples: dict[Key, list[Sample]], steps: Iterator[int]) -> Box | None:
-    """A part of the box that lies in none of the covering boxes; None if there is none. What sticks out of one may lie in the next."""
+    """Return a part of the box that is in none of the covering boxes, or None. What is outside one box may be inside the next."""
     pending = [(box, 0)]
     while pending:
         part, position = pending.pop()

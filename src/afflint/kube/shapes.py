@@ -1,7 +1,7 @@
 """Placement constraints recognised by their shape in data without a known schema: custom resources, chart values.
 
-A value counts only where its own form shows what it is: the names alone mean other things elsewhere (session affinity, label selectors
-of nodes, Percona's and CloudNativePG's own ``affinity``). What has another shape is left alone.
+A value counts only if its own form identifies it: field names alone mean other things elsewhere (session affinity, label selectors of
+nodes, Percona's and CloudNativePG's own ``affinity``). Values with another shape are ignored.
 """
 
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import PREFERRED, REQUIRED
 
 AFFINITY_FIELDS = frozenset(("nodeAffinity", "podAffinity", "podAntiAffinity"))
-"""The shapes that an affinity is made of."""
+"""The fields of an affinity."""
 
 
 class ShapedValue(NamedTuple):
     """A value with the shape of a placement field; ``path`` leads to it.
 
-    ``shape`` is the name of that field in a pod spec or in its affinity; ``nodeSelectorTerms`` for a node selector standing alone.
+    ``shape`` is the name of that field in a pod spec or in its affinity; ``nodeSelectorTerms`` for a node selector on its own.
     """
 
     shape: str
@@ -27,7 +27,7 @@ class ShapedValue(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """A map that holds some placement fields of the same pods, at ``path``. ``is_pod_spec``: it holds containers, too."""
+    """A map at ``path`` with some placement fields of the same pods. ``is_pod_spec``: it has containers, too."""
 
     path: Path
     parts: tuple[ShapedValue, ...]
@@ -35,7 +35,7 @@ class Holder(NamedTuple):
 
 
 def mentions_placement(text: bytes) -> bool:
-    """Return whether a text may contain a constraint: a fast search for words that every constraint has."""
+    """Return whether a text may contain a constraint: a fast search for words that every constraint contains."""
     return any(map(text.__contains__, _WORDS))
 
 
@@ -45,11 +45,11 @@ _WORDS = (b"ffinity", b"oleration", b"oleRation", b"odeSelector", b"SpreadConstr
 def holders_in(
     value: Any, path: Path, passing: frozenset[Path] = frozenset(), manifests: list[tuple[dict[str, Any], Path]] | None = None
 ) -> Iterator[Holder]:
-    """Find everything in `data` that contains placement constraints, by the shape of its values.
+    """Yield the maps in ``value`` with placement constraints, recognised by the shape of their values.
 
-    ``path`` is where the data stands; below the paths of ``passing`` nothing is looked for, as what stands there is known already, nor
-    below ``status`` and ``metadata``. Objects in it that are manifests of their own are added to ``manifests`` instead, where the field
-    that holds them is one of those by which policies and templates hold such.
+    ``path`` is the path of ``value``. Values at and below the paths of ``passing`` are known already and skipped, and so are ``status`` and
+    ``metadata``. Complete objects are not searched; those in a field in which policies and templates contain objects are added to
+    ``manifests``.
     """
     # A map that contains a recognised constraint is not a constraint itself.
     above = frozenset(each[:length] for each in passing for length in range(len(path), len(each)))
@@ -95,7 +95,7 @@ def _is_manifest(value: dict[str, Any]) -> bool:
 
 
 def is_pod_spec(value: dict[str, Any]) -> bool:
-    """Whether a map is the spec of pods: it lists containers."""
+    """Return whether a map is a pod spec: it lists containers."""
     containers = value.get("containers")
     return (
         type(containers) is list
@@ -105,7 +105,7 @@ def is_pod_spec(value: dict[str, Any]) -> bool:
 
 
 def shape_of(key: object, value: Any) -> str | None:
-    """The shape of the value of a field with this name; None where it has none of ours, or another meaning."""
+    """Return the shape of the value of a field with this name, or None if it is not a placement field or means something else."""
     if type(key) is not str or not value:
         return None
     if type(value) is dict:
@@ -131,7 +131,7 @@ _OF_POD_TERMS = frozenset(("topologyKey", "labelSelector", "namespaces", "namesp
 
 
 def _one_affinity(key: str, value: dict[str, Any]) -> str | None:
-    """A node or pod affinity by what is required and preferred in it."""
+    """Distinguish node and pod affinity by the required and preferred terms."""
     if not value.keys() <= {REQUIRED, PREFERRED}:
         return None
     required, preferred = value.get(REQUIRED), value.get(PREFERRED)
@@ -149,7 +149,7 @@ def _one_affinity(key: str, value: dict[str, Any]) -> str | None:
 
 
 def _grouped(at: Path, parts: list[ShapedValue], *, is_pod_spec: bool) -> Iterator[Holder]:
-    """The parts of one map by the pods that they are about: ``redisTolerations`` are not for those of ``memcachedTolerations``."""
+    """Group the parts of one map by the pods they apply to: ``redisTolerations`` do not belong to ``memcachedTolerations``."""
     groups: dict[str, list[ShapedValue]] = {}
     for part in parts:
         name = str(part.path[-1])

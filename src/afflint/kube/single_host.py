@@ -1,4 +1,4 @@
-"""Workloads that their own node constraints leave no more than one host."""
+"""Workloads whose own node constraints allow only one host."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Taint(NamedTuple):
 
 
 class Toleration(NamedTuple):
-    """A toleration of a pod. Empty parts are those the manifest leaves out: no operator means Equal, no key or effect means any."""
+    """A toleration of a pod. Omitted fields are empty: no operator means Equal, no key or effect means any."""
 
     key: str = ""
     operator: str = ""

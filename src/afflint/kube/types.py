@@ -1,6 +1,6 @@
-"""Types of manifest fields as the API server decodes them: which values fit, and where others do not.
+"""Types of manifest fields as the API server decodes them: which values fit, and where the mismatches are.
 
-``fits`` is the fast check; ``mismatches`` locates what does not fit.
+``fits`` is the fast check; ``mismatches`` locates the values that do not fit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from afflint.findings.namedtuples import NamedTuple
 class Mismatch(NamedTuple):
     """An unknown field (``unknown``), or a value of the wrong type (``type``).
 
-    ``struct`` is the type that holds the unknown field, ``expected`` names the type of the field in messages.
+    ``struct`` is the type that lacks the unknown field, ``expected`` names the type of the field in messages.
     """
 
     what: Literal["unknown", "type"]
@@ -55,7 +55,7 @@ class Flag(Type):
 
 
 class Integer(Type):
-    """An integral number from ``least`` to ``most`` however it is spelled: ``1e1`` and ``3.0`` are integers too."""
+    """An integer from ``least`` to ``most`` in any notation: ``1e1`` and ``3.0`` are integers too."""
 
     __slots__ = ("expected", "least", "most")
 
@@ -136,7 +136,7 @@ class PrunedMap(MapOf):
 class Struct(Type):
     """An object with known fields; null counts as absent unless ``nulls`` is false.
 
-    ``lenient`` ones drop fields they do not know, as some schemas of KubeVirt do.
+    ``lenient``: unknown fields are dropped without an error, as in some schemas of KubeVirt.
     """
 
     __slots__ = ("fields", "lenient", "name", "nulls")

@@ -1,7 +1,7 @@
-"""Which Kubernetes versions know a field: an API server rejects a field that its version does not have as unknown.
+"""The Kubernetes versions that have a field: an API server rejects a field that its version does not have as unknown.
 
-From the published API of Kubernetes 1.10 to 1.37. A field is known from the first version whose API has it, whether its
-feature gate is on or off. KubeVirt has its own API, so this does not apply to its kinds.
+From the published API of Kubernetes 1.10 to 1.37. A version has a field if its API has it, whether its feature gate is on or off. KubeVirt
+has its own API, so this does not apply to its kinds.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ Version = tuple[int, int]
 
 
 class Lifespan(NamedTuple):
-    """The versions that know a field: from ``since`` to the one before ``until``, or to the newest where that is None."""
+    """The versions that have a field: from ``since`` to the one before ``until``, or to the newest if that is None."""
 
     since: Version
     until: Version | None = None
@@ -60,17 +60,17 @@ FIELDS: dict[str, dict[str, Lifespan]] = {
     "CronJob spec": _since((24, "timeZone")),
     "metadata": _since((14, "managedFields")),
 }
-"""By the name of the struct and of the field. Whatever is not here has been known since 1.10 at least, and still is."""
+"""By the name of the struct and of the field. All other fields have existed since 1.10 or longer, and still do."""
 
 
 def lifespan(struct: Struct, field: str) -> Lifespan | None:
-    """The versions that know a field of a struct; None where all or none of them do."""
+    """Return the versions that have a field of a struct; None if all or none of them do."""
     return FIELDS.get(struct.name, {}).get(field)
 
 
 @cache
 def as_of(type_: Type, version: Version) -> Type:
-    """The type without the fields that a version does not know; the very same where it knows them all."""
+    """Return the type without the fields that a version does not have; the same object if it has them all."""
     if isinstance(type_, ListOf):
         item = as_of(type_.item, version)
         return type_ if item is type_.item else ListOf(item, nulls=type_.nulls)
