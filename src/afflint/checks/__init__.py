@@ -1,1 +1,1 @@
-"""The checks behind the rules: one module per group. A check yields where and what; the engine adds rule, severity and file."""
+"""The checks behind the rules, one module per group. A check yields positions and messages; the engine adds rule, severity and file."""

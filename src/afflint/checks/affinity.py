@@ -1,4 +1,4 @@
-"""Node affinity and topology keys that are accepted and cannot do what they are meant to do."""
+"""Node affinity and topology keys that the API server accepts, but that do not have the intended effect."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
-    """Required terms that no node can satisfy, alone or together with the nodeSelector."""
-    # A term that cannot be read yet, or that the cluster refuses, may be the one that matches.
+    """Report required terms that no node can satisfy, alone or together with the nodeSelector."""
+    # A term that contains placeholders, or that the cluster rejects, may be the one that matches.
     required = [each for each in node_selections(manifest) if each.term.required and each.parsed is not None]
     if not required:
         return
@@ -53,7 +53,7 @@ def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
 
 
 def _some(requirements: Sequence[Requirement]) -> list[str]:
-    """The requirements in words; of many only the first ones, and how many more there are."""
+    """Describe the requirements; of many only the first ones, and how many more there are."""
     words = [quoted(says(each)) for each in requirements[:_MOST_SAID]]
     return [*words, f"{len(requirements) - _MOST_SAID} more"] if len(requirements) > _MOST_SAID else words
 
@@ -62,14 +62,14 @@ _MOST_SAID = 8
 
 
 def _clash_path(term: NodeTerm, parsed: Selector, clash: tuple[Requirement, ...]) -> Path:
-    """Where the last of the conflicting requirements stands in the term."""
+    """Return the path of the last of the conflicting requirements in the term."""
     clashing = frozenset(clash)
     places = [place for place, each in zip(requirement_places(term.data, parsed), parsed.requirements, strict=False) if each in clashing]
     return (*term.path, *places[-1]) if places else term.path
 
 
 def never_matching_comparison(manifest: Workload) -> Iterator[Match]:
-    """Gt and Lt with an operand that is no whole number: accepted, and then no node matches."""
+    """Report Gt and Lt with an operand that is not an integer: the term is accepted, but matches no node."""
     for term in manifest.constraints.node_terms:
         for expression in items(term.data, "matchExpressions", term.path):
             operator, values = expression.data.get("operator"), expression.data.get("values")
@@ -78,7 +78,8 @@ def never_matching_comparison(manifest: Workload) -> Iterator[Match]:
             operand = values[0]
             if type(operand) is not str or is_placeholder(operand):
                 continue
-            # A sign makes no label value: refused in a required term, and accepted in a preference, which cannot be read then.
+            # A label value cannot begin with a sign: such an operand is rejected in a required term, but accepted in a preference, which
+            # the scheduler then cannot parse.
             if parse_int64(operand) is None or (not term.required and not is_value(operand)):
                 message = f"{operator} needs a non-negative integer, but its value is {quoted(operand)}: {_result(term)}"
                 yield Match((*expression.path, "values", 0), message)
@@ -92,7 +93,7 @@ def _result(term: NodeTerm) -> str:
 
 
 def unparsable_preference(manifest: Workload) -> Iterator[Match]:
-    """Values in a preferred node term that are no label values: never checked, and the scheduler fails on the pod."""
+    """Report values in a preferred node term that are not label values: they are never validated, and the scheduler fails on the pod."""
     for term in manifest.constraints.node_terms:
         if term.required:
             continue
@@ -106,7 +107,7 @@ def unparsable_preference(manifest: Workload) -> Iterator[Match]:
 
 
 def empty_term(manifest: Workload) -> Iterator[Match]:
-    """Node selector terms without requirements, which match no node."""
+    """Report node selector terms without requirements, which match no node."""
     selections = node_selections(manifest)
     required = [each for each in selections if each.term.required]
     for each in selections:
@@ -119,7 +120,7 @@ def empty_term(manifest: Workload) -> Iterator[Match]:
         else:
             message = "an empty term matches no node; only the other terms take effect"
         yield Match(each.term.path, message)
-    # KubeVirt refuses those without any: see missing-preference.
+    # KubeVirt rejects preferred terms without a preference: see missing-preference.
     for weighted in () if manifest.kind.kubevirt else manifest.constraints.node_preferred:
         if "weight" in weighted.data and weighted.data.get("preference") is None and not weighted.data.keys() - {"weight", "preference"}:
             yield Match(weighted.path, _EMPTY_PREFERENCE)
@@ -129,10 +130,10 @@ _EMPTY_PREFERENCE = "an empty preference matches no node, so its weight is never
 
 
 def redundant_term(manifest: Workload) -> Iterator[Match]:
-    """Terms that another makes superfluous, and preferences for what is required, or impossible, anyway."""
+    """Report terms that another term makes redundant, and preferences for what is required or impossible anyway."""
     if manifest.from_cluster:
         return
-    # A term that nothing satisfies is contradictory-requirements' affair.
+    # contradictory-requirements reports terms that no node satisfies.
     readable = [(each.term, each.parsed) for each in node_selections(manifest) if isinstance(each.parsed, Selector)]
     small = [(term, parsed) for term, parsed in readable if sum(len(each.values) for each in parsed.requirements) <= _LARGEST_COMPARED]
     selections = [(term, parsed) for term, parsed in small if not conflict(parsed.requirements)]
@@ -149,7 +150,7 @@ def redundant_term(manifest: Workload) -> Iterator[Match]:
     yield from _repeated_pod_terms(manifest)
 
 
-# Nobody writes as many terms, or as many values in one; comparing each with each must stay cheap for a hostile list.
+# More than any real manifest has. Each is compared with each, which must stay cheap for a hostile list.
 _MOST_COMPARED, _LARGEST_COMPARED = 50, 500
 
 
@@ -162,7 +163,7 @@ def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]],
     keys = {requirement.key for each in demanded for requirement in each.requirements}
     for term, parsed in preferred:
         if not any(requirement.key in keys for requirement in parsed.requirements):
-            continue  # What is required says nothing about it.
+            continue  # The required terms do not mention these labels.
         if all(implies(each, parsed) for each in demanded):
             message = "this preference has no effect: every node that the pods may use satisfies it"
             yield Match(term.path, message, "Remove the preference.", edits=removing(term.path[:-1], prune=True))
@@ -189,7 +190,7 @@ def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
 
 
 def deprecated_node_label(manifest: Workload) -> Iterator[Match]:
-    """Deprecated node labels wherever a node label may stand."""
+    """Report deprecated node labels in any constraint."""
     places = node_label_places(manifest)
     for place in places:
         found = node_labels.deprecated(place.key)
@@ -197,16 +198,16 @@ def deprecated_node_label(manifest: Workload) -> Iterator[Match]:
             continue
         new, since = found
         if any(each.key == new and _is_alternative(place, each) for each in places):
-            continue  # Both are named on purpose, for clusters of any age.
+            continue  # Both labels are there on purpose, for clusters of any version.
         message = f"the node label {quoted(place.key)} in this {place.what} is deprecated since {since}"
-        # Which control planes carry the old or the new role label depends on who installed them; and a key must not be there twice.
+        # Which control planes have the old or the new role label depends on the installer, and a key must not be in a map twice.
         fixable = place.key != node_labels.MASTER and place.key in node_labels.DEPRECATED and not _has_sibling(place, new, places)
         edits = _relabelled(place, new) if fixable else ()
         yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, edits=edits)
 
 
 def _is_for_openshift(manifest: Workload) -> bool:
-    """Whether an object says that it runs on OpenShift, whose control planes still have the label of masters."""
+    """Return whether an object is made for OpenShift, whose control planes still have the label of masters."""
     metadata = map_at(manifest.data, "metadata")
     names = (metadata.get("name"), metadata.get("namespace"), map_at(metadata, "annotations").get(_SUGGESTED_NAMESPACE))
     return manifest.kind.group.endswith(".openshift.io") or any(type(name) is str and "openshift" in name for name in names)
@@ -220,7 +221,7 @@ def _relabelled(place: LabelPlace, key: str) -> tuple[SymbolicEdit, ...]:
 
 
 def _is_alternative(place: LabelPlace, other: LabelPlace) -> bool:
-    """Whether one label may stand for the other: in terms of which any will do, or that only weigh. The role labels always do."""
+    """Return whether one label may replace the other: in terms that are alternatives or only preferred. The role labels always do."""
     if place.key == node_labels.MASTER:
         return True
     return place.what == other.what and place.group != other.group and place.what in _ALTERNATIVES
@@ -236,7 +237,7 @@ def _has_sibling(place: LabelPlace, key: str, places: tuple[LabelPlace, ...]) ->
 
 
 def unknown_node_label(manifest: Workload, target: Target) -> Iterator[Match]:
-    """Keys in reserved domains that nobody sets."""
+    """Report keys in reserved domains that no component sets."""
     places = node_label_places(manifest)
     for place in places:
         meant = node_labels.suggested_label(place.key)
@@ -258,13 +259,13 @@ def _effect(place: LabelPlace) -> str:
 
 
 def unlikely_topology_key(manifest: Workload) -> Iterator[Match]:
-    """Topology keys whose values do not tell failure domains apart."""
+    """Report topology keys whose values do not distinguish failure domains."""
     for place in topology_keys(manifest.constraints):
         if place.key.startswith(_ROLES) and place.required and place.what in _HOLDS_TO_KEY:
-            continue  # It holds the pods to nodes that have the label at all, as OpenShift does with its own.
+            continue  # It restricts the pods to nodes that have the label at all, as OpenShift does with its own.
         why = node_labels.unlikely_domain(place.key)
         if place.what == SPREAD and not is_key(place.key) and not is_placeholder(place.key) and not manifest.kind.kubevirt:
-            why = "it is not a valid label key, so no node can have it"  # In pod terms, and by KubeVirt, it is refused.
+            why = "it is not a valid label key, so no node can have it"  # In pod terms, and by KubeVirt, it is rejected.
         if node_labels.is_usual_on_pods(place.key) and place.key in _keys_asked(manifest, place):
             why = node_labels.LABEL_OF_PODS
         if why is not None:
@@ -276,7 +277,7 @@ _HOLDS_TO_KEY = ("required podAffinity", SPREAD)
 
 
 def _keys_asked(workload: Workload, place: LabelPlace) -> set[str]:
-    """The labels by which the term or constraint of a topology key selects pods."""
+    """Return the labels by which the term or constraint of a topology key selects pods."""
     path = (*place.group, "labelSelector")
     selector = next((each for each in workload.constraints.selectors if each.path == path), None)
     parsed = parse_label_selector(selector.data) if selector else None
@@ -284,7 +285,7 @@ def _keys_asked(workload: Workload, place: LabelPlace) -> set[str]:
 
 
 def pinned_node(manifest: Workload) -> Iterator[Match]:
-    """Templates that name their node, past the scheduler, and replicas that are all required to run on one host."""
+    """Report templates with a nodeName, which bypasses the scheduler, and replicas that must all run on one host."""
     if manifest.from_cluster:
         return
     name = manifest.pod.get("nodeName")
@@ -305,7 +306,7 @@ _MAY_NAME_NODES = ("Pod", "PodTemplate")
 
 
 def hard_anti_affinity_topology(manifest: Workload) -> Iterator[Match]:
-    """Required anti-affinity over anything but the hostname, where the admission plugin of that name forbids it."""
+    """Report required anti-affinity over anything but the hostname, where the admission plugin of that name forbids it."""
     for term in manifest.constraints.pod_terms:
         key = term.data.get("topologyKey")
         if term.anti and term.required and type(key) is str and key and key != node_labels.HOSTNAME:

@@ -31,26 +31,29 @@ if TYPE_CHECKING:
 _POD_TERMS = (REQUIRED_AFFINITY, PREFERRED_AFFINITY, REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
 _ANTI = (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY)
 _MOST_NAMED = 3
-# Where a selector matches more workloads than this, nothing is concluded from what each of them is like.
+# If a selector matches more workloads than this, the properties of each are not compared.
 _MOST_TARGETS = 20
-# The most workloads that one is noted to wait for: cycles are short, and lists of targets are shared.
+# The limit of recorded dependencies per workload: cycles are short, and lists of targets are shared.
 _WAITING_EACH = 10
 
 
 class _Needs(NamedTuple):
-    """Pods with their required pod affinity terms, all of which one pod must meet."""
+    """Pods with their required pod affinity terms, all met by one and the same pod."""
 
     pods: Pods
     reaches: list[SelectorRef]
 
     @property
     def asks(self) -> tuple[object, ...]:
-        """The same for pods that ask for the same."""
+        """A key that is equal for pods with the same requirements."""
         return tuple((reach.selector, reach.scope) for reach in self.reaches)
 
     @property
     def may_go_first(self) -> bool:
-        """The first-pod rule: a pod that matches all its own terms needs nobody. Taken to hold where its labels are not known."""
+        """Whether one pod can be scheduled before all others.
+
+        That is so if it matches all its own terms (the first-pod rule of the scheduler), and assumed if its labels are unknown.
+        """
         if not self.pods.labels_known:
             return True
         together = Selector(tuple([each for reach in self.reaches for each in reach.selector.requirements]))
@@ -62,7 +65,7 @@ def _covers_own(reach: SelectorRef) -> bool:
 
 
 def _needs(manifest_index: ManifestIndex) -> list[_Needs]:
-    """All workloads with required pod affinity."""
+    """Return all workloads with required pod affinity."""
     by_owner: dict[PodsKey, _Needs] = {}
     for reach in manifest_index.reaches:
         pods = manifest_index.owner(reach) if reach.what == REQUIRED_AFFINITY else None
@@ -75,7 +78,7 @@ def _needs(manifest_index: ManifestIndex) -> list[_Needs]:
 
 
 class _Waiting:
-    """Who waits for whom among pods that cannot go first, with whoever can be placed taken out: only those that never can remain."""
+    """The dependencies among pods that no first-pod rule helps; pods that can be scheduled are removed, so that only stuck ones remain."""
 
     def __init__(self, manifest_index: ManifestIndex) -> None:
         self._manifest_index = manifest_index
@@ -98,7 +101,7 @@ class _Waiting:
                     placeable += asked_for.get(key, ())
 
     def _waiting_targets(self, need: _Needs) -> list[Pods]:
-        """The pods that would do, if all of them wait as well; none when one of them does not, or there may be others elsewhere."""
+        """Return the pods that meet the terms if all of them wait as well; none if one does not, or if there may be other pods."""
         targets: list[Pods] = []
         for target in self._manifest_index.selected_by_all(need.reaches):
             if target.key not in self.stuck or not self._room:
@@ -108,11 +111,11 @@ class _Waiting:
         return targets
 
     def targets(self, need: _Needs) -> list[Pods]:
-        """The stuck pods for which these wait."""
+        """Return the stuck pods that these pods wait for."""
         return self._targets[need.asks]
 
     def circle(self, need: _Needs) -> list[Pods]:
-        """The way from these pods over those they wait for back to themselves; empty when they only wait for such a circle."""
+        """Return the cycle from these pods back to themselves; empty if they only wait for pods in a cycle."""
         way = [need.pods]
         while len(way) <= _LONGEST_CIRCLE:
             following = self.targets(self.stuck[way[-1].key])[0]
@@ -157,7 +160,7 @@ def affinity_conflict(manifest_index: ManifestIndex) -> Iterator[CrossManifestMa
 
 
 def _conflict_with_itself(manifest_index: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
-    """The pods must be near and must not be near the same pods, whoever these are."""
+    """Return the match for pods that must share a domain with the same pods that their anti-affinity forbids."""
     if not reach.topology_key or reach.everywhere or (need.may_go_first and not need.pods.scale.may_replicate):
         return None
     for anti in _required_anti(manifest_index, need.pods):
@@ -194,7 +197,7 @@ def _conflict_with_targets(manifest_index: ManifestIndex, need: _Needs, reach: S
 
 
 def _keeps_apart(manifest_index: ManifestIndex, reach: SelectorRef, pods: Pods, target: Pods) -> SelectorRef | None:
-    """The required anti-affinity, of either, that forbids the two to share a domain of the affinity's topology key."""
+    """Return the required anti-affinity of either workload that forbids the two to share a domain of the affinity's topology key."""
     for holder, other in ((pods, target), (target, pods)):
         for anti in _required_anti(manifest_index, holder):
             wide = at_least_as_wide(anti.topology_key or "", reach.topology_key or "")
@@ -208,14 +211,14 @@ def _required_anti(manifest_index: ManifestIndex, pods: Pods) -> list[SelectorRe
 
 
 def _surely_reaches(anti: SelectorRef, other: Pods, affinity: SelectorRef) -> bool:
-    """Certain reach only: an error must not rest on a namespace that nobody wrote down."""
+    """Return whether the anti-affinity certainly covers the other pods: an error must not depend on an unknown namespace."""
     if anti.everywhere:
         return False
     if anti.namespaces:
         return other.namespace in anti.namespaces
     if anti.namespace is not None and other.namespace is not None:
         return anti.namespace == other.namespace
-    # An affinity that looks in its own namespace only holds the two in the same one, whichever that is.
+    # An affinity that selects pods in its own namespace only requires both to be in the same one, whichever that is.
     return not affinity.everywhere and not affinity.namespaces
 
 
@@ -245,13 +248,13 @@ def _first_related(manifest_index: ManifestIndex, reach: SelectorRef) -> Pods | 
 
 
 def affinity_target_missing(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
-    """Pod terms that ask for labels that no pod has: known by a near miss, or for required affinity when the context is complete."""
+    """Report pod terms that select labels that no pod has: found by a near miss, or for required affinity if the context is complete."""
     for reach in manifest_index.reaches:
         owner = manifest_index.owner(reach) if reach.what in _POD_TERMS else None
         if owner is None or not reach.selector.requirements or manifest_index.is_selected(reach):
             continue
         if manifest_index.is_nearly_selected(reach):
-            continue  # label-not-on-template says so, where the label stands.
+            continue  # label-not-on-template reports it at the label.
         miss = _meant(manifest_index, reach, owner)
         if miss is not None:
             yield _at(reach, _missed(reach, miss, owner))
@@ -261,7 +264,10 @@ def affinity_target_missing(manifest_index: ManifestIndex, target: Target) -> It
 
 
 def _meant(manifest_index: ManifestIndex, reach: SelectorRef, owner: Pods) -> NearMiss | None:
-    """What an affinity, or an anti-affinity to others, was meant to ask for. The own pods are anti-affinity-misses-itself's affair."""
+    """Return the label that an affinity, or an anti-affinity to other pods, was meant to select.
+
+    anti-affinity-misses-itself reports terms that were meant to select the pods' own labels.
+    """
     miss = own_near_miss(reach, owner) if reach.what not in _ANTI and owner.labels_known else None
     miss = miss or manifest_index.near_miss(reach)
     return None if miss is not None and miss.pods.key == owner.key and reach.what in _ANTI else miss
@@ -278,13 +284,13 @@ def _missed(reach: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
 
 
 def namespace_misses_target(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Pod terms whose selector matches pods, but only in one namespace, which the term does not cover."""
+    """Report pod terms whose selector matches pods, but only in one namespace, which the term does not cover."""
     for reach in manifest_index.reaches:
         if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements or manifest_index.is_selected(reach):
             continue
         elsewhere = list(islice(manifest_index.selected_anywhere(reach), _MOST_TARGETS))
         if len({pods.namespace for pods in elsewhere}) > 1:
-            continue  # Several tenants: the own one may be the one that is not in these manifests.
+            continue  # Several tenants: the namespace of this one may be missing in these manifests.
         pods = next((each for each in elsewhere if close(reach, each)), None)
         if pods is None or any(is_placeholder(name) for name in (pods.namespace or "", *reach.scope)):
             continue
@@ -319,7 +325,7 @@ def anti_affinity_misses_itself(manifest_index: ManifestIndex, target: Target) -
 
 
 def _other_value(reach: SelectorRef, pods: Pods) -> NearMiss | None:
-    """The own label with the key that is asked for: told from somebody else's only where it is known that nobody has what is asked."""
+    """Return the pods' own label with the selected key and another value; meaningful only if no pod has the selected value."""
     for asked in reach.selector.requirements:
         own = pods.template_labels.get(asked.key)
         if asked.operator == "In" and own is not None and own not in asked.values:
@@ -336,13 +342,13 @@ def _misses_itself(reach: SelectorRef, pods: Pods, miss: NearMiss) -> Match:
 
 
 def operator_label_mismatch(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
-    """Anti-affinity and spread constraints of an operator's pods whose selector contradicts the labels that the operator sets."""
+    """Report anti-affinity and spread constraints of an operator's pods whose selector contradicts the labels that the operator sets."""
     for reach in manifest_index.reaches:
         owner = manifest_index.owner(reach) if reach.what in _ANTI or reach.what == SPREAD else None
         if owner is None or not owner.operated or owner.added.name is None:
             continue
         if reach.what != SPREAD and next(manifest_index.selected_anywhere(reach), None) is not None:
-            continue  # Keeping away from somebody else on purpose.
+            continue  # It separates the pods from others on purpose.
         why = _operators_own(reach, owner, complete=target.complete)
         if why is not None:
             effect = "counts none of its own pods" if reach.what == SPREAD else "separates none of its own pods"
@@ -350,10 +356,10 @@ def operator_label_mismatch(manifest_index: ManifestIndex, target: Target) -> It
 
 
 def _operators_own(reach: SelectorRef, owner: Pods, *, complete: bool) -> str | None:
-    """How a selector contradicts the labels that the operator sets on the pods; None where it does not.
+    """Return how a selector contradicts the labels that the operator sets on the pods, or None if it does not.
 
-    A constraint of spread is about the own pods. An anti-affinity may be about others that nobody shows: only a slip tells, or that the
-    context is complete.
+    A spread constraint is meant to select the pods' own labels. An anti-affinity may select pods that are not in these manifests: only a
+    typo or a complete context proves otherwise.
     """
     patterns, added = {label.key: label.value for label in owner.added.labels}, owner.pod_labels.added
     for asked in reach.selector.requirements:
@@ -370,26 +376,26 @@ def _operators_own(reach: SelectorRef, owner: Pods, *, complete: bool) -> str | 
 
 
 def _contradicts(asked: Requirement, values: PossibleValues, *, sure: bool) -> bool:
-    """Whether another value is asked for than the pods have; where it is not ``sure`` that they are meant, only by a slip."""
+    """Return whether the selector requires another value than the pods have; unless ``sure`` that they are meant, it must be a typo."""
     if asked.operator != "In" or values.rest or any(map(values.include, asked.values)):
         return False
     return sure or any(is_likely_typo(value, values.prefix) for value in asked.values)
 
 
 def accidental_anti_affinity(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Required anti-affinity that matches the own pods and those of an unrelated workload as well."""
+    """Report required anti-affinity that matches the workload's own pods and those of an unrelated workload as well."""
     for reach in manifest_index.reaches:
         pods = manifest_index.owner(reach) if reach.what == REQUIRED_ANTI_AFFINITY else None
         if pods is None or not reach.selector.requirements or not matches(reach.selector, pods.template_labels):
             continue
         if pods.ref.kind == "Pod":
-            continue  # It has no replicas: the other workload is the only one that can be meant.
+            continue  # A Pod has no replicas: only the other workload can be meant.
         asked = {requirement.key for requirement in reach.selector.requirements}
         if _PART_OF in asked:
-            continue  # Who names the whole application means all of it.
+            continue  # A selector of the whole application means all its workloads.
         for other in islice(manifest_index.selected(reach), _MOST_TARGETS):
             if not matches(reach.selector, other.template_labels):
-                continue  # Who names a label that controllers put on many pods means them all.
+                continue  # A selector of a label that controllers put on many pods means them all.
             key = _told_apart_by(pods, other, asked)
             if key is not None and _surely_reaches(reach, other, reach) and close(reach, other):
                 yield _at(reach, _catches(reach, pods, other, key))
@@ -401,7 +407,10 @@ _DAEMONS = "DaemonSet"
 
 
 def _told_apart_by(pods: Pods, other: Pods, asked: set[str]) -> str | None:
-    """The label by which two workloads are two applications; None where the selector asks for it, or both are daemons that take turns."""
+    """Return the label that distinguishes two applications.
+
+    None if the selector uses that label, or if both are DaemonSets, which may take turns on a node on purpose.
+    """
     if other.site == pods.site or pods.ref.kind == other.ref.kind == _DAEMONS:
         return None
     for key in (*IDENTITY, "app.kubernetes.io/instance"):
@@ -424,7 +433,7 @@ def _catches(reach: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
 
 
 def spread_without_effect(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Required spread constraints whose maxSkew is so large that all replicas may share one domain."""
+    """Report required spread constraints whose maxSkew is so large that all replicas may share one domain."""
     for reach in manifest_index.reaches:
         if reach.max_skew is None or reach.max_skew < 2:
             continue
@@ -433,14 +442,14 @@ def spread_without_effect(manifest_index: ManifestIndex) -> Iterator[CrossManife
         if pods is None or most is None or not 1 < most <= reach.max_skew:
             continue
         if not pods.pod_labels.all(reach.selector) or any(other.key != pods.key for other in manifest_index.selected(reach)):
-            continue  # The pods of others count as well, and then it may hold something back.
+            continue  # Other pods count as well, so that the constraint may still have an effect.
         every = f"all {most} replicas" + (f", the most that {pods.scale.scaler} asks for," if pods.scale.scaler else "")
         message = f"maxSkew {reach.max_skew} lets {every} share one topology domain, so the constraint has no effect"
         yield _at(reach, Match((*reach.path[:-1], "maxSkew"), message))
 
 
 def migration_impossible(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """VMs that must be live-migrated when a node is drained, and cannot leave their host."""
+    """Report VMs that must be live-migrated when a node is drained, but cannot leave their host."""
     for pods in manifest_index.pods:
         if pods.migration is None:
             continue
@@ -472,7 +481,7 @@ _OTHER_BINDING = "Give the VM an interface with `masquerade: {}`, or use `evicti
 
 
 def obstacle(manifest_index: ManifestIndex, pods: Pods) -> "Obstacle | None":
-    """The first that keeps a VM from migrating at all. What it lacks is not worth a word beside the host that it is tied to."""
+    """Return the first obstacle to a VM's migration; a missing interface does not matter if the VM is bound to one host."""
     if pods.migration is None:
         return None
     for each in pods.migration.obstacles:
@@ -487,7 +496,7 @@ def obstacle(manifest_index: ManifestIndex, pods: Pods) -> "Obstacle | None":
 
 
 def _brought_by_instancetype(manifest_index: ManifestIndex, pods: Pods, kind: str, name: str) -> "Obstacle | None":
-    """What keeps a VM from migrating that its instance type brings: devices, and protection of its memory."""
+    """Return the obstacle to migration that the instance type of a VM adds: devices, or protection of its memory."""
     from afflint.controllers.migratability import HOST_DEVICE, SEV, TDX, obstacles
     from afflint.controllers.pod_source import Reference
     from afflint.controllers.virtual_machine import apply_specs
@@ -502,14 +511,14 @@ def _brought_by_instancetype(manifest_index: ManifestIndex, pods: Pods, kind: st
 
 
 def _has_other_default(manifest_index: ManifestIndex) -> bool:
-    """Whether the KubeVirt resource of the run gives machines without an interface one that migrates."""
+    """Return whether the KubeVirt resource of the run gives VMs without an interface one that allows migration."""
     from afflint.controllers.kubevirt_cluster import KubeVirtCluster
 
     return KubeVirtCluster(manifest_index.kubevirt_resource).default_interface != "bridge"
 
 
 def _only_target(manifest_index: ManifestIndex, reach: SelectorRef, pods: Pods) -> Pods | None:
-    """The one other pod beside which the VM may run; None where there are several, on other hosts too, or none is known."""
+    """Return the only other pods next to which the VM may run; None if there are several, or on several hosts, or none is known."""
     found = [target for target in islice(manifest_index.selected(reach), 2) if target.key != pods.key]
     if len(found) != 1 or pods.pod_labels.some(reach.selector):
         return None
@@ -527,7 +536,7 @@ def namespace_selector_conflict(manifest_index: ManifestIndex) -> Iterator[Cross
         yield from contradicted_pods(manifest_index)
 
 
-# Wording and places.
+# Message texts and related places.
 
 
 def _at(reach: SelectorRef, match: Match) -> CrossManifestMatch:
@@ -535,7 +544,7 @@ def _at(reach: SelectorRef, match: Match) -> CrossManifestMatch:
 
 
 def _asked(selector: Selector) -> str:
-    """A selector in the words of labels, as far as it is one: ``app: fedora``."""
+    """Describe a selector like labels where possible: ``app: fedora``."""
     parts = [
         f"{each.key}: {each.values[0]}" if each.operator == "In" and len(each.values) == 1 else says(each)
         for each in selector.requirements[:3]

@@ -1,4 +1,4 @@
-"""What is asked of the pods that operators make for custom resources, and who refuses what is wrong: that depends on how it is known."""
+"""The rules for pods that operators create for custom resources, and who rejects a mistake, depending on the source of the constraint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.manifests import Workload
 from afflint.kube.shapes import AFFINITY_FIELDS
 
-# What holds whatever an operator does.
+# These apply whatever the operator does.
 _OF_LABELS = frozenset(("invalid-label-key", "invalid-label-value", "deprecated-node-label"))
 _OF_SHAPE = _OF_LABELS | {
     "unknown-operator", "operator-values-mismatch", "weight-out-of-range", "empty-topology-key", "invalid-match-field",
@@ -41,7 +41,7 @@ IF_IT_REACHES = " (if this reaches a pod, the pod is rejected)"
 
 
 def applicable_rules(workload: Workload) -> frozenset[str]:
-    """The rules that hold for some pods of an operator."""
+    """Return the rules that apply to the pods of an operator."""
     assert isinstance(workload, CustomWorkload)
     if workload.place is not None and not workload.place.pods:
         return _OF_LABELS
@@ -49,31 +49,31 @@ def applicable_rules(workload: Workload) -> frozenset[str]:
 
 
 def applies_to_custom(rule: str, match: Match, workload: Workload) -> bool:
-    """Whether a match holds for the pods of an operator: not what generators of resources fill in, nor fields of a kind's own."""
+    """Return whether a match applies to the pods of an operator: not to generated values, nor to fields that only the kind has."""
     assert isinstance(workload, CustomWorkload)
     if rule in ("invalid-label-key", "invalid-label-value"):
-        return "$" not in match.message  # `$mcp`: no such character may stand there, and what does is a variable of somebody's.
+        return "$" not in match.message  # The character is invalid, so that a template must replace it, such as `$mcp`.
     if rule == "selector-matches-nothing":
-        # Some operators fill them in; of a kind that was only learnt nobody knows.
+        # Some operators add them; for a kind known only from its CustomResourceDefinition that is unknown.
         return workload.custom is not None and workload.custom.known_by == "catalogue" and not workload.custom.fills_selectors
     if rule == "empty-topology-key" and "nodeAffinity" in match.path:
-        return False  # A term about pods among those about nodes is reported as that.
+        return False  # Another rule reports a pod term among the node terms.
     if rule == "wrong-type":
         return not _is_attribute(value_at(workload, match.path))
     if rule == "unknown-field":
-        # An affinity of a kind's own may have more fields than the one of pods.
+        # An affinity of the kind may have more fields than the affinity of a pod.
         parent = next((part for part in workload.parts if part.path == match.path[:-1]), None)
         return parent is None or parent.shape != "affinity" or any(is_likely_typo(str(match.path[-1]), each) for each in AFFINITY_FIELDS)
     return True
 
 
 def _is_attribute(value: object) -> bool:
-    """``{name}``, as AsciiDoc writes what it fills in: to YAML a map."""
+    """Return whether a value is an attribute of AsciiDoc, ``{name}``, which YAML reads as a map."""
     return isinstance(value, dict) and len(value) == 1 and list(value.values()) == [None]
 
 
 def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
-    """The match, saying who refuses what: the API server, kubectl, a webhook, or only whoever creates the pods."""
+    """Return the match with a note on who rejects it: the API server, kubectl, a webhook, or only the creation of the pods."""
     assert isinstance(workload, CustomWorkload)
     if rule not in _ADMISSION or (workload.place is not None and not workload.place.pods):
         return match
@@ -86,6 +86,6 @@ def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
     if rule in _OF_DECODING:
         return match._replace(message=match.message + DROPPED) if rule != "wrong-type" else match
     if not workload.lenient and value_at(workload, match.path) is None:
-        return match  # What the schema requires, the API server misses.
+        return match  # The schema requires the field, so the API server itself rejects the resource.
     looks = workload.webhook(match.path)
     return match._replace(message=f"{match.message} (the webhook of {looks} rejects it)" if looks else match.message + STORED)

@@ -1,4 +1,4 @@
-"""What matters to KubeVirt above all: API versions, the descheduler's annotations, labels and selectors that virt-controller overwrites."""
+"""Checks for KubeVirt only: API versions, the descheduler's annotations, labels and node selectors that virt-controller overwrites."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 
 _DESCHEDULER = ("descheduler.alpha.kubernetes.io/evict", "descheduler.alpha.kubernetes.io/prefer-no-eviction")
-# What stands in their place.
+# The values that virt-controller writes, as messages describe them.
 _IN_WORDS = {
     "{uid}": "the UID of the instance",
     "{hostname}": "the name of the VM",
@@ -24,12 +24,12 @@ _IN_WORDS = {
 
 
 def deprecated_kubevirt_api(manifest: Manifest) -> Iterator[Match]:
-    """KubeVirt objects in a group version that is served, but deprecated."""
+    """Report KubeVirt objects in a group version that is served, but deprecated."""
     if manifest.kind.kubevirt and manifest.ref.api_version == "kubevirt.io/v1alpha3":
         message = f"`kubevirt.io/v1alpha3` is deprecated for {manifest.kind.name} and may be removed in a future KubeVirt release"
         path: Path = (*manifest.base, "apiVersion")
         if manifest.document.raw(path) is None:
-            # A list from the API server says it once for all of its items.
+            # A list from the API server has one apiVersion for all of its items.
             if manifest.base[-1:] != (0,):
                 return
             path = ("apiVersion",)
@@ -37,7 +37,7 @@ def deprecated_kubevirt_api(manifest: Manifest) -> Iterator[Match]:
 
 
 def misplaced_descheduler_annotation(manifest: Workload) -> Iterator[Match]:
-    """The descheduler's annotations on the object instead of its template, or with a value that is taken to matter."""
+    """Report descheduler annotations on the object instead of its template, or with a value that is meant to disable them."""
     home = (*manifest.template_path, "metadata", "annotations")
     on_template = map_at(manifest.template, "metadata", "annotations")
     for path, above in _annotations_above(manifest):
@@ -54,7 +54,7 @@ def misplaced_descheduler_annotation(manifest: Workload) -> Iterator[Match]:
 
 
 def _annotations_above(workload: Workload) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The annotations of the object, and for a pool those of the VM in its template: neither reaches the pod."""
+    """Yield the annotations of the object, and for a pool those of the VM in its template: neither reaches the pod."""
     if workload.has_own_template:
         yield (*workload.base, "metadata", "annotations"), map_at(workload.data, "metadata", "annotations")
     if workload.kind.kubevirt:
@@ -63,7 +63,7 @@ def _annotations_above(workload: Workload) -> Iterator[tuple[Path, dict[str, Any
 
 
 def reserved_label(manifest: Workload) -> Iterator[Match]:
-    """Template labels that virt-controller overwrites on the pod."""
+    """Report template labels that virt-controller overwrites on the pod."""
     if not manifest.kind.kubevirt or manifest.from_cluster:
         return
     path = (*manifest.template_path, "metadata", "labels")
@@ -81,7 +81,7 @@ _OF_NODES = ("cpu-", "hyperv.", "machine-type.", "scheduling.", "kubevirt.io/")
 
 
 def overwritten_node_selector(manifest: Workload) -> Iterator[Match]:
-    """Labels of a node selector that virt-controller sets to ``"true"`` for what the machine needs, whatever the manifest says."""
+    """Report labels of a nodeSelector that virt-controller sets to ``"true"`` because the VM requires them."""
     selector = manifest.pod.get("nodeSelector")
     if not manifest.kind.kubevirt or type(selector) is not dict or manifest.partial:
         return

@@ -1,4 +1,4 @@
-"""Labels that are accepted and still select the wrong thing, or nothing."""
+"""Labels and selectors that the API server accepts, but that select the wrong pods or none."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,31 +16,31 @@ from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Selector, conflict, parse_label_selector, says
 from afflint.yaml.placeholders import is_placeholder
 
-# Labels of tools: they say who made an object, and nobody expects them on pods.
+# Labels of tools: they name the creator of an object and are not expected on pods.
 _TOOL_PREFIXES = (
     "app.kubernetes.io/", "helm.sh/", "argocd.argoproj.io/", "kustomize.", "olm.", "operators.coreos.com/", "velero.io/",
     "kubevirt.io/", "vm.kubevirt.io/", "instancetype.kubevirt.io/", "template.kubevirt.io/", "os.template.kubevirt.io/",
     "workload.template.kubevirt.io/", "flavor.template.kubevirt.io/", "k8s-app", "chart", "heritage", "release",
 )  # fmt: skip
 _MOST_RELATED, _LOOKED_AT = 3, 50
-# A fix of a template takes a reading of its object, and nobody wants more of them.
+# Each suggested fix has to read the manifest again, and a few are enough.
 _MOST_COPIED = 10
 
 
 def selector_matches_nothing(manifest: Workload) -> Iterator[Match]:
-    """Pod terms and spread constraints without a labelSelector, which match no pod at all."""
+    """Report pod terms and spread constraints without a labelSelector, which match no pod at all."""
     for term in manifest.constraints.pod_terms:
         if _lacks_selector(term.data):
             yield Match((*term.path, "labelSelector"), f"this {term.name} has no labelSelector, so it matches no pod")
     if manifest.partial:
-        return  # A patch may give a spread constraint without repeating its selector.
+        return  # A patch may change a spread constraint without repeating its selector.
     for spread in manifest.constraints.spreads:
         if _lacks_selector(spread.data):
             yield Match((*spread.path, "labelSelector"), "this spread constraint has no labelSelector, so it counts no pod")
 
 
 def _lacks_selector(data: dict[str, Any]) -> bool:
-    """Nothing stands in the place of the selector. An unknown field may be one misspelt, and label keys need one: refused anyway."""
+    """Return whether the selector is simply missing: an unknown field may be a misspelt one, and label keys without one are rejected."""
     return data.get("labelSelector") is None and not data.get("matchLabelKeys") and not data.keys() - _KNOWN_BESIDE
 
 
@@ -53,7 +53,7 @@ _KNOWN_BESIDE = frozenset(
 
 
 def selector_matches_everything(manifest: Workload) -> Iterator[Match]:
-    """Empty selectors: in required anti-affinity against every pod of the namespace, in a spread constraint counting none."""
+    """Report empty selectors: in required anti-affinity they match every pod of the namespace, in a spread constraint none."""
     for term in manifest.constraints.pod_terms:
         if term.anti and term.required and _is_empty(term.data):
             reach = "its namespaces" if term.data.get("namespaces") or term.data.get("namespaceSelector") is not None else "the namespace"
@@ -80,7 +80,7 @@ def _is_empty(data: dict[str, Any]) -> bool:
 
 
 def contradictory_selector(manifest: Workload) -> Iterator[Match]:
-    """Label selectors that no label set can satisfy."""
+    """Report label selectors that no label set can satisfy."""
     for selector in manifest.constraints.selectors:
         parsed = parse_label_selector(selector.data)
         if not isinstance(parsed, Selector) or len(parsed.requirements) < 2:
@@ -94,10 +94,10 @@ def contradictory_selector(manifest: Workload) -> Iterator[Match]:
 
 
 def label_not_on_template(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Labels in metadata.labels that a selector asks for and the pod template lacks.
+    """Report labels in metadata.labels that a selector requires and the pod template lacks.
 
-    Three triggers: the workload's own constraints ask for the label; a selector elsewhere that matches nothing would match;
-    or, as information only, a VM's template has no labels at all.
+    Three triggers: the workload's own constraints select the label; a selector elsewhere that matches nothing would match; or, as
+    information only, a VM's template has no labels at all.
     """
     asked: dict[tuple[Site, str], _RequestedLabel] = {}
     for group in _alike(manifest_index):
@@ -106,10 +106,10 @@ def label_not_on_template(manifest_index: ManifestIndex) -> Iterator[CrossManife
             if not pods.labels_known or pods.pod_labels.some(first.selector):
                 continue
             own = group.carried_by(pods)
-            # Its copy for another cluster is nobody else: that one being right does not mend this one.
+            # A copy of the object for another cluster is not another workload: that the copy is correct does not fix this one.
             selected = [each for each in islice(manifest_index.selected(first), _LOOKED_AT) if not _is_copy(each, pods)]
             if own is not None and any(may_mean(own, each) for each in selected):
-                own = None  # The selector reaches somebody, who may be meant.
+                own = None  # The selector matches other pods, which may be the intended ones.
             others = [] if selected else group.others(manifest_index, pods)
             if own is not None or others:
                 for key in _needed(first.selector, pods):
@@ -122,7 +122,7 @@ def label_not_on_template(manifest_index: ManifestIndex) -> Iterator[CrossManife
     for (site, key), each in asked.items():
         copied[site] += 1
         match = _depended_on(each, key)
-        # Which of several templates is to carry a label, nobody can tell.
+        # It is unknown which of several templates should have the label.
         is_clear = templates[site] == 1 and copied[site] <= _MOST_COPIED and not is_placeholder(each.pods.labels[key])
         if is_clear:
             home = (*each.pods.template_path, "metadata", "labels")
@@ -135,7 +135,7 @@ def label_not_on_template(manifest_index: ManifestIndex) -> Iterator[CrossManife
 
 
 class _RequestedLabel(NamedTuple):
-    """A label that is asked for on the pods: by their own constraints, and by selectors that stand elsewhere."""
+    """A label that selectors require on the pods: those of their own constraints, and selectors elsewhere."""
 
     pods: Pods
     own: SelectorRef | None
@@ -143,12 +143,12 @@ class _RequestedLabel(NamedTuple):
 
     @property
     def is_required(self) -> bool:
-        """Whether something elsewhere fails without the label; the pods' own constraints only miss them themselves."""
+        """Whether a selector elsewhere fails without the label; the pods' own constraints only miss their own pods."""
         return any(reach.is_required for reach in self.others)
 
 
 class _SelectorGroup:
-    """Selectors that ask the same in the same namespaces: a label is often asked for by every workload of an application."""
+    """Selectors with the same requirements in the same namespaces: all workloads of an application often have the same one."""
 
     def __init__(self) -> None:
         self.reaches: list[SelectorRef] = []
@@ -162,11 +162,11 @@ class _SelectorGroup:
             self._by_folder.setdefault(folder, []).append(reach)
 
     def carried_by(self, pods: Pods) -> SelectorRef | None:
-        """The one of these selectors that the pods carry themselves."""
+        """Return the selector of this group that is in the constraints of the pods themselves."""
         return self._by_owner.get(pods.key)
 
     def others(self, manifest_index: ManifestIndex, pods: Pods) -> list[SelectorRef]:
-        """Those that stand elsewhere and close enough to mean these pods: first those that require what they ask for, then the closest."""
+        """Return the selectors elsewhere that are close enough to mean these pods: the required ones first, then the closest."""
         folders = _here_and_above(pods.site)
         near = [reach for folder in folders for reach in islice(self._by_folder.get(folder, ()), _LOOKED_AT)]
         candidates = dict.fromkeys([*near, *islice(self.reaches, _LOOKED_AT)])
@@ -175,14 +175,14 @@ class _SelectorGroup:
 
 
 def _is_copy(one: Pods | SelectorRef, other: Pods) -> bool:
-    """Whether these stand in two manifests of the same object: a repository may hold it once for each cluster."""
+    """Return whether both are in manifests of the same object: a repository may have one for each cluster."""
     if one.site == other.site or one.ref.name is None:
         return False
     return (one.ref.kind, one.ref.namespace, one.ref.name) == (other.ref.kind, other.ref.namespace, other.ref.name)
 
 
 def _here_and_above(site: Site) -> list[tuple[str, ...]]:
-    """The folder of a file and the two that hold it."""
+    """Return the folder of a file and its two nearest parents."""
     folder = site.folder
     return list(dict.fromkeys((folder, folder[:-1], folder[:-2])))
 
@@ -196,7 +196,7 @@ def _alike(manifest_index: ManifestIndex) -> Iterator[_SelectorGroup]:
 
 
 def _needed(selector: Selector, pods: Pods) -> list[str]:
-    """The labels of the object that the selector asks for and the template does not have."""
+    """Return the labels of the object that the selector requires and the template lacks."""
     asked = dict.fromkeys(requirement.key for requirement in selector.requirements)
     return [key for key in asked if key in pods.labels and key not in pods.template_labels]
 

@@ -23,7 +23,7 @@ class Target(NamedTuple):
     complete_nodes: bool = False
     """Whether the declared nodes and pools are all nodes and pools of the cluster."""
     known_labels: frozenset[str] = frozenset()
-    """Node label keys that pools declare and that would otherwise be taken for misspelt."""
+    """Node label keys that pools declare and that would otherwise count as misspelt."""
 
 
 class RelatedPlace(NamedTuple):

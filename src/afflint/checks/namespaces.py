@@ -1,4 +1,4 @@
-"""What namespaces say about their pods, held against what these say themselves. Imported only where a namespace says anything."""
+"""Node selectors and tolerations of namespaces, compared with those of their pods. Imported only if a namespace sets any."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 def contradicted_pods(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Pods that are refused for what their namespace says, and those that no node takes with the labels that they are given."""
+    """Report pods that the admission plugins of their namespace reject, and pods that no node accepts with the labels they are given."""
     for pods in manifest_index.pods:
-        # Without a namespace of its own the object may land in any.
+        # Without a namespace of its own the object may be created in any.
         if pods.spec is None or pods.namespace is None or is_placeholder(pods.namespace):
             continue
         admission = manifest_index.admission(pods.namespace)
@@ -30,7 +30,10 @@ def contradicted_pods(manifest_index: ManifestIndex) -> Iterator[CrossManifestMa
 
 
 def _refused(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match | None:
-    """The first label or toleration for which the pods are refused. What cannot be read refuses all pods and is said where it stands."""
+    """Return the first label or toleration for which the pods are rejected.
+
+    Settings that cannot be parsed are reported in the namespace.
+    """
     for refusal in refusals(admission, spec):
         if refusal.path is not None:
             said, which = refusal.said, refusal.path[-1]
@@ -52,7 +55,7 @@ _ALLOW = "Remove the toleration, or add one that covers it to the annotation of 
 
 
 def _excluded(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match | None:
-    """Required node affinity that no node can satisfy together with the labels that the namespace gives."""
+    """Return the match for required node affinity that no node satisfies together with the labels of the namespace."""
     said, given = admission.selector, from_labels(given_labels(admission))
     if said is None or isinstance(given, Malformed) or given is None:
         return None
@@ -62,12 +65,12 @@ def _excluded(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Matc
     for term in required:
         parsed = parse_node_term(term.data)
         if not isinstance(parsed, Selector) or conflict(parsed.requirements):
-            return None  # What is wrong with it alone is said elsewhere.
+            return None  # Other rules report conflicts inside the node affinity.
         whole = both(given, parsed).requirements
         clashing = conflict(whole)
         if not clashing or any(is_placeholder(text) for index in clashing for text in (whole[index].key, *whole[index].values)):
             return None
-        # Those that are given come first.
+        # The labels of the namespace come first.
         first, last = whole[min(clashing)], whole[max(clashing)]
         clashes.append((f"{first.key}={first.values[0]}", says(last)))
     if not clashes:

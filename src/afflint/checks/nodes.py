@@ -1,4 +1,4 @@
-"""The nodes themselves: labels that are missing, contradict each other or differ by a slip, and hosts that nodes share."""
+"""Mistakes in the nodes: labels that are missing, contradict each other or look like typos, and hosts that several nodes share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 def inconsistent_node_labels(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Topology keys in use that some of the nodes, where the pods may run, do not carry; and well-known ones that most nodes carry."""
+    """Report topology keys in use that some of the allowed nodes lack, and well-known ones that most nodes have."""
     missing: dict[str, dict[str, list[_User]]] = defaultdict(lambda: defaultdict(list))
     for reach in view.manifest_index.reaches:
         pods, key = view.manifest_index.owner(reach), reach.topology_key
@@ -29,7 +29,7 @@ def inconsistent_node_labels(view: ClusterView) -> Iterator[CrossManifestMatch]:
             continue
         lacking = view.lacking(pods, key)
         if not lacking or len(lacking) == len(view.usable(pods)):
-            continue  # A key that no node carries is unknown-node-label's affair.
+            continue  # unknown-node-label reports a key that no node has.
         place = RelatedPlace(
             reach.site.file, reach.site.document, (*reach.path[:-1], "topologyKey"), False, f"{reach.what} of {reach.title}"
         )
@@ -46,7 +46,7 @@ def inconsistent_node_labels(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 class _User(NamedTuple):
-    """A constraint over a topology key, and what it comes to on a node without that key."""
+    """A constraint over a topology key, and its effect on a node without that key."""
 
     title: str
     place: RelatedPlace
@@ -54,7 +54,7 @@ class _User(NamedTuple):
     severity: Severity
 
 
-# So many nodes are named one by one; where more lack a label, the first stands for all.
+# The most nodes that are reported one by one; beyond that, the first represents all of them.
 _MOST_APART = 8
 
 
@@ -70,7 +70,7 @@ def _lacks(node: NodeFact, key: str, users: list[_User], nodes: int = 1) -> Cros
 
 
 def _effect(reach: SelectorRef) -> tuple[str, Severity]:
-    """What a constraint is worth on a node without its topology key."""
+    """Return the effect of a constraint on a node without its topology key, and the severity."""
     if reach.what == REQUIRED_ANTI_AFFINITY:
         return "the required podAntiAffinity separates no pods there", "error"
     if reach.what == REQUIRED_AFFINITY:
@@ -81,7 +81,7 @@ def _effect(reach: SelectorRef) -> tuple[str, Severity]:
 
 
 def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[CrossManifestMatch]:
-    """Nodes open to all pods without a well-known topology label that most of the others have: default spreading goes by these."""
+    """Report nodes open to all pods that lack a well-known topology label most others have: default spreading uses these labels."""
     nodes = [node for node in view.nodes if is_open(node)]
     for key in (HOSTNAME, ZONE, REGION, view.host_key):
         lacking = [node for node in nodes if key not in node.labels]
@@ -94,7 +94,7 @@ def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[CrossManifestMatc
 
 
 def inconsistent_topology(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """A zone in two regions, a hostname on two nodes, old and new labels that disagree."""
+    """Report a zone in two regions, a hostname on two nodes, and old and new labels that disagree."""
     yield from _zones_in_two_regions(view.nodes)
     first: dict[str, NodeFact] = {}
     for node in view.nodes:
@@ -131,7 +131,7 @@ def _are(nodes: list[NodeFact]) -> str:
 
 
 def near_duplicate_label(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Keys, or values of a key, that differ by case, a dash, a plural or a letter."""
+    """Report keys, or values of a key, that differ by case, a dash, a plural or a letter."""
     carriers: dict[str, list[NodeFact]] = defaultdict(list)
     values: dict[str, dict[str, list[NodeFact]]] = defaultdict(lambda: defaultdict(list))
     for node in view.nodes:
@@ -140,13 +140,13 @@ def near_duplicate_label(view: ClusterView) -> Iterator[CrossManifestMatch]:
             values[key][value].append(node)
     own = {key: nodes for key, nodes in carriers.items() if not is_well_known(key)}
     for rare, usual in slips(own):
-        # Keys that stand side by side on a node are told apart by whoever set them.
+        # Keys on the same node are different on purpose.
         if {node.name for node in own[rare]}.isdisjoint(node.name for node in own[usual]):
             message = f"the label key {quoted(rare)} on {_count(own[rare])} is nearly the same as {quoted(usual)} on {_count(own[usual])}"
             remedy = f"If they are meant to be one key, use `{usual}` everywhere."
             yield _at_label(own[rare][0], rare, message, remedy, _place(own[usual][0], usual), key=True)
     for key in (*own, ZONE, REGION):
-        # Where nearly every node has a value of its own, as with serial numbers, only what differs by case alone is one value.
+        # If nearly every node has a value of its own, as with serial numbers, only values that differ by case are the same.
         if key in values:
             for rare, usual in slips(values[key]) if len(values[key]) <= max(len(view.nodes) // 2, 3) else _cases(values[key]):
                 there, others = values[key][rare], values[key][usual]
@@ -160,18 +160,18 @@ _CODE = re.compile(r"\d[A-Za-z]")
 
 
 def slips(words: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, str]]:
-    """Words that are a slip of another, the rarer one first; ``words`` holds what carries each."""
+    """Yield words that are a typo of another, the rarer one first; ``words`` has the objects with each word."""
     near = Slips(words)
     for word, nodes in words.items():
         alike = [*near.of(word), *(each for each in (f"{word}s", word.removesuffix("s")) if each != word and each in words)]
         for other in dict.fromkeys(alike):
-            # Each pair is met from both sides. In a code, such as a hash or a machine type, every letter counts.
+            # Each pair occurs twice. In a code, such as a hash or a machine type, every letter counts.
             if (len(nodes), word) < (len(words[other]), other) and not (_CODE.search(word) and word.lower() != other.lower()):
                 yield word, other
 
 
 def _cases(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
-    """Words that differ by case alone from the most usual spelling, that one last."""
+    """Yield words that differ only by case, each with the most frequent spelling last."""
     spellings: dict[str, list[str]] = defaultdict(list)
     for word in words:
         spellings[word.lower()].append(word)
@@ -181,7 +181,7 @@ def _cases(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
 
 
 def is_well_known(key: str) -> bool:
-    """Whether a label is one that Kubernetes or KubeVirt gives its meaning."""
+    """Return whether a label has a meaning in Kubernetes or KubeVirt."""
     prefix = key.rpartition("/")[0]
     return prefix.endswith(("kubernetes.io", "k8s.io", "kubevirt.io"))
 
@@ -191,7 +191,7 @@ def _count(nodes: list[NodeFact]) -> str:
 
 
 def shared_host(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Replicas kept on different nodes, where nodes share a physical host; more replicas than hosts; control planes on one host."""
+    """Report replicas on different nodes of one physical host, more replicas than hosts, and control planes on one host."""
     hosts: dict[str, list[NodeFact]] = defaultdict(list)
     for node in view.nodes:
         if view.host_key in node.labels:
@@ -214,7 +214,7 @@ def shared_host(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iterator[CrossManifestMatch]:
-    """A host whose loss takes the majority from etcd, which runs on the control-plane nodes or on those that are labelled for it."""
+    """Report hosts whose failure costs etcd its majority; etcd runs on the control-plane nodes or on nodes with its label."""
     members = [node for node in view.nodes if _ETCD in node.labels]
     members = members or [node for node in view.nodes if CONTROL_PLANE in node.labels or MASTER in node.labels]
     names = {node.name for node in members}
@@ -235,10 +235,10 @@ _APART = "Run them on different hosts, with an anti-affinity rule of the hypervi
 
 
 def _on_shared_hosts(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
-    """Replicas that are kept on different nodes alone, of which some share a host."""
+    """Return the match for replicas that are separated only over nodes, some of which share a host."""
     apart = {each.topology_key for each in view.manifest_index.reaches_of(pods) if keeps_apart(each, pods)}
     if not apart.isdisjoint((view.host_key, ZONE, REGION)):
-        return None  # What is spread over zones loses more with a zone than with a host.
+        return None  # A failure of a zone affects more replicas than a failure of a host.
     usable = {node.name for node in view.usable(pods)}
     inside = {host: sorted(usable.intersection(node.name for node in nodes)) for host, nodes in hosts.items()}
     shared = {host: names for host, names in inside.items() if len(names) > 1}
@@ -252,11 +252,11 @@ def _on_shared_hosts(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: d
 
 
 def _more_than_hosts(view: ClusterView, reach: SelectorRef, pods: Pods) -> Match | None:
-    """Replicas spread over hosts, of which there are fewer: some share a host, and nothing keeps these on different nodes."""
+    """Return the match for replicas spread over fewer hosts than replicas, which may share even a node."""
     apart = {each.topology_key for each in view.manifest_index.reaches_of(pods) if keeps_apart(each, pods)}
     replicas = pods.scale.least
     if replicas is None or HOSTNAME in apart or reach.what == REQUIRED_ANTI_AFFINITY:
-        return None  # With a required anti-affinity those have no place, which too-few-domains says.
+        return None  # With a required anti-affinity the other replicas stay Pending, which too-few-domains reports.
     hosts = {node.labels[view.host_key] for node in view.usable(pods) if view.host_key in node.labels}
     if not 0 < len(hosts) < replicas:
         return None
@@ -282,7 +282,7 @@ def _at_labels(node: NodeFact, match: Match) -> CrossManifestMatch:
 
 
 def unknown_to_inventory(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Node labels in constraints that no node of the inventory carries."""
+    """Report node labels in constraints that no node of the inventory has."""
     known = view.label_keys
     for pods in view.manifest_index.pods:
         if pods.spec is None:
@@ -299,11 +299,11 @@ def unknown_to_inventory(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def none_of(nodes: int) -> str:
-    """``none of the 3 nodes``, before what none of them does."""
+    """Return the subject of a message about nodes, such as ``none of the 3 nodes``."""
     return f"none of the {nodes} nodes" if nodes > 1 else "no node"
 
 
-# A list of nodes written by hand rarely has what kubelet, virt-handler and device plugins add.
+# Lists of nodes written by hand rarely have the labels that kubelet, virt-handler and device plugins add.
 ADDED_LATER = (
     "kubernetes.io/os",
     "kubernetes.io/arch",
@@ -315,7 +315,7 @@ ADDED_LATER = (
 
 
 def _uses(pods: Pods) -> Iterator[tuple[LabelPlace, bool, str]]:
-    """Each node label that nodes must have by the constraints: its place, whether that is required, and what its absence does."""
+    """Yield each node label that the constraints select: its place, whether it is required, and the effect of its absence."""
     constraints = constraints_of(pods.spec or {}, (*pods.template_path, "spec"))
     only = sum(term.required for term in constraints.node_terms) == 1
     for place in label_places(constraints):

@@ -1,4 +1,4 @@
-"""What operators make of a custom resource besides copying its constraints: words of their own, and labels that never arrive."""
+"""Operator settings in custom resources that do not have the intended effect, and template labels that never reach the pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 def lost_template_label(workload: Workload) -> Iterator[Match]:
-    """Labels on a pod template of which the schema of the kind keeps no metadata."""
+    """Report labels on a pod template whose metadata the schema of the kind drops."""
     if isinstance(workload, CustomWorkload) and workload.place is not None and workload.place.pruned:
         path = (*workload.template_path, "metadata", "labels")
         for key in labels_at(workload.template):
@@ -27,7 +27,7 @@ def lost_template_label(workload: Workload) -> Iterator[Match]:
 
 
 def misplaced_in_resource(workload: Workload) -> Iterator[Match]:
-    """Constraints beside the place where the kind wants them: a level left out, or one too many."""
+    """Report constraints one level above or below the place where the kind reads them."""
     if not isinstance(workload, CustomWorkload) or workload.place is None or workload.custom is None or workload.known != "schema":
         return
     form = workload.place.form
@@ -40,7 +40,7 @@ def misplaced_in_resource(workload: Workload) -> Iterator[Match]:
     names = {field.name for field in workload.place.fields}
     if "affinity" in names:
         inside = [name for name in AFFINITY_FIELDS if name not in names and shape_of(name, holder.get(name)) == name]
-        # Another version of the kind may know such a field beside others of its own; a pod spec never does.
+        # Another version of the kind may have such a field of its own; a pod spec never does.
         severity: Severity | None = "warning" if form == "fields" else None
         yield from _misplaced(workload, workload.pod_path, sorted(inside), (*workload.pod_path, "affinity"), severity)
 
@@ -57,7 +57,7 @@ _OF_PODS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraint
 
 
 def invalid_operator_setting(workload: Workload) -> Iterator[Match]:
-    """Words of an operator for placement that its webhook refuses."""
+    """Report placement settings of an operator that its webhook rejects."""
     setting, path = _setting(workload, "postgresql.cnpg.io/Cluster", ("spec", "affinity"))
     kind = setting.get("podAntiAffinityType")
     if type(kind) is str and kind and kind not in _STRENGTHS and not is_placeholder(kind):
@@ -71,7 +71,7 @@ _STRENGTHS = ("preferred", "required")
 
 
 def ignored_operator_setting(workload: Workload) -> Iterator[Match]:
-    """Words of an operator for placement that another one beside them switches off."""
+    """Report placement settings of an operator that another setting disables."""
     setting, path = _setting(workload, "postgresql.cnpg.io/Cluster", ("spec", "affinity"))
     if setting.get("enablePodAntiAffinity") is False:
         for name in ("podAntiAffinityType", "topologyKey"):
@@ -82,7 +82,7 @@ def ignored_operator_setting(workload: Workload) -> Iterator[Match]:
 
 
 def _beside_advanced(workload: Workload) -> Iterator[Match]:
-    """Percona: ``advanced`` is taken as a whole, and ``antiAffinityTopologyKey`` only without it."""
+    """Report Percona's ``antiAffinityTopologyKey`` next to ``advanced``: the operator uses it only without ``advanced``."""
     if not workload.kind.group.endswith(".percona.com"):
         return
     for part in _parts(workload):
@@ -95,7 +95,7 @@ def _beside_advanced(workload: Workload) -> Iterator[Match]:
 
 
 def _setting(workload: Workload, kind: str, path: Path) -> tuple[dict[str, Any], Path]:
-    """The map at a path of the object, which one of its workloads speaks for; an empty one for other kinds."""
+    """Return the map at a path of the object if the workload represents the whole object; an empty one for other kinds."""
     if not isinstance(workload, CustomWorkload) or f"{workload.kind.group}/{workload.kind.name}" != kind:
         return {}, ()
     return map_at(workload.data, *path), (*workload.base, *path)

@@ -1,4 +1,4 @@
-"""Where replicas can go on the nodes at hand: what no order of scheduling can place, and what a failure, update or migration runs into."""
+"""Where replicas can be scheduled on the known nodes: limits for any order of scheduling, and effects of failures, updates and drains."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from afflint.placement.proofs import FailedReplica, TooFewDomains
 from afflint.placement.rejections import port_words
 from afflint.scheduler.nodes import ITSELF
 
-# Their pods end by themselves, and then others have room.
+# Their pods complete, and others can be scheduled then.
 _FINITE = ("Job", "CronJob", "JobSet")
 
 
 def unschedulable(view: ClusterView, target: Target) -> Iterator[CrossManifestMatch]:
-    """Workloads of which no replica can be placed, whatever is scheduled when."""
+    """Report workloads that have no replica that can be scheduled, in any order of scheduling."""
     for found in proofs.unschedulable(view.survey):
-        # With the right company it could; that nobody is such company is known only of a complete context.
+        # Other pods could make it possible; only a complete context proves that they do not exist.
         unsure = found.assumes_complete and not target.complete
         message = f"{_fits_nowhere(found.pod_source.replicas, found.nodes)}: {found.excluded}"
         if unsure:
@@ -42,7 +42,7 @@ def unschedulable(view: ClusterView, target: Target) -> Iterator[CrossManifestMa
 
 
 def _given(view: ClusterView, pod_source: PodSource) -> tuple[RelatedPlace, ...]:
-    """Where the namespace of a workload gives its pods labels that its own nodeSelector does not have."""
+    """Return the places where a namespace adds labels to the nodeSelector of its pods."""
     admission = view.manifest_index.admission(pod_source.namespace)
     said = admission.selector if admission is not None else None
     if admission is None or said is None:
@@ -60,7 +60,7 @@ def _fits_nowhere(replicas: int, nodes: int) -> str:
 
 
 def too_few_domains(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """More replicas than domains that can hold them."""
+    """Report workloads with more replicas than domains that accept them."""
     for found in proofs.too_few_domains(view.survey):
         yield few_domains(view.pods_of(found.pod_source), found, proofs.counted(found))
     for found in proofs.too_few_domains_at_most(view.survey):
@@ -68,17 +68,17 @@ def too_few_domains(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def few_domains(pods: Pods, found: TooFewDomains, counted: str, related: tuple[RelatedPlace, ...] = ()) -> CrossManifestMatch:
-    """That not all replicas have room; ``counted`` says how many there are, and how many domains."""
+    """Report that not all replicas can be scheduled; ``counted`` is the number of replicas and of domains, in words."""
     finite = found.pod_source.kind in _FINITE
     left = found.replicas - found.most
-    # Pods of a Job wait for each other and run all the same.
+    # Pods of a Job run one after another.
     then = " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} Pending"
     message = f"{counted}; {_bound(found)} for {found.most}{then}"
     return _match(pods, found.pod_source, found.path, message, severity="info" if finite else None, related=related)
 
 
 def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str, related: tuple[RelatedPlace, ...] = ()) -> CrossManifestMatch:
-    """That there is no room for as many replicas as an autoscaler may ask for."""
+    """Report that not as many replicas can be scheduled as an autoscaler may request."""
     scaler = found.pod_source.scale.scaler
     message = f"{scaler} asks for up to {counted}; {_bound(found)} for {found.most}"
     remedy = f"Provide as many domains as {scaler} may ask for, or lower its maximum number of replicas."
@@ -86,7 +86,7 @@ def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str, related:
 
 
 def _bound(found: TooFewDomains) -> str:
-    """``the required podAntiAffinity over zones leaves room``."""
+    """Describe the limiting constraint, such as ``the required podAntiAffinity over zones leaves room``."""
     keys = [key for key in found.keys if key != ITSELF]
     means = [f"{'the spread constraint' if found.spread else 'the required podAntiAffinity'} over {_over(keys)}"] if keys else []
     if found.port is not None:
@@ -99,7 +99,7 @@ def _over(keys: Iterable[str]) -> str:
 
 
 def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Workloads that leave each other no room: never, or in some order of scheduling."""
+    """Report workloads that leave each other no room, in any or in some order of scheduling."""
     for found in order_search.contending_workloads(view.survey, view.arrangement):
         names = summarize_names([pod_source.key for pod_source in found.pod_sources])
         stays = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} Pending"
@@ -112,7 +112,7 @@ def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
         elif found.decision.answer == "impossible" and not any(pod_source.kind in _FINITE for pod_source in found.pod_sources):
             severity, message = "error", f"{names} leave each other too little room: no order of scheduling places all their replicas"
         else:
-            message = f"{pending}; whether all of {names} can be scheduled in another order is undecided"
+            message = f"{pending}; it is unknown whether all of {names} can be scheduled in another order"
             severity = "info"
         stuck = _stuck(view, found.pod_sources)
         related = [view.pods_of(pod_source) for pod_source in found.pod_sources if pod_source is not stuck][:MOST_NAMED]
@@ -121,7 +121,7 @@ def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def _stuck(view: ClusterView, pod_sources: Sequence[PodSource]) -> PodSource:
-    """The first of some workloads that has a replica pending."""
+    """Return the first of some workloads with a Pending replica."""
     pending = {placed.pod_source.key for placed in view.arrangement.workloads if placed.pending and not placed.pod_source.daemon}
     return next((pod_source for pod_source in pod_sources if pod_source.key in pending), pod_sources[0])
 
@@ -131,14 +131,14 @@ def _name_of(pods: Pods, does: str) -> RelatedPlace:
 
 
 def not_failure_tolerant(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Failures that cost more than one replica of several."""
+    """Report failures that cost a workload more than one of several replicas."""
     pending = {placed.pod_source.key for placed in view.arrangement.workloads if placed.pending}
     for found in proofs.not_failure_tolerant(view.survey, view.arrangement, view.failures):
         pod_source = found.pod_source
-        # Nothing makes a bare pod anew; a Job is done before long; and what has no place today is reported as such.
+        # A bare pod is never replaced, a Job ends soon, and Pending replicas are reported by other rules.
         if pod_source.bare or pod_source.kind in _FINITE or pod_source.key in pending:
             continue
-        # What asks for one zone, or one node, goes down with it on purpose.
+        # Workloads restricted to one zone or one node fail with it on purpose.
         chosen = view.asks_for(pod_source)
         failures = [each for each in found.failures if chosen.isdisjoint((view.parts[each.what].key, HOSTNAME))]
         grave = [each for each in failures if _is_grave(view, pod_source, each)]
@@ -162,10 +162,10 @@ def _fewer(view: ClusterView, pod_source: PodSource, failures: Sequence[FailedRe
 
 
 def _is_grave(view: ClusterView, pod_source: PodSource, failed: FailedReplica) -> bool:
-    """Whether more is lost than the one replica of several whose domain is gone, for which there are the others."""
+    """Return whether more is lost than the one replica in the failed domain, which the other replicas can replace."""
     if failed.running == 0 or _budget_over(view, pod_source, (failed,)) is not None:
         return True
-    # Who counts votes needs more than half of them; others share the load.
+    # Voting members need more than half of their replicas; other replicas share the load.
     half = 2 * failed.running - pod_source.replicas
     if half < 0 or (half == 0 and pod_source.kind == "StatefulSet"):
         return True
@@ -174,7 +174,7 @@ def _is_grave(view: ClusterView, pod_source: PodSource, failed: FailedReplica) -
 
 
 def _budget_over(view: ClusterView, pod_source: PodSource, failures: Iterable[FailedReplica]) -> BudgetStatus | None:
-    """A PodDisruptionBudget that covers the workload, and by which too few of its pods run after one of these failures."""
+    """Return a PodDisruptionBudget of the workload that too few running pods violate after one of these failures."""
     numbers = view.budgets_over(pod_source)
     fewest = min(each.running for each in failures)
     for covered in [view.disruptions.covered[number] for number in numbers]:
@@ -185,7 +185,7 @@ def _budget_over(view: ClusterView, pod_source: PodSource, failures: Iterable[Fa
 
 
 def _has_company(view: ClusterView, pod_source: PodSource, part: FailureDomain) -> bool:
-    """Whether what fails is a node in a domain, of those over which the pods keep apart, that has other nodes open to pods."""
+    """Return whether the failed domain is a node in a zone, over which the pods are spread too, with other nodes open to pods."""
     nodes = {fact.node.name: fact.node for fact in view.nodes}
     if part.key != HOSTNAME:
         return False
@@ -202,7 +202,7 @@ def _has_company(view: ClusterView, pod_source: PodSource, part: FailureDomain) 
 
 
 def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """PodDisruptionBudgets that let no pod go even when all of them are well."""
+    """Report PodDisruptionBudgets that allow no eviction even when all of their pods are healthy."""
     sites = {
         (reach.ref.name, reach.namespace or "default"): reach for reach in view.manifest_index.reaches if reach.what == BUDGET_SELECTOR
     }
@@ -214,7 +214,7 @@ def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
             if number in view.budgets_over(pod_source) and not pod_source.daemon and pod_source.kind not in _FINITE
         ]
         owners = [pod_source for pod_source in owners if eviction_of(pod_source).what == "allowed"]
-        # An autoscaler may ask for more where the manifest says nothing.
+        # An autoscaler may request more replicas than the manifest.
         told = all(view.pods_of(pod_source).scale.least is not None for pod_source in owners) or bool(covered.unscaled)
         reach = sites.get((budget.name, budget.namespace))
         if owners and told and reach is not None and not covered.allowed(covered.expected):
@@ -234,14 +234,14 @@ _NEVER = "a drain of their nodes never completes"
 
 
 def _more_would_do(covered: BudgetStatus, owners: Iterable[PodSource]) -> str:
-    """The autoscaler that lets a pod go once it asks for more replicas than it keeps at least; empty if there is none."""
+    """Return the autoscaler that allows an eviction once it requests more than its minimum of replicas, or an empty string."""
     elastic = [pod_source for pod_source in owners if (pod_source.scale.most or 0) > pod_source.replicas]
     more = covered.expected + sum((pod_source.scale.most or 0) - pod_source.replicas for pod_source in elastic)
     return elastic[0].scale.scaler if elastic and covered._replace(expected=more).allowed(more) else ""
 
 
 def _losses(view: ClusterView, failures: Iterable[FailedReplica]) -> str:
-    """``node a, b or c, or zone x``."""
+    """Describe failures, such as ``node a, b or c, or zone x``."""
     names: dict[str, list[str]] = {}
     for each in failures:
         part = view.parts[each.what]
@@ -263,7 +263,7 @@ def _running(failures: Sequence[FailedReplica], replicas: int) -> str:
 
 
 def rollout_deadlock(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Rolling updates that must add a pod first, which no node accepts."""
+    """Report rolling updates that must add a pod first, which no node accepts."""
     for found in proofs.rollout_deadlock(view.survey, view.arrangement):
         before = f"one of the {found.replicas} replicas" if found.replicas > 1 else "the only replica"
         message = f"a rolling update must add a pod before it removes {before} (maxUnavailable is 0), but no node accepts the new pod"
@@ -272,7 +272,7 @@ def rollout_deadlock(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def migration_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Virtual machines that have no other node to migrate to."""
+    """Report virtual machines that have no other node to migrate to."""
     for found in proofs.migration_blocked(view.survey, view.arrangement):
         if eviction_of(found.pod_source).what not in ("migrates", "held"):
             continue
@@ -289,14 +289,14 @@ def migration_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def single_domain_possible(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Workloads that are required to keep apart over something smaller than a zone, and may all land in one zone."""
+    """Report workloads that must be separated over something smaller than a zone, and may all be scheduled in one zone."""
     for found in proofs.single_domain_possible(view.survey, view.arrangement):
         if found.pod_source.kind in _FINITE:
             continue
         pods = view.pods_of(found.pod_source)
         apart = [reach for reach in view.manifest_index.reaches_of(pods) if keeps_apart(reach, pods)]
         keys = dict.fromkeys(reach.topology_key for reach in apart if _is_required(reach))
-        # Who asks for nothing does not mind, and who names the zone in a preference has weighed it.
+        # Workloads without constraints have no preference, and those with a preference for the zone have considered it.
         if keys and "" not in keys and not any(reach.topology_key in (ZONE, REGION) for reach in apart):
             apart_over = summarize_names(list(map(quoted, keys)))
             zone = f"zone {quoted(found.domain)}"
@@ -322,7 +322,7 @@ def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def spread_blocked_by_taints(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Domains that count as empty although taints keep the pods out of them."""
+    """Report domains that count as empty although taints keep the pods out of them."""
     for found in proofs.spread_blocked_by_taints(view.survey):
         names, one = summarize_names(list(map(quoted, found.blocked))), len(found.blocked) == 1
         counts = f"{names} of {quoted(found.key)} {'counts as an empty domain' if one else 'count as empty domains'}"
@@ -346,6 +346,6 @@ def _match(
     severity: Severity | None = None,
     related: tuple[RelatedPlace, ...] = (),
 ) -> CrossManifestMatch:
-    # No constraint of its own is at fault: then it is the workload as such.
+    # No constraint of the workload limits it, so the whole workload is reported.
     at = path if path not in ((), pod_source.pod_path) else (*pods.site.base, "metadata", "name")
     return CrossManifestMatch(pods.site, pods.ref, Match(at, message, remedy, related=related, severity=severity))

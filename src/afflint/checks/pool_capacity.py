@@ -1,4 +1,4 @@
-"""Replicas that keep apart, against the most nodes and zones that the pools can ever have: bounds that no label of a cloud can lift."""
+"""Separated replicas compared with the most nodes and zones that pools can have: limits that no label of a cloud can raise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from afflint.scheduler.pods import parsed_terms
 
 
 class _Room(NamedTuple):
-    """At most so many domains of one kind, which these are in words, and what declares them."""
+    """An upper limit of the domains of one kind, with its description and the places that declare it."""
 
     most: int
     statements: str
@@ -30,19 +30,19 @@ class _Room(NamedTuple):
 
 
 class _Rooms(NamedTuple):
-    """The nodes and the zones that some pods can ever have; None where nobody knows."""
+    """The most nodes and zones that some pods can have; None if unknown."""
 
     nodes: _Room | None
     zones: _Room | None
 
     def over(self, key: str) -> _Room | None:
-        """The domains of a topology key, ITSELF included."""
+        """Return the domains of a topology key, ITSELF included."""
         key = DEPRECATED.get(key, key)
         return self.nodes if key in (HOSTNAME, ITSELF) else self.zones if key == ZONE else None
 
 
 def too_few_domains(view: PoolView, target: Target) -> Iterator[CrossManifestMatch]:
-    """More replicas than the pools can ever have nodes, or zones, that may each take one. Of pools that are all there is."""
+    """Report more replicas than nodes, or zones, that the pools can have, if each accepts one and the pools are complete."""
     if not target.complete_nodes or any(pool.has_other_nodes for pool in view.pools):
         return
     crowded = list(_crowded(view))
@@ -68,7 +68,7 @@ def too_few_domains(view: PoolView, target: Target) -> Iterator[CrossManifestMat
 
 
 def _crowded(view: PoolView) -> Iterator[tuple[PoolRequirements, _Rooms]]:
-    """The workloads that keep apart, or share a port, and of which there may be more replicas than nodes or zones."""
+    """Yield the workloads whose replicas are separated, or share a port, and which may have more replicas than nodes or zones."""
     opened, rooms_of = open_to(view), _rooms(view)
     for demands in view.demands:
         pod_source, pod = demands.pod_source, demands.pod
@@ -83,7 +83,7 @@ def _crowded(view: PoolView) -> Iterator[tuple[PoolRequirements, _Rooms]]:
 
 
 def _goes_elsewhere(demands: PoolRequirements, view: PoolView) -> bool:
-    """Whether nodes may take the pods that no pool shows: those of another cluster, or control planes, which are in no pool mostly."""
+    """Return whether the pods may run on nodes outside the pools: those of another cluster, or control planes, mostly without a pool."""
     if view.others and pools_for(demands, view.index_of_others):
         return True
     to_control_planes = any(first_untolerated((Taint(key, "", "NoSchedule"),), demands.tolerations) is None for key in _CONTROL_PLANES)
@@ -94,7 +94,7 @@ _CONTROL_PLANES = (CONTROL_PLANE, MASTER)
 
 
 def _rooms(view: PoolView) -> Callable[[int, PoolRequirements], _Rooms]:
-    """A function that tells what room a set of pools has, with the nodes that are listed."""
+    """Return a function for the room in a set of pools, including the listed nodes."""
 
     @cache
     def of_pools(mask: int) -> tuple[list[PoolLabels], int | None, tuple[str, ...]]:
@@ -103,7 +103,7 @@ def _rooms(view: PoolView) -> Callable[[int, PoolRequirements], _Rooms]:
 
     def of(mask: int, demands: PoolRequirements) -> _Rooms:
         chosen, most, zones = of_pools(mask)
-        # What fits no pool, and where all that it fits has its nodes listed: other rules tell.
+        # Other rules report workloads that fit no pool, and those whose pools have all nodes listed.
         if not chosen or (view.nodes and all(labels.pool.fixed for labels in chosen)):
             return _Rooms(None, None)
         listed = [fact for fact in view.nodes if first_untolerated(fact.node.taints, demands.tolerations) is None]
@@ -113,13 +113,13 @@ def _rooms(view: PoolView) -> Callable[[int, PoolRequirements], _Rooms]:
 
 
 def _most(pools: Sequence[Pool]) -> int | None:
-    """How many nodes some pools may have; None where nobody knows. One without nodes is there for somebody to scale."""
+    """Return the most nodes that some pools may have, or None if unknown. A pool without a number may be scaled by hand."""
     counts = [pool.most for pool in pools if pool.most is not None and pool.most > 0 and not pool.per_zone]
     return sum(counts) if len(counts) == len(pools) else None
 
 
 def _zones(pools: Sequence[PoolLabels]) -> tuple[str, ...]:
-    """The zones in which some pools may have nodes; none where nobody knows. A cluster may add zones to those of its own pools."""
+    """Return the zones in which some pools may have nodes; none if unknown. A cluster may add zones to those of its own pools."""
     found = [() if labels.pool.per_zone else labels.values(ZONE) for labels in pools]
     return tuple(sorted({zone for zones in found for zone in zones})) if all(found) else ()
 
@@ -145,7 +145,7 @@ def _room_of_zones(pools: Sequence[PoolLabels], zones: Sequence[str], listed: Se
 
 
 def _declared(pools: Iterable[tuple[Pool, str]]) -> tuple[RelatedPlace, ...]:
-    """Where the first of some pools are declared, each with what it has to do with it."""
+    """Return the places that declare the first of some pools, each with its role."""
     return tuple(
         [
             RelatedPlace(pool.site.file, pool.site.document, pool.path, False, f"{pool.title} {what}")

@@ -1,4 +1,4 @@
-"""Pools of nodes that manifests declare: workloads that none of them takes, and what is wrong with the pools themselves."""
+"""Node pools in the manifests: workloads that no pool accepts, and mistakes in the pools themselves."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from afflint.pools.matching import PoolIndex, PoolLabels, PoolLabelStatements
 from afflint.pools.pool import Label, Pool, PoolPart
 from afflint.yaml.placeholders import is_placeholder
 
-# --- workloads that no pool takes ------------------------------------------------------------------------------------------
+# Workloads that no pool accepts.
 
 
 def no_matching_pool(view: PoolView, target: Target) -> Iterator[CrossManifestMatch]:
-    """Workloads whose node constraints or tolerations leave them no pool."""
+    """Report workloads that no pool accepts because of node constraints or taints."""
     complete = target.complete_nodes
     if not view.pools:
         return
@@ -48,7 +48,7 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[CrossManifestMa
 
 
 class _PoolRejection(NamedTuple):
-    """Why no pool takes a workload: the requirement at fault, if one is."""
+    """The reason why no pool accepts a workload, with the requirement at fault, if there is one."""
 
     asked: NodeRequirement | None
     message: str
@@ -63,7 +63,7 @@ class _PoolRejection(NamedTuple):
 
 
 def pools_for(demands: PoolRequirements, pools: PoolIndex) -> int:
-    """The pools that have what the pods ask for."""
+    """Return the pools with the labels that the pods require, as a bit set."""
     found = 0
     for alternative in demands.alternatives:
         found |= pools.fitting([each.requirement for each in alternative])
@@ -71,7 +71,7 @@ def pools_for(demands: PoolRequirements, pools: PoolIndex) -> int:
 
 
 def open_to(view: PoolView) -> Callable[[tuple[Toleration, ...]], int]:
-    """A function that tells the pools of the cluster that no taint keeps pods away from, by what they tolerate; many tolerate the same."""
+    """Return a function for the pools that the pods can use despite taints, by their tolerations, which many pods share."""
 
     @cache
     def opened(tolerations: tuple[Toleration, ...]) -> int:
@@ -81,11 +81,11 @@ def open_to(view: PoolView) -> Callable[[tuple[Toleration, ...]], int]:
 
 
 def _bars(pool: Pool, tolerations: Sequence[Toleration]) -> Taint | None:
-    """The taint that keeps pods away from a pool; not one that the cluster may have pods tolerate that ask for its resource."""
+    """Return the taint that keeps pods out of a pool, except one that the cluster may tolerate for pods with its resource."""
     return first_untolerated([each.taint for each in pool.taints if not each.taint.key.startswith(_RESOURCES)], tolerations)
 
 
-# Where the admission plugin ExtendedResourceToleration is on, as on GKE, pods that ask for a device tolerate the taint of its name.
+# With the admission plugin ExtendedResourceToleration, as on GKE, pods that request a device tolerate the taint of its name.
 _RESOURCES = (
     "nvidia.com/",
     "amd.com/",
@@ -99,7 +99,7 @@ _RESOURCES = (
 
 
 def _is_built_in(demands: PoolRequirements) -> bool:
-    """Whether a pool of EKS Auto Mode is asked for that no manifest shows."""
+    """Return whether the pods select a pool of EKS Auto Mode, which no manifest declares."""
     return any(
         each.requirement.key == "karpenter.sh/nodepool" and not _BUILT_IN.isdisjoint(each.requirement.values)
         for alternative in demands.alternatives
@@ -111,7 +111,7 @@ _BUILT_IN = frozenset(("general-purpose", "system"))
 
 
 def _reason(demands: PoolRequirements, view: PoolView, *, complete: bool) -> _PoolRejection | None:
-    """Why no pool takes the workload, by the alternative that comes nearest; None where that is not certain enough to be said."""
+    """Return why no pool accepts the workload, by the nearest alternative; None if that is not certain enough to be reported."""
     found = [_reason_of(alternative, demands, view, complete=complete) for alternative in demands.alternatives]
     reasons = [reason for reason in found if reason is not None]
     if len(reasons) < len(found):
@@ -138,9 +138,9 @@ def _reason_of(
         declared = [index for index in nowhere if pools.statements(requirements[index].key).pools]
         index = declared[0] if declared else nowhere[0]
         if not declared and requirements[index].key in view.lost_keys:
-            return None  # That it never reaches the nodes is said where it is written.
+            return None  # Another rule reports that the label never reaches the nodes.
         return (_without_value if declared else _without_key)(alternative[index], view)
-    # Each is met by some pool, and no pool meets them all.
+    # Some pool meets each requirement, and no pool meets them all.
     lacking = [[index for index, without in enumerate(unmet) if without >> number & 1] for number in range(len(pools.pools))]
     least = min(range(len(lacking)), key=lambda number: len(lacking[number]))
     asked, labels = alternative[lacking[least][0]], pools.pools[least]
@@ -153,7 +153,7 @@ def _reason_of(
 def _tainted(
     alternative: Sequence[NodeRequirement], fitting: Sequence[PoolLabels], demands: PoolRequirements, view: PoolView, *, complete: bool
 ) -> _PoolRejection | None:
-    """All pools with the labels are tainted, and nothing tolerates it."""
+    """Return the rejection by taints of all pools with the labels, which the pods do not tolerate."""
     pool = fitting[0].pool
     taint = _bars(pool, demands.tolerations)
     chosen = [each for each in alternative if each.path is not None and fitting[0].known(each.requirement.key)]
@@ -174,7 +174,7 @@ def _tainted(
 
 
 def _without_value(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
-    """Some pools declare the label, with other values."""
+    """Return the rejection for a label that some pools declare, with other values."""
     key, wanted = asked.requirement.key, asked.requirement.values
     said = view.index.statements(key)
     near = next((found for value in wanted if (found := _nearest(value, said.values))), None)
@@ -184,12 +184,12 @@ def _without_value(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     message = f"no pool has {_says(asked.requirement)}: {has}{more}"
     slip = near is not None and any(is_likely_typo(value, near) for value in wanted)
     help_ = f"Write `{near}`." if slip else ""
-    # A value unlike all that are here may well be that of a pool which stands elsewhere.
+    # A value unlike all others here may be that of a pool in another repository.
     return _PoolRejection(asked, message, "info" if near is None else "warning", help_, related=_places(labels, key))
 
 
 def _nearest(value: str, known: Iterable[str]) -> str | None:
-    """The value that was probably meant: a slip of the pen, or one with mostly the same words in another order."""
+    """Return the value that was probably meant: a typo, or one with mostly the same words in another order."""
     known = list(known)
     close = nearest(value, known)
     if close is not None:
@@ -207,7 +207,7 @@ def _words(text: str) -> set[str]:
 
 
 def _more(statements: PoolLabelStatements, key: str, named: PoolLabels) -> str:
-    """What the other pools have of a label."""
+    """Describe the values of a label in the other pools."""
     own = named.values(key)
     known = [value for value in statements.values if value not in own]
     if not known:
@@ -216,7 +216,7 @@ def _more(statements: PoolLabelStatements, key: str, named: PoolLabels) -> str:
 
 
 def _without_key(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
-    """No pool declares the label."""
+    """Return the rejection for a label that no pool declares."""
     key = asked.requirement.key
     close = next((each for each in view.declared if is_likely_typo(key, each)), None)
     hint = f"; did you mean {quoted(close)}?" if close else ""
@@ -228,7 +228,7 @@ def _without_key(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
 
 
 def _says(requirement: Requirement) -> str:
-    """``zone: east`` for one value, else as the manifest says it."""
+    """Describe a requirement: ``zone: east`` for one value, else as in the manifest."""
     if requirement.operator == "In" and len(requirement.values) == 1:
         return quoted(f"{requirement.key}: {requirement.values[0] or _EMPTY}")
     return quoted(says(requirement))
@@ -238,7 +238,7 @@ _EMPTY = '""'
 
 
 def _has(labels: PoolLabels, requirement: Requirement) -> str:
-    """What a pool has in place of what is asked for."""
+    """Describe what a pool has instead of the required label."""
     about = labels.about(requirement.key)
     if not about or about[0].operator == "DoesNotExist":
         return f"{labels.pool.title} does not have {quoted(requirement.key)}"
@@ -246,22 +246,22 @@ def _has(labels: PoolLabels, requirement: Requirement) -> str:
 
 
 def _places(labels: PoolLabels, key: str) -> tuple[RelatedPlace, ...]:
-    """Where a pool declares a label."""
+    """Return the places where a pool declares a label."""
     pool = labels.pool
     places = [each.path for each in labels.known(key) if each.path]
     return tuple([RelatedPlace(pool.site.file, pool.site.document, path, False, f"the label of {pool.title}") for path in places[:1]])
 
 
 def shown(taint: Taint) -> str:
-    """``key=value:effect``, as kubectl writes taints."""
+    """Format a taint as kubectl does: ``key=value:effect``."""
     return f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
 
 
-# --- the pools themselves ---------------------------------------------------------------------------------------------------
+# The pools themselves.
 
 
 def unreachable_node_label(view: PoolView) -> Iterator[CrossManifestMatch]:
-    """Labels that stop the kubelet, and those that stay where they are while workloads ask for them."""
+    """Report labels that stop the kubelet, and labels that never reach a node although workloads select them."""
     yield from _faults(view, UNREACHABLE)
     asking: dict[str, list[tuple[PoolRequirements, NodeRequirement]]] = defaultdict(list)
     lost = {each.key for pool in view.everything for each in pool.unreachable}
@@ -291,7 +291,7 @@ def _would_meet(asked: NodeRequirement, value: str) -> bool:
 
 
 def invalid_pool_taint(view: PoolView) -> Iterator[CrossManifestMatch]:
-    """Taint effects that the format of the pool does not know."""
+    """Report taint effects that the format of the pool does not support."""
     yield from _faults(view, TAINT)
 
 
@@ -305,7 +305,7 @@ def _faults(view: PoolView, rule: str) -> Iterator[CrossManifestMatch]:
 
 
 def near_duplicate_in_pools(view: PoolView) -> Iterator[CrossManifestMatch]:
-    """Keys, or values of a key, that two pools of one cluster spell differently."""
+    """Report keys, or values of a key, that two pools of one cluster spell differently."""
     clusters: dict[tuple[str, str], list[Pool]] = defaultdict(list)
     for pool in view.everything:
         clusters[pool.whose, pool.cluster].append(pool)
@@ -324,7 +324,7 @@ def _near_duplicates(pools: Sequence[Pool]) -> Iterator[CrossManifestMatch]:
                     values[label.key][value].append(_Carrier(pool, label))
     for rare, usual in slips(carriers):
         there, others = carriers[rare], carriers[usual]
-        # Keys that stand side by side in a pool are told apart by whoever wrote them.
+        # Keys in the same pool are different on purpose.
         if not any(one.pool is other.pool for one in there for other in others):
             yield _twice(there[0], others[0], f"the label key {quoted(rare)}", quoted(usual), usual)
     for key, by_value in values.items():
@@ -346,7 +346,7 @@ def _twice(one: _Carrier, other: _Carrier, rare: str, frequent: str, usual: str)
 
 
 def untolerated_pool(view: PoolView) -> Iterator[CrossManifestMatch]:
-    """Pools with a taint that no workload tolerates by name."""
+    """Report pools with a taint that no workload tolerates by name."""
     whole = [demands for demands in view.demands if not demands.patch]
     tolerations = {toleration for demands in whole for toleration in demands.tolerations if toleration.key}
     asked = {each.requirement.key for demands in view.demands for alternative in demands.alternatives for each in alternative}
@@ -355,7 +355,7 @@ def untolerated_pool(view: PoolView) -> Iterator[CrossManifestMatch]:
     tainted = [pool for pool in view.pools if any(each.path and each.taint.effect in KEEPS_AWAY for each in pool.taints)]
     asked_for = _asked_for(tainted, view) if whole else 0
     for number, pool in enumerate(tainted if whole else ()):
-        # Of a cluster that an installer makes, the workloads may well be elsewhere, unless some of them name what its pools have.
+        # The workloads of a cluster that an installer creates are probably elsewhere, unless some of them select labels of its pools.
         if (pool.whose != "own" and pool.cluster not in meant) or asked_for >> number & 1:
             continue
         for each in pool.taints:
@@ -371,7 +371,7 @@ def untolerated_pool(view: PoolView) -> Iterator[CrossManifestMatch]:
 
 
 def _asked_for(pools: Sequence[Pool], view: PoolView) -> int:
-    """The pools of which a workload asks for a label that they are given, and for nothing that they lack."""
+    """Return the pools with a label that a workload selects, and without one that it selects and they lack, as a bit set."""
     given: dict[str, int] = defaultdict(int)
     for number, pool in enumerate(pools):
         for key in set(_own_keys(pool)):
@@ -391,7 +391,7 @@ def _own_keys(pool: Pool) -> list[str]:
     return [label.key for label in pool.labels if label.path and (not is_well_known(label.key) or label.key.startswith("node-role."))]
 
 
-# By pods that ask for a device, by control planes, by what a cluster installs itself.
+# Taints of devices, of control planes, and of components that a cluster installs itself.
 _TOLERATED_ELSEWHERE = (*_RESOURCES, "node-role.kubernetes.io/", "CriticalAddonsOnly", "node.cilium.io/")
 
 

@@ -1,4 +1,4 @@
-"""Preferences for nodes held against the nodes: those that no node meets are accepted, and then weigh nothing."""
+"""Node preferences compared with the nodes: those that no node satisfies are accepted, but have no effect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from afflint.kube.selectors import (
 
 
 class _PreferredTerm(NamedTuple):
-    """A preferred term: where it stands, what it asks for, and where each of its requirements stands."""
+    """A preferred term: its path, its selector, and the path of each requirement."""
 
     path: Path
     selector: Selector
@@ -41,7 +41,7 @@ class _PreferredTerm(NamedTuple):
 
 
 class _UnmetReason(NamedTuple):
-    """Why no node meets a preference. ``near``: what was probably meant is known."""
+    """The reason why no node satisfies a preference. ``near``: the intended key or value is known."""
 
     path: Path
     why: str
@@ -51,7 +51,7 @@ class _UnmetReason(NamedTuple):
 
 
 def unmet_preference(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Preferred node affinity that no node of the inventory meets, or none that the pods may use."""
+    """Report preferred node affinity that no node of the inventory satisfies, or none that the pods may use."""
     nodes = _Nodes(view)
     for pods in view.manifest_index.pods:
         if pods.spec is not None and not pods.spec.get("nodeName"):
@@ -66,7 +66,7 @@ def unmet_preference(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def _terms(pods: Pods) -> tuple[list[_PreferredTerm], list[Selector]]:
-    """The preferences of some pods that can be met at all, and the selectors of which they require one."""
+    """Return the preferences of some pods that can be satisfied at all, and the selectors of their required terms."""
     constraints = constraints_of(pods.spec or {}, (*pods.template_path, "spec"))
     preferences = []
     for term in constraints.node_terms:
@@ -84,7 +84,7 @@ def _terms(pods: Pods) -> tuple[list[_PreferredTerm], list[Selector]]:
 
 
 class _Nodes:
-    """What preferences ask of the nodes of a view; each preference is counted once, however many workloads share it."""
+    """Answers about the nodes of a view; each preference is evaluated once, however many workloads share it."""
 
     def __init__(self, view: ClusterView) -> None:
         self.view = view
@@ -96,7 +96,7 @@ class _Nodes:
         self.names = Counter(node.name for node in view.nodes)
 
     def meeting(self, selector: Selector) -> frozenset[str]:
-        """The names of the nodes that a selector matches."""
+        """Return the names of the nodes that a selector matches."""
         if selector not in self._met:
             table = self.view.survey.table
             matched = table.matching(AnyOf((selector,)))
@@ -104,13 +104,13 @@ class _Nodes:
         return self._met[selector]
 
     def values(self, key: str) -> Counter[str]:
-        """The values of a label, each with the number of nodes that have it."""
+        """Return the values of a label, each with the number of nodes that have it."""
         if key not in self._values:
             self._values[key] = Counter(node.labels[key] for node in self.view.nodes if key in node.labels)
         return self._values[key]
 
     def near(self, word: str, key: str | None = None) -> str | None:
-        """What was probably meant by a key that no node carries, or by a value that no node has of ``key``; None where nothing is near."""
+        """Return the key, or the value of ``key``, that a word which no node has probably means, or None."""
         if (key, word) not in self._near:
             known = self.keys if key is None else self.names if key == NODE_NAME else self.values(key)
             alike = [each for each in known if is_likely_typo(word, each) or _is_cut(word, each)]
@@ -119,7 +119,7 @@ class _Nodes:
 
 
 def _is_cut(one: str, other: str) -> bool:
-    """Whether one of two words is the other without its end: ``larg``, ``disk`` for ``disktype``."""
+    """Return whether one of two words is the other without its end: ``larg``, ``disk`` for ``disktype``."""
     short, long = sorted((one.lower(), other.lower()), key=len)
     return len(short) >= _SHORTEST_CUT and long.startswith(short)
 
@@ -128,7 +128,7 @@ _SHORTEST_CUT = 4
 
 
 def _fault(preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], nodes: _Nodes) -> _UnmetReason | None:
-    """Why no node at all meets a preference; None where one does, or where that says nothing."""
+    """Return why no node at all satisfies a preference, or None if one does or the reason proves nothing."""
     requirements = preference.selector.requirements
     if nodes.meeting(preference.selector) or any(_is_told_elsewhere(each, nodes) for each in requirements):
         return None
@@ -143,9 +143,9 @@ def _fault(preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], no
 
 
 def _is_told_elsewhere(requirement: Requirement, nodes: _Nodes) -> bool:
-    """Keys of which other rules say that no node carries them, and those that lists of nodes written by hand leave out.
+    """Return whether other rules report that no node has the key, or whether handwritten node lists usually lack it.
 
-    What no node says of its operating system and architecture is assumed.
+    Missing labels for the operating system and architecture are assumed.
     """
     key = requirement.key
     if requirement.field or (key in nodes.keys and key not in KUBELET_LABELS):
@@ -154,7 +154,7 @@ def _is_told_elsewhere(requirement: Requirement, nodes: _Nodes) -> bool:
 
 
 def _is_a_step(requirement: Requirement, preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], nodes: _Nodes) -> bool:
-    """Whether another preference for the same label is met: then this one is a step of a ladder, tried where there are such nodes."""
+    """Return whether another preference for the same label is satisfied: then this one is a step of a ladder for other nodes."""
     return any(
         other is not preference
         and any(each.key == requirement.key for each in other.selector.requirements)
@@ -164,7 +164,7 @@ def _is_a_step(requirement: Requirement, preference: _PreferredTerm, all_of_them
 
 
 def _blamed(requirement: Requirement, place: Path, nodes: _Nodes) -> _UnmetReason:
-    """What is wrong with a requirement that no node meets."""
+    """Return the reason for a requirement that no node meets."""
     key, operator = requirement.key, requirement.operator
     if operator == "In" and (requirement.field or key in nodes.keys):
         return _wrong_value(requirement, place, nodes)
@@ -182,7 +182,7 @@ def _blamed(requirement: Requirement, place: Path, nodes: _Nodes) -> _UnmetReaso
 
 
 def _wrong_value(requirement: Requirement, place: Path, nodes: _Nodes) -> _UnmetReason:
-    """None of the values of a requirement is one that nodes have: which they have is said, and which was meant."""
+    """Return the reason for values that no node has: the values of the nodes, and the one that was meant."""
     known = nodes.names if requirement.field else nodes.values(requirement.key)
     meanings = ((index, nodes.near(value, requirement.key)) for index, value in enumerate(requirement.values))
     index, near = next(((index, near) for index, near in meanings if near), (0, None))
@@ -212,13 +212,13 @@ def _carry(nodes: int) -> str:
 
 
 def _out_of_reach(preference: _PreferredTerm, demanded: Sequence[Selector], pods: Pods, nodes: _Nodes) -> _UnmetReason | None:
-    """The nodes that meet a preference are none that the pods may use, and not because the manifest contradicts itself."""
+    """Return the reason if only nodes that the pods may not use satisfy a preference, and the manifest does not contradict itself."""
     meeting = nodes.meeting(preference.selector)
     usable = {node.name for node in nodes.view.usable(pods)} if meeting and demanded else set()
     if not usable or not usable.isdisjoint(meeting):
         return None
     if all(conflict(both(each, preference.selector).requirements) for each in demanded):
-        return None  # That is redundant-term's affair.
+        return None  # redundant-term reports that.
     if len(meeting) == 1:
         why = f"only node {min(meeting)} satisfies it, but the pods cannot be scheduled there"
     else:

@@ -27,7 +27,7 @@ Subject = Literal[
     "manifest", "workload", "constrained", "mismatched", "operated", "cross-manifest",
     "nodes", "pools", "run", "policy", "outcome", "admission",
 ]  # fmt: skip
-"""What a rule applies to, which is when its check may run:
+"""What a rule applies to, which decides when its check runs:
 
 - ``manifest``: every object that afflint reads;
 - ``workload``: objects that create pods, once for each of their templates;
@@ -43,7 +43,7 @@ Subject = Literal[
 - ``admission``: objects of any kind that the cluster's own policies apply to. See ``pipeline.cluster_policies``.
 """
 
-# What a check needs of the target it asks for.
+# These parts of the target affect a check that takes it.
 ManifestCheck = Callable[[Manifest], Iterator[Match]] | Callable[[Manifest, Target], Iterator[Match]]
 WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
 _Matches = Iterator[CrossManifestMatch]
@@ -151,7 +151,7 @@ _NODES: dict[str, str] = {
     "migration-blocked": "afflint.checks.placement:migration_blocked",
     "single-domain-possible": "afflint.checks.placement:single_domain_possible",
 }
-# These only when there are pools of nodes.
+# These are imported only when there are pools of nodes.
 _POOLS: dict[str, str] = {
     "no-matching-pool": "afflint.checks.pools:no_matching_pool",
     "unreachable-node-label": "afflint.checks.pools:unreachable_node_label",
@@ -173,8 +173,9 @@ REGISTRY: dict[Subject, Mapping[str, Any]] = {
     "pools": _POOLS,
     "run": dict.fromkeys(_RUN),
 }
-"""Every rule with its check, below what it applies to; a rule may stand below several. A check is a function or, for
-``nodes`` and ``pools``, the name of one; the rules of ``run`` have none."""
+"""Every rule with its check, by what it applies to; a rule may have several entries. A check is a function or, for ``nodes`` and
+``pools``, the name of one; the rules of ``run`` have none.
+"""
 
 CATEGORIES = (
     "admission",
@@ -192,13 +193,13 @@ CATEGORIES = (
 
 
 class RuleError(Exception):
-    """Rule pages and checks that do not fit together; the message names every fault."""
+    """Rule pages and checks that do not fit together; the message names every mistake."""
 
 
 class Rule(NamedTuple):
     """A rule as its page describes it. ``default`` is False for rules that are off until selected; ``since`` is a version of afflint.
 
-    Of a policy ``text`` is the page, and ``path`` the file that says it.
+    For a policy, ``text`` is the page, and ``path`` the file that defines it.
     """
 
     name: str
@@ -212,15 +213,15 @@ class Rule(NamedTuple):
     text: str = ""
 
     def page(self) -> str:
-        """The Markdown body of the page, without its front matter."""
+        """Return the Markdown body of the page, without its front matter."""
         return self.text or _page(self.path)
 
     def summary(self) -> str:
-        """The first paragraph: what is wrong, in one sentence."""
+        """Return the first paragraph: what is wrong, in one sentence."""
         return next(_paragraphs(self.page().split("\n", 1)[1]))
 
     def remedy(self) -> str:
-        """The first paragraph under "How to fix it"."""
+        """Return the first paragraph under "How to fix it"."""
         return _remedy(self.page())
 
 
@@ -236,9 +237,9 @@ def _page(path: str) -> str:
 
 
 class BoundRule(NamedTuple):
-    """A rule in the settings of a run: with what it applies to, its check, and the severity and parameters that were configured.
+    """A rule in the settings of a run: what it applies to, its check, and the configured severity and parameters.
 
-    ``severity`` is None where nothing was configured: then a check may set a level of its own for what it finds.
+    ``severity`` is None without a configured one: then a check may choose the severity of its findings.
     """
 
     rule: Rule
@@ -263,11 +264,11 @@ class BoundRule(NamedTuple):
 
     @property
     def remedy(self) -> str:
-        """What to do, where a check does not say it for the very finding."""
+        """The help text for findings without their own."""
         return self.rule.remedy()
 
     def check(self) -> tuple[Callable[..., Any], bool]:
-        """The check with its parameters, to be called with what the rule applies to; and whether it asks for the target beside that."""
+        """Return the check with its parameters, and whether it takes the target as a second argument."""
         function: Any = self.function
         if isinstance(function, str):
             from importlib import import_module
@@ -282,12 +283,12 @@ class BoundRule(NamedTuple):
         return partial(function, **dict(self.params)), asking
 
     def level(self, own: Severity | None) -> Severity:
-        """The severity of a finding for which the check gave ``own``: what is configured comes first."""
+        """Return the severity of a finding for which the check chose ``own``: the configured one comes first."""
         return self.severity or own or self.rule.severity
 
 
 def bind_rules(names: Iterable[str], severities: Mapping[str, Severity] | None = None) -> tuple[BoundRule, ...]:
-    """The rules with these names, in the order of the registry, with configured severities."""
+    """Return the rules with these names, in the order of the registry, with configured severities."""
     chosen, configured, known = frozenset(names), severities or {}, rules()
     return tuple(
         [
@@ -300,7 +301,7 @@ def bind_rules(names: Iterable[str], severities: Mapping[str, Severity] | None =
 
 
 def policy_rule(policy: "Policy", path: str = "") -> Rule:
-    """A policy as a rule, which the file at ``path`` says."""
+    """Return a policy as a rule, defined by the file at ``path``."""
     from afflint.policies.binding import page
     from afflint.policies.registry import CHECKS
 
@@ -309,7 +310,7 @@ def policy_rule(policy: "Policy", path: str = "") -> Rule:
 
 
 def bound_policies(policies: "Iterable[Policy]", severities: Mapping[str, Severity] | None = None) -> tuple[BoundRule, ...]:
-    """Policies as bound rules, with configured severities."""
+    """Return policies as bound rules, with configured severities."""
     from afflint.policies.binding import bound_policy
 
     configured, found = severities or {}, []
@@ -328,7 +329,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def rules() -> dict[str, Rule]:
-    """All rules by name, sorted. Raises RuleError naming every page that cannot be read or has no check."""
+    """Return all rules by name, sorted. Raises RuleError naming every page that cannot be read or has no check."""
     from afflint.resources import directory
 
     folder = directory("rules")
@@ -372,7 +373,7 @@ def _read(name: str, path: str) -> Rule:
 
 
 def _head(path: str) -> str:
-    """The beginning of a page, where its front matter is. Each run reads this of every page, so it is read without a file object."""
+    """Return the beginning of a page with its front matter. Each run reads it from every page, so it is read without a file object."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.read(descriptor, _HEAD).decode("utf-8", "replace")
@@ -381,11 +382,11 @@ def _head(path: str) -> str:
 
 
 _HEAD = 256
-"""Bytes: more than any front matter has."""
+"""In bytes: longer than any front matter."""
 
 
 class Dispatch:
-    """The checks of one object each, sorted by what they apply to, so that a manifest meets only those that can say something."""
+    """The checks of single objects, sorted by what they apply to, so that a manifest runs only the checks that may report something."""
 
     def __init__(self, bound_rules: Iterable[BoundRule], target: Target) -> None:
         self._target = target
@@ -406,7 +407,7 @@ class Dispatch:
         return tuple([(each.name, *each.check()) for each in self._bound])
 
     def matches(self, manifest: Manifest) -> Iterator[tuple[str, Match]]:
-        """What the checks find in a manifest, each with the name of its rule."""
+        """Yield the findings in a manifest, each with the name of its rule."""
         checks, target = self._manifest, self._target
         if isinstance(manifest, Workload):
             if manifest.operated:
@@ -420,7 +421,7 @@ class Dispatch:
                 yield rule, match
 
     def _of_operator(self, workload: Workload) -> Iterator[tuple[str, Match]]:
-        """What the checks find that hold for the pods of operators, in the words for how the place is known."""
+        """Yield the findings that apply to the pods of operators, with notes on who rejects them."""
         from afflint.checks.custom_resources import applicable_rules, applies_to_custom, with_custom_wording
 
         target, names = self._target, applicable_rules(workload)

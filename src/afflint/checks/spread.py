@@ -1,4 +1,4 @@
-"""Spread constraints that are accepted and spread nothing."""
+"""Spread constraints that the API server accepts, but that have no effect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
-    """Spread constraints whose selector does not match the pods that carry them: their own replicas are never counted."""
+    """Report spread constraints whose selector does not match their own pods: the replicas are never counted."""
     if not manifest.constraints.spreads or not manifest.template_labels:
         return
     known = labels_known(manifest, manifest.partial)
@@ -25,8 +25,8 @@ def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
     for spread in manifest.constraints.spreads:
         parsed = pod_selector(spread.data, manifest)
         if not isinstance(parsed, Selector) or PodLabels({**manifest.labels, **labels}, added).some(parsed):
-            continue  # A label that stands in the wrong metadata is reported there, by label-not-on-template.
-        # Labels that a patch does not repeat may well be there; those that it gives are what the pods get.
+            continue  # label-not-on-template reports a label that is set in the wrong metadata.
+        # Labels that a patch does not repeat may exist; those that it sets are the labels of the pods.
         missed = [
             (index, each)
             for index, each in enumerate(parsed.requirements)

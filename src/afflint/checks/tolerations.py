@@ -1,4 +1,4 @@
-"""Tolerations that are out of date, superfluous, or missing where the node constraints need them."""
+"""Tolerations that are out of date, redundant, or missing although the node constraints require them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _parsed(workload: Workload) -> list[tuple[ConstraintItem, Toleration]]:
 
 
 def _tolerates_unknown(workload: Workload) -> bool:
-    """Whether a placeholder stands among the tolerations, so that they may hold any."""
+    """Return whether the tolerations contain a placeholder, which may be any toleration."""
     written = workload.pod.get("tolerations")
     items = written if type(written) is list else (written,)
     parts = [part for item in items for part in (item.values() if type(item) is dict else (item,))]
@@ -40,7 +40,7 @@ def _tolerates_unknown(workload: Workload) -> bool:
 
 
 def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
-    """Tolerations of the old master taint without the one for control-plane."""
+    """Report tolerations of the old master taint without the one for control-plane."""
     if not manifest.constraints.tolerations:
         return
     parsed = _parsed(manifest)
@@ -54,7 +54,7 @@ def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
 
 
 def _of_control_plane(legacy: dict[str, Any]) -> dict[str, Any]:
-    """The toleration of the taint of control-plane nodes, which has no value, that goes beside one of the old taint."""
+    """Return the toleration of the control-plane taint, which has no value, that belongs next to one of the old taint."""
     new = {field: value for field, value in legacy.items() if field != "value" or not value}
     if legacy.get("value"):
         new["operator"] = "Exists"
@@ -62,7 +62,7 @@ def _of_control_plane(legacy: dict[str, Any]) -> dict[str, Any]:
 
 
 def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
-    """Node constraints that ask for control-plane nodes, without a toleration for the taint these carry."""
+    """Report node constraints that select control-plane nodes, without a toleration for their taint."""
     replaced = manifest.operated and (manifest.kind.group, manifest.kind.name, *manifest.declared.path) in _REPLACED
     if (manifest.partial and not replaced) or type(manifest.pod.get("nodeName")) is str or _tolerates_unknown(manifest):
         return
@@ -80,8 +80,8 @@ def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
     yield Match(path, message, key=is_key)
 
 
-# Where whatever is said takes the place of the defaults (kubevirt pkg/virt-operator/resource/apply placement.go InjectPlacementMetadata);
-# the HyperConverged operator passes its own on.
+# A placement in these kinds replaces the defaults (kubevirt pkg/virt-operator/resource/apply placement.go InjectPlacementMetadata); the
+# HyperConverged operator passes its own on.
 _REPLACED = frozenset(
     (
         ("kubevirt.io", "KubeVirt", "spec", "infra", "nodePlacement"),
@@ -92,9 +92,9 @@ _REPLACED = frozenset(
 
 
 def _asks_for_control_plane(workload: Workload) -> tuple[Path, str, bool] | None:
-    """Where and by which label the pods are held to control-plane nodes; None when other nodes will do as well.
+    """Return where, and by which label, the pods are restricted to control-plane nodes; None if other nodes qualify too.
 
-    A value of "true" is how k3s and RKE label their servers, which take any pod.
+    The value "true" is the label that k3s and RKE set on their servers, which accept any pod.
     """
     selector = workload.constraints.node_selector
     for key in (CONTROL_PLANE, MASTER):
@@ -119,7 +119,7 @@ def _is_control_plane(requirement: Requirement) -> bool:
 
 
 def tolerates_everything(manifest: Workload) -> Iterator[Match]:
-    """A toleration of every taint, on pods that are not there to run on every node."""
+    """Report tolerations of every taint, on pods that are not meant to run on every node."""
     if manifest.kind.name not in ("DaemonSet", "Pod"):
         for item, toleration in _parsed(manifest):
             if toleration == Toleration(operator="Exists"):
@@ -128,7 +128,7 @@ def tolerates_everything(manifest: Workload) -> Iterator[Match]:
 
 
 def shadowed_toleration(manifest: Workload, target: Target) -> Iterator[Match]:
-    """Find tolerations without effect, because another toleration of the pod covers them. Invalid tolerations are not compared."""
+    """Report tolerations without effect, because another toleration of the pod covers them. Invalid tolerations are not compared."""
     if len(manifest.constraints.tolerations) < 2 or manifest.from_cluster:
         return  # Controllers in a cluster add tolerations without checking for existing ones.
     parsed = _valid(manifest, target)
@@ -163,7 +163,7 @@ _MOST = 100
 
 
 def toleration_without_attraction(manifest: Workload) -> Iterator[Match]:
-    """Tolerations of dedicated nodes by pods that nothing sends there. Off by default: tolerating is not choosing."""
+    """Report tolerations of dedicated nodes on pods that nothing sends there. Off by default: a toleration does not select nodes."""
     if manifest.kind.name == "DaemonSet":
         return
     constraints = manifest.constraints
@@ -176,7 +176,7 @@ def toleration_without_attraction(manifest: Workload) -> Iterator[Match]:
 
 
 def ignored_annotation(workload: Workload, target: Target) -> Iterator[Match]:
-    """Annotations of pods that held what fields hold today, and that nothing obeys any more; not where the fields say the same."""
+    """Report pod annotations that fields have replaced and that no component reads any more, unless the fields have the same effect."""
     annotations = map_at(workload.template, "metadata", "annotations")
     if not any(key.startswith(_ALPHA) for key in annotations if type(key) is str):
         return
@@ -201,9 +201,9 @@ _AFFINITY, _CRITICAL = f"{_ALPHA}affinity", f"{_ALPHA}critical-pod"
 
 
 def _lost_tolerations(workload: Workload, text: object, target: Target) -> str:
-    """What is lost of the tolerations in the text of an annotation; empty where the pods tolerate as much by their fields.
+    """Describe the effect of the annotation's tolerations that the pods lack; empty if their fields tolerate as much.
 
-    A text that the API server refuses is invalid-annotation's affair.
+    invalid-annotation reports a text that the API server rejects.
     """
     if type(text) is not str or not text or is_placeholder(text):
         return ""

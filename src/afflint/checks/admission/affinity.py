@@ -46,7 +46,7 @@ _OTHER_OPERATORS = {
 
 @of_workloads
 def weight_out_of_range(workload: Workload) -> Iterator[Match]:
-    """Find preferred terms whose weight is missing or not from 1 to 100."""
+    """Report preferred terms whose weight is missing or not from 1 to 100."""
     constraints = workload.constraints
     for terms, struct in ((constraints.node_preferred, WEIGHTED_NODE_TERM), (constraints.pod_preferred, WEIGHTED_POD_TERM)):
         for weighted in terms:
@@ -63,7 +63,7 @@ def weight_out_of_range(workload: Workload) -> Iterator[Match]:
 
 @of_workloads
 def empty_topology_key(workload: Workload) -> Iterator[Match]:
-    """Find pod affinity terms and spread constraints without a topologyKey."""
+    """Report pod affinity terms and spread constraints without a topologyKey."""
     for term in workload.constraints.pod_terms:
         # `missing-term-wrapper` reports a required term with podAffinityTerm in it.
         if not term.data.get("topologyKey") and "podAffinityTerm" not in term.data:
@@ -88,7 +88,7 @@ def _no_topology_key(workload: Workload, item: ConstraintItem | PodTerm, name: s
 
 @of_workloads
 def unknown_operator(workload: Workload, target: Target) -> Iterator[Match]:
-    """Find operators that match expressions and tolerations do not support."""
+    """Report operators that match expressions and tolerations do not support."""
     for expression in workload_selectors(workload).node_expressions:
         yield from _operator_faults(workload, expression, _NODE_OPERATORS, "a node selector term")
     for expression in workload_selectors(workload).selector_expressions:
@@ -146,7 +146,7 @@ def _unknown_operator(item: ConstraintItem, operator: str, known: tuple[str, ...
 
 @of_workloads
 def operator_values_mismatch(workload: Workload) -> Iterator[Match]:
-    """Find In and NotIn without values, Exists and DoesNotExist with values, and Gt and Lt without exactly one value."""
+    """Report In and NotIn without values, Exists and DoesNotExist with values, and Gt and Lt without exactly one value."""
     for expression in workload_selectors(workload).node_expressions:
         yield from _values_faults(workload, expression, comparing=True)
     for expression in workload_selectors(workload).selector_expressions:
@@ -173,7 +173,7 @@ def _values_faults(workload: Workload, expression: ConstraintItem, *, comparing:
 
 @of_workloads
 def empty_node_selector_terms(workload: Workload) -> Iterator[Match]:
-    """Find required node affinities without terms."""
+    """Report required node affinities without terms."""
     required = workload.constraints.node_required
     if required and required.data.get("nodeSelectorTerms") in (None, []) and not has_unknown(required, NODE_SELECTOR):
         yield Match((*required.path, "nodeSelectorTerms"), "the required node affinity has no nodeSelectorTerms; at least one is required")
@@ -181,7 +181,7 @@ def empty_node_selector_terms(workload: Workload) -> Iterator[Match]:
 
 @of_workloads
 def missing_preference(workload: Workload) -> Iterator[Match]:
-    """Find preferred node terms without a preference: KubeVirt rejects them; for the API server they match no node."""
+    """Report preferred node terms without a preference: KubeVirt rejects them; for the API server they match no node."""
     if workload.kind.kubevirt:
         for weighted in workload.constraints.node_preferred:
             if not has_unknown(weighted, WEIGHTED_NODE_TERM) and is_missing(workload, weighted, "preference", WEIGHTED_NODE_TERM):
@@ -190,7 +190,7 @@ def missing_preference(workload: Workload) -> Iterator[Match]:
 
 @of_workloads
 def invalid_match_field(workload: Workload) -> Iterator[Match]:
-    """Find matchFields requirements other than ``metadata.name`` In or NotIn one node name."""
+    """Report matchFields requirements other than ``metadata.name`` In or NotIn one node name."""
     for term in workload.constraints.node_terms:
         if "matchFields" in term.data:
             for requirement in items(term.data, "matchFields", term.path):
@@ -235,7 +235,7 @@ def _node_name_faults(workload: Workload, requirement: ConstraintItem, operator:
 
 @of_workloads
 def label_keys_conflict(workload: Workload, target: Target) -> Iterator[Match]:
-    """Find matchLabelKeys and mismatchLabelKeys that conflict with each other or with the labelSelector."""
+    """Report matchLabelKeys and mismatchLabelKeys that conflict with each other or with the labelSelector."""
     for item in label_key_carriers(workload):
         if "matchLabelKeys" in item.data or "mismatchLabelKeys" in item.data:
             for match in (*_two_lists(workload, item), *_repeated_keys(workload, item, target)):

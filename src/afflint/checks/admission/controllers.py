@@ -28,7 +28,7 @@ _GENERATED = "?"
 
 @of_workloads
 def selector_missing(workload: Workload) -> Iterator[Match]:
-    """Find controllers without a selector, or with an empty one."""
+    """Report controllers without a selector, or with an empty one."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
     if style == "map":
         yield from _neither_selector_nor_labels(workload)
@@ -41,7 +41,7 @@ def selector_missing(workload: Workload) -> Iterator[Match]:
     path = (*workload.base, "spec", "selector")
     if selector is None and style in ("core", "kubevirt"):
         if _lacks_selector(workload):
-            # For a DaemonSet the API server complains only that the labels of the template do not match the nil selector.
+            # For a DaemonSet the API server reports only that the labels of the template do not match the nil selector.
             field = (*workload.template_path, "metadata", "labels") if kind == "DaemonSet" else None
             remedy = f"Add `selector: {{matchLabels: …}}` with labels from {_labels_field(workload)}."
             yield Match(path, f"this {kind} has no selector", remedy, field=field)
@@ -72,7 +72,7 @@ def _is_whole(workload: Workload) -> bool:
 
 @of_workloads
 def selector_template_mismatch(workload: Workload, target: Target) -> Iterator[Match]:
-    """Find controllers whose selector does not match the labels of their own template."""
+    """Report controllers whose selector does not match the labels of their own template."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
     if type(selector) is not dict or style is None or kind == "CronJob" or (kind == "Job" and not workload.spec.get("manualSelector")):
         return
@@ -176,7 +176,7 @@ def _question(path: Path, requirement: Requirement) -> str:
 
 @of_workloads
 def job_selector(workload: Workload) -> Iterator[Match]:
-    """Find selectors that are set on Jobs, whose selector is generated."""
+    """Report selectors that are set on Jobs, whose selector is generated."""
     if workload.kind.name == "CronJob":
         path, spec = workload.template_path[:-1], workload.above(1)
         if spec.get("selector") is not None:
@@ -192,7 +192,7 @@ def job_selector(workload: Workload) -> Iterator[Match]:
 
 
 def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Match]:
-    """Yield the first mismatch: a given selector must match the generated labels, and the template's labels together with them."""
+    """Yield the first mismatch: the selector of a Job must match the generated labels, and those together with the template's labels."""
     name = workload.ref.name or _GENERATED
     generated = {label.key: name if label.value == "{name}" else _GENERATED for label in JOB}
     path = (*workload.base, "spec", "selector")
@@ -210,7 +210,7 @@ def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Matc
 
 @of_workloads
 def invalid_replicas(workload: Workload) -> Iterator[Match]:
-    """Find negative replicas, and negative or missing completions and parallelism of Jobs and CronJobs (`validateJobSpec`)."""
+    """Report negative replicas, and negative or missing completions and parallelism of Jobs and CronJobs (`validateJobSpec`)."""
     if workload.kind.root is None or workload.kind.name == "VirtualMachineInstanceReplicaSet":
         return  # KubeVirt accepts negative replicas of a VirtualMachineInstanceReplicaSet.
     for field in _counts(workload):
@@ -241,7 +241,7 @@ def _counts(workload: Workload) -> tuple[Path, ...]:
 
 
 def missing_api_version(manifest: Manifest) -> Iterator[Match]:
-    """Find complete workloads without an apiVersion or a kind."""
+    """Report complete workloads without an apiVersion or a kind."""
     if manifest.identity.served:
         return
     if _lacks_kind(manifest) and manifest.ref.api_version is None:
@@ -268,7 +268,7 @@ def _current(kind: Kind) -> str:
 
 
 def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Find API versions that the target cluster does not serve for this kind."""
+    """Report API versions that the target cluster does not serve for this kind."""
     identity = manifest.identity
     if identity.served or manifest.ref.api_version is None or is_placeholder(manifest.ref.api_version) or _lacks_kind(manifest):
         return
@@ -294,7 +294,7 @@ def _is_drop_in(manifest: Manifest) -> bool:
 
 @of_workloads
 def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
-    """Find invalid values of nodeName, priorityClassName, schedulingGates, preemptionPolicy and evictionStrategy."""
+    """Report invalid values of nodeName, priorityClassName, schedulingGates, preemptionPolicy and evictionStrategy."""
     kubevirt = workload.kind.kubevirt
     for match in _name(workload, "priorityClassName", "PriorityClass"):
         yield stored_refusal_note(match, kubevirt)

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def unknown_field(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Find fields that do not exist at this level or in the target version, most often misspelt ones."""
+    """Report fields that do not exist at this level or in the target version, most often misspelt ones."""
     return _of_rule("unknown-field", manifest, target)
 
 
 def misplaced_constraint(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Find placement fields and labels at a level where they do not exist."""
+    """Report placement fields and labels at a level where they do not exist."""
     return _of_rule("misplaced-constraint", manifest, target)
 
 
 def missing_term_wrapper(workload: Workload, target: Target) -> Iterator[Match]:
-    """Find preferred terms without their wrapper object, and required terms with one."""
+    """Report preferred terms without their wrapper object, and required terms with one."""
     return chain(_of_rule("missing-term-wrapper", workload, target), _bare_weights(workload, target))
 
 
@@ -45,12 +45,12 @@ def _bare_weights(workload: Workload) -> Iterator[Match]:
 
 
 def wrong_type(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Find values whose type is not the type of their field."""
+    """Report values whose type is not the type of their field."""
     return _of_rule("wrong-type", manifest, target)
 
 
 def annotation_not_string(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Find annotations whose unquoted value is a number or a boolean."""
+    """Report annotations whose unquoted value is a number or a boolean."""
     return _of_rule("annotation-not-string", manifest, target)
 
 
@@ -100,7 +100,7 @@ def _unknown_fault(
     match, best = wrapper_fault(mismatch, beside, map_around(mismatch, manifest)), "missing-term-wrapper"
     if match is None:
         match, best = misplaced_fault(mismatch, manifest, beside), "misplaced-constraint"
-    if match is None and rule == "unknown-field":  # The costly search for near names comes last.
+    if match is None and rule == "unknown-field":  # The slow search for similar names comes last.
         return unknown_field_message(mismatch, manifest)
     return match if rule == best else None
 
@@ -116,7 +116,7 @@ def _type_fault(rule: str, mismatch: Mismatch, manifest: Manifest, swallowed: li
         return None
     match = match or wrong_type_message(mismatch, manifest)
     if manifest.kind.kubevirt and {"labels", "annotations"}.isdisjoint(mismatch.path):
-        # KubeVirt's schemas prune before they look at types, so the server complains of the first key in the wrong map or list.
+        # KubeVirt's schemas prune before they check types, so the server reports the first key in the wrong map or list.
         return match._replace(field=_first_key(mismatch.path, mismatch.value))
     return match
 

@@ -24,7 +24,7 @@ _Key = tuple[str, str, int]
 
 @of_workloads
 def invalid_host_port(workload: Workload, target: Target) -> Iterator[Match]:
-    """Find host ports out of range, requested twice by a pod, or different from containerPort on the host network."""
+    """Report host ports out of range, requested twice by a pod, or different from containerPort on the host network."""
     on_host = workload.pod.get("hostNetwork") is True
     stored = workload.kind.name != "Pod" and target.version >= _DEFAULTED_IN_PODS
     for containers in _sharing_ports(workload):

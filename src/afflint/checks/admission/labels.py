@@ -29,7 +29,7 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 
 def invalid_label_key(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Find invalid keys of labels, node selectors, match expressions, tolerations and topology keys."""
+    """Report invalid keys of labels, node selectors, match expressions, tolerations and topology keys."""
     for path, labels, refused in _maps(manifest, "labels"):
         yield from _bad_keys(labels, path, refused)
     if isinstance(manifest, Workload):
@@ -82,7 +82,7 @@ def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Itera
 
 
 def invalid_label_value(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Find invalid values of labels, node selectors, label selectors and required node selector terms."""
+    """Report invalid values of labels, node selectors, label selectors and required node selector terms."""
     for path, labels, refused in _maps(manifest, "labels"):
         yield from _bad_values(labels, path, refused)
     if isinstance(manifest, Workload):
@@ -123,7 +123,7 @@ def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
 
 @of_workloads
 def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
-    """Find invalid names in the ``namespaces`` of a pod affinity term."""
+    """Report invalid names in the ``namespaces`` of a pod affinity term."""
     for term in workload.constraints.pod_terms:
         for step, name in _texts_in(workload, term, "namespaces"):
             if not is_dns_label(name) and not is_placeholder(name):
@@ -132,7 +132,7 @@ def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
 
 
 def forbidden_label(workload: Workload) -> Iterator[Match]:
-    """Find labels that only a controller may set: KubeVirt rejects its own on VMs, the API server those of Jobs."""
+    """Report labels that only a controller may set: KubeVirt rejects its own on VMs, the API server those of Jobs."""
     kind = workload.kind.name
     if workload.from_cluster:
         return
@@ -149,7 +149,7 @@ def forbidden_label(workload: Workload) -> Iterator[Match]:
 
 
 def jobs_refused(workload: Workload) -> Iterator[Match]:
-    """Find CronJobs whose template sets generated labels of Jobs: the CronJob is accepted, but every Job of it is rejected.
+    """Report CronJobs whose template sets generated labels of Jobs: the CronJob is accepted, but every Job of it is rejected.
 
     Its Jobs are named after the CronJob and the time, so even a ``job-name`` label cannot be right.
     """
@@ -165,7 +165,7 @@ def _label_of_jobs(workload: Workload, key: str) -> Match:
 
 
 def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
-    """Find invalid annotation keys, values that Kubernetes cannot parse, and annotations above the size limit."""
+    """Report invalid annotation keys, values that Kubernetes cannot parse, and annotations above the size limit."""
     for path, values, refused in _maps(manifest, "annotations"):
         size = 0
         for key, value in values.items():
@@ -229,7 +229,7 @@ def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
 
 
 def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any], str | None]]:
-    """Yield the labels or annotations of an object and of its templates, and what they get rejected: None means the object itself."""
+    """Yield the labels or annotations of an object and of its templates, each with what is rejected: None means the object itself."""
     own = map_at(manifest.data, "metadata", field)
     if own and not (isinstance(manifest, Workload) and manifest.operated):
         yield (*manifest.base, "metadata", field), own, None

@@ -69,7 +69,7 @@ def _words(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(constant)  # NaN and Infinity, which Python reads and JSON does not have.
+    raise ValueError(constant)  # NaN and Infinity, which Python accepts but JSON does not.
 
 
 def _toleration(value: Any) -> dict[str, Any] | str:

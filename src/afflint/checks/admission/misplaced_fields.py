@@ -59,7 +59,7 @@ _HOMES: dict[str, tuple[Path, ...]] = {
 def wrapper_fault(mismatch: Mismatch, beside: Sequence[str], holder: Mapping[str, Any]) -> Match | None:
     """Return the match for an unknown field of an affinity term with a missing or an unneeded wrapper.
 
-    ``beside`` are all unknown fields of the same map, which is ``holder``. Those that lack the same wrapper have one match, at the first.
+    ``beside`` are all unknown fields of the same map, which is ``holder``. Fields that lack the same wrapper share one match at the first.
     """
     name, path, struct = str(mismatch.path[-1]), mismatch.path, mismatch.struct
     if struct is not None and struct.name == WEIGHTED_POD_TERM.name and name in POD_TERM.fields:

@@ -33,7 +33,7 @@ def fills_in(workload: Workload, value: object) -> bool:
 
 @of_workloads
 def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
-    """Find invalid values of maxSkew, minDomains, whenUnsatisfiable, nodeAffinityPolicy and nodeTaintsPolicy."""
+    """Report invalid values of maxSkew, minDomains, whenUnsatisfiable, nodeAffinityPolicy and nodeTaintsPolicy."""
     for spread in workload.constraints.spreads:
         yield from _max_skew(workload, spread)
         yield from _action(workload, spread)
@@ -49,7 +49,7 @@ def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
 
 @of_workloads
 def duplicate_spread_constraint(workload: Workload) -> Iterator[Match]:
-    """Find two spread constraints with the same topologyKey and whenUnsatisfiable."""
+    """Report two spread constraints with the same topologyKey and whenUnsatisfiable."""
     first: dict[tuple[str, str], ConstraintItem] = {}
     for spread in workload.constraints.spreads:
         key, action = spread.data.get("topologyKey") or "", spread.data.get("whenUnsatisfiable") or ""

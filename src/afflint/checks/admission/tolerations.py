@@ -32,7 +32,7 @@ def operators(target: Target, kind: Kind | None = None) -> tuple[str, ...]:
 
 @of_workloads
 def invalid_toleration(workload: Workload, target: Target) -> Iterator[Match]:
-    """Find tolerations whose key, operator, value, effect and seconds do not fit together (`ValidateTolerations`)."""
+    """Report tolerations whose key, operator, value, effect and seconds do not fit together (`ValidateTolerations`)."""
     kubevirt, is_pool = workload.kind.kubevirt, workload.kind.name == "VirtualMachinePool"
     known = operators(target, workload.kind)
     for toleration in workload.constraints.tolerations:

@@ -1,1 +1,1 @@
-"""The checks that policies name, one module a family. See ``afflint.policies`` for what they are given and what they give."""
+"""The checks that policies name, one module per family. See ``afflint.policies`` for their parameters and results."""

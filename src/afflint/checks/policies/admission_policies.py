@@ -1,4 +1,4 @@
-"""What ValidatingAdmissionPolicies say of an object that is to be created, as far as that can be told without a cluster.
+"""The result of ValidatingAdmissionPolicies for an object that is to be created, as far as it is known without a cluster.
 
 After k8s.io/apiserver/pkg/admission/plugin/policy/validating: constraints, conditions, then each validation for each binding and each of
 its parameters. The user who creates the object is unknown, there is no old object, and authorization cannot be checked.
@@ -37,18 +37,18 @@ Object = dict[str, Any]
 
 
 class PolicyDenial(NamedTuple):
-    """What a policy refuses in an object: where, and what is said."""
+    """A denial of an object by a policy: the path in the object, and the message."""
 
     policy: str
     severity: Severity
     path: Path
     message: str
     place: str
-    """Where the expression stands that does not hold."""
+    """The position of the expression that evaluated to false."""
 
 
 class Unknown(NamedTuple):
-    """What of a policy came to no result, and why: where it stands, or "" for the policy as a whole."""
+    """A part of a policy that is not evaluated, and the reason; ``place`` is its position, or "" for the policy as a whole."""
 
     policy: str
     place: str
@@ -62,7 +62,7 @@ class _CompiledExpression(NamedTuple):
 
 
 class _CompiledPolicy(NamedTuple):
-    """A policy with its programs."""
+    """A policy with its compiled expressions."""
 
     policy: AdmissionPolicy
     bindings: tuple[Binding, ...]
@@ -72,13 +72,13 @@ class _CompiledPolicy(NamedTuple):
 
 
 class AdmissionEvaluator:
-    """Judges objects by policies that are known with their bindings. ``unknown`` is what cannot be told of the policies themselves.
+    """Evaluates policies with their bindings for objects. ``unknown`` lists what cannot be evaluated in the policies themselves.
 
-    ``faults`` are those for which the API server would refuse a policy or a binding: such are not applied.
+    ``faults`` are the mistakes for which the API server would reject a policy or a binding; those are not applied.
     """
 
     def __init__(self, admission: Admission, names: Iterable[str], objects: Iterable[Object] = ()) -> None:
-        """``names``: the policies that count. ``objects``: further ones, which may be namespaces or parameters."""
+        """Compile the policies named ``names``. ``objects``: further objects, which may be namespaces or parameters."""
         self.unknown: list[Unknown] = []
         self._objects = [*admission.objects, *objects]
         self._namespaces = {ref.name: each for each in self._objects if (ref := reference(each)).kind == "Namespace" and ref.name}
@@ -91,11 +91,11 @@ class AdmissionEvaluator:
         self._params: dict[tuple[str, str], list[Object]] = {}
 
     def is_about(self, kind: str) -> bool:
-        """Whether a policy may be about objects of a kind."""
+        """Return whether a policy may apply to objects of a kind."""
         return kind not in EXEMPT and any(_may_be_about(each.policy.constraints, kind) for each in self._policies)
 
     def judged(self, data: Object) -> Iterator[PolicyDenial | Unknown]:
-        """What policies say of an object, each finding once, with the greatest severity."""
+        """Yield the denials of an object, each once with its greatest severity, and the parts that are not evaluated."""
         asked = resource(data)
         if asked is None or (asked.group == GROUP and asked.kind in EXEMPT):
             return
@@ -112,10 +112,10 @@ class AdmissionEvaluator:
                     seen.add(key)
                     yield said
 
-    # One policy.
+    # The evaluation of one policy.
 
     def _compiled(self, policy: AdmissionPolicy, bindings: tuple[Binding, ...]) -> _CompiledPolicy | None:
-        """The policy with its programs; None for one that the API server refuses."""
+        """Compile the expressions of a policy; None if the API server rejects the policy."""
         if not bindings:
             self.unknown.append(Unknown(policy.name, policy.place, "no binding refers to it, so it is never applied"))
         known = len(self.faults)
@@ -132,7 +132,7 @@ class AdmissionEvaluator:
             return None
         self.faults += [fault for each in bindings for fault in each.faults]
         sound = tuple(each for each in bindings if not each.faults)
-        # Without one of its conditions it is unknown which objects the policy applies to.
+        # If a condition cannot be evaluated, it is unknown which objects the policy applies to.
         applied = validations if len(conditions) == len(policy.conditions) else ()
         return _CompiledPolicy(policy, sound, conditions, compiler.variables, applied)
 
@@ -181,7 +181,7 @@ class AdmissionEvaluator:
     def _refusal(
         self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput, message: str
     ) -> PolicyDenial | bool:
-        """What is said of an expression that denies an object; True where what it looks at is filled in later."""
+        """Return the denial by an expression, or True if the denied value is a placeholder."""
         path = pointed(compiled.program, each.variables, given.value("object"))
         if is_open(given.value("object"), path):
             return True
@@ -203,7 +203,7 @@ class AdmissionEvaluator:
             return answer
         return Unknown(each.policy.name, compiled.expression.place, "it evaluates to neither true nor false")
 
-    # What is around the object.
+    # The namespace, the parameters and the request.
 
     def _inside(self, constraints: Iterable[MatchConstraints], asked: Resource, labels: Mapping[str, str]) -> bool | None:
         """Whether the namespace of an object has the required labels; None if its labels are unknown."""
@@ -229,7 +229,7 @@ class AdmissionEvaluator:
         return True if len(by_name) == len(selector.requirements) else None
 
     def _params_of(self, policy: AdmissionPolicy, params: Params | None, asked: Resource) -> list[Object | None] | None:
-        """The parameters for an object, [None] for none at all; None where they are not at hand."""
+        """Return the parameters for an object, [None] if the binding has none; None if they are not among the manifests."""
         if policy.param_kind is None or params is None:
             return [None]
         if policy.param_kind not in self._params:
@@ -272,13 +272,13 @@ _ADDED = frozenset(
     ("annotations", "imagePullSecrets", "labels", "limits", "managedFields", "name", "namespace", "nodeSelector", "overhead",
      "preemptionPolicy", "priority", "requests", "runtimeClassName", "tolerations", "userInfo", "volumeMounts", "volumes")
 )  # fmt: skip
-"""Fields that something else in a cluster may add to pods or requests before policies look at them: admission plugins above all."""
+"""Fields that other components of a cluster, mainly admission plugins, may add to pods or requests before policies are evaluated."""
 _ADDED_ANYWHERE = frozenset(("managedFields", "name", "namespace", "serviceName", "userInfo"))
-"""Those that any object may get; `serviceName` is there in some versions even when it is empty."""
+"""Fields that any object may get; `serviceName` exists in some versions even when it is empty."""
 
 
 def _errs_in_cluster(error: EvaluationError, program: Program, given: EvaluationInput) -> bool:
-    """Whether an expression errs for an object in every cluster: all that it looks at is known."""
+    """Return whether an expression fails for an object in every cluster: all fields that it reads are known."""
     data = given.value("object")
     open_to_more = data.get("kind") == "Pod" or error.word in _ADDED_ANYWHERE
     if not error.certain or given.failure(program) or (open_to_more and error.word in _ADDED | _ADDED_ANYWHERE):
@@ -290,7 +290,10 @@ _TRUTH, _MESSAGE, _ANNOTATION = ("bool",), ("string",), ("string", "null_type")
 
 
 class _Compiler:
-    """Compiles the expressions of a policy. What is wrong with one is added to ``faults``, what only a cluster can tell to ``unknown``."""
+    """Compiles the expressions of a policy.
+
+    Mistakes are added to ``faults``, expressions that only a cluster can compile to ``unknown``.
+    """
 
     def __init__(self, policy: AdmissionPolicy, faults: list[Fault], unknown: list[Unknown]) -> None:
         self._policy, self._faults, self._unknown = policy, faults, unknown
@@ -300,7 +303,7 @@ class _Compiler:
         self._types: list[tuple[str, str]] = []
 
     def add_variable(self, variable: Expression) -> None:
-        """Compile a variable, so that those expressions that follow may refer to it."""
+        """Compile a variable, so that later expressions may refer to it."""
         program = self._program(variable, variable.text, "expression", ())
         self.variables[variable.name] = program
         if program is not None:
@@ -309,12 +312,12 @@ class _Compiler:
     def compiled(
         self, expressions: Iterable[Expression], types: Sequence[str], *, with_variables: bool = True
     ) -> Iterator[_CompiledExpression]:
-        """Those of the expressions that can be evaluated: each has to be of one of the types."""
+        """Yield the expressions that can be evaluated; each must have one of the types."""
         for each in expressions:
             key = "valueExpression" if types is _ANNOTATION else "expression"
             program = self._program(each, each.text, key, types, with_variables=with_variables)
             message = None
-            if each.message_text is not None:  # Without it the plain message is said.
+            if each.message_text is not None:  # The message of the expression is then used.
                 message = self._program(each, each.message_text, "messageExpression", _MESSAGE)
             if program is not None:
                 yield _CompiledExpression(each, program, message)
@@ -350,7 +353,7 @@ class _Compiler:
 
 
 def resource(data: Object) -> Resource | None:
-    """What an object is to the API server; None for what does not say."""
+    """Return the resource of an object, or None if it has no apiVersion or kind."""
     ref = reference(data)
     if ref.api_version is None or ref.kind is None:
         return None
@@ -359,7 +362,7 @@ def resource(data: Object) -> Resource | None:
 
 
 def request(asked: Resource) -> Object:
-    """The request that creates an object, without what only the cluster knows: who makes it."""
+    """Return the request that creates an object, without what only the cluster knows, such as the user."""
     kind = {"group": asked.group, "version": asked.version, "kind": asked.kind}
     resource = {"group": asked.group, "version": asked.version, "resource": asked.resource}
     named = {"name": asked.name or "", **({"namespace": asked.namespace} if asked.namespace is not None else {})}
@@ -367,11 +370,11 @@ def request(asked: Resource) -> Object:
     return {**more, "operation": "CREATE", "dryRun": False, "options": {}, **named}
 
 
-# What is said, and where.
+# Messages and positions.
 
 
 def said(expression: Expression, message: Program | None, given: EvaluationInput) -> str:
-    """What is said of an expression that does not hold, as the API server chooses it."""
+    """Return the message for an expression that evaluated to false, chosen as in the API server."""
     if message is not None:
         try:
             text = message.evaluate(given)
@@ -383,15 +386,15 @@ def said(expression: Expression, message: Program | None, given: EvaluationInput
 
 
 def pointed(program: Program, variables: Mapping[str, Program | None], data: Any) -> Path:
-    """The place in an object that an expression is about: of those that it names the deepest, of several the last.
+    """Return the path in an object that an expression reads: the deepest one, of several the last.
 
-    Where it names none itself, those count that its variables name.
+    If it reads none itself, those of its variables count.
     """
     return _deepest([program], variables, data) or _deepest(_needed(program, variables), variables, data)
 
 
 def _needed(program: Program, variables: Mapping[str, Program | None]) -> list[Program]:
-    """The variables that an expression refers to, by way of others, too."""
+    """Return the variables that an expression refers to, directly or through others."""
     found: dict[Program, None] = {}
     waiting = [program]
     while waiting:
@@ -412,7 +415,7 @@ def _deepest(programs: Iterable[Program], variables: Mapping[str, Program | None
 
 
 def _in_object(chain: cel.Chain, variables: Mapping[str, Program | None]) -> Path:
-    """The path of a chain in the object, by way of variables that stand for one of its fields; empty where it leads elsewhere."""
+    """Return the path of a chain in the object, following variables that hold one of its fields; empty if it leads elsewhere."""
     for _ in range(len(variables) + 1):
         if chain.root == "object":
             return chain.path
@@ -425,7 +428,7 @@ def _in_object(chain: cel.Chain, variables: Mapping[str, Program | None]) -> Pat
 
 
 def is_open(data: Any, path: Path) -> bool:
-    """Whether a value at a path is a placeholder, so that the result of an expression is unknown."""
+    """Return whether a value at a path is a placeholder, so that the result of an expression is unknown."""
     for step in path:
         data = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
     waiting = [data]
@@ -434,7 +437,7 @@ def is_open(data: Any, path: Path) -> bool:
         if isinstance(each, str) and is_placeholder(each):
             return True
         if isinstance(each, dict):
-            # In these, variables of the container are no gaps.
+            # In these fields ``$(NAME)`` is a variable of the container, not a placeholder.
             waiting += [below for key, below in each.items() if key not in ("args", "command", "env")]
         elif isinstance(each, list):
             waiting += each
@@ -442,7 +445,7 @@ def is_open(data: Any, path: Path) -> bool:
 
 
 def _existing(chain: Path, data: Any) -> Path:
-    """As much of a chain of keys as is there."""
+    """Return the longest part of a chain of keys that exists."""
     for length, step in enumerate(chain):
         inside = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
         if inside is None:

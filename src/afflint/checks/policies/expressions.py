@@ -1,4 +1,4 @@
-"""What the user's own expressions in CEL find in objects."""
+"""Policies with expressions in CEL that the user writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from afflint.policies.expression_params import Validation
 
 
 def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
-    """An object that an expression does not hold for, which is evaluated as the API server would when the object is created."""
+    """Report objects for which an expression is false, evaluated as in the API server when the object is created."""
     program = cel.compiled(params.expression)
     variables: dict[str, cel.Program | None] = {each.name: cel.compiled(each.expression) for each in params.variables}
     try:
@@ -27,7 +27,7 @@ def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
             raise cel.EvaluationError("it evaluates to neither true nor false")
     except cel.EvaluationError as error:
         if case.manifest_index is None:
-            # What is known of all manifests together may tell more.
+            # The facts from all manifests may decide it.
             yield Match(case.pods.site.base, "")
             return
         raise UnevaluatedError(str(error)) from None
@@ -43,7 +43,7 @@ def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
 
 
 def _given(case: PolicySubject, params: Validation) -> dict[str, Any]:
-    """What the expression may look at. Who creates the object, nobody knows; its namespace, where that is among the manifests."""
+    """Return the values that the expression may read: no user, and the namespace only if it is among the manifests."""
     data = case.object or {}
     values: dict[str, Any] = {"object": with_defaults(data), "oldObject": None, "params": params.params}
     asked = resource(data)

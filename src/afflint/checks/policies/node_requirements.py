@@ -1,4 +1,4 @@
-"""Policies about the labels of the nodes that pods may go to, and what pods ask of nodes as policies see it."""
+"""Policies about the labels of the nodes that pods may use, and the node requirements of pods that policies evaluate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Iterator[Match]:
-    """Pods that may go to nodes without these labels."""
+    """Report pods that may be scheduled on nodes without these labels."""
     plain = plain_demands_of(case)
     missing = [wanted for wanted in params.labels if not plain.imply(wanted)]
     if not missing:
@@ -41,16 +41,16 @@ def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Ite
 
 
 class LiteralNodeLabels(NamedTuple):
-    """What pods require of their nodes as it is written: values by key in the nodeSelector, and in the In expressions of each term.
+    """The node labels that pods require literally: values by key in the nodeSelector, and in the In expressions of each term.
 
-    That is enough for most answers: then nothing has to be read and worked out.
+    They answer most policies without evaluating the constraints.
     """
 
     selector: Mapping[str, Any]
     terms: Sequence[Mapping[str, Sequence[Any]]]
 
     def imply(self, wanted: Requirement) -> bool:
-        """Whether they ask for a label in so many words."""
+        """Return whether the labels literally include the requirement."""
         key, _, values, _ = wanted
         if key in self.selector and (not values or self.selector[key] in values):
             return True
@@ -62,7 +62,7 @@ class LiteralNodeLabels(NamedTuple):
 
 
 def plain_demands_of(case: PolicySubject) -> LiteralNodeLabels:
-    """What the pods of a case require of their nodes as it is written, picked out once for all policies."""
+    """Return the node labels that the pods of a case require literally, collected once for all policies."""
     found = case.kept.get("plain demands")
     if not isinstance(found, LiteralNodeLabels):
         found = case.kept["plain demands"] = _plain_demands(case.constraints)
@@ -103,9 +103,9 @@ def _constraint(wanted: Requirement) -> str:
 
 
 def _may_be_asked_elsewhere(case: PolicySubject, demands: NodeAlternatives, wanted: Requirement) -> bool:
-    """Whether other fields of a custom resource may ask for it on behalf of these pods, or an operator that nobody knows may.
+    """Return whether other fields of a custom resource, or an unknown operator, may require the label for these pods.
 
-    What the object says is known in the map step alone, and decides there.
+    The content of the object is known only in the map step, which decides this.
     """
     if case.manifest_index is not None or case.operator is not None:
         return False
@@ -118,7 +118,7 @@ def _may_be_asked_elsewhere(case: PolicySubject, demands: NodeAlternatives, want
 
 
 def demands_of(case: PolicySubject) -> NodeAlternatives:
-    """What the pods of a case ask of their nodes, read once for all policies."""
+    """Return the node requirements of the pods of a case, parsed once for all policies."""
     found = case.kept.get("demands")
     if not isinstance(found, NodeAlternatives):
         found = case.kept["demands"] = NodeAlternatives(case)
@@ -126,7 +126,7 @@ def demands_of(case: PolicySubject) -> NodeAlternatives:
 
 
 def _given_to_machines(case: PolicySubject) -> dict[str, str]:
-    """The labels that KubeVirt asks of the nodes of a virtual machine, unless its own nodeSelector has them: see ``launcher_pod``."""
+    """Return the labels that KubeVirt requires on the nodes of a VM, unless its own nodeSelector has them: see ``launcher_pod``."""
     if not case.pods.kubevirt:
         return {}
     from afflint.controllers.kubevirt_cluster import SCHEDULABLE, KubeVirtCluster
@@ -139,7 +139,7 @@ def _given_to_machines(case: PolicySubject) -> dict[str, str]:
 
 
 class NodeAlternatives:
-    """What the pods of a case ask of their nodes, with what their namespace gives them."""
+    """The node requirements of the pods of a case, with those that their namespace adds."""
 
     def __init__(self, case: PolicySubject) -> None:
         constraints = case.constraints
@@ -149,20 +149,20 @@ class NodeAlternatives:
         asked: Sequence[Sequence[NodeRequirement]] = asked_of_nodes(constraints)
         own = constraints.node_selector
         self.said = bool(own is not None and own.data) or constraints.node_required is not None
-        """Whether the manifest asks for anything at all."""
-        # Where the namespace surely says something and nobody knows what, that may be what is wanted.
+        """Whether the manifest has any node requirement."""
+        # If the namespace adds a selector whose content is unknown, it may be the required one.
         selector = case.admission.selector if case.admission is not None else None
         self.open = (self.said and not asked) or (selector is not None and is_placeholder(selector.text))
-        """Whether nothing can be said: they cannot be read, or match no node, which other rules say."""
+        """Whether nothing can be concluded: the requirements cannot be parsed, or match no node, which other rules report."""
         self._asked = asked or ((),)
-        # Whoever gives a namespace a node selector has the plugin that reads it.
+        # A cluster whose namespaces have node selectors has the admission plugin that reads them.
         self._given = given_labels(case.admission) if case.admission is not None else {}
         of_machine = {key: value for key, value in _given_to_machines(case).items() if own is None or key not in own.data}
         given = {**of_machine, **self._given}
         self.alternatives = with_given([[each.requirement for each in asks] for asks in self._asked], given)
 
     def who_allows(self, found: Counterexample, key: str) -> str:
-        """``term 2 of the required node affinity allows``."""
+        """Return the subject and verb of a message, such as ``term 2 of the required node affinity allows``."""
         admission = self._case.admission
         if admission is not None and admission.selector is not None and key in self._given:
             return f"{admission.selector.where} allows"
@@ -171,7 +171,7 @@ class NodeAlternatives:
         return "its node constraints allow" if self._asked[0] else "nothing prevents its pods from running on"
 
     def path_of(self, found: Counterexample, key: str) -> Path:
-        """What lets the pods go there: what is said of the label, else the term, the nodeSelector, or the object as such."""
+        """Return the path of the constraint that allows the node: the one on the label, else the term, the nodeSelector or the object."""
         asked = self._asked[found.alternative]
         about = [each.path for each in asked if each.path is not None and each.requirement.key in same_label(key)]
         if about:
@@ -182,7 +182,7 @@ class NodeAlternatives:
         return own.path if own is not None and own.data else name_path(self._case)
 
     def adding(self, wanted: Requirement) -> tuple[SymbolicEdit, ...]:
-        """The edits that add what is wanted; none where they would leave no node."""
+        """Return the edits that add the requirement; none if no node would meet all requirements then."""
         from afflint.findings.edits import Insert
 
         case = self._case
@@ -205,5 +205,5 @@ class NodeAlternatives:
 
 
 def name_path(case: PolicySubject) -> Path:
-    """Where the object is named: what is missing stands nowhere."""
+    """Return the path of the object's name, where findings about missing fields are reported."""
     return (*case.pods.site.base, "metadata", "name")

@@ -1,4 +1,4 @@
-"""What pods may ask of their nodes: the labels by which they choose them, the taints that they tolerate, nodes by name."""
+"""Policies about the node constraints of pods: the labels that select nodes, the taints that pods tolerate, nodes by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ASKING = ("In", "Exists", "Gt", "Lt")
 
 
 def forbidden_node_labels(case: PolicySubject, params: ForbiddenNodeLabels) -> Iterator[Match]:
-    """Node constraints that ask for a label that is not to be asked for, and leave a value of it possible that is forbidden."""
+    """Report node constraints that select a forbidden label, or allow a forbidden value of it."""
     if not _may_ask(case, params.labels):
         return
     reported: set[Path] = set()
@@ -40,7 +40,7 @@ def forbidden_node_labels(case: PolicySubject, params: ForbiddenNodeLabels) -> I
 
 
 def _may_ask(case: PolicySubject, labels: Labels) -> bool:
-    """Whether any constraint by itself may ask for one of the labels: most ask for others, or for other values."""
+    """Return whether any single constraint may select one of the labels: most select other labels or other values."""
     if case.node_keys.isdisjoint(labels):
         return False
     selector = case.constraints.node_selector
@@ -61,7 +61,7 @@ def _may_ask(case: PolicySubject, labels: Labels) -> bool:
 
 
 def _forbidden(asked: Sequence[NodeRequirement], key: str, values: Sequence[str]) -> tuple[Path, str | None] | None:
-    """Where a label is asked for that may have one of the values then, and which; any value where none is named."""
+    """Return the path of the requirement that selects a label, and the forbidden value that it allows; None if nothing is forbidden."""
     about = [each for each in asked if each.requirement.key == key and not each.requirement.field]
     asking = next((each for each in about if each.requirement.operator in _ASKING), None)
     if asking is None or asking.path is None or any(is_placeholder(value) for each in about for value in each.requirement.values):
@@ -73,9 +73,9 @@ def _forbidden(asked: Sequence[NodeRequirement], key: str, values: Sequence[str]
 
 
 def _place(asked: NodeRequirement, value: str | None) -> Path:
-    """Where a requirement says a value, or its key."""
+    """Return the path of a value in a requirement, or of its key."""
     assert asked.path is not None
-    if asked.path[-1] == asked.requirement.key:  # an entry of the nodeSelector
+    if asked.path[-1] == asked.requirement.key:  # An entry of the nodeSelector.
         return asked.path
     if value in asked.requirement.values:
         return (*asked.path, "values", asked.requirement.values.index(value or ""))
@@ -83,7 +83,7 @@ def _place(asked: NodeRequirement, value: str | None) -> Path:
 
 
 def allowed_tolerations(case: PolicySubject, params: AllowedTolerations) -> Iterator[Match]:
-    """Tolerations of more than what is allowed."""
+    """Report tolerations of taints that the policy does not allow."""
     for item in case.constraints.tolerations:
         fields = [item.data.get(field) for field in Toleration._fields]
         if not all(type(each) is str or each is None for each in fields) or any(each and is_placeholder(str(each)) for each in fields):
@@ -91,7 +91,7 @@ def allowed_tolerations(case: PolicySubject, params: AllowedTolerations) -> Iter
         own = Toleration(*[str(each or "") for each in fields])
         if case.from_cluster and own.key.startswith("node.kubernetes.io/"):
             continue  # Admission and controllers add these to pods.
-        # Of each effect it may be another that allows it.
+        # Another entry may allow each of the effects.
         parts = () if own.effect else [own._replace(effect=effect) for effect in EFFECTS]
         if not (_is_allowed(own, params) or (parts and all(_is_allowed(part, params) for part in parts))):
             yield Match(item.path, f"{case.title} tolerates {_words(own)}, which the policy does not allow")
@@ -102,7 +102,7 @@ def _is_allowed(own: Toleration, params: AllowedTolerations) -> bool:
 
 
 def _allows(allowed: AllowedToleration, own: Toleration) -> bool:
-    """Whether all that a toleration tolerates is allowed."""
+    """Return whether an entry allows everything that a toleration tolerates."""
     if allowed.key == "*":
         return implies(allowed.toleration, own)
     named = name_matcher((allowed.key,))
@@ -110,7 +110,7 @@ def _allows(allowed: AllowedToleration, own: Toleration) -> bool:
 
 
 def _words(toleration: Toleration) -> str:
-    """``the taint `dedicated=db:NoSchedule```; what is left out is not said."""
+    """Describe a toleration, such as ``the taint `dedicated=db:NoSchedule```, without its empty fields."""
     if not toleration.key:
         return f"every taint with the effect {toleration.effect}" if toleration.effect else "every taint"
     value = f"={toleration.value}" if toleration.operator in ("", "Equal") and toleration.value else ""
@@ -118,9 +118,9 @@ def _words(toleration: Toleration) -> str:
 
 
 def no_pinning(case: PolicySubject, params: NoPinning) -> Iterator[Match]:
-    """Pods that are tied to nodes by their names: by nodeName, or by what is required of the host name."""
+    """Report pods that are assigned to nodes by name: by nodeName, or by a requirement on the host name."""
     name = case.pod.get("nodeName")
-    # On pods of a cluster the scheduler has written it.
+    # In an object exported from a cluster the scheduler has set it.
     if type(name) is str and name and not is_placeholder(name) and not case.from_cluster:
         yield Match((*case.pod_path, "nodeName"), f"{case.title} is assigned to the node {quoted(name)} by name")
     if case.node_keys.isdisjoint((HOSTNAME, NODE_NAME)):
@@ -141,6 +141,6 @@ _MOST_NAMED = 4
 
 
 def _hosts(requirement: Requirement) -> tuple[str, ...]:
-    """The nodes that a requirement names; none where it names other things, or is yet to be filled in."""
+    """Return the nodes that a requirement names; none if it names other things, or contains a placeholder."""
     by_name = requirement.key == (NODE_NAME if requirement.field else HOSTNAME) and requirement.operator == "In"
     return requirement.values if by_name and not any(map(is_placeholder, requirement.values)) else ()

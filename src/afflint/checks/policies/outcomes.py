@@ -1,4 +1,4 @@
-"""Policies about what comes of the manifests on the nodes at hand, as the planner of `afflint place` has it."""
+"""Policies about the result of a simulation on the known nodes, with the planner of `afflint place`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_NAMED = 3
 
 
 class _SimulatedWorkload(NamedTuple):
-    """A workload with its case, its number among those of the view, and where its pods are."""
+    """A workload with its case, its index among those of the view, and the placement of its pods."""
 
     case: PolicySubject
     pod_source: PodSource
@@ -36,7 +36,7 @@ class _SimulatedWorkload(NamedTuple):
 
 
 def _judged(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_SimulatedWorkload]:
-    """The workloads of the cases, without DaemonSets and those of which nobody can tell yet where they go."""
+    """Yield the workloads of the cases, without DaemonSets and without those whose node constraints are unknown."""
     by_key = {case.pods.key: case for case in cases}
     if not by_key:
         return
@@ -47,7 +47,7 @@ def _judged(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_Simu
 
 
 def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Workloads of which a replica has no place."""
+    """Report workloads with a replica that cannot be scheduled."""
     standing = None
     for each in _judged(cases, view):
         if not each.placed.pending or each.number in view.survey.elastic:
@@ -70,7 +70,7 @@ def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> It
 
 
 def _nowhere(each: _SimulatedWorkload) -> str:
-    """Why pods have no place whose manifest names a node that there is not; "" for others."""
+    """Return why pods cannot be scheduled if their manifest names an unknown node; an empty string for others."""
     return unknown_node(each.pod_source.node_name) if each.pod_source.node_name and each.placed.pending else ""
 
 
@@ -81,7 +81,7 @@ def _never_fits(view: ClusterView, each: _SimulatedWorkload) -> bool:
 
 
 def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Workloads of which too few replicas run after some loss of nodes, or run on through it.
+    """Report workloads with too few running replicas after a failure, or during it.
 
     Raises UnevaluatedError if no node has the label that selects them.
     """
@@ -91,7 +91,7 @@ def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView
     try:
         happening = failures(view.arrangement.before, f"each:{params.loss}")
     except UnknownLossError as error:
-        raise UnevaluatedError(f"it decides nothing: {error}") from error
+        raise UnevaluatedError(f"no failure to simulate: {error}") from error
     lost = [(failure, view.loss_of(failure)) for failure in happening]
     for each in about:
         short = [(failure, loss) for failure, loss in lost if not _keeps(each, loss, params)]
@@ -105,7 +105,7 @@ def _keeps(each: _SimulatedWorkload, loss: DisruptionEffect, params: Survives) -
 
 
 def _left(each: _SimulatedWorkload, loss: DisruptionEffect) -> tuple[int, int]:
-    """How many replicas run after a loss, and how many of them did all the while."""
+    """Return how many replicas run after a failure, and how many of them ran all the time."""
     before, key = len(each.placed.nodes), each.pod_source.key
     names = {name for _, name in each.placed.nodes}
     displaced = sum(move.pod in names for move in _moves(loss, key))
@@ -117,7 +117,10 @@ def _moves(loss: DisruptionEffect, key: str) -> list[ReplicaMove]:
 
 
 def _lost(each: _SimulatedWorkload, short: Sequence[tuple[Disruption, DisruptionEffect]], params: Survives, view: ClusterView) -> Match:
-    """The losses that are too much, told of the worst; where too few replicas have a place anyway, just that."""
+    """Return the match for the failures that a workload does not tolerate, with the worst of them in the message.
+
+    If too few replicas can be scheduled even before any failure, that is reported instead.
+    """
     before, replicas = len(each.placed.nodes), each.pod_source.replicas
     if replicas < params.keeps:
         asked = "there is only 1 replica" if replicas == 1 else f"there are only {replicas} replicas"
@@ -143,7 +146,7 @@ def _lost(each: _SimulatedWorkload, short: Sequence[tuple[Disruption, Disruption
 
 
 def _running(number: int, replicas: int, *, throughout: bool = False) -> str:
-    """``1 of 3 replicas runs``."""
+    """Describe running replicas, such as ``1 of 3 replicas runs``."""
     if replicas == 1:
         return f"the only replica does not {'keep running' if throughout else 'run'}"
     verb = ("keep running" if throughout else "run") if number > 1 else "keeps running" if throughout else "runs"
@@ -151,7 +154,7 @@ def _running(number: int, replicas: int, *, throughout: bool = False) -> str:
 
 
 def migratable(cases: Sequence[PolicySubject], _params: Migratable, view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Virtual machines that cannot move, or have no other node to move to."""
+    """Report virtual machines that cannot migrate, or have no other node to migrate to."""
     about = [each for each in _judged(cases, view) if each.pod_source.kubevirt]
     machines = {each.pod_source.key: each.case for each in about}
     for each in about:

@@ -1,4 +1,4 @@
-"""What pods may ask of other pods, how much their preferences weigh, and which labels they must have."""
+"""Policies about topology keys, the weights of preferences, hard anti-affinity and the labels of pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 
 def allowed_topology_keys(case: PolicySubject, params: AllowedTopologyKeys) -> Iterator[Match]:
-    """Topology keys that are not allowed."""
+    """Report topology keys that are not allowed."""
     if not case.constraints.pod_terms and not case.constraints.spreads:
         return
     named = name_matcher(params.keys)
@@ -28,14 +28,14 @@ def allowed_topology_keys(case: PolicySubject, params: AllowedTopologyKeys) -> I
 
 
 def _constraint(place: LabelPlace) -> str:
-    """What has a topology key, as the parameter calls it."""
+    """Return the kind of constraint that has a topology key, as the parameter names it."""
     if place.what == SPREAD:
         return "hard-spread" if place.required else "soft-spread"
     return f"{'required' if place.required else 'preferred'}-{'anti-affinity' if place.what.endswith('podAntiAffinity') else 'affinity'}"
 
 
 def maximum_weight(case: PolicySubject, params: MaximumWeight) -> Iterator[Match]:
-    """Preferences that weigh more than is allowed."""
+    """Report preferences with a weight above the maximum."""
     for item in (*case.constraints.node_preferred, *case.constraints.pod_preferred):
         weight = item.data.get("weight")
         if type(weight) is int and weight > params.weight:
@@ -44,7 +44,7 @@ def maximum_weight(case: PolicySubject, params: MaximumWeight) -> Iterator[Match
 
 
 def no_hard_anti_affinity(case: PolicySubject, params: NoHardAntiAffinity) -> Iterator[Match]:
-    """Required anti-affinity, but over keys where it may be required."""
+    """Report required anti-affinity, except over keys for which it is allowed."""
     named = name_matcher(params.except_)
     for term in case.constraints.pod_terms:
         key = term.data.get("topologyKey")
@@ -54,7 +54,7 @@ def no_hard_anti_affinity(case: PolicySubject, params: NoHardAntiAffinity) -> It
 
 
 def required_template_labels(case: PolicySubject, params: RequiredTemplateLabels) -> Iterator[Match]:
-    """Labels that pods lack, or that have another value."""
+    """Report labels that pods lack, or that have another value."""
     pods = case.pods
     if not pods.labels_known and not pods.operated:
         return
@@ -76,5 +76,5 @@ def required_template_labels(case: PolicySubject, params: RequiredTemplateLabels
 
 
 def _has_template(case: PolicySubject) -> bool:
-    """Whether a custom resource has a place for labels of its pods that is known."""
+    """Return whether it is known where a custom resource sets the labels of its pods."""
     return case.pods.template_path == case.pod_path[:-1]

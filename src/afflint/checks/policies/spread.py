@@ -1,4 +1,4 @@
-"""Policies about the domains over which pods keep apart, whatever sees to it."""
+"""Policies about the domains over which replicas are separated, by constraints of any kind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def required_spread(case: PolicySubject, params: RequiredSpread) -> Iterator[Match]:
-    """Pods that may all be in one domain of a topology key."""
+    """Report pods that may all be scheduled in one domain of a topology key."""
     replicas = _replicas(case, params.min_replicas)
     if replicas is None:
         return
@@ -56,7 +56,7 @@ def required_spread(case: PolicySubject, params: RequiredSpread) -> Iterator[Mat
 
 
 def _values_left(case: PolicySubject, key: str) -> frozenset[str] | None:
-    """The values of a topology key that the nodes of the pods can have; None where these may be any."""
+    """Return the values of a topology key that the nodes of the pods can have, or None if any value is possible."""
     keys = same_label(key)
     if case.admission is None and case.node_keys.isdisjoint(keys):
         return None
@@ -65,7 +65,7 @@ def _values_left(case: PolicySubject, key: str) -> frozenset[str] | None:
 
 
 def _is_plainly_apart(case: PolicySubject, params: RequiredSpread, replicas: int) -> bool:
-    """Whether the manifest says in so many words what is wanted, and of its own pods: then nothing has to be read and worked out."""
+    """Return whether the manifest literally has the required constraint for its own pods: then nothing else has to be evaluated."""
     if "own labels" not in case.kept:
         case.kept["own labels"] = case.own_labels
     own, hard = case.kept["own labels"], params.mode == HARD
@@ -84,11 +84,11 @@ def _is_plainly_apart(case: PolicySubject, params: RequiredSpread, replicas: int
 
 
 def _means(case: PolicySubject, constraints: Constraints) -> list[SpreadingConstraint]:
-    """What keeps the pods apart, read once for all policies."""
+    """Return the spreading constraints of the pods, parsed once for all policies."""
     found: list[SpreadingConstraint] | None = case.kept.get("means")
     if found is None:
         own = OwnPods(case.pods.pod_labels, case.pods.labels_known and not case.pods.operated, case.pods.namespace)
-        # Alone nobody knows the labels of the namespace, and the worst is assumed.
+        # The map step does not know the labels of the namespace, and assumes the worst.
         covers = case.manifest_index.matches_namespace if case.manifest_index is not None else lambda _selector, _name: False
         found = case.kept["means"] = [
             each if each.missed is None or each.missed.key not in case.labels_added else each._replace(missed=None, unsure=True)
@@ -100,8 +100,9 @@ def _means(case: PolicySubject, constraints: Constraints) -> list[SpreadingConst
 def _shown_by_nodes(
     case: PolicySubject, known_topology: KnownTopology, means: Sequence[SpreadingConstraint], wanted: RequiredSpreading
 ) -> bool:
-    """Whether nodes or pools show that the constraints do, though they are over another label: its domains hold whole domains of the one
-    that is asked for, or no domain of that one has room for all replicas at the distance that they keep.
+    """Return whether nodes or pools prove that constraints over another label meet the policy.
+
+    Either the domains of that label contain whole domains of the required one, or no domain of the required one has room for all replicas.
     """
     pods = case.pods
     there = wanted._replace(wider=lambda key, other: is_wider(key, other) or known_topology.holds_whole(pods, key, other))
@@ -118,19 +119,19 @@ def _shown_by_nodes(
 
 
 def _replicas(case: PolicySubject, least: int) -> int | None:
-    """How many pods there are in the case that a policy is about: from ``least`` on. None where there are never so many."""
+    """Return the number of pods of the case, at least ``least``, or None if it can never be as large."""
     scale = case.pods.scale
     if case.kind == "DaemonSet":
         return None
     if case.manifest_index is None and case.kind not in ("Pod", "VirtualMachine", "VirtualMachineInstance"):
-        return least  # An autoscaler may ask for more than the object says.
+        return least  # An autoscaler may request more than the object.
     if scale.most is None or scale.most < least:
         return None
     return max(least, scale.least or 0)
 
 
 def _missing(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> Match:
-    """What the pods lack, told of the constraint that comes nearest to it."""
+    """Return the match for a missing constraint, at the existing constraint that comes nearest to it."""
     nearest = found[0] if found else None
     noun, key = domain_noun(wanted.key), quoted(wanted.key)
     many = f"all {wanted.replicas} replicas" if case.pods.scale.least == case.pods.scale.most else "all its replicas"
@@ -157,14 +158,14 @@ def _remedy(wanted: RequiredSpreading) -> str:
 
 
 def _too_narrow(each: SpreadingConstraint, wanted: RequiredSpreading, noun: str) -> str:
-    """What a constraint over another label leaves open. A node has one value of each, so that no node holds several."""
+    """Return why a constraint over another label is not enough. A node has one value of each label, so it is in one domain of each."""
     if wanted.key != HOSTNAME:
         return f"but one {noun} may contain several of those"
     return "a label that nodes may lack" if "Affinity" in each.name else "but replicas in one of those may share a node"
 
 
 def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpreading) -> tuple[Path, str, str]:
-    """Where a constraint falls short of what is wanted, why, and what to do about it, empty for what helps always."""
+    """Return the path, the reason and the remedy for a constraint that is not enough; the remedy is empty if the general one applies."""
     name, noun = f"the {each.name}", domain_noun(wanted.key)
     over = f"{name} over {quoted(each.key)}"
     if not wanted.wider(each.key, wanted.key):
@@ -196,7 +197,7 @@ def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpr
 
 
 def _adding_spread(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> tuple[SymbolicEdit, ...]:
-    """The edits that make a spread constraint of the manifest what is wanted, or add one; none where it is not clear what to select."""
+    """Return the edits that change or add a spread constraint to meet the policy; none if it is unclear which pods to select."""
     from afflint.findings.edits import Insert, Replace
 
     if case.pods.operated:
@@ -220,7 +221,7 @@ _OF_A_VERSION = frozenset(
 
 
 def _own_selection(case: PolicySubject) -> dict[str, str]:
-    """Labels by which the own pods are selected: those that their controller selects them by, else those of the template that last."""
+    """Return labels that select the own pods: those of their controller's selector, else the lasting labels of the template."""
     asked = case.selector.requirements if case.selector is not None else ()
     if asked and all(each.operator == "In" and len(each.values) == 1 for each in asked):
         return {each.key: each.values[0] for each in asked}
@@ -229,7 +230,7 @@ def _own_selection(case: PolicySubject) -> dict[str, str]:
 
 
 def _shared(case: PolicySubject, means: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> Match | None:
-    """Where nothing but spread constraints keep the pods apart, and these count so many others that the own ones may be together."""
+    """Return the match if only spread constraints separate the pods, and other pods that they count let the own ones be together."""
     if not wanted.hard or case.pods.operated:
         return None
     meeting = []
@@ -259,7 +260,7 @@ _MOST_NAMED = 3
 
 
 def _selects_own(case: PolicySubject, each: SpreadingConstraint) -> bool:
-    """Whether a constraint surely selects no pods but those that carry it: it asks for all that their controller selects them by."""
+    """Return whether a constraint certainly selects no other pods: its selector includes the selector of their controller."""
     known: dict[Path, bool] = case.kept.setdefault("own", {})
     if each.path not in known:
         one, other = each.selector, case.selector
@@ -270,10 +271,10 @@ def _selects_own(case: PolicySubject, each: SpreadingConstraint) -> bool:
 
 
 def _counted_with(case: PolicySubject, each: SpreadingConstraint, manifest_index: ManifestIndex) -> list[Pods]:
-    """The other workloads whose pods a spread constraint surely counts.
+    """Return the other workloads whose pods a spread constraint certainly counts.
 
-    Of one kind and name in several overlays only one is there, and of manifests without a namespace it is known only in one folder that
-    they are there together.
+    Of the workloads with one kind and name in several overlays only one exists. Manifests without a namespace are certainly deployed
+    together only if they are in one folder.
     """
     reach = next((reach for reach in manifest_index.reaches_of(case.pods) if reach.path[:-1] == each.path), None)
     pods, found = case.pods, {}

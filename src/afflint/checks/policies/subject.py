@@ -1,4 +1,4 @@
-"""What a check of a policy looks at: the pods of one template, alone or with what all manifests together tell of them."""
+"""The input of a policy's check: the pods of one template, alone or with the facts from all manifests."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from afflint.scheduler.namespaces import Namespace
 
 POD_FIELDS = ("nodeName", "schedulerName", "evictionStrategy", "hostNetwork", "architecture")
-"""The fields of a pod spec, besides its constraints, that decide where pods may be."""
+"""The fields of a pod spec that affect placement, besides its constraints."""
 
 
 class Alternative(NamedTuple):
-    """Requirements on a node that hold together: the nodeSelector with one of the required terms, or a preference alone."""
+    """Requirements on a node that must be met together: the nodeSelector with one of the required terms, or a preference alone."""
 
     asked: Sequence[NodeRequirement]
     required: bool
@@ -45,14 +45,17 @@ def _alternatives(constraints: Constraints) -> Iterator[Alternative]:
 
 
 class UnevaluatedError(Exception):
-    """A check cannot be evaluated for a workload or on these nodes; the message says why. Raised only if ``manifest_index`` is set."""
+    """Raised if a check cannot be evaluated for a workload or on these nodes; the message is the reason.
+
+    Raised only if ``manifest_index`` is set.
+    """
 
 
 class PolicySubject:
     """The pods of one template.
 
     ``manifest_index`` is None in the map step, where only the object itself is known; then ``admission`` is None, too, and ``pods.scale``
-    is what the object says, without its autoscaler.
+    is the scale of the object without its autoscaler.
     """
 
     __slots__ = (
@@ -78,17 +81,17 @@ class PolicySubject:
         known_topology: KnownTopology | None = None,
     ) -> None:
         self.pods = pods
-        """What the manifests tell of the pods: their object (``ref``, ``title``, ``site``), labels, number, and more."""
+        """The facts about the pods: their object (``ref``, ``title``, ``site``), labels, number, and more."""
         self.manifest_index = manifest_index
-        """All manifests of the run together."""
+        """The index of all manifests of the run."""
         self.admission: PodAdmission | None = (
             manifest_index.admission(pods.namespace) if manifest_index is not None and pods.namespace is not None else None
         )
-        """What the namespace says about its pods, ``admission.unsure`` where that may not hold; None for nothing."""
+        """The settings of the namespace for its pods, ``admission.unsure`` if they may not apply; None without any."""
         self.known_topology = known_topology
         """The nodes and pools of the run, if it has any."""
         self.kept: dict[str, Any] = {}
-        """What checks have worked out, for those that are asked after them."""
+        """Results of checks, cached for other checks of the same pods."""
         self._workload = workload
         self._suspect = policy_candidate
         self._constraints: Constraints | None = (
@@ -96,19 +99,19 @@ class PolicySubject:
         )
         self._alternatives: list[Alternative] | None = None
         self._node_keys: frozenset[object] | None = None
-        self._operator: Constraints | type[PolicySubject] | None = PolicySubject  # not asked yet
+        self._operator: Constraints | type[PolicySubject] | None = PolicySubject  # Not evaluated yet.
 
     @property
     def constraints(self) -> Constraints:
-        """The constraints of the pods as the manifest has them, with their paths in the document."""
+        """The constraints of the pods in the manifest, with their paths in the document."""
         if self._constraints is None:
-            # Of pods that no policy suspects there are those that runs with nodes keep.
+            # For pods that are not a policy candidate, a run with nodes stores the spec.
             self._constraints = constraints_of(self.pods.spec or {}, self.pod_path)
         return self._constraints
 
     @property
     def node_keys(self) -> frozenset[object]:
-        """The keys of labels, and of fields, that the constraints on nodes mention: most policies about others can stop here."""
+        """The keys of the labels and fields that node constraints use: policies about other keys need not look further."""
         if self._node_keys is None:
             selector = self.constraints.node_selector
             keys: set[object] = set(selector.data) if selector is not None else set()
@@ -120,16 +123,16 @@ class PolicySubject:
 
     @property
     def node_alternatives(self) -> list[Alternative]:
-        """What is asked of a node, for each way to meet it; without what no node can meet, or nobody can read."""
+        """The alternatives of the node requirements, without those that no node can meet or that cannot be parsed."""
         if self._alternatives is None:
             self._alternatives = list(_alternatives(self.constraints))
         return self._alternatives
 
     @property
     def operator(self) -> Constraints | None:
-        """The constraints with those that an operator adds by itself, whose paths lead nowhere.
+        """The constraints with those that the operator adds by itself, whose paths do not exist in the document.
 
-        None where nobody knows what it adds. Of pods that no operator makes they are just the constraints.
+        None if it is unknown what the operator adds. Without an operator they are the constraints of the manifest.
         """
         if not self.pods.operated:
             return self.constraints
@@ -148,33 +151,33 @@ class PolicySubject:
 
     @property
     def whole(self) -> bool:
-        """Whether the manifest has all that its pods have: no patch, no fragment, and no custom resource that nobody knows."""
+        """Whether the manifest has all fields of its pods: not a patch, a fragment, or a custom resource of an unknown kind."""
         if self._suspect is not None:
             return self._suspect.whole and (self.pods.operated or not self.pods.partial)
         return self.pods.operated or not self.pods.partial
 
     @property
     def pod(self) -> Mapping[str, Any]:
-        """The fields of the pod spec in POD_FIELDS, as far as they are there."""
+        """The fields of the pod spec in POD_FIELDS that are set."""
         if self._suspect is not None:
             return self._suspect.pod
         return self._workload.pod if self._workload is not None else self.pods.spec or {}
 
     @property
     def pod_path(self) -> tuple[str | int, ...]:
-        """Where the pod spec stands in the document; of a custom resource, what holds the constraints."""
+        """The path of the pod spec in the document; for a custom resource, of the map that contains the constraints."""
         if self._suspect is not None:
             return self._suspect.pod_path
         return self._workload.pod_path if self._workload is not None else (*self.pods.template_path, "spec")
 
     @property
     def object(self) -> dict[str, Any] | None:
-        """The whole object, for checks that ask for it in the registry."""
+        """The complete object, for checks whose registry entry requests it."""
         return self._suspect.object if self._suspect is not None else self._workload.data if self._workload is not None else None
 
     @property
     def migration(self) -> Migration | None:
-        """What keeps a VM from migrating, whatever its eviction strategy; None for what is no VM."""
+        """The obstacles to the migration of a VM, whatever its eviction strategy; None for other objects."""
         if self._suspect is not None:
             return self._suspect.migration
         if self.pods.migration is None and self._workload is not None and self.pods.kubevirt:
@@ -183,9 +186,9 @@ class PolicySubject:
 
     @property
     def told_apart(self) -> bool:
-        """Whether it is certain which pods of an operator the constraints are about: the catalogue knows the labels of just these.
+        """Whether it is certain which pods of an operator the constraints apply to: the catalogue has the labels of exactly these.
 
-        Known in the map step only, as is ``beside``.
+        Known only in the map step, like ``constraints_elsewhere``.
         """
         from afflint.kube.custom_resources import CustomWorkload
 
@@ -194,7 +197,7 @@ class PolicySubject:
 
     @property
     def beside(self) -> list[Constraints]:
-        """The constraints that stand elsewhere in the same custom resource."""
+        """The constraints elsewhere in the same custom resource."""
         from afflint.kube.custom_resources import custom_workloads
 
         workload = self._workload
@@ -205,9 +208,9 @@ class PolicySubject:
 
     @property
     def own_labels(self) -> Labels | None:
-        """The labels by which their controller selects the pods and no others, where it says so as plainly as that, and they have them.
+        """The labels by which their controller selects the pods, if the selector has nothing else and the pods have these labels.
 
-        Known in the map step only.
+        Known only in the map step.
         """
         if self._workload is None or self._workload.kind.selector is None:
             return None
@@ -219,7 +222,7 @@ class PolicySubject:
 
     @property
     def selector(self) -> Selector | None:
-        """By which their controller selects the pods; None where it does not say."""
+        """The selector by which their controller selects the pods, or None if it does not have one."""
         if self._suspect is not None:
             return self._suspect.selector
         if self._workload is None or self._workload.kind.selector is None:
@@ -228,7 +231,7 @@ class PolicySubject:
         parsed = from_labels(data) if self._workload.kind.selector == "map" else parse_label_selector(data)
         return parsed if isinstance(parsed, Selector) else None
 
-    # What it is called, and what it carries.
+    # The names and labels of the object.
 
     @property
     def kind(self) -> str:
@@ -240,16 +243,16 @@ class PolicySubject:
 
     @property
     def title(self) -> str:
-        """``Deployment web``."""
+        """The name of the object in messages, such as ``Deployment web``."""
         return self.pods.title
 
     @property
     def labels(self) -> Labels:
-        """The labels of the object with those that all of its pods have on top."""
+        """The labels of the object, overridden by those that all of its pods have."""
         return {**self.pods.labels, **self.pods.pod_labels.certain}
 
     def is_labelled(self, selector: Selector) -> bool:
-        """Whether these labels are matched."""
+        """Return whether the selector matches the labels of the object or its pods."""
         pods = self.pods
         for label in pods.added.labels:
             for each in selector.requirements:
@@ -259,19 +262,19 @@ class PolicySubject:
 
     @property
     def from_cluster(self) -> bool:
-        """Whether a cluster gave the object out, with what it added."""
+        """Whether the object was exported from a cluster."""
         if self._suspect is not None:
             return self._suspect.from_cluster
         return self._workload is not None and self._workload.from_cluster
 
     @property
     def labels_added(self) -> tuple[str, ...]:
-        """The keys of labels that kustomizations put on the pods, whatever the manifest says."""
+        """The keys of labels that kustomizations add to the pods."""
         return self._suspect.labels_added if self._suspect is not None else ()
 
     @property
     def namespace(self) -> Namespace | None:
-        """The namespace with its labels, as its manifest has them; None where there is none, or several that differ."""
+        """The namespace with its labels from its manifest; None if it has no manifest, or several that differ."""
         name = self.pods.namespace
         if self.manifest_index is None or name is None or name in self.manifest_index.ambiguous:
             return None
@@ -279,22 +282,22 @@ class PolicySubject:
 
     @property
     def given_labels(self) -> dict[str, str]:
-        """The labels that the namespace surely adds to the nodeSelector of its pods."""
+        """The labels that the namespace certainly adds to the nodeSelector of its pods."""
         return {} if self.admission is None or self.admission.unsure else given_labels(self.admission)
 
     @property
     def given_tolerations(self) -> list[dict[str, Any]]:
-        """The tolerations that the namespace surely gives to its pods."""
+        """The tolerations that the namespace certainly adds to its pods."""
         return [] if self.admission is None or self.admission.unsure else given_tolerations(self.admission)
 
-    # What comes of it.
+    # Results.
 
     def at(self, match: Match) -> CrossManifestMatch:
-        """A match in the object, for checks that are about all workloads together."""
+        """Return a match in the object as the result of a check of all workloads together."""
         return CrossManifestMatch(self.pods.site, self.pods.ref, match)
 
     def suspected_by(self, policies: tuple[str, ...], *, with_object: bool) -> PolicyCandidate:
-        """What goes on to the reduce step."""
+        """Return the data that the reduce step needs to decide these policies."""
         workload = self._workload
         assert workload is not None
         return PolicyCandidate(

@@ -1,4 +1,4 @@
-"""What virtual machines must be able to do."""
+"""Policies about virtual machines."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from afflint.policies.params import words_of
 
 
 def required_migratability(case: PolicySubject, params: RequiredMigratability) -> Iterator[Match]:
-    """Virtual machines that cannot move to another node while they run."""
+    """Report virtual machines that cannot migrate to another node while they run."""
     migration = case.migration
     if migration is None:
         return
     if case.manifest_index is None:
-        # What the cluster and its claims say decides on the rest.
+        # The configuration of the cluster and its claims decide the other cases.
         if migration.pin or migration.obstacles or migration.instancetype or params.eviction_strategies:
             yield Match((), "it may not be able to migrate")
         return
