@@ -246,8 +246,9 @@ def _clear_caches() -> None:
 @functools.lru_cache(maxsize=1)
 def _caches(modules: int) -> list[functools._lru_cache_wrapper[object]]:
     """Return the caches of all functions; there are more only after an import, hence with another number of ``modules``."""
-    own = "afflint"
-    return [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith(own)]
+    assert modules
+    found = [each for each in gc.get_objects() if isinstance(each, functools._lru_cache_wrapper)]
+    return [each for each in found if str(each.__module__).startswith("afflint")]
 
 
 def _run_changed(mutant: Mutant, code: types.CodeType, items: list[pytest.Item], limit: float) -> int:

@@ -8,7 +8,9 @@ import pytest
 
 from afflint.findings.finding import Path
 from afflint.kube.catalogue import ConstraintPlace
-from afflint.kube.custom_definitions import defined_in, learnt, union
+from afflint.kube.custom_definitions import _definitions, defined_in, learnt, union
+from afflint.yaml.documents import read, split
+from shared_material import shared
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -135,3 +137,65 @@ def test_schemas_that_require_nothing_are_lenient() -> None:
 @pytest.mark.parametrize("text", [b"", b"kind: CustomResourceDefinition\nspec: Widget", b"CustomResourceDefinition Widget: ["])
 def test_what_cannot_be_read_defines_nothing(text: bytes) -> None:
     assert defined_in(text, [("example.com", "Widget")]) == ()
+
+
+GENERATED = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    schema:
+      openAPIV3Schema:
+        description: |-
+          Widget is an example:
+            description: of nothing
+        properties:
+          spec:
+            description: It has a text
+              on two lines.
+            properties:
+              description:
+                type: string
+              env:
+                items:
+                - x
+              pod:
+                properties:
+                  nodeSelector:
+                    additionalProperties:
+                      pattern: ^(a|b)$
+                      type: string
+                    type: object
+                  env:
+                    items:
+                      properties: {key: {}, operator: {}, effect: {}}
+                  tolerations:
+                    items:
+                      properties:
+                        key:
+                          description: A key.
+                        operator: {}
+                        effect: {}
+                type: object
+"""
+
+
+def test_texts_in_a_schema_are_left_out() -> None:
+    (kind,) = defined_in(GENERATED.encode(), [("example.com", "Widget")])
+    assert {(place.path, tuple(field.name for field in place.fields)) for place in kind.places} == {
+        (("spec", "pod"), ("nodeSelector", "tolerations"))
+    }
+
+
+def test_the_definitions_of_the_corpus_say_the_same_without_their_texts() -> None:
+    files = [path for path in shared("corpus").rglob("*.y*ml") if b"kind: CustomResourceDefinition" in path.read_bytes()]
+    assert files
+    for path in files:
+        for piece, line, problem in split(path.read_bytes()):
+            if problem is None:
+                assert learnt(_definitions(piece, line)) == learnt([read(piece, 0, line).data]), path

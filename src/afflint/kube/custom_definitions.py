@@ -24,6 +24,15 @@ _REPLICAS = (
     "clusterSize",
 )  # fmt: skip
 _DEEPEST = 40
+# Text that no placement field is in: most of a generated schema. Without it the rest is read four times as fast.
+_DETAILS = re.compile(
+    rb"(?m)^( +)(?:(?:description|pattern|format|default|minimum|maximum|message|rule|x-kubernetes-(?:list|map)-type): \S"
+    rb"|(?:env|envFrom|valueFrom|livenessProbe|readinessProbe|startupProbe|lifecycle|securityContext|volumeMounts|volumes"
+    rb"|initContainers|ephemeralContainers|x-kubernetes-validations):$)"
+    rb".*\n(?:(?:\1[ -].*)?\n)*"
+)
+# A schema without any of these has no place for constraints.
+_PLACEMENT = re.compile(rb"ffinity|olerations|odeSelector|opologySpreadConstraints|x-kubernetes-preserve-unknown-fields")
 
 Schema = dict[str, Any]
 
@@ -34,11 +43,15 @@ def defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[CustomKin
     definitions = []
     for piece, line, problem in split(data):
         if problem is None and b"CustomResourceDefinition" in piece and any(name.encode() in piece for _, name in wanted):
-            definitions += _definitions(read(piece, 0, line).data)
+            definitions += _definitions(piece, line)
     return tuple([kind for name, kind in learnt(definitions).items() if name in wanted])
 
 
-def _definitions(data: Any) -> list[Any]:
+def _definitions(piece: bytes, line: int) -> list[Any]:
+    if not _PLACEMENT.search(piece):
+        return []
+    document = read(_DETAILS.sub(b"", piece), 0, line)
+    data = document.data if document.problem is None else read(piece, 0, line).data
     items = data.get("items") if type(data) is dict else None
     return [each for each in (items if type(items) is list else [data]) if type(each) is dict]
 
