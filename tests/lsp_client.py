@@ -43,7 +43,7 @@ class Client:
         self.published: dict[str, list[Any]] = {}
         self.versions: dict[str, int | None] = {}
         self.versions_seen: list[int | None] = []
-        self.told: list[Any] = []
+        self.notifications: list[Any] = []
         self.asked: list[Any] = []
         self.settings: Any = {}
         self._answers: dict[int, Any] = {}
@@ -126,7 +126,7 @@ class Client:
         """Take messages until something holds."""
         end = time.monotonic() + PATIENCE
         while not condition():
-            assert self._next(max(end - time.monotonic(), 0)), f"{complaint}; told: {self.told[-5:]}, published: {self.published}"
+            assert self._next(max(end - time.monotonic(), 0)), f"{complaint}; told: {self.notifications[-5:]}, published: {self.published}"
 
     def settle(self) -> None:
         """Take messages until a run over all files has ended since the last change, and for a while no other has."""
@@ -164,7 +164,7 @@ class Client:
             self.versions[name] = message["params"].get("version")
             self.versions_seen.append(self.versions[name])
         else:
-            self.told.append(message)
+            self.notifications.append(message)
 
     # Documents.
 

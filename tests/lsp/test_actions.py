@@ -54,7 +54,7 @@ def applied(text: str, client: Client, name: str, edit: Any) -> str:
     changes = edit["changes"][client.uri(name)] if "changes" in edit else edit["documentChanges"][0]["edits"]
     result = EditorText(text, client.capabilities["positionEncoding"])
     for each in sorted(changes, key=lambda each: (each["range"]["start"]["line"], each["range"]["start"]["character"]), reverse=True):
-        result.replace(result.place(each["range"]["start"]), result.place(each["range"]["end"]), each["newText"])
+        result.replace(result.from_lsp(each["range"]["start"]), result.from_lsp(each["range"]["end"]), each["newText"])
     return str(result)
 
 
@@ -95,16 +95,16 @@ def test_what_one_fix_brings_to_light_the_next_round_mends(folder: Path) -> None
         "apiVersion: v1\nkind: Pod\nmetadata: {name: fox}\nspec:\n  containers: [{name: fox, image: fox}]\n  nodeSelector:\n    ssd: true\n"
     )
     text = one + one.replace("{name: fox}\nspec", "{name: dog}\nspec")
-    project = Project(str(folder), CommandLineConfig(no_config=True), whole=True)
+    project = Project(str(folder), CommandLineConfig(no_config=True), all_files=True)
 
     def check(source: Source) -> list[Finding]:
         buffer = project.checked(EditorBuffer(source.path, 1, source.data or b""))
         assert buffer.result is not None
-        return project.remaining(buffer, buffer.result, None, ())
+        return project.unsuppressed(buffer, buffer.result, None, ())
 
     source = Source("fox.yaml", str(folder / "fox.yaml"), text.encode())
-    assert fix_text(source, check, is_safe, project.mender).decode() == text
-    mended = fix_text(source, check, lambda _: True, project.mender).decode()
+    assert fix_text(source, check, is_safe, project.fix_checker).decode() == text
+    mended = fix_text(source, check, lambda _: True, project.fix_checker).decode()
     assert mended.count("---\n") == 1
     assert mended.replace("---\n", "") == text.replace("true", '"true"')
 

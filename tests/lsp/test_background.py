@@ -18,7 +18,7 @@ from afflint.findings.finding import NO_OBJECT, Edit, Found, FoundPlace, Span
 from afflint.lsp.capabilities import Client as ClientOf
 from afflint.lsp.folder_config import CommandLineConfig
 from afflint.lsp.indexer import client, protocol
-from afflint.lsp.indexer.process import Indexer, _encoded
+from afflint.lsp.indexer.process import Indexer, _encode
 from afflint.lsp.indexer.protocol import (
     DocumentFindings,
     DocumentRecognized,
@@ -84,8 +84,8 @@ class TestDeaths:
             before = client.rules("search.yaml")
             killed = second(client)
             os.kill(killed, signal.SIGKILL)
-            client.until(lambda: client.told)
-            assert client.told[0]["params"]["message"] == (
+            client.until(lambda: client.notifications)
+            assert client.notifications[0]["params"]["message"] == (
                 "afflint: the indexer process was killed by SIGKILL; findings across manifests are not updated until it has restarted"
             )
             # What a keystroke needs is here, and what was found across manifests stays.
@@ -98,7 +98,7 @@ class TestDeaths:
             assert client.request("textDocument/hover", client.at("cart.yaml", 23, 17))["contents"]["value"].startswith(
                 "Deployment cart must"
             )
-            client.told.clear()
+            client.notifications.clear()
 
     def test_what_it_was_asked_is_answered_as_far_as_that_goes_without_it(self, shop: Path) -> None:
         with Client(shop) as client:
@@ -170,18 +170,18 @@ class TestUpgrade:
             (package / file).unlink()
             (package / file).write_text(text.replace(before, after))
             os.kill(second(client), signal.SIGKILL)
-            client.until(lambda: len(client.told) == 2)
-            assert client.told[1]["params"]["message"] == (
+            client.until(lambda: len(client.notifications) == 2)
+            assert client.notifications[1]["params"]["message"] == (
                 f"afflint: {said}: restart the language server; until then findings across manifests are not updated"
             )
-            client.told.clear()
+            client.notifications.clear()
             # What a keystroke needs is here, what was found across manifests stays, and nobody tries again.
             client.change("cart.yaml", (0, 0, 0, 0, "# A cart.\n"))
             client.wait_for("cart.yaml", "7:4 label-not-on-template", "19:13 wrong-type")
             assert client.request("textDocument/codeLens", client.at("cart.yaml", 0, 0)) == []
             assert client.rules("search.yaml") == found
             assert children(client) == []
-            assert not client.told
+            assert not client.notifications
             client.request("shutdown", None)
             client.notify("exit", None)
             assert client.process.wait(PATIENCE) == 0
@@ -214,7 +214,7 @@ class TestEnds:
             (tmp_path / f"{number}.yaml").write_text(text * 3)
         working = {"window": {"workDoneProgress": True}}
         client = Client(tmp_path, capabilities=working)
-        client.until(lambda: any(each["method"] == "$/progress" for each in client.told))
+        client.until(lambda: any(each["method"] == "$/progress" for each in client.notifications))
         other = second(client)
         client.process.kill()
         client.process.wait(PATIENCE)
@@ -245,18 +245,18 @@ class TestEnds:
 def test_the_first_process_checks_under_the_settings_of_the_run(shop: Path, beside: str) -> None:
     (shop / "beside.yaml").write_text(beside)
     (shop / "widget.yaml").write_text("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {where: {tolerations: []}}\n")
-    told: SimpleQueue[IndexerMessage] = SimpleQueue()
-    chosen = CommandLineConfig(no_config=True)
-    background = Indexer(IndexerInit(ClientOf(), chosen), lambda what: told.put(protocol.REPORTS.decode(_encoded(what))))
-    background.take(IndexerCommand(RunRequest(str(shop), True, True)))
-    ran = told.get(timeout=PATIENCE).what
-    assert isinstance(ran, RunEnded)
-    assert ran.told is not None, ran.fault
-    project, overview = Project(str(shop), chosen, whole=True), background._overviews[str(shop)]
+    messages: SimpleQueue[IndexerMessage] = SimpleQueue()
+    command_line = CommandLineConfig(no_config=True)
+    indexer = Indexer(IndexerInit(ClientOf(), command_line), lambda what: messages.put(protocol.REPORTS.decode(_encode(what))))
+    indexer.execute(IndexerCommand(RunRequest(str(shop), True, True)))
+    ended = messages.get(timeout=PATIENCE).body
+    assert isinstance(ended, RunEnded)
+    assert ended.findings is not None, ended.fault
+    project, workspace = Project(str(shop), command_line, all_files=True), indexer._workspaces[str(shop)]
     before = project.settings
-    project.adopt(ran.told)
-    assert overview.state is not None
-    assert project.settings == overview.state.gathered.settings != before
+    project.adopt(ended.findings)
+    assert workspace.state is not None
+    assert project.settings == workspace.state.gathered.settings != before
 
 
 class TestMessages:
@@ -273,14 +273,14 @@ class TestMessages:
         ):
             assert protocol.REPORTS.decode(protocol.REPORTS.encode(IndexerMessage(report))) == IndexerMessage(report)
         order = IndexerCommand(IndexerRequest(1, "textDocument/hover", {"position": {"line": 0, "character": 1}}))
-        assert protocol.ORDERS.decode(protocol.ORDERS.encode(order)) == order
+        assert protocol.COMMANDS.decode(protocol.COMMANDS.encode(order)) == order
 
     def test_a_fix_that_json_cannot_hold_stays_behind(self) -> None:
         from afflint.findings.edits import Insert
 
         found = self.FOUND._replace(edits=(Edit(Span(1, 1, 1, 1), "x"),), meant=(Insert(("spec",), "a", {1: object()}),))
         report = RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (found,)),)))
-        arrived = protocol.REPORTS.decode(_encoded(report)).what
+        arrived = protocol.REPORTS.decode(_encode(report)).body
         assert arrived == RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (self.FOUND,)),)))
 
     def test_lines_may_come_in_pieces(self) -> None:

@@ -224,7 +224,7 @@ class TestSettingsOfTheProject:
             client.save(".afflint.yaml")
             client.wait_for(".afflint.yaml", "0:9 configuration")
             client.wait_for("pod.yaml")
-            assert "did you mean" in client.told[-1]["params"]["message"]
+            assert "did you mean" in client.notifications[-1]["params"]["message"]
 
     @pytest.mark.parametrize(
         "settings, comment",
@@ -253,11 +253,11 @@ class TestSettingsOfTheProject:
         with Client(folder) as client:
             client.open("pod.yaml")
             client.wait_for("pod.yaml", EMPTY_KEY)
-            client.until(lambda: client.told)
+            client.until(lambda: client.notifications)
             client.change("pod.yaml", (0, 0, 0, 0, "\n"))
             client.wait_for("pod.yaml", "10:23 empty-topology-key")
             client.settle()
-            assert [each["params"]["message"].partition(":")[0] for each in client.told] == ["afflint"]
+            assert [each["params"]["message"].partition(":")[0] for each in client.notifications] == ["afflint"]
             (folder / "nodes.yaml").write_text("nodes: [{name: one}]\n")
 
     def test_a_chart_and_what_is_excluded_are_left_alone(self, folder: Path) -> None:
@@ -278,8 +278,8 @@ class TestSettingsOfTheProject:
 
     def test_a_setting_that_is_none_is_said(self, folder: Path) -> None:
         with Client(folder, options={"hint": True, "diagnostics": "all"}) as client:
-            client.until(lambda: len(client.told) == 2)
-            assert [each["params"]["message"] for each in client.told] == [
+            client.until(lambda: len(client.notifications) == 2)
+            assert [each["params"]["message"] for each in client.notifications] == [
                 "afflint: unknown setting `hint`; did you mean `hints`?",
                 "afflint: the setting `diagnostics` must be `open` or `workspace`, not `all`",
             ]
@@ -446,7 +446,9 @@ class TestLargeDocuments:
             assert client.request("textDocument/hover", client.at("large.yaml", 1, 1)) is None
             client.wait_for("large.yaml", "0:0 too-large")
             assert time.monotonic() - started < 10
-            assert any("larger than 1 MB" in each["params"]["message"] for each in client.told if each["method"] == "window/logMessage")
+            assert any(
+                "larger than 1 MB" in each["params"]["message"] for each in client.notifications if each["method"] == "window/logMessage"
+            )
             client.close("large.yaml")
             client.wait_for("large.yaml")
 

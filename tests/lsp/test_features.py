@@ -267,8 +267,8 @@ def at_bar(text: str) -> tuple[EditorText, tuple[int, int]]:
 
 
 @pytest.fixture(scope="module")
-def overview(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    found = Workspace(str(written(tmp_path_factory.mktemp("folder"))), CommandLineConfig(), whole=True)
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    found = Workspace(str(written(tmp_path_factory.mktemp("folder"))), CommandLineConfig(), all_files=True)
     found.run({}, lambda _done, _total: None)
     return found
 
@@ -317,10 +317,10 @@ class TestCompletion:
             ("containers/- name: |", []),
         ],
     )
-    def test_what_may_stand_there(self, overview: Workspace, typed: str, expected: list[str]) -> None:
+    def test_what_may_stand_there(self, workspace: Workspace, typed: str, expected: list[str]) -> None:
         text, place = at_bar(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: fox}}\nspec:\n{nested(typed)}".replace("~", "/"))
-        assert overview.state is not None
-        _, found = completions(text, place, overview.state.gathered.manifest_index, overview.state.gathered.nodes)
+        assert workspace.state is not None
+        _, found = completions(text, place, workspace.state.gathered.manifest_index, workspace.state.gathered.nodes)
         assert [each.label.replace("/", "~") for each, _ in found] == expected
 
     def test_pools_of_nodes_say_what_their_nodes_will_have(self, tmp_path: Path) -> None:

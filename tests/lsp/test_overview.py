@@ -14,45 +14,45 @@ from checkout import ROOT
 
 
 @pytest.fixture
-def overview(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     folder = Path(shutil.copytree(ROOT / "examples" / "shop", tmp_path / "shop"))
-    return Workspace(str(folder), CommandLineConfig(no_config=True), whole=True)
+    return Workspace(str(folder), CommandLineConfig(no_config=True), all_files=True)
 
 
-def run(overview: Workspace, *buffers: EditorBuffer, everything: bool = False) -> WorkspaceState:
-    overview.run({each.path: each for each in buffers}, lambda _done, _total: None, everything=everything)
-    assert overview.state is not None
-    return overview.state
+def run(workspace: Workspace, *buffers: EditorBuffer, with_unopened: bool = False) -> WorkspaceState:
+    workspace.run({each.path: each for each in buffers}, lambda _done, _total: None, with_unopened=with_unopened)
+    assert workspace.state is not None
+    return workspace.state
 
 
-def test_only_what_has_changed_is_checked_again(overview: Workspace) -> None:
-    memory = overview.memory
-    run(overview)
-    assert memory.checked == 5
-    run(overview)
-    assert memory.checked == 5
-    path = Path(overview.folder, "cart.yaml")
+def test_only_what_has_changed_is_checked_again(workspace: Workspace) -> None:
+    map_cache = workspace.map_cache
+    run(workspace)
+    assert map_cache.checked == 5
+    run(workspace)
+    assert map_cache.checked == 5
+    path = Path(workspace.folder, "cart.yaml")
     path.write_text(f"# A cart.\n{path.read_text()}")
-    run(overview)
-    assert memory.checked == 6
+    run(workspace)
+    assert map_cache.checked == 6
     buffer = EditorBuffer(str(path), 1, path.read_bytes() + b"# More.\n")
-    run(overview, buffer)
-    run(overview, buffer._replace(version=2))
-    assert memory.checked == 7
+    run(workspace, buffer)
+    run(workspace, buffer._replace(version=2))
+    assert map_cache.checked == 7
 
 
-def test_facts_of_a_document_that_cannot_be_read_are_those_from_before(overview: Workspace) -> None:
-    path = Path(overview.folder, "orders.yaml")
+def test_facts_of_a_document_that_cannot_be_read_are_those_from_before(workspace: Workspace) -> None:
+    path = Path(workspace.folder, "orders.yaml")
     whole, broken = path.read_bytes(), path.read_bytes().replace(b"spec:", b"spec: [", 1)
 
     def facts(data: bytes) -> int:
-        gathered = run(overview, EditorBuffer(str(path), 1, data)).gathered
+        gathered = run(workspace, EditorBuffer(str(path), 1, data)).gathered
         file = next(number for number, source in enumerate(gathered.files.sources) if source.path == str(path))
-        return len(gathered.told[file].facts.pods)
+        return len(gathered.results[file].facts.pods)
 
     assert [facts(whole), facts(broken), facts(broken + b"\n"), facts(b"")] == [1, 1, 1, 0]
 
 
-def test_findings_of_all_files_are_made_only_for_whoever_wants_them(overview: Workspace) -> None:
-    assert not run(overview).findings
-    assert sum(map(len, run(overview, everything=True).findings.values())) > 5
+def test_findings_of_all_files_are_made_only_for_whoever_wants_them(workspace: Workspace) -> None:
+    assert not run(workspace).findings
+    assert sum(map(len, run(workspace, with_unopened=True).findings.values())) > 5

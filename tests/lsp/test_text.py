@@ -27,13 +27,13 @@ def test_changes_make_the_text_that_they_make_of_a_string(start: str, changes: l
         first, last = (min(each, len(expected)) for each in sorted((one, other)))
         # An editor has no place between the two characters of a line break.
         first, last = (each - (expected[max(each - 1, 0) : each + 1] == "\r\n") for each in (first, last))
-        text.change([{"range": {"start": position(expected, first, encoding), "end": position(expected, last, encoding)}, "text": new}])
+        text.change([{"range": {"start": to_lsp(expected, first, encoding), "end": to_lsp(expected, last, encoding)}, "text": new}])
         expected = expected[:first] + new + expected[last:]
         assert str(text) == expected
-        assert [text.line(number) for number in range(text.lines)] == lines_of(expected)
+        assert [text.line(number) for number in range(text.line_count)] == lines_of(expected)
 
 
-def position(text: str, index: int, encoding: str) -> dict[str, int]:
+def to_lsp(text: str, index: int, encoding: str) -> dict[str, int]:
     lines = lines_of(text[:index])
     return {"line": len(lines) - 1, "character": ENCODED[encoding](lines[-1])}
 
@@ -42,18 +42,18 @@ def position(text: str, index: int, encoding: str) -> dict[str, int]:
 def test_a_place_is_the_same_there_and_back(written: str, index: int, encoding: str) -> None:
     index = min(index, len(written))
     index -= written[max(index - 1, 0) : index + 1] == "\r\n"
-    text, asked = EditorText(written, encoding), position(written, index, encoding)
-    place = text.place(asked)
+    text, asked = EditorText(written, encoding), to_lsp(written, index, encoding)
+    place = text.from_lsp(asked)
     assert place == (asked["line"], len(lines_of(written[:index])[-1]))
-    assert text.position(place) == asked
+    assert text.to_lsp(place) == asked
 
 
 def test_what_lies_behind_the_end_is_the_end() -> None:
     text = EditorText("one\ntwo\n", "utf-16")
-    assert text.place({"line": 0, "character": 99}) == (0, 3)
-    assert text.place({"line": 9, "character": 9}) == (2, 0)
-    with pytest.raises(ValueError, match="two numbers"):
-        text.place({"line": -1, "character": 0})
+    assert text.from_lsp({"line": 0, "character": 99}) == (0, 3)
+    assert text.from_lsp({"line": 9, "character": 9}) == (2, 0)
+    with pytest.raises(ValueError, match="must be integers"):
+        text.from_lsp({"line": -1, "character": 0})
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_a_finding_moves_with_its_text(change: tuple[tuple[int, int], tuple[int,
 
 
 def test_a_stretch_that_is_replaced_is_left_at_its_beginning() -> None:
-    assert Shift((1, 2), (3, 4), (1, 5)).place((2, 0)) == (1, 2)
-    assert Shift((1, 2), (3, 4), (1, 5)).place((3, 6)) == (1, 7)
+    assert Shift((1, 2), (3, 4), (1, 5)).move((2, 0)) == (1, 2)
+    assert Shift((1, 2), (3, 4), (1, 5)).move((3, 6)) == (1, 7)
 
 
 @pytest.mark.parametrize("path", ["/srv/a b/ü.yaml", "/srv/100%/#.yaml", "/srv/a+b/c?.yaml", "/srv/🦊.yaml"])

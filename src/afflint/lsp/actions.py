@@ -53,7 +53,10 @@ class Actions:
 
     def _overlaps(self, finding: Finding, start: Place, end: Place) -> bool:
         text = self._document.text
-        first, last = text.inside((finding.span.line, finding.span.column)), text.inside((finding.span.end_line, finding.span.end_column))
+        first, last = (
+            text.place_of((finding.span.line, finding.span.column)),
+            text.place_of((finding.span.end_line, finding.span.end_column)),
+        )
         return first <= end and start <= last
 
     # Fixes.
@@ -62,7 +65,7 @@ class Actions:
         if finding.fix is None:
             return
         document = self._document
-        done = apply_fixes(document.source.known_as, document.buffer.data, [finding], document.project.mender)
+        done = apply_fixes(document.source.known_as, document.buffer.data, [finding], document.project.fix_checker)
         if not done.made:
             return
         title = finding.help if len(finding.help) <= _LONGEST_TITLE else f"Fix {quoted(finding.rule)}"
@@ -83,28 +86,28 @@ class Actions:
         """Return an action for the whole document, with its edit unless the client resolves that later."""
         # Without null values: some clients drop them when they return the action.
         action = self._action(title, kind) | {"data": {"uri": self._document.uri, "rule": rule or ""}}
-        return action if self._client.resolves_edits else self.resolved(action)
+        return action if self._client.resolves_edits else self.resolve(action)
 
-    def resolved(self, action: dict[str, Any]) -> dict[str, Any]:
+    def resolve(self, action: dict[str, Any]) -> dict[str, Any]:
         """Return an action with its edit: all safe fixes of the document, or all fixes of one rule."""
         rule = action["data"].get("rule")
         wanted: Callable[[Finding], bool] = (lambda finding: finding.rule == rule) if rule else is_safe
-        return action | {"edit": self._edit(edits(self._document.text, self._fixed(wanted)))}
+        return action | {"edit": self._edit(edits(self._document.text, self._apply_in_rounds(wanted)))}
 
-    def _fixed(self, wanted: Callable[[Finding], bool]) -> bytes:
+    def _apply_in_rounds(self, wanted: Callable[[Finding], bool]) -> bytes:
         """Apply the wanted fixes in rounds: a later round applies fixes that overlapped, or that became possible."""
         document, project, shown = self._document, self._document.project, self._findings
-        kept = DocumentCache()
+        cache = DocumentCache()
 
         def check(source: Source) -> Sequence[Finding]:
             if source.data == document.buffer.data:
                 return shown
-            buffer = project.checked(EditorBuffer(document.path, document.version, source.data or b""), kept)
+            buffer = project.checked(EditorBuffer(document.path, document.version, source.data or b""), cache)
             assert buffer.result is not None
             # Findings across manifests appear after the next run.
-            return project.remaining(buffer, buffer.result, document.known, ())
+            return project.unsuppressed(buffer, buffer.result, document.last_findings, ())
 
-        return fix_text(document.source, check, wanted, project.mender)
+        return fix_text(document.source, check, wanted, project.fix_checker)
 
     # Suppressions.
 
@@ -129,7 +132,7 @@ class Actions:
                 and any(_covers(each, finding.rule, place) for each in result.suppressions)
             ):
                 change = {
-                    "range": {"start": document.text.position((line, start)), "end": document.text.position((line, end))},
+                    "range": {"start": document.text.to_lsp((line, start)), "end": document.text.to_lsp((line, end))},
                     "newText": text,
                 }
                 title = f"Ignore {quoted(finding.rule)} here, with a reason"
@@ -143,7 +146,7 @@ class Actions:
 
     def _diagnostic(self, finding: Finding) -> dict[str, Any]:
         severity = ("error", "warning", "info").index(finding.severity) + 1
-        span = self._document.text.of_span(finding.span)
+        span = self._document.text.range_of(finding.span)
         return {"range": span, "severity": severity, "code": finding.rule, "source": "afflint", "message": finding.message}
 
     def _edit(self, changes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -158,31 +161,31 @@ def edits(text: EditorText, after: bytes) -> list[dict[str, Any]]:
     import difflib
 
     new = EditorText(after.decode("utf-8", "surrogatepass"), "utf-32")
-    old_lines, new_lines = text.whole_lines, new.whole_lines
-    first, behind = _alike(old_lines, new_lines)
+    old_lines, new_lines = text.raw_lines, new.raw_lines
+    first, behind = _common_ends(old_lines, new_lines)
     old, fresh = old_lines[first : len(old_lines) - behind], new_lines[first : len(new_lines) - behind]
     found = []
     for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, fresh, autojunk=False).get_opcodes():
         if tag != "equal":
-            found.append(_changed(text, first + start, old[start:end], fresh[new_start:new_end]))
+            found.append(_line_edit(text, first + start, old[start:end], fresh[new_start:new_end]))
     return found
 
 
-def _changed(text: EditorText, line: int, old: Sequence[str], new: Sequence[str]) -> dict[str, Any]:
+def _line_edit(text: EditorText, line: int, old: Sequence[str], new: Sequence[str]) -> dict[str, Any]:
     """Return one edit; of a single line only the changed part, so that the cursor keeps its place."""
     before, after = "".join(old), "".join(new)
     start, end = (line, 0), (line + len(old), 0)
     if len(old) == len(new) == 1:
-        head, tail = _alike(before, after)
+        head, tail = _common_ends(before, after)
         start, end = (line, head), (line, len(before) - tail)
         after = after[head : len(after) - tail]
-    elif line + len(old) >= text.lines:
+    elif line + len(old) >= text.line_count:
         # The last line has no line break, so that no line begins after it.
         end = (line + len(old) - 1, len(old[-1])) if old else start
-    return {"range": {"start": text.position(start), "end": text.position(end)}, "newText": after}
+    return {"range": {"start": text.to_lsp(start), "end": text.to_lsp(end)}, "newText": after}
 
 
-def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+def _common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     """Return the lengths of the common prefix, and of the common suffix after it."""
     most = min(len(old), len(new))
     head = next((index for index in range(most) if old[index] != new[index]), most)
@@ -192,7 +195,7 @@ def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
 
 def _comments(text: EditorText, finding: Finding) -> Iterator[tuple[int, int, int, str, int]]:
     """Yield where a suppression can be written: line, columns, text, and the number of lines added above the finding."""
-    line = text.inside((finding.span.line, 1))[0]
+    line = text.place_of((finding.span.line, 1))[0]
     for number in (line, line - 1):
         match = _IGNORE.search(text.line(number)) if number >= 0 else None
         if match is not None:
@@ -200,7 +203,7 @@ def _comments(text: EditorText, finding: Finding) -> Iterator[tuple[int, int, in
     written = text.line(line)
     comment = f"# afflint: ignore[{finding.rule}] -- {_REASON}"
     indent = written[: len(written) - len(written.lstrip())]
-    begin = 1 if line == 0 and text.marked else 0
+    begin = 1 if line == 0 and text.has_bom else 0
     yield line, begin, begin, f"{indent.lstrip(chr(0xFEFF))}{comment}{text.line_break}", 1
     yield line, len(written), len(written), f"  {comment}", 0
 

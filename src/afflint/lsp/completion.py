@@ -311,7 +311,7 @@ def _siblings(text: EditorText, number: int, line: _BlockLine, keys: list[str]) 
     found: dict[str, str] = {}
     for step in (-1, 1):
         at = number
-        while 0 <= at < text.lines:
+        while 0 <= at < text.line_count:
             each = _line(text.line(at))
             if each is not None and at != number and each.column < column:
                 break

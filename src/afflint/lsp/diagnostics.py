@@ -17,14 +17,14 @@ _UNNECESSARY = 1
 
 
 def diagnostics(findings: Iterable[Finding], text: EditorText, texts: DocumentTexts, path: Callable[[FileId], str]) -> list[dict[str, Any]]:
-    """Return the findings in one text in document order; ``path`` returns the path of a related file."""
+    """Return the diagnostics of one text in document order; ``path`` returns the path of a related file."""
     ordered = sorted(findings, key=lambda each: (each.span, each.rule, each.message))
     return [_diagnostic(each, text, texts, path) for each in ordered]
 
 
 def _diagnostic(finding: Finding, text: EditorText, texts: DocumentTexts, path: Callable[[FileId], str]) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "range": text.of_span(finding.span),
+        "range": text.range_of(finding.span),
         "severity": _SEVERITIES[finding.severity],
         "code": finding.rule,
         "source": SOURCE,
@@ -37,7 +37,7 @@ def _diagnostic(finding: Finding, text: EditorText, texts: DocumentTexts, path: 
     if finding.related:
         places = [(path(each.source), each) for each in finding.related]
         found["relatedInformation"] = [
-            {"location": {"uri": texts.uri(where), "range": texts.of(where).of_span(each.span)}, "message": each.message}
+            {"location": {"uri": texts.uri(where), "range": texts.read(where).range_of(each.span)}, "message": each.message}
             for where, each in places
         ]
     return found
@@ -46,7 +46,7 @@ def _diagnostic(finding: Finding, text: EditorText, texts: DocumentTexts, path: 
 def of_configuration(problems: Iterable[ConfigProblem], text: EditorText) -> list[dict[str, Any]]:
     """Return the diagnostics of an open configuration file."""
     return [
-        {"range": text.of_span(each.span), "severity": 1, "code": "configuration", "source": SOURCE, "message": each.message}
+        {"range": text.range_of(each.span), "severity": 1, "code": "configuration", "source": SOURCE, "message": each.message}
         for each in problems
     ]
 

@@ -1,4 +1,4 @@
-"""A document that is open in the editor: its text, what was found in it, and where that lies after further changes."""
+"""A document that is open in the editor: its text, its findings, and the positions of these findings after further changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from afflint.yaml import documents
 
 
 class _CheckedVersion(NamedTuple):
-    """What was found in a version of a document, and what that rests on."""
+    """The findings of one version of a document, with the inputs that they depend on."""
 
     version: int
     known: DocumentFindings | None
@@ -28,7 +28,7 @@ class _CheckedVersion(NamedTuple):
 
 
 class ServerDocument:
-    """``path`` is that of the file, or one that stands for a document that is none yet."""
+    """A document that is open in the editor. ``path`` is the path of its file, or a substitute for a document that was never saved."""
 
     def __init__(self, uri: str, path: str, version: int, text: EditorText, project: Project) -> None:
         self.uri = uri
@@ -38,100 +38,100 @@ class ServerDocument:
         self.text = text
         self.project = project
         self.cost = 0.0
-        """How many seconds its last check took."""
+        """The duration of its last check, in seconds."""
         self.is_mirrored = False
-        """Whether the second process has it as it is now."""
+        """Whether the indexer has its current version."""
         self._log: list[tuple[int, Sequence[Shift]]] = []
         self._buffer: EditorBuffer | None = None
-        self._kept = DocumentCache()
-        self._across: list[Found] = []
+        self._cache = DocumentCache()
+        self._cross_findings: list[Found] = []
         self._findings: _CheckedVersion | None = None
 
     def change(self, version: int, changes: Any) -> None:
-        """Apply the changes of a notification. Raises ValueError, KeyError, TypeError for what is none."""
-        before = self.text.lines
+        """Apply the changes of a notification. Raises ValueError, KeyError and TypeError for malformed changes."""
+        before = self.text.line_count
         self.is_mirrored = False
         shifts = self.text.change(changes)
         self.version = version
         self._buffer = None
         if shifts is None:
-            shifts = [Shift((0, 0), (before, 0), (0, 0))]  # All of it is new.
+            shifts = [Shift((0, 0), (before, 0), (0, 0))]  # The whole text was replaced.
         self._log.append((version, shifts))
-        self._across = [_moved(each, shifts, self.text) for each in self._across]
+        self._cross_findings = [_shifted(each, shifts, self.text) for each in self._cross_findings]
 
-    # What is found.
+    # Findings.
 
     @property
     def name(self) -> str:
-        """How a run that was started in its project would call it."""
+        """The name of the file in reports of a run that starts in the folder of the project."""
         return relative(self.path, self.project.folder)
 
     @property
     def source(self) -> Source:
-        """It as a source, as it is now."""
+        """The current version as a source."""
         return Source(self.name, self.path, self.text.bytes, values=is_in_chart(self.path))
 
     @property
-    def known(self) -> DocumentFindings | None:
-        """What the last run said about it; None if that did not see it."""
+    def last_findings(self) -> DocumentFindings | None:
+        """The result of the last run for this document; None if the run did not include it."""
         state = self.project.state
         return None if state is None else state.documents.get(self.uri)
 
     @property
     def file(self) -> FileId | None:
-        """Its number in the last run; None if that did not see it."""
-        return None if self.known is None or self.known.place is None else self.known.place.file
+        """Its file number in the last run; None if the run did not include it."""
+        return None if self.last_findings is None or self.last_findings.place is None else self.last_findings.place.file
 
     @property
-    def is_taken(self) -> bool:
-        """Whether it is one to check: what is excluded or ignored is not, though it is open."""
-        return self.project.takes(self.path, self.known)
+    def is_checked(self) -> bool:
+        """Whether the document is checked: an open document may be excluded or ignored."""
+        return self.project.is_checked(self.path, self.last_findings)
 
     def path_of(self, file: FileId) -> str:
-        """Where a file lies that what was found in it points to."""
-        return next((each.path for each in (self.known.places if self.known else ()) if each.file == file), self.path)
+        """Return the path of a file that findings of this document refer to."""
+        return next((each.path for each in (self.last_findings.places if self.last_findings else ()) if each.file == file), self.path)
 
     def adopt(self) -> None:
-        """Take over what the last run found, in this document as it is now."""
-        known = self.known
+        """Take over the findings of the last run, moved to their positions in the current version."""
+        known = self.last_findings
         if known is None or known.place is None:
             return
         self._log = [each for each in self._log if each[0] > known.version]
         if known.across is not None:
-            self._across = list(known.across)
+            self._cross_findings = list(known.across)
             for _, shifts in self._log:
-                self._across = [_moved(each, shifts, self.text) for each in self._across]
+                self._cross_findings = [_shifted(each, shifts, self.text) for each in self._cross_findings]
 
     @property
     def buffer(self) -> EditorBuffer:
-        """The document as it is now, checked under the settings of now."""
+        """The current version with its result under the current settings."""
         if self._buffer is None or self._buffer.settings != self.project.settings:
-            self._buffer = self.project.checked(EditorBuffer(self.path, self.version, self.text.bytes), self._kept)
+            self._buffer = self.project.checked(EditorBuffer(self.path, self.version, self.text.bytes), self._cache)
         return self._buffer
 
     @property
     def result(self) -> FileResult:
-        """What the document alone tells."""
+        """The result of the map step for the current version."""
         result = self.buffer.result
         assert result is not None
         return result
 
     def findings(self) -> list[Finding]:
-        """The findings that remain in the document as it is now: its own, and those that the last run made of all manifests."""
-        if not self.is_taken:
+        """Return the findings in the current version that nothing suppresses: its own, and those across manifests from the last run."""
+        if not self.is_checked:
             return []
-        shown, known, state, setup = self._findings, self.known, self.project.state, self.project.setup
+        shown, known, state, setup = self._findings, self.last_findings, self.project.state, self.project.setup
         rests_on = shown and (shown.known is known and shown.state is state and shown.setup is setup)
         if shown is None or not rests_on or shown.version != self.version:
             result = self.result
-            across = [each for each in self._across if each.document not in result.broken]
-            found = self.project.remaining(self.buffer, result, known, across)
+            across = [each for each in self._cross_findings if each.document not in result.broken]
+            found = self.project.unsuppressed(self.buffer, result, known, across)
             shown = self._findings = _CheckedVersion(self.version, known, state, setup, found)
         return shown.findings
 
 
 class _OpenText(Protocol):
-    """A document that is open, in either process."""
+    """An open document, in either process."""
 
     uri: str
     path: str
@@ -139,14 +139,14 @@ class _OpenText(Protocol):
 
 
 class DocumentTexts:
-    """The texts of files, as the editor has them or as they are on disk."""
+    """The texts of files, from the editor if they are open, otherwise from disk."""
 
     def __init__(self, opened: Iterable[_OpenText], encoding: str) -> None:
         self._opened = {each.path: each for each in opened}
         self._encoding = encoding
 
-    def of(self, path: str) -> EditorText:
-        """The text of a file; an empty one if it cannot be had."""
+    def read(self, path: str) -> EditorText:
+        """Return the text of a file; an empty text if the file cannot be read."""
         from afflint.source.files import read_regular
 
         if path in self._opened:
@@ -158,7 +158,7 @@ class DocumentTexts:
         return EditorText(data.decode("utf-8", "replace"), self._encoding)
 
     def uri(self, path: str) -> str:
-        """How the editor calls a file."""
+        """Return the URI of a file, as the editor writes it if the file is open."""
         from afflint.lsp.uris import of_path
 
         return self._opened[path].uri if path in self._opened else of_path(path)
@@ -167,5 +167,5 @@ class DocumentTexts:
 _LARGEST = 64 << 20
 
 
-def _moved(found: Found, shifts: Sequence[Shift], text: EditorText) -> Found:
+def _shifted(found: Found, shifts: Sequence[Shift], text: EditorText) -> Found:
     return found._replace(span=shifted(found.span, shifts, text), edits=(), meant=())

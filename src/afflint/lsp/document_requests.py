@@ -1,4 +1,4 @@
-"""The requests about one document that it takes nothing but the document to answer: links, and what can be done about findings."""
+"""The requests that need only one document to answer: links and code actions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from afflint.lsp.diagnostics import page_uri
 from afflint.lsp.document import ServerDocument
 
 
-class Features:
-    """Answers for the open documents. ``shown`` gives the findings that a document shows."""
+class DocumentRequests:
+    """Answers requests about open documents. ``shown`` returns the findings that are shown in a document."""
 
     def __init__(
         self, documents: Mapping[str, ServerDocument], shown: Callable[[ServerDocument], list[Finding]], client: Callable[[], Client]
@@ -23,24 +23,24 @@ class Features:
 
     @property
     def handlers(self) -> dict[str, Callable[[Any], Any]]:
-        """What answers each request, by its method."""
+        """The handler of each request, by method."""
         return {
             "textDocument/documentLink": self._links,
             "textDocument/codeAction": self._actions,
-            "codeAction/resolve": self._resolved,
+            "codeAction/resolve": self._resolve_action,
         }
 
     def document(self, params: Any) -> ServerDocument | None:
-        """The document that is asked about; None for one that is none of ours."""
+        """Return the document of a request; None if it is not open or not checked."""
         document = self._documents.get(params["textDocument"]["uri"])
-        return document if document is not None and document.is_taken else None
+        return document if document is not None and document.is_checked else None
 
-    def hover(self, document: ServerDocument, params: Any, meant: str | None) -> Any:
-        """The contents of a hover; ``meant`` is what the constraint means that is pointed at."""
+    def hover(self, document: ServerDocument, params: Any, explanation: str | None) -> Any:
+        """Return the contents of a hover; ``explanation`` is that of the constraint at the position."""
         from afflint.lsp.hover import hover
 
-        place = document.text.place(params["position"])
-        return hover(document.text, place, self._shown(document), meant, markdown=self._client().markdown)
+        place = document.text.from_lsp(params["position"])
+        return hover(document.text, place, self._shown(document), explanation, markdown=self._client().markdown)
 
     def _links(self, params: Any) -> Any:
         from afflint.checks.registry import rules
@@ -50,7 +50,7 @@ class Features:
         if document is None:
             return []
         return [
-            {"range": document.text.of_span(span), "target": page_uri(rule), "tooltip": rules()[rule].summary()}
+            {"range": document.text.range_of(span), "target": page_uri(rule), "tooltip": rules()[rule].summary()}
             for span, rule in links(document.text, rules())
         ]
 
@@ -60,14 +60,14 @@ class Features:
         document = self.document(params)
         if document is None:
             return []
-        start, end = document.text.place(params["range"]["start"]), document.text.place(params["range"]["end"])
+        start, end = document.text.from_lsp(params["range"]["start"]), document.text.from_lsp(params["range"]["end"])
         context = params.get("context")
         only = (context.get("only") if isinstance(context, dict) else None) or ()
         return Actions(document, self._shown(document), self._client()).at(start, end, [each for each in only if isinstance(each, str)])
 
-    def _resolved(self, params: Any) -> Any:
+    def _resolve_action(self, params: Any) -> Any:
         from afflint.lsp.actions import Actions
 
         data = params.get("data")
         document = self._documents.get(data["uri"]) if isinstance(data, dict) and "edit" not in params else None
-        return params if document is None else Actions(document, self._shown(document), self._client()).resolved(params)
+        return params if document is None else Actions(document, self._shown(document), self._client()).resolve(params)

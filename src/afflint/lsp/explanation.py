@@ -161,7 +161,7 @@ def selected(reach: SelectorRef, context: RunContext) -> str:
     return join_words([*names, *([f"{len(found) - _MAX_NAMES} more"] if len(found) > _MAX_NAMES else [])])
 
 
-def how_many(reach: SelectorRef, manifest_index: ManifestIndex) -> str:
+def count_selected(reach: SelectorRef, manifest_index: ManifestIndex) -> str:
     """Return ``selects 3 pods in 2 manifests``; only the manifests if a number of replicas is unknown."""
     found = list(islice(manifest_index.selected(reach), _MAX_PODS))
     if not found:

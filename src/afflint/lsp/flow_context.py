@@ -1,4 +1,4 @@
-"""Where one types in flow style: the maps and lists in brackets around a place, told from the text, which is seldom YAML yet."""
+"""The surroundings of a position in flow style: the maps and lists in brackets around it, from text that is seldom valid YAML yet."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _KEY = r"[^\s\"'#{}\[\],][^#{}\[\]]*?|\"[^\"]*\"|'[^']*'"
 _OPENING = re.compile(rf" *(?P<dashes>(?:- +)*)(?:(?P<key>{_KEY})\s*:\s+)?(?:[&!]\S*\s+)*(?P<value>.*)")
 _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]*\s*(?:#.*)?$")
 _BEYOND = 20
-"""So many lines below the place are looked at for what stands beside it."""
+"""The number of lines below the position that are searched for sibling values."""
 _LONGEST = 10_000
-"""Nobody types in a line of more characters."""
+"""Longer lines are skipped: they were generated, not typed."""
 
 
 class Bracket:
-    """A map or a list in brackets. ``key`` is the one that it is the value of, None for an item of a list.
+    """A map or a list in brackets. ``key`` is the key whose value it is, None for an item of a list.
 
-    ``pairs`` are the scalars of a map with their keys. While it is read, ``name`` is the key whose value comes, and ``start`` is where what
-    is being read began, None before that.
+    ``pairs`` has the scalars of a map by key. During reading, ``name`` is the key of the next value, and ``start`` the place at which the
+    current scalar begins, None before it.
     """
 
     def __init__(self, kind: str, key: str | None) -> None:
@@ -31,8 +31,8 @@ class Bracket:
         self.start: Place | None = None
         self._written = ""
 
-    def take(self, character: str, place: Place) -> None:
-        """Read one more character of a scalar."""
+    def add(self, character: str, place: Place) -> None:
+        """Add a character to the current scalar."""
         if self.start is None:
             if character.isspace():
                 return
@@ -40,12 +40,12 @@ class Bracket:
         self._written += character
 
     def colon(self) -> None:
-        """What was read is a key."""
+        """End a key."""
         self.name = self._scalar()
         self._begin()
 
     def comma(self) -> None:
-        """What was read is a value, or an item."""
+        """End a value or an item."""
         if self.is_map and self.name is not None:
             self.pairs[self.name] = self._scalar()
         self.name = None
@@ -59,9 +59,10 @@ class Bracket:
 
 
 class Flow:
-    """The brackets around a place, the outermost first. ``line`` is the one in block style that holds them, and ``column`` where that
-    begins after its dashes; ``key`` is its key, None for an item of a list. ``name`` and ``start`` are those of the innermost bracket
-    when the place was reached.
+    """The brackets around a place, the outermost first.
+
+    ``line`` is the line in block style that contains them, ``column`` the column at which its content begins after dashes, and ``key`` its
+    key, None for an item of a list. ``name`` and ``start`` are those of the innermost bracket at the place.
     """
 
     def __init__(self, line: int, column: int, key: str | None, brackets: list[Bracket], place: Place) -> None:
@@ -73,16 +74,16 @@ class Flow:
 
 
 def flow_at(text: EditorText, place: Place) -> Flow | None:
-    """The brackets that are open at a place; None in block style."""
-    for number, column, key, start in _openings(text, place[0]):
-        found = _Reading(text, number, column, key).until((number, start), place)
+    """Return the brackets that are open at a place; None in block style."""
+    for number, column, key, start in _flow_starts(text, place[0]):
+        found = _FlowReader(text, number, column, key).read_until((number, start), place)
         if found is not None:
             return found
     return None
 
 
-def _openings(text: EditorText, last: int) -> Iterator[tuple[int, int, str | None, int]]:
-    """The lines of the document, up to one of them, in which a value begins with a bracket: that line, its column, its key, the bracket."""
+def _flow_starts(text: EditorText, last: int) -> Iterator[tuple[int, int, str | None, int]]:
+    """Yield the lines of the document up to ``last`` whose value begins with a bracket: line, column, key, and column of the bracket."""
     first = next((number for number in range(last, -1, -1) if text.line(number).startswith("---")), 0)
     deeper: int | None = None
     for number in range(first, last + 1):
@@ -101,41 +102,41 @@ def _openings(text: EditorText, last: int) -> Iterator[tuple[int, int, str | Non
             yield number, column, match["key"] and match["key"].strip("\"'"), match.start("value")
 
 
-class _Reading:
-    """Reads what stands in brackets from its first character on."""
+class _FlowReader:
+    """Reads flow style from an opening bracket on."""
 
     def __init__(self, text: EditorText, line: int, column: int, key: str | None) -> None:
         self._text = text
         self._block = line, column, key
         self._brackets: list[Bracket] = []
-        self._found: Flow | None = None
+        self._result: Flow | None = None
         self._quote = ""
 
-    def until(self, start: Place, wanted: Place) -> Flow | None:
-        """The brackets around a place, with all that stands in them; None if all are closed before it."""
+    def read_until(self, start: Place, wanted: Place) -> Flow | None:
+        """Return the brackets around a place with their contents; None if all of them are closed before it."""
         number, column = start
-        while number <= min(wanted[0] + _BEYOND, self._text.lines - 1):
+        while number <= min(wanted[0] + _BEYOND, self._text.line_count - 1):
             line = self._text.line(number)
             while column <= len(line):
                 if (number, column) == wanted and self._brackets:
-                    self._found = Flow(*self._block, list(self._brackets), wanted)
+                    self._result = Flow(*self._block, list(self._brackets), wanted)
                 if column == len(line) or (line[column] == "#" and line[:column][-1:] in ("", " ", "\t") and not self._quote):
                     break
                 self._character(line, (number, column))
                 if not self._brackets:
-                    return self._found
+                    return self._result
                 column += 1
-            if number == wanted[0] and self._found is None:
+            if number == wanted[0] and self._result is None:
                 return None  # In a comment.
             number, column = number + 1, 0
-        return self._found
+        return self._result
 
     def _character(self, line: str, place: Place) -> None:
         character = line[place[1]]
         inner = self._brackets[-1] if self._brackets else None
         if inner is not None and self._quote:
             self._quote = "" if character == self._quote else self._quote
-            inner.take(character, place)
+            inner.add(character, place)
         elif character in "{[":
             self._brackets.append(Bracket(character, self._block[2] if inner is None else inner.name))
         elif inner is None:
@@ -152,4 +153,4 @@ class _Reading:
         else:
             if character in "\"'" and inner.start is None:
                 self._quote = character
-            inner.take(character, place)
+            inner.add(character, place)

@@ -1,4 +1,4 @@
-"""The configuration of a folder of the editor's, read again when it changes."""
+"""The configuration of a folder of the editor, which is read again when it changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from afflint.pipeline.session import Session
 
 
 class CommandLineConfig(NamedTuple):
-    """What the command line says: which configuration holds everywhere, or that none does; and what holds the nodes."""
+    """The options on the command line of the server: a configuration file for all folders or none at all, and the files with nodes."""
 
     config_file: str | None = None
     no_config: bool = False
@@ -21,35 +21,39 @@ class CommandLineConfig(NamedTuple):
 
 
 class FolderSession(NamedTuple):
-    """A configuration, read: the session that it makes, and what is wrong with it."""
+    """A configuration that has been read: its session, and the mistakes in it."""
 
     session: Session
     settings: MapSettings
     problems: tuple[ConfigProblem, ...] = ()
     files: tuple[str, ...] = ()
-    """The configuration files themselves."""
+    """The configuration files."""
 
     @property
     def config(self) -> Config:
+        """The configuration of the session."""
         return self.session.config
 
     def named_files(self) -> list[str]:
-        """The files outside the usual that a run reads: configurations, the nodes, the baseline. Whoever watches has to know them."""
+        """Return the files that a run reads apart from manifests, and that have to be watched: configurations, nodes and the baseline."""
         baseline = () if self.config.baseline is None else (os.path.abspath(self.config.baseline),)
         return [*self.files, *self.config.nodes, *baseline]
 
 
 class ConfiguredFolder:
-    """A folder with the configuration that holds in it. Raises UserError for one that cannot be read."""
+    """A folder with its configuration. Raises UserError for a configuration that cannot be read."""
 
-    def __init__(self, folder: str, chosen: CommandLineConfig) -> None:
+    def __init__(self, folder: str, command_line: CommandLineConfig) -> None:
         self._folder = folder
-        self._chosen = chosen
+        self._command_line = command_line
         self.setup = self._read()
         self._stamps = _stamps(self.setup.files)
 
     def reread(self) -> bool:
-        """Read the configuration again if it has changed, and say whether it had. One with mistakes leaves in force what held before."""
+        """Read the configuration again if it has changed, and return whether it had.
+
+        The previous one stays in force if the new one has mistakes.
+        """
         files = self._files()
         if files == self.setup.files and _stamps(files) == self._stamps:
             return False
@@ -65,10 +69,10 @@ class ConfiguredFolder:
         return tuple(dict.fromkeys((found, *(os.path.abspath(each) for each in self.setup.files))))
 
     def _file(self) -> str | None:
-        if self._chosen.no_config:
+        if self._command_line.no_config:
             return None
-        if self._chosen.config_file is not None:
-            return os.path.abspath(self._chosen.config_file)
+        if self._command_line.config_file is not None:
+            return os.path.abspath(self._command_line.config_file)
         found = configuration.find(self._folder)
         return found and os.path.abspath(found)
 
@@ -82,14 +86,14 @@ class ConfiguredFolder:
         if path is not None:
             try:
                 config = configuration.load(
-                    path, rule_names=tuple(rules()), categories=CATEGORIES, was_found=self._chosen.config_file is None
+                    path, rule_names=tuple(rules()), categories=CATEGORIES, was_found=self._command_line.config_file is None
                 )
             except ConfigError as error:
                 problems = error.problems
             named = [each.file for each in config.origins.values() if each.file and not each.file.startswith(configuration.SHIPPED)]
             files = tuple(dict.fromkeys((path, *map(os.path.abspath, named))))
-        if self._chosen.nodes:
-            config = configuration.with_overrides(config, nodes=self._chosen.nodes)
+        if self._command_line.nodes:
+            config = configuration.with_overrides(config, nodes=self._command_line.nodes)
         if config.nodes != (configuration.NO_NODES,):
             config = config._replace(nodes=tuple(map(os.path.abspath, config.nodes)))
         session = Session(config)

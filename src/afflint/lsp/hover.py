@@ -13,7 +13,7 @@ from afflint.lsp.text import EditorText, Place
 
 def hover(text: EditorText, place: Place, findings: Iterable[Finding], explanation: str | None, *, markdown: bool) -> Any:
     """Return the hover for a place in a document; None if it has no content. ``explanation`` is that of the constraint there."""
-    at = text.outside(place)
+    at = text.position_of(place)
     parts, span = [explanation] if explanation else [], None
     for finding in findings:
         start, end = (finding.span.line, finding.span.column), (finding.span.end_line, finding.span.end_column)
@@ -24,7 +24,7 @@ def hover(text: EditorText, place: Place, findings: Iterable[Finding], explanati
         return None
     shown = "\n\n---\n\n".join(parts)
     contents = {"kind": "markdown", "value": shown} if markdown else {"kind": "plaintext", "value": _plain(shown)}
-    return {"contents": contents} | ({"range": text.of_span(span)} if span is not None else {})
+    return {"contents": contents} | ({"range": text.range_of(span)} if span is not None else {})
 
 
 def _finding_text(finding: Finding) -> str:

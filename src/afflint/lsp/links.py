@@ -1,4 +1,4 @@
-"""The names of rules in suppressions, which lead to their pages."""
+"""The rule names in suppressions, which link to the pages of the rules."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _WORD = re.compile(r"[^\s,]+")
 
 
 def links(text: EditorText, known: Iterable[str]) -> Iterator[tuple[Span, str]]:
-    """The names of rules in suppressions."""
+    """Yield the positions of known rule names in suppressions, with the names."""
     names = frozenset(known)
-    for number in range(text.lines):
+    for number in range(text.line_count):
         line = text.line(number)
         if "afflint:" not in line:
             continue
@@ -23,4 +23,4 @@ def links(text: EditorText, known: Iterable[str]) -> Iterator[tuple[Span, str]]:
             for word in _WORD.finditer(match[1]):
                 if word[0] in names:
                     start, end = match.start(1) + word.start(), match.start(1) + word.end()
-                    yield Span(*text.outside((number, start)), *text.outside((number, end))), word[0]
+                    yield Span(*text.position_of((number, start)), *text.position_of((number, end))), word[0]

@@ -1,4 +1,4 @@
-"""A folder of the editor's, as far as a keystroke needs it: how a file is checked there, and what the last run over all of it said."""
+"""A folder of the editor, as far as a keystroke needs it: how a file in it is checked, and the result of the last run over the folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from afflint.source.sources import SKIPPED_FOLDERS, Source, is_in_chart, relativ
 
 
 class ProjectState(NamedTuple):
-    """What the last run said. ``documents`` are those that are open, by their URIs, ``settings`` those of the run."""
+    """The result of the last run: its ``settings``, and its findings in the open documents by URI."""
 
     settings: MapSettings
     documents: dict[str, DocumentFindings]
@@ -30,44 +30,45 @@ class ProjectState(NamedTuple):
 
 
 class Project:
-    """A folder; ``whole`` if all of it is checked, not merely what is open. ``state`` is what the last run said, None before the first.
+    """A folder of the editor.
 
-    Raises UserError for a configuration that cannot be read.
+    With ``all_files``, all files of the folder are checked, otherwise only the open ones. ``state`` is the result of the last run, None
+    before the first run. Raises UserError for a configuration that cannot be read.
     """
 
-    def __init__(self, folder: str, chosen: CommandLineConfig, *, whole: bool) -> None:
+    def __init__(self, folder: str, command_line: CommandLineConfig, *, all_files: bool) -> None:
         self.folder = folder
-        self.whole = whole
+        self.all_files = all_files
         self.state: ProjectState | None = None
         self.stale = True
-        """Whether the next run has to look for the files of the folder anew."""
+        """Whether the next run has to list the files of the folder again."""
         self.cost = 0.0
-        """How many seconds the last run took, beside those in which it checked files."""
+        """The duration of the last run in seconds, without the time in which it checked single files."""
         self.unopened: dict[str, list[dict[str, object]]] = {}
         """The diagnostics of the files that are not open, by their URIs."""
-        self._configured = ConfiguredFolder(folder, chosen)
+        self._configured = ConfiguredFolder(folder, command_line)
         self._kustomizations: Kustomizations | None = None
         self._checkers: tuple[MapSettings, Checker] | None = None
-        self._menders: tuple[MapSettings, Checker] | None = None
+        self._fix_checkers: tuple[MapSettings, Checker] | None = None
 
     @property
     def setup(self) -> FolderSession:
-        """The configuration."""
+        """The current configuration."""
         return self._configured.setup
 
     def reread(self) -> None:
         """Read the configuration again if it has changed."""
         self._configured.reread()
 
-    def adopt(self, told: RunFindings) -> None:
-        """Take over what a run said."""
+    def adopt(self, findings: RunFindings) -> None:
+        """Take over the result of a run."""
         settings = self.setup.settings
-        target = settings.target._replace(known_labels=frozenset(told.known_labels))
-        settings = settings._replace(with_nodes=told.with_nodes, learnt=told.learnt, target=target)
-        # As the run saw the kustomizations, they may have changed since the run before.
-        kustomizations = Kustomizations(SKIPPED_FOLDERS, (os.path.join(told.shared, "_"),) if told.shared else ())
-        self.state = ProjectState(settings, {each.uri: each for each in told.documents}, told.baseline, kustomizations)
-        for uri, items in told.unopened:
+        target = settings.target._replace(known_labels=frozenset(findings.known_labels))
+        settings = settings._replace(with_nodes=findings.with_nodes, learnt=findings.learnt, target=target)
+        # Read again, because kustomizations may have changed since the previous run.
+        kustomizations = Kustomizations(SKIPPED_FOLDERS, (os.path.join(findings.shared, "_"),) if findings.shared else ())
+        self.state = ProjectState(settings, {each.uri: each for each in findings.documents}, findings.baseline, kustomizations)
+        for uri, items in findings.unopened:
             if items:
                 self.unopened[uri] = items
             else:
@@ -77,21 +78,21 @@ class Project:
 
     @property
     def settings(self) -> MapSettings:
-        """Those under which a file is checked."""
+        """The settings for checking a file."""
         return self.setup.settings if self.state is None else self.state.settings
 
-    def takes(self, path: str, known: DocumentFindings | None) -> bool:
-        """Whether a file that is open is one to check: what is excluded or ignored is not, though it is open."""
-        if not self.whole:
+    def is_checked(self, path: str, known: DocumentFindings | None) -> bool:
+        """Return whether an open file is checked: it may be excluded or ignored. ``known`` is the result of the last run for it."""
+        if not self.all_files:
             return not self.setup.session.excludes(path)
         if known is None or not os.path.lexists(path):
             return self.setup.session.covers(path)
         return known.place is not None
 
-    def checked(self, buffer: EditorBuffer, kept: DocumentCache | None = None) -> EditorBuffer:
-        """The same document with what the map step gives for it. ``kept`` is what is known of its parts."""
+    def checked(self, buffer: EditorBuffer, cache: DocumentCache | None = None) -> EditorBuffer:
+        """Return a buffer with its result of the map step. ``cache`` has the results for single documents of earlier versions."""
         source = Source(relative(buffer.path, self.folder), buffer.path, buffer.data, values=is_in_chart(buffer.path))
-        return buffer._replace(settings=self.settings, result=result_of(self._checker, source, kept))
+        return buffer._replace(settings=self.settings, result=result_of(self._checker, source, cache))
 
     @property
     def _checker(self) -> Checker:
@@ -101,32 +102,37 @@ class Project:
         return self._checkers[1]
 
     @property
-    def mender(self) -> Checker:
-        """What fixes are tried with."""
+    def fix_checker(self) -> Checker:
+        """The checker that verifies fixes."""
         from afflint.fix.rounds import fix_writer
 
-        if self._menders is None or self._menders[0] != self.settings:
-            self._menders = self.settings, fix_writer(self.settings)
-        return self._menders[1]
+        if self._fix_checkers is None or self._fix_checkers[0] != self.settings:
+            self._fix_checkers = self.settings, fix_writer(self.settings)
+        return self._fix_checkers[1]
 
-    def remaining(self, buffer: EditorBuffer, result: FileResult, known: DocumentFindings | None, across: Sequence[Found]) -> list[Finding]:
-        """The findings of a document that nothing silences. ``known`` is what the last run said about it, if it saw it."""
+    def unsuppressed(
+        self, buffer: EditorBuffer, result: FileResult, known: DocumentFindings | None, across: Sequence[Found]
+    ) -> list[Finding]:
+        """Return the findings of a document that nothing suppresses.
+
+        ``known`` is the result of the last run for it, if the run included it.
+        """
         source = Source(buffer.path, buffer.path, buffer.data, values=is_in_chart(buffer.path))
         if self.state is None or known is None or known.place is None:
-            found = self._silencer({NO_FILE: source.name}, self._alone(source)).remaining(NO_FILE, source, result)[0]
-            # What a suppression silences may show only when all manifests have been read.
+            found = self._suppression_filter({NO_FILE: source.name}, self._alone(source)).remaining(NO_FILE, source, result)[0]
+            # A suppression may silence a finding that only a run over all manifests reports.
             return [each for each in found if each.rule != "unused-suppression"]
         file = known.place.file
         source = source._replace(name=known.place.name)
         names = {each.file: each.name for each in (*known.places, known.place)}
-        kept = self._silencer(names, self.state.kustomizations).remaining(file, source, result, across)[0]
+        remaining = self._suppression_filter(names, self.state.kustomizations).remaining(file, source, result, across)[0]
         if self.state.baseline is None:
-            return kept
+            return remaining
         from afflint.pipeline.baseline import Baseline, apply
 
-        return apply(kept, Baseline(Counter({each.entry: each.times for each in known.old}), self.state.baseline)).new
+        return apply(remaining, Baseline(Counter({each.entry: each.times for each in known.old}), self.state.baseline)).new
 
-    def _silencer(self, names: Mapping[FileId, str], kustomizations: Kustomizations) -> SuppressionFilter:
+    def _suppression_filter(self, names: Mapping[FileId, str], kustomizations: Kustomizations) -> SuppressionFilter:
         reduction = Reduction(self.settings, self._checker.triage, names, lambda _: b"")
         return SuppressionFilter(reduction, self.setup.session.options(), kustomizations)
 

@@ -1,4 +1,4 @@
-"""What the server asks the client for once it knows more than at the start: files to watch, news of settings, pulls for all files."""
+"""Capabilities that the server registers with the client after the start: watched files, changes of settings, diagnostics of all files."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ from typing import Any
 
 
 class Registrations:
-    """What is registered with the client, each under a name of ours. ``ask`` sends a request."""
+    """The capabilities that are registered with the client, by a name of our own. ``send_request`` sends a request to the client."""
 
-    def __init__(self, ask: Callable[[str, Any], None]) -> None:
-        self._ask = ask
-        self._made: dict[str, tuple[str, Any]] = {}
+    def __init__(self, send_request: Callable[[str, Any], None]) -> None:
+        self._send_request = send_request
+        self._registered: dict[str, tuple[str, Any]] = {}
         self._number = 0
 
-    def hold(self, name: str, method: str, options: dict[str, Any] | None) -> None:
-        """Have a method registered with these options, in place of those before; not at all for None."""
-        identity, before = self._made.pop(name, ("", None))
+    def register(self, name: str, method: str, options: dict[str, Any] | None) -> None:
+        """Register a method with these options instead of the previous ones; unregister it for None."""
+        identity, before = self._registered.pop(name, ("", None))
         if before is not None and options == before:
-            self._made[name] = identity, before
+            self._registered[name] = identity, before
             return
         if options is not None:
             self._number += 1
-            made = f"afflint-{name}-{self._number}"
-            self._made[name] = made, options
-            self._ask("client/registerCapability", {"registrations": [{"id": made, "method": method, "registerOptions": options}]})
-        if before is not None:  # After the other, so that nothing is missed between; the protocol spells it like that.
-            self._ask("client/unregisterCapability", {"unregisterations": [{"id": identity, "method": method}]})
+            new_identity = f"afflint-{name}-{self._number}"
+            self._registered[name] = new_identity, options
+            self._send_request(
+                "client/registerCapability", {"registrations": [{"id": new_identity, "method": method, "registerOptions": options}]}
+            )
+        if (
+            before is not None
+        ):  # After the new registration, so that no event is missed. "unregisterations" is the spelling of the protocol.
+            self._send_request("client/unregisterCapability", {"unregisterations": [{"id": identity, "method": method}]})

@@ -1,4 +1,4 @@
-"""The settings of an editor: the section ``afflint`` of its settings, or the initializationOptions."""
+"""The settings of the editor: the section ``afflint`` of its settings, or the initializationOptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCOPES = ("open", "workspace")
 
 
 class EditorSettings(NamedTuple):
-    """The settings with their defaults, each under its name in camelCase."""
+    """The settings with their defaults; editors write the names in camelCase."""
 
     diagnostics: str = "open"
     """Whether findings are shown for open files only, or for all files of the workspace."""

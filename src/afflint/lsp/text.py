@@ -1,7 +1,7 @@
-"""The text of a document as the editor holds it, changed piece by piece, and positions in it in the units of either side.
+"""The text of a document in the editor, which changes piece by piece, and the conversion of positions in it.
 
-An editor counts lines from 0 and columns in the units that were agreed on; afflint counts both from 1 and columns in characters, and
-does not count a byte order mark.
+An editor counts lines from 0 and columns from 0 in the negotiated units; afflint counts both from 1, columns in characters, and does not
+count a byte order mark.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 
 ENCODINGS = ("utf-32", "utf-8", "utf-16")
-"""The units of columns, in the order in which they are preferred: with the first nothing has to be counted."""
+"""The units of columns in order of preference: with the first, columns need no conversion."""
 
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _BOM = "\ufeff"
 
 Place = tuple[int, int]
-"""A line and a column in characters, both from 0, in the text as the editor has it."""
+"""A line and a column in characters, both from 0, in the text of the editor."""
 
 
 class Shift(NamedTuple):
-    """A stretch of text that was replaced: where it began and ended, and where what took its place ends."""
+    """A range of text that was replaced: its start and end, and the end of the new text."""
 
     start: Place
     end: Place
     new_end: Place
 
-    def place(self, place: Place) -> Place:
-        """Where a place lies now. What lay inside the stretch lies at its beginning."""
+    def move(self, place: Place) -> Place:
+        """Return the new place for a place before the change. A place inside the range moves to its start."""
         if place < self.start:
             return place
         if place < self.end:
@@ -54,56 +54,56 @@ class EditorText:
 
     @property
     def size(self) -> int:
-        """How many characters it has."""
+        """The number of characters."""
         return sum(map(len, self._lines))
 
     @property
     def bytes(self) -> bytes:
-        """The text as a file would hold it."""
+        """The text as the bytes of a file."""
         return str(self).encode("utf-8", "surrogatepass")
 
     @property
-    def whole_lines(self) -> list[str]:
-        """The lines with their breaks."""
+    def raw_lines(self) -> list[str]:
+        """The lines with their line breaks."""
         return self._lines
 
     @property
-    def marked(self) -> bool:
-        """Whether it begins with a byte order mark, as a file may."""
+    def has_bom(self) -> bool:
+        """Whether the text begins with a byte order mark, as a file may."""
         return bool(self._lines) and self._lines[0].startswith(_BOM)
 
     def line(self, number: int) -> str:
-        """A line without its break; an empty one behind the end."""
+        """Return a line without its line break; an empty one after the end of the text."""
         return self._lines[number].rstrip("\r\n") if 0 <= number < len(self._lines) else ""
 
     @property
-    def lines(self) -> int:
-        """How many lines an editor shows: one more where the last one ends in a break."""
+    def line_count(self) -> int:
+        """The number of lines that an editor shows: one more if the last line ends with a line break."""
         return len(self._lines) + (not self._lines or self._lines[-1][-1:] in ("\r", "\n"))
 
     @property
     def line_break(self) -> str:
-        """How its lines end."""
+        """The line break of the first line."""
         first = self._lines[0] if self._lines else ""
         return first[len(first.rstrip("\r\n")) :] or "\n"
 
     # From the editor.
 
-    def place(self, position: Any) -> Place:
-        """A position of the protocol; behind the end of a line, or of the text, it is that end. Raises ValueError."""
+    def from_lsp(self, position: Any) -> Place:
+        """Return the place of a position of the protocol; after the end of a line or the text, the place is that end. Raises ValueError."""
         line, units = position["line"], position["character"]
         if type(line) is not int or type(units) is not int or line < 0 or units < 0:
-            raise ValueError("a position needs two numbers from 0")
-        if line >= self.lines:
-            return self.lines - 1, len(self.line(self.lines - 1))
+            raise ValueError("`line` and `character` of a position must be integers from 0")
+        if line >= self.line_count:
+            return self.line_count - 1, len(self.line(self.line_count - 1))
         return line, _characters(self.line(line), units, self._encoding)
 
     def replace(self, start: Place, end: Place, text: str) -> Shift:
-        """Put ``text`` in place of a stretch."""
+        """Replace the text between two places."""
         end = max(start, end)
         first, last = start[0], end[0] + 1
         new = self._raw(start[0])[: start[1]] + text + self._raw(end[0])[end[1] :]
-        # A carriage return and a line feed that come to stand side by side are one line break.
+        # A carriage return and a line feed become one line break if the change brings them together.
         if not start[1] and first and self._lines[first - 1].endswith("\r"):
             first -= 1
             new = self._lines[first] + new
@@ -122,48 +122,51 @@ class EditorText:
         return self._lines[number] if number < len(self._lines) else ""
 
     def change(self, changes: Iterable[Any]) -> list[Shift] | None:
-        """Apply the changes of a notification, in order. None when one of them replaced the whole text. Raises ValueError, KeyError."""
+        """Apply the changes of a notification in order.
+
+        Returns None if a change replaced the whole text. Raises ValueError, KeyError and TypeError for malformed changes.
+        """
         shifts: list[Shift] | None = []
         for each in changes:
             text = each["text"]
             if type(text) is not str:
-                raise ValueError("a change needs a text")
+                raise ValueError("`text` of a change must be a string")
             if each.get("range") is None:
                 self._lines = _LINES.findall(text)
                 shifts = None
             else:
-                shift = self.replace(self.place(each["range"]["start"]), self.place(each["range"]["end"]), text)
+                shift = self.replace(self.from_lsp(each["range"]["start"]), self.from_lsp(each["range"]["end"]), text)
                 if shifts is not None:
                     shifts.append(shift)
         return shifts
 
     # To the editor.
 
-    def position(self, place: Place) -> dict[str, int]:
-        """A place as a position of the protocol."""
+    def to_lsp(self, place: Place) -> dict[str, int]:
+        """Return a place as a position of the protocol."""
         line, column = place
         return {"line": line, "character": _units(self.line(line), column, self._encoding)}
 
-    def of_span(self, span: Span) -> dict[str, Any]:
-        """A span of afflint as a range of the protocol."""
+    def range_of(self, span: Span) -> dict[str, Any]:
+        """Return a span as a range of the protocol."""
         return {
-            "start": self.position(self.inside((span.line, span.column))),
-            "end": self.position(self.inside((span.end_line, span.end_column))),
+            "start": self.to_lsp(self.place_of((span.line, span.column))),
+            "end": self.to_lsp(self.place_of((span.end_line, span.end_column))),
         }
 
-    def inside(self, position: tuple[int, int]) -> Place:
-        """A line and column as afflint counts them, as a place."""
+    def place_of(self, position: tuple[int, int]) -> Place:
+        """Return a position, counted from 1, as a place."""
         line, column = position[0] - 1, position[1] - 1
-        return line, column + (line == 0 and self.marked)
+        return line, column + (line == 0 and self.has_bom)
 
-    def outside(self, place: Place) -> tuple[int, int]:
-        """A place as afflint counts lines and columns."""
+    def position_of(self, place: Place) -> tuple[int, int]:
+        """Return a place as a position, counted from 1."""
         line, column = place
-        return line + 1, max(column + 1 - (line == 0 and self.marked), 1)
+        return line + 1, max(column + 1 - (line == 0 and self.has_bom), 1)
 
 
 def _characters(line: str, units: int, encoding: str) -> int:
-    """How many characters of a line so many units are, at most all."""
+    """Return the number of characters that take the given number of units, at most all of the line."""
     if encoding == "utf-32" or line.isascii():
         return min(units, len(line))
     for number, character in enumerate(line):
@@ -174,7 +177,7 @@ def _characters(line: str, units: int, encoding: str) -> int:
 
 
 def _units(line: str, characters: int, encoding: str) -> int:
-    """How many units the first characters of a line are; what lies behind its end counts as one each."""
+    """Return the number of units of the first characters of a line; each column after the end of the line counts as one."""
     if encoding == "utf-32" or line.isascii():
         return characters
     before = line[:characters]
@@ -189,10 +192,10 @@ def _width(character: str, encoding: str) -> int:
 
 
 def shifted(span: Span, shifts: Sequence[Shift], text: EditorText) -> Span:
-    """Where a span lies after changes; ``text`` is the changed one."""
+    """Return the span after changes; ``text`` is the changed text."""
     if not shifts:
         return span
-    start, end = text.inside((span.line, span.column)), text.inside((span.end_line, span.end_column))
+    start, end = text.place_of((span.line, span.column)), text.place_of((span.end_line, span.end_column))
     for shift in shifts:
-        start, end = shift.place(start), shift.place(end)
-    return Span(*text.outside(start), *text.outside(max(start, end)))
+        start, end = shift.move(start), shift.move(end)
+    return Span(*text.position_of(start), *text.position_of(max(start, end)))

@@ -1,7 +1,7 @@
-"""JSON-RPC messages over two byte streams, as the Language Server Protocol frames them: headers with a Content-Length, then JSON.
+"""JSON-RPC messages over two byte streams, framed as in the Language Server Protocol: headers with a Content-Length, then JSON.
 
-What comes in is not trusted: a message that is too long is skipped, one that is no JSON is answered with an error, and a header that is
-none is passed over.
+Input is not trusted: a message that is too long is skipped, a message that is not JSON is answered with an error, and an invalid header
+is skipped.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ LONGEST_MESSAGE = 128 << 20
 _LONGEST_HEADER = 8 << 10
 _BLOCK = 1 << 20
 _BETWEEN_LOOKS = 2.0
-"""Seconds between two looks at whether the editor still runs."""
+"""Seconds between two checks whether the editor is still running."""
 
 Message = dict[str, Any]
 
 
 class InvalidMessage(NamedTuple):
-    """What came in place of a message. ``code`` is that of the answer; the message cannot be told, so it has no id."""
+    """Input that is not a valid message. ``code`` is the code of the response, which has no id because the id is unknown."""
 
     code: int
     reason: str
 
 
 class ResponseError(Exception):
-    """A request that cannot be answered; code and text go to the client."""
+    """A request that cannot be answered; the client receives the code and the text."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -43,18 +43,19 @@ class ResponseError(Exception):
 
 
 class MessageReader:
-    """Takes messages off a stream. ``read`` gives up to so many bytes of it as soon as there are some, and none at its end.
+    """Reads messages from a stream.
 
-    It is no file object: at the end of the process nobody has to wait for one in which another thread is reading.
+    ``read`` returns at most the given number of bytes as soon as some are available, and no bytes at the end of the stream. It is not a
+    file object, because the interpreter waits at exit for the lock of a file object that another thread reads.
     """
 
     def __init__(self, read: Callable[[int], bytes], longest: int = LONGEST_MESSAGE) -> None:
         self._read = read
         self._longest = longest
-        self._ahead = bytearray()
+        self._buffer = bytearray()
 
     def read(self) -> Message | InvalidMessage | None:
-        """The next message, or what is wrong with it; None at the end of the stream."""
+        """Return the next message, or the reason why it is invalid; None at the end of the stream."""
         length = self._length()
         if length is None:
             return None
@@ -64,11 +65,11 @@ class MessageReader:
                 if self._skip(length)
                 else None
             )
-        while len(self._ahead) < length:
-            if not self._more():
+        while len(self._buffer) < length:
+            if not self._read_more():
                 return None
-        body = bytes(self._ahead[:length])
-        del self._ahead[:length]
+        body = bytes(self._buffer[:length])
+        del self._buffer[:length]
         try:
             message = json.loads(body)
         except (ValueError, RecursionError):
@@ -78,7 +79,7 @@ class MessageReader:
         return message
 
     def _length(self) -> int | None:
-        """What the headers of the next message say of its length; None at the end. What is no header is passed over."""
+        """Return the length in the headers of the next message; None at the end of the stream. Invalid headers are skipped."""
         length: int | None = None
         while True:
             line = self._line()
@@ -92,56 +93,57 @@ class MessageReader:
                 return length
 
     def _line(self) -> bytes | None:
-        """The next line, of one that is too long a part; None at the end."""
-        while (end := self._ahead.find(b"\n", 0, _LONGEST_HEADER) + 1) == 0 and len(self._ahead) < _LONGEST_HEADER:
-            if not self._more():
+        """Return the next line, or the first part of a line that is too long; None at the end of the stream."""
+        while (end := self._buffer.find(b"\n", 0, _LONGEST_HEADER) + 1) == 0 and len(self._buffer) < _LONGEST_HEADER:
+            if not self._read_more():
                 return None
-        line = bytes(self._ahead[: end or _LONGEST_HEADER])
-        del self._ahead[: len(line)]
+        line = bytes(self._buffer[: end or _LONGEST_HEADER])
+        del self._buffer[: len(line)]
         return line
 
     def _skip(self, length: int) -> bool:
-        """Read past a message; False at the end of the stream."""
-        while len(self._ahead) < length:
-            length -= len(self._ahead)
-            self._ahead.clear()
-            if not self._more():
+        """Skip a message. Return False at the end of the stream."""
+        while len(self._buffer) < length:
+            length -= len(self._buffer)
+            self._buffer.clear()
+            if not self._read_more():
                 return False
-        del self._ahead[:length]
+        del self._buffer[:length]
         return True
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         block = self._read(_BLOCK)
-        self._ahead += block
+        self._buffer += block
         return bool(block)
 
 
 class MessageWriter:
-    """Puts messages on a stream, from any thread. A reader that has gone is told to ``lost``, once."""
+    """Writes messages to a stream, from any thread. ``on_closed`` is called once when the reader has closed the stream."""
 
-    def __init__(self, stream: BinaryIO, lost: Callable[[], None]) -> None:
+    def __init__(self, stream: BinaryIO, on_closed: Callable[[], None]) -> None:
         self._stream = stream
-        self._lost = lost
+        self._on_closed = on_closed
         self._lock = threading.Lock()
-        self._is_lost = False
+        self._is_closed = False
 
     def write(self, message: Message) -> None:
-        # Unpaired surrogates can be written in no other way than escaped, so all that is not ASCII is.
+        # Unpaired surrogates can only be written escaped, so everything outside ASCII is escaped.
+        """Write a message; after the stream was closed it is dropped."""
         body = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode("ascii")
         try:
             with self._lock:
                 self._stream.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
                 self._stream.flush()
         except (OSError, ValueError):
-            if not self._is_lost:
-                self._is_lost = True
-                self._lost()
+            if not self._is_closed:
+                self._is_closed = True
+                self._on_closed()
 
 
 def end_with(process: int, end: Callable[[], None]) -> None:
-    """Call ``end`` when the process that started this one is gone, as the protocol asks for. Its pipes usually tell earlier.
+    """Call ``end`` when the process that started the server has ended, as the protocol requires. Usually its pipes close earlier.
 
-    On Windows nothing is done: there the pipes are all that tells, and asking after a process could end it.
+    On Windows this does nothing: there ``os.kill`` would end the process instead of looking for it.
     """
     if os.name != "posix" or process <= 0:
         return
@@ -154,9 +156,9 @@ def end_with(process: int, end: Callable[[], None]) -> None:
                 end()
                 return
             except OverflowError:
-                return  # No process has such a number.
+                return  # A process ID is never this large.
             except OSError:
-                pass  # It is there, and somebody else's.
+                pass  # The process exists, and belongs to another user.
             time.sleep(_BETWEEN_LOOKS)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Files as editors name them: ``file:`` URIs, and the paths that they stand for."""
+"""Conversion between paths and the ``file:`` URIs of editors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DRIVE = re.compile(r"/?([A-Za-z]):")
 
 
 def to_path(uri: str) -> str | None:
-    """The absolute path of a ``file:`` URI; None for what is no file."""
+    """Return the absolute path of a ``file:`` URI; None for other URIs."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -29,7 +29,7 @@ def to_path(uri: str) -> str | None:
 
 
 def of_path(path: str) -> str:
-    """The URI of an absolute path."""
+    """Return the URI of an absolute path."""
     path = path.replace(os.sep, "/")
     if path.startswith("//"):
         return "file:" + quote(path, errors="surrogateescape")

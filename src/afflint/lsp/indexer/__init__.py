@@ -1,1 +1,1 @@
-"""The second process of the language server: it has all manifests and answers what needs all of them."""
+"""The indexer: the second process of the language server, which has all manifests and answers requests that need all of them."""

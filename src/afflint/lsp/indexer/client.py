@@ -1,4 +1,4 @@
-"""The second process, seen from the first: started when there is something to do, and again after it has died."""
+"""The indexer as the server sees it: a process that is started on demand, and again after it has ended unexpectedly."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from afflint import __version__
 from afflint.findings.codec import PlainError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.indexer.protocol import (
+    COMMANDS,
     NOT_UNDERSTOOD,
-    ORDERS,
     REPORTS,
     DocumentRecognized,
     IndexerCommand,
@@ -41,10 +41,10 @@ if __version__ != sys.argv[1]:
 from afflint.lsp.indexer.process import main
 main()
 """
-"""The other one looks for modules where this one does, and nowhere else: not in the folder that the editor has open.
+"""The indexer imports modules from the same places as the server, and from nowhere else: not from the folder that is open in the editor.
 
-It may be of another version than this one, when afflint was upgraded since this one started: so the first that it says is its version,
-and nothing in these lines rests on what another version may have changed.
+It may be another version than the server, if afflint was upgraded since the server started. So it first prints its version, and these lines
+depend on nothing that may differ between versions.
 """
 _PATIENCE = 5.0
 _UNTIL_THEN = "restart the language server; until then findings across manifests are not updated"
@@ -52,12 +52,12 @@ _FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
 
 class IndexerLost(NamedTuple):
-    """The second process has ended, or could not be started, and what it was asked is left undone; ``ending`` says how it ended.
+    """The indexer has ended, or could not be started; requests to it are not answered. ``reason`` says how it ended.
 
-    ``outdated``: another would end like that as well until the server is started again.
+    ``outdated``: another indexer would end like this, too, until the server is restarted.
     """
 
-    ending: str
+    reason: str
     outdated: bool = False
 
 
@@ -65,69 +65,69 @@ Message = RunEnded | RunProgress | DocumentRecognized | Response | IndexerLost
 
 
 class IndexerClient:
-    """``tell`` is called, from other threads, with what the second process says."""
+    """Starts the indexer and exchanges messages with it. ``report`` is called from other threads with each message."""
 
-    def __init__(self, tell: Callable[[Message], None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[Message], None]) -> None:
+        self._report = report
         self._process: subprocess.Popen[bytes] | None = None
-        self._orders: SimpleQueue[IndexerCommand | None] = SimpleQueue()
+        self._commands: SimpleQueue[IndexerCommand | None] = SimpleQueue()
 
     @property
     def runs(self) -> bool:
-        """Whether it has been started, and nobody has been told of its end."""
+        """Whether the indexer has been started, and its end has not been handled yet."""
         return self._process is not None
 
     @property
     def number(self) -> int | None:
-        """The number of the process; None while there is none."""
+        """The process ID of the indexer; None if it is not running."""
         return None if self._process is None else self._process.pid
 
-    def start(self, hello: IndexerInit) -> None:
-        """Start it. Where that is not possible it is lost at once."""
+    def start(self, init: IndexerInit) -> None:
+        """Start the indexer. Reports IndexerLost if that is not possible."""
         command = [sys.executable, "-c", _START, __version__, *sys.path]
         try:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, creationflags=_FLAGS)
         except (OSError, ValueError) as error:
-            self._tell(IndexerLost(f"the indexer process cannot be started: {getattr(error, 'strerror', None) or error}"))
+            self._report(IndexerLost(f"the indexer process cannot be started: {getattr(error, 'strerror', None) or error}"))
             return
-        self._process, self._orders = process, SimpleQueue()
-        threading.Thread(target=_write, args=(process, self._orders), name="orders", daemon=True).start()
+        self._process, self._commands = process, SimpleQueue()
+        threading.Thread(target=_write, args=(process, self._commands), name="commands", daemon=True).start()
         threading.Thread(target=self._read, args=(process,), name="reports", daemon=True).start()
-        self.send([IndexerCommand(hello)])
+        self.send([IndexerCommand(init)])
 
-    def send(self, orders: Iterable[IndexerCommand]) -> None:
-        """Have it do something; never waits. Without a process nothing is done."""
-        for order in orders:
-            self._orders.put(order)
+    def send(self, commands: Iterable[IndexerCommand]) -> None:
+        """Send commands without waiting. Without a running indexer, they are dropped."""
+        for command in commands:
+            self._commands.put(command)
 
     def end(self) -> None:
-        """End it, whatever it is doing: it holds nothing that anybody needs. It can be started again."""
+        """End the indexer, whatever it is doing: it has no state that is needed later. It can be started again."""
         process, self._process = self._process, None
-        self._orders.put(None)
+        self._commands.put(None)
         if process is not None:
             process.kill()
             process.wait()
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
-        self._tell(_until_lost(LineReader(partial(os.read, process.stdout.fileno())), process, self._tell))
+        self._report(_until_lost(LineReader(partial(os.read, process.stdout.fileno())), process, self._report))
 
 
-def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], tell: Callable[[Message], None]) -> IndexerLost:
-    """Hand on what it says until its end."""
+def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], report: Callable[[Message], None]) -> IndexerLost:
+    """Report the messages of the indexer until it ends."""
     is_understood = True
     with suppress(OSError):
         version = lines.next()
         if version is not None and version.strip() != __version__.encode():
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_PATIENCE)  # It says what it is, and ends.
+                process.wait(_PATIENCE)  # It prints its version, and ends.
             process.kill()
             process.wait()
             other = version.decode("ascii", "replace").strip()
             return IndexerLost(f"afflint {other} has been installed, but this server is {__version__}: {_UNTIL_THEN}", outdated=True)
         try:
             while (line := lines.next()) is not None:
-                tell(REPORTS.decode(line).what)
+                report(REPORTS.decode(line).body)
         except PlainError:
             is_understood = False
     process.kill()
@@ -137,11 +137,11 @@ def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], tell: Calla
     return IndexerLost(f"afflint has changed since this server was started: {_UNTIL_THEN}", outdated=True)
 
 
-def _write(process: subprocess.Popen[bytes], orders: SimpleQueue[IndexerCommand | None]) -> None:
-    """Hand on orders until there are none any more, or nobody reads them."""
+def _write(process: subprocess.Popen[bytes], commands: SimpleQueue[IndexerCommand | None]) -> None:
+    """Write commands until the process ends or the queue ends."""
     assert process.stdin is not None
     with suppress(OSError):
-        while (order := orders.get()) is not None:
-            line = ORDERS.encode(order) + b"\n"
+        while (command := commands.get()) is not None:
+            line = COMMANDS.encode(command) + b"\n"
             while line:
                 line = line[os.write(process.stdin.fileno(), line) :]

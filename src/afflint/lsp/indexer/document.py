@@ -1,4 +1,4 @@
-"""A document that is open in the editor, as the second process knows it: what it says, to be held against all manifests."""
+"""An open document in the indexer: its parsed text, for requests that need all manifests."""
 
 from __future__ import annotations
 
@@ -15,34 +15,38 @@ from afflint.yaml.documents import Document
 
 
 class IndexedDocument:
-    """``path`` is that of the file, or one that stands for a document that is none yet; ``first`` the first version that was seen."""
+    """An open document in the indexer.
 
-    def __init__(self, uri: str, path: str, version: int, text: EditorText, overview: Workspace) -> None:
+    ``path`` is the path of its file, or a substitute for a document that was never saved. ``first`` is the first version that the indexer
+    received.
+    """
+
+    def __init__(self, uri: str, path: str, version: int, text: EditorText, workspace: Workspace) -> None:
         self.uri = uri
         self.path = path
         self.identity = Identities().of(Source(path, path))
         self.first = self.version = version
         self.text = text
-        self.overview = overview
+        self.workspace = workspace
         self._parsed: tuple[EditorText, MapSettings, ParsedText] | None = None
 
     @property
     def file(self) -> FileId | None:
-        """Its number in the last run; None if that did not see it."""
-        state = self.overview.state
+        """Its file number in the last run; None if the run did not include it."""
+        state = self.workspace.state
         return None if state is None else state.gathered.files.numbers.get(self.identity)
 
     @property
     def parsed(self) -> ParsedText:
-        """The documents and manifests in it."""
-        settings = self.overview.settings
+        """The documents and manifests in its current version."""
+        settings = self.workspace.settings
         if self._parsed is None or self._parsed[0] is not self.text or self._parsed[1] is not settings:
             self._parsed = self.text, settings, ParsedText(self.text.bytes, settings)
         return self._parsed[2]
 
 
 class ParsedText:
-    """The YAML documents of a text that afflint reads, with the manifests in them."""
+    """The YAML documents of a text that afflint reads, with their manifests."""
 
     def __init__(self, data: bytes, settings: MapSettings) -> None:
         self._data = data
@@ -50,7 +54,7 @@ class ParsedText:
 
     @cached_property
     def documents(self) -> list[Document]:
-        """Those that can be read."""
+        """The documents that can be parsed."""
         try:
             data = documents.to_utf8(self._data)
         except UnicodeDecodeError:
@@ -59,7 +63,7 @@ class ParsedText:
         return [each for each in found if each.problem is None and each.data is not None]
 
     def document(self, line: int) -> Document | None:
-        """The one that a line, from 1, lies in."""
+        """Return the document that contains a line, counted from 1."""
         found = None
         for each in self.documents:
             if each.line < line:
@@ -67,9 +71,9 @@ class ParsedText:
         return found
 
     def numbered(self, index: int) -> Document | None:
-        """The one with this number."""
+        """Return the document with an index."""
         return next((each for each in self.documents if each.index == index), None)
 
     def manifests(self, document: Document) -> list[Manifest]:
-        """The manifests of a document; one with several templates is there once for each."""
+        """Return the manifests of a document, one for each pod template."""
         return self._checker.manifests(document)

@@ -1,4 +1,4 @@
-"""What the map step gave for each file, kept for as long as what it was made from stays the same."""
+"""The results of the map step for each file, cached until the file or the settings change."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from afflint.pipeline.mapping import result_of
 from afflint.source.sources import Source, relative
 
 Stamp = tuple[int, int, int] | bytes
-"""What is the same while a file has not changed: when it was written, its size and its number on disk; of a buffer, its bytes."""
+"""A value that changes with a file: modification time, size and inode number; for an editor buffer its bytes."""
 
 
 class EditorBuffer(NamedTuple):
-    """A document as the editor has it. ``result`` is what the map step gives for it under ``settings``, where that is known already."""
+    """A document in the editor. ``result`` is the result of the map step under ``settings``, if it is known."""
 
     path: str
     version: int
@@ -34,50 +34,53 @@ class _CachedFile(NamedTuple):
 
 
 class MapCache:
-    """Results by file. ``root`` is the folder by which names are told, as they would be to a run that was started there."""
+    """Cached results of the map step by file. ``root`` is the folder that names of files in reports are relative to."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._settings: dict[_Slot, MapSettings] = {}
-        self._kept: dict[_Slot, dict[str, _CachedFile]] = {}
+        self._cached: dict[_Slot, dict[str, _CachedFile]] = {}
         self.checked = 0
-        """How many files were looked at and not remembered, so far."""
+        """The number of files that were checked because no result was cached, so far."""
         self.seconds = 0.0
-        """How long that took."""
+        """The time that these checks took."""
 
-    def mapper(self, between: Callable[[int, int], None]) -> Callable[[Collection[Source], MapSettings], Iterator[FileResult]]:
-        """A mapper for a run; ``between`` is told how far it is."""
+    def mapper(self, report_progress: Callable[[int, int], None]) -> Callable[[Collection[Source], MapSettings], Iterator[FileResult]]:
+        """Return a mapper for a run, which calls ``report_progress`` with the number of finished files and of all files."""
 
-        def mapped(sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
-            kept, slot = self._shelf(settings)
+        def map_sources(sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
+            cached, slot = self._cached_under(settings)
             checker: Checker | None = None
             fresh: dict[str, _CachedFile] = {}
             for number, source in enumerate(sources):
-                between(number, len(sources))
-                before = kept.get(source.path)
+                report_progress(number, len(sources))
+                previous = cached.get(source.path)
                 stamp = _stamp(source)
-                if before is not None and stamp is not None and before.stamp == stamp:
-                    found = before
+                if previous is not None and stamp is not None and previous.stamp == stamp:
+                    entry = previous
                 else:
                     checker = checker or Checker(settings)
                     result = self._result(checker, source)
-                    if source.data is not None and result.broken and before is not None:
-                        # What others find must not depend on a line that is half written.
-                        result = result._replace(facts=before.result.facts)
-                    found = _CachedFile(stamp or b"", result)
-                fresh[source.path] = found
-                yield found.result
-            self._kept[slot] = {**kept, **fresh} if len(fresh) < len(kept) // 2 else fresh
+                    if source.data is not None and result.broken and previous is not None:
+                        # Findings in other files must not change because of a line that is being typed.
+                        result = result._replace(facts=previous.result.facts)
+                    entry = _CachedFile(stamp or b"", result)
+                fresh[source.path] = entry
+                yield entry.result
+            self._cached[slot] = {**cached, **fresh} if len(fresh) < len(cached) // 2 else fresh
 
-        return mapped
+        return map_sources
 
-    def _shelf(self, settings: MapSettings) -> tuple[dict[str, _CachedFile], _Slot]:
-        """The results that were made with these settings. A run makes some without rules or nodes, and those of definitions apart."""
+    def _cached_under(self, settings: MapSettings) -> tuple[dict[str, _CachedFile], _Slot]:
+        """Return the cached results under these settings, and their slot.
+
+        A run maps files several times: without rules or nodes, and separately for CustomResourceDefinitions.
+        """
         slot = bool(settings.rules), settings.with_nodes, bool(settings.learnt), bool(settings.defining)
         if self._settings.get(slot) != settings:
             self._settings[slot] = settings
-            self._kept[slot] = {}
-        return self._kept[slot], slot
+            self._cached[slot] = {}
+        return self._cached[slot], slot
 
     def _result(self, checker: Checker, source: Source) -> FileResult:
         started = time.monotonic()
@@ -88,7 +91,7 @@ class MapCache:
 
 
 def _stamp(source: Source) -> Stamp | None:
-    """None for a file that is not there: nothing is remembered of it."""
+    """Return the stamp of a source; None for a missing file, which is not cached."""
     if source.data is not None:
         return source.data
     try:

@@ -1,7 +1,7 @@
-"""What the two processes of the server say to each other: values of the types below, each as one line of JSON (``plain``).
+"""The messages between the server and the indexer: values of the types below, each as one line of JSON (``findings.codec``).
 
-The first process has the editor and the open documents; the second has all manifests. Neither reads from the other anything but these
-types, so that whatever becomes of one of them, the other has whole values or none.
+The server has the editor and the open documents; the indexer has all manifests. Each line is decoded as one of these types, so that a
+process that ends never leaves the other one with half a value.
 """
 
 from __future__ import annotations
@@ -19,61 +19,61 @@ from afflint.pipeline.baseline import BaselineEntry
 from afflint.pipeline.results import ELSEWHERE
 
 NOT_UNDERSTOOD = 76
-"""The exit code of the second process when an order is none that it knows: it is of other code than the first."""
+"""The exit code of the indexer after an unknown command: the server is another version of afflint."""
 
 _BLOCK = 1 << 16
 
 
-# To the second process.
+# To the indexer.
 
 
 class IndexerInit(NamedTuple):
-    """Who it is for. The first message."""
+    """The first message: the client and the options on the command line."""
 
     client: Client
-    chosen: CommandLineConfig
+    command_line: CommandLineConfig
 
 
-class ClientWishes(NamedTuple):
-    """The rules that another server reports, and whether the findings of files that are not open are wanted as well."""
+class RequestedFindings(NamedTuple):
+    """The findings that the client wants: without the rules in ``left_out``, and whether of files that are not open, too."""
 
     left_out: tuple[str, ...] = ()
-    everything: bool = False
+    with_unopened: bool = False
 
 
 class OpenDocument(NamedTuple):
-    """A document that is open, as it is now."""
+    """The current version of an open document."""
 
     uri: str
     path: str
     folder: str
-    whole: bool
+    all_files: bool
     version: int
     text: str
 
 
 class DocumentClosed(NamedTuple):
-    """A document that is open no more."""
+    """A document that is no longer open."""
 
     uri: str
 
 
 class FolderClosed(NamedTuple):
-    """A folder that nobody looks at any more."""
+    """A folder that is no longer needed."""
 
     folder: str
 
 
 class RunRequest(NamedTuple):
-    """Take all manifests of a folder together, with the open documents as they are; ``anew``: look for its files again."""
+    """A request to check all manifests of a folder, with the open documents. With ``rescan``, its files are listed again."""
 
     folder: str
-    whole: bool
-    anew: bool
+    all_files: bool
+    rescan: bool
 
 
 class IndexerRequest(NamedTuple):
-    """A request of the editor's that takes all manifests to answer."""
+    """A request of the editor that needs all manifests to answer."""
 
     number: int
     method: str
@@ -81,16 +81,16 @@ class IndexerRequest(NamedTuple):
 
 
 class IndexerCommand(NamedTuple):
-    """Something for the second process to do."""
+    """A message to the indexer."""
 
-    what: IndexerInit | ClientWishes | OpenDocument | DocumentClosed | FolderClosed | RunRequest | IndexerRequest
+    body: IndexerInit | RequestedFindings | OpenDocument | DocumentClosed | FolderClosed | RunRequest | IndexerRequest
 
 
-# From the second process.
+# From the indexer.
 
 
 class NumberedFile(NamedTuple):
-    """A file by its number in a run: how reports call it, and where it lies."""
+    """A file by its number in a run, with its name in reports and its path."""
 
     file: FileId
     name: str
@@ -98,18 +98,18 @@ class NumberedFile(NamedTuple):
 
 
 class BaselinedFinding(NamedTuple):
-    """A finding that a baseline silences, so many times."""
+    """A baseline entry, and how many findings it silences."""
 
     entry: BaselineEntry
     times: int
 
 
 class DocumentFindings(NamedTuple):
-    """What a run says about a document that is open.
+    """The result of a run for an open document.
 
-    ``version`` is the one that it saw, or that stood for what was on disk then; ``place`` is None for what is not to be checked.
-    ``across`` is what rules across manifests find in it, None for a document that could not be read; ``places`` are the files that this
-    points to. ``old``: what the baseline knows of it.
+    ``version`` is the version that the run checked, or the one that was open when it checked the file on disk. ``place`` is None for a
+    document that is not checked. ``across`` are the findings of rules across manifests, None for a document that cannot be parsed;
+    ``places`` are the files that these findings refer to. ``old`` are the entries of the baseline for the document.
     """
 
     uri: str
@@ -121,18 +121,18 @@ class DocumentFindings(NamedTuple):
 
 
 class FileDiagnostics(NamedTuple):
-    """The diagnostics of a file that is not open; none where there were some."""
+    """The diagnostics of a file that is not open; an empty list removes earlier ones."""
 
     uri: str
     items: Any
 
 
 class RunFindings(NamedTuple):
-    """What came of a run.
+    """The result of a run.
 
-    ``shared`` is the deepest folder that holds all its files, ``baseline`` the folder of the baseline if it has one. ``learnt`` are the
-    kinds that CustomResourceDefinitions describe, ``known_labels`` those that pools of nodes declare. ``unopened`` is what has changed
-    since the run before. ``unused_nodes``: why nodes that it met are none of one cluster.
+    ``shared`` is the innermost folder that contains all its files, ``baseline`` the folder of the baseline, if there is one. ``learnt`` are
+    the kinds that CustomResourceDefinitions define, ``known_labels`` the labels that node pools declare. ``unopened`` has the changes since
+    the previous run. ``unused_nodes`` is the reason why nodes were ignored: they are not from one cluster.
     """
 
     with_nodes: bool
@@ -146,20 +146,20 @@ class RunFindings(NamedTuple):
 
 
 class RunEnded(NamedTuple):
-    """A run that has ended. Without ``told`` it failed: ``fault`` says why, and what was found before holds.
+    """A run that has ended. Without ``findings`` it failed, and the previous findings remain valid; ``fault`` is the reason.
 
-    ``unexpected``: the fault is one of afflint. ``seconds``: how long it took, beside checking files.
+    ``unexpected``: the fault is an error of afflint. ``seconds`` is its duration without the time for checking single files.
     """
 
     folder: str
-    told: RunFindings | None = None
+    findings: RunFindings | None = None
     fault: str = ""
     unexpected: bool = False
     seconds: float = 0.0
 
 
 class RunProgress(NamedTuple):
-    """How far a run is."""
+    """The progress of a run, in files."""
 
     folder: str
     done: int
@@ -167,14 +167,14 @@ class RunProgress(NamedTuple):
 
 
 class DocumentRecognized(NamedTuple):
-    """What the last run says about a document that was opened after it."""
+    """The result of the last run for a document that was opened after it."""
 
     folder: str
     known: DocumentFindings
 
 
 class Response(NamedTuple):
-    """The answer to a question, or the fault that kept it from being given."""
+    """The answer to a request, or the error that prevented it."""
 
     number: int
     result: Any = None
@@ -182,19 +182,20 @@ class Response(NamedTuple):
 
 
 class IndexerMessage(NamedTuple):
-    """Something that the second process says."""
+    """A message from the indexer."""
 
-    what: RunEnded | RunProgress | DocumentRecognized | Response
+    body: RunEnded | RunProgress | DocumentRecognized | Response
 
 
-ORDERS = Codec(IndexerCommand, ELSEWHERE)
+COMMANDS = Codec(IndexerCommand, ELSEWHERE)
 REPORTS = Codec(IndexerMessage, ELSEWHERE)
 
 
 class LineReader:
-    """Takes lines off a stream, of which ``read`` gives up to so many bytes as soon as there are some, and none at its end.
+    """Reads lines from a stream.
 
-    It is no file object: at the end of a process nobody has to wait for one in which another thread is reading.
+    ``read`` returns at most the given number of bytes as soon as some are available, and no bytes at the end of the stream. It is not a
+    file object, because the interpreter waits at exit for the lock of a file object that another thread reads.
     """
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
@@ -202,7 +203,7 @@ class LineReader:
         self._ahead = bytearray()
 
     def next(self) -> bytes | None:
-        """The next line without its break; None at the end of the stream, half a line before it included."""
+        """Return the next line without its line break; None at the end of the stream, even after a partial line."""
         looked_at = 0
         while (end := self._ahead.find(b"\n", looked_at)) < 0:
             looked_at = len(self._ahead)

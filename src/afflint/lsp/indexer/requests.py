@@ -1,4 +1,4 @@
-"""The requests about a document that take all manifests to answer: what a constraint means, whom it selects, what may be written."""
+"""The requests about a document that need all manifests to answer: explanations, selected pods, and completions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from afflint.lsp.document import DocumentTexts
 from afflint.lsp.explanation import RunContext, explain, selectors_of
 from afflint.lsp.indexer.document import IndexedDocument
 from afflint.lsp.indexer.workspace import WorkspaceState
-from afflint.lsp.symbol import at, pods_at, reaches_of, selects
+from afflint.lsp.symbol import at, pods_at, selectors_in, selects
 from afflint.lsp.text import Place
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ _END = 1 << 30
 
 
 def answer(method: str, params: Any, document: IndexedDocument, texts: DocumentTexts) -> Any:
-    """The result of a request. That of a hover is only what the constraint means that is pointed at, in Markdown."""
+    """Return the result of a request; for a hover, the explanation of the constraint at the position, in Markdown."""
     return _ANSWERS[method](params, document, texts)
 
 
 def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str | None:
-    found = at(document, *document.text.outside(document.text.place(params["position"])))
+    found = at(document, *document.text.position_of(document.text.from_lsp(params["position"])))
     if found is None:
         return None
     manifest, path = found
-    state = document.overview.state
+    state = document.workspace.state
     manifest_index = None if state is None else state.gathered.manifest_index
 
     def place(pods: Pods) -> str:
@@ -41,9 +41,9 @@ def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str 
         return title if state is None else f"[{title}]({texts.uri(state.path(pods.site.file))})"
 
     nodes = [] if state is None else state.gathered.nodes
-    said = explain(manifest, path, reaches_of(document, manifest), RunContext(manifest_index, nodes, place))
-    if said is not None:
-        return f"{visible(manifest.title())} {said[1]}"
+    explained = explain(manifest, path, selectors_in(document, manifest), RunContext(manifest_index, nodes, place))
+    if explained is not None:
+        return f"{visible(manifest.title())} {explained[1]}"
     pods = pods_at(document, manifest, path)
     if not pods or manifest_index is None:
         return None
@@ -53,13 +53,13 @@ def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str 
 def _related(params: Any, document: IndexedDocument, texts: DocumentTexts) -> Any:
     from afflint.lsp.navigation import related
 
-    return related(document, document.text.place(params["position"]), texts)
+    return related(document, document.text.from_lsp(params["position"]), texts)
 
 
 def _completion(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
     from afflint.lsp.completion import completions
 
-    place, state = document.text.place(params["position"]), document.overview.state
+    place, state = document.text.from_lsp(params["position"]), document.workspace.state
     start, found = completions(document.text, place, *_known(state))
     replaced = _range(document, (place[0], start), place)
     items = [
@@ -77,7 +77,7 @@ def _completion(params: Any, document: IndexedDocument, _texts: DocumentTexts) -
 
 
 def _known(state: WorkspaceState | None) -> tuple[ManifestIndex | None, Sequence[NodeFact], Sequence[Pool]]:
-    """The manifests, the nodes, and the pools of nodes of the cluster that the manifests are for."""
+    """Return the manifests, the nodes, and the node pools of the cluster that the manifests are for."""
     if state is None:
         return None, (), ()
     pools = state.gathered.pools
@@ -85,19 +85,19 @@ def _known(state: WorkspaceState | None) -> tuple[ManifestIndex | None, Sequence
 
 
 def _hints(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
-    first = document.text.outside(document.text.place(params["range"]["start"]))[0]
-    last = document.text.outside(document.text.place(params["range"]["end"]))[0]
+    first = document.text.position_of(document.text.from_lsp(params["range"]["start"]))[0]
+    last = document.text.position_of(document.text.from_lsp(params["range"]["end"]))[0]
     found = []
     for span, text in _selectors(document, first, last):
         line = span.line - 1
-        end = document.text.position((line, len(document.text.line(line).rstrip())))
+        end = document.text.to_lsp((line, len(document.text.line(line).rstrip())))
         found.append({"position": end, "label": text, "paddingLeft": True})
     return found
 
 
 def _lenses(_params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
     found = _selectors(document, 1, _END)
-    return [{"range": document.text.of_span(span), "command": {"title": text, "command": ""}} for span, text in found]
+    return [{"range": document.text.range_of(span), "command": {"title": text, "command": ""}} for span, text in found]
 
 
 def _selectors(document: IndexedDocument, first: int, last: int) -> list[tuple[Span, str]]:
@@ -107,7 +107,7 @@ def _selectors(document: IndexedDocument, first: int, last: int) -> list[tuple[S
 
 
 def _range(document: IndexedDocument, start: Place, end: Place) -> dict[str, Any]:
-    return {"start": document.text.position(start), "end": document.text.position(end)}
+    return {"start": document.text.to_lsp(start), "end": document.text.to_lsp(end)}
 
 
 _ANSWERS: dict[str, Callable[[Any, IndexedDocument, DocumentTexts], Any]] = {

@@ -1,4 +1,4 @@
-"""All manifests of a folder taken together: the run that `afflint check` would make there, and what it knows afterwards."""
+"""All manifests of a folder: the run that `afflint check` would do there, and its result."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class WorkspaceState(NamedTuple):
-    """What a run found. ``buffers`` is what was open then, by path.
+    """The result of a run. ``buffers`` are the documents that were open, by path.
 
-    ``findings`` are those of every file by its number, ``old`` the entries of the baseline that silence something, by the file that this
-    is in; both are empty where nobody asked for them.
+    ``findings`` are those of each file by its number, ``old`` the baseline entries that silence findings, by the number of their file. Both
+    are empty if they were not requested.
     """
 
     gathered: Gathered
@@ -36,70 +36,76 @@ class WorkspaceState(NamedTuple):
     buffers: Mapping[str, EditorBuffer]
 
     def path(self, file: FileId) -> str:
-        """Where a file of the run lies."""
+        """Return the absolute path of a file of the run."""
         return os.path.abspath(self.gathered.files.sources[file].path)
 
     def name(self, file: FileId) -> str:
-        """How reports call it."""
+        """Return the name of a file in reports."""
         return self.gathered.files.sources[file].name
 
 
 class Workspace:
-    """A folder; ``whole`` if all of it is checked, not merely what is open. ``state`` is what the last run found, None before the first."""
+    """A folder of the editor with all of its manifests.
 
-    def __init__(self, folder: str, chosen: CommandLineConfig, *, whole: bool) -> None:
+    With ``all_files``, all files of the folder are checked, otherwise only the open ones. ``state`` is the result of the last run, None
+    before the first run.
+    """
+
+    def __init__(self, folder: str, command_line: CommandLineConfig, *, all_files: bool) -> None:
         self.folder = folder
-        self.whole = whole
+        self.all_files = all_files
         self.state: WorkspaceState | None = None
-        self.memory = MapCache(folder)
-        self._configured = ConfiguredFolder(folder, chosen)
+        self.map_cache = MapCache(folder)
+        self._configured = ConfiguredFolder(folder, command_line)
         self._found: list[Source] = []
         self._stale = True
 
     @property
     def settings(self) -> MapSettings:
-        """Those under which a file is checked."""
+        """The settings for checking a file."""
         return self._configured.setup.settings if self.state is None else self.state.gathered.settings
 
     def forget_files(self) -> None:
-        """Look for the files of the folder anew in the next run."""
+        """List the files of the folder again in the next run."""
         self._stale = True
 
-    def run(self, buffers: Mapping[str, EditorBuffer], between: Callable[[int, int], None], *, everything: bool = False) -> list[str]:
-        """Find what there is to find now. Returns what is wrong with nodes or a baseline, without which it was found then.
+    def run(
+        self, buffers: Mapping[str, EditorBuffer], report_progress: Callable[[int, int], None], *, with_unopened: bool = False
+    ) -> list[str]:
+        """Run over the current files, and return the problems with nodes or a baseline that were left out of the run.
 
-        ``buffers`` are the open documents by path; with ``everything`` the findings of files that are not open are wanted as well.
-        Raises UserError.
+        ``buffers`` are the open documents by path; ``with_unopened`` requests the findings of files that are not open, too. Raises
+        UserError.
         """
         if self._configured.reread():
             self._stale = True
         config = self._configured.setup.config
         try:
-            self.state = self._run(config, buffers, between, everything)
+            self.state = self._run(config, buffers, report_progress, with_unopened)
             return []
         except UserError as error:
-            smaller = _without(config, error)
+            smaller = _without_faulty(config, error)
             if smaller == config:
                 raise
-            self.state = self._run(smaller, buffers, between, everything)
+            self.state = self._run(smaller, buffers, report_progress, with_unopened)
             return [str(error)]
 
     def _run(
-        self, config: Config, buffers: Mapping[str, EditorBuffer], between: Callable[[int, int], None], everything: bool
+        self, config: Config, buffers: Mapping[str, EditorBuffer], report_progress: Callable[[int, int], None], with_unopened: bool
     ) -> WorkspaceState:
         from afflint.pipeline.baseline import of_config
 
         session = Session(config, {path: each.data for path, each in buffers.items()})
-        if self.whole and self._stale:
+        if self.all_files and self._stale:
             self._stale = False
             self._found = Session(config).sources([self.folder])
-        sources = _with_buffers(self._found, buffers, session.covers if self.whole else None)
+        sources = _with_buffers(self._found, buffers, session.covers if self.all_files else None)
         known = of_config(config)
-        options = Options(mapper=self.memory.mapper(between), baseline=known)
+        options = Options(mapper=self.map_cache.mapper(report_progress), baseline=known)
         gathered = session.gathered(sources, options)
         findings: dict[FileId, list[Finding]] = {}
         old: dict[FileId, Counter[BaselineEntry]] = {}
-        if everything or known is not None:
+        if with_unopened or known is not None:
             kept = outcome(gathered, options._replace(baseline=None)).findings
             for each in kept if known is None else _new(gathered, kept, known, old):
                 findings.setdefault(each.source, []).append(each)
@@ -107,7 +113,7 @@ class Workspace:
 
 
 def _new(gathered: Gathered, findings: Sequence[Finding], known: Baseline, old: dict[FileId, Counter[BaselineEntry]]) -> list[Finding]:
-    """The findings that a baseline does not silence; the entries that silence the others are added to ``old``."""
+    """Return the findings that a baseline does not silence, and add the entries that silence the others to ``old``."""
     from afflint.pipeline.baseline import apply, entry_of
 
     new = apply(findings, known, [gathered.files.sources[file].name for file in gathered.results]).new
@@ -118,17 +124,17 @@ def _new(gathered: Gathered, findings: Sequence[Finding], known: Baseline, old: 
     return new
 
 
-def _without(config: Config, error: UserError) -> Config:
-    """The configuration without what may be at fault: nodes, or a baseline, that cannot be used."""
+def _without_faulty(config: Config, error: UserError) -> Config:
+    """Return the configuration without the nodes or the baseline, whichever cannot be used."""
     from afflint.pipeline.baseline import BaselineError
 
     return config._replace(baseline=None) if isinstance(error, BaselineError) else config._replace(nodes=())
 
 
 def _with_buffers(found: Sequence[Source], buffers: Mapping[str, EditorBuffer], covers: Callable[[str], bool] | None) -> list[Source]:
-    """The files with the open documents in place of what is on disk.
+    """Return the sources with the text of open documents instead of the text on disk.
 
-    A document that is no file yet counts if ``covers`` says so; without it all documents do.
+    A document that has no file yet is included if ``covers`` accepts it, or if ``covers`` is None.
     """
     identities = Identities()
     opened = {identities.of(Source(path, path)): buffer for path, buffer in buffers.items()}
@@ -136,7 +142,7 @@ def _with_buffers(found: Sequence[Source], buffers: Mapping[str, EditorBuffer], 
     names = {os.path.basename(path) for path in buffers}
     seen: set[str] = set()
     for source in found:
-        # Only what may be open is worth asking for its identity.
+        # The identity costs a system call, so only files that may be open get one.
         if os.path.basename(source.path) in names:
             identity = identities.of(source)
             buffer = opened.get(identity)
