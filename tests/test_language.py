@@ -26,7 +26,22 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 PENDING_PAGES = frozenset(["reference.md"])
 """Pages with parts that are generated from the other packages."""
 REVISED = frozenset(
-    (".", "config", "controllers", "findings", "init", "inventory", "lsp", "policies", "pools", "report", "scheduler", "source", "yaml")
+    (
+        ".",
+        "config",
+        "controllers",
+        "findings",
+        "init",
+        "inventory",
+        "lsp",
+        "policies",
+        "pools",
+        "rendering",
+        "report",
+        "scheduler",
+        "source",
+        "yaml",
+    )
 )
 """The packages whose texts have been revised; the others are expected to fail."""
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from afflint.findings.finding import Path as Steps
 from afflint.findings.finding import Span
-from afflint.rendering.helm import Chart, Charts, rendered_chart, template
-from afflint.rendering.helm_origins import ChartFiles, Templates, with_changes
+from afflint.rendering.helm import Chart, Charts, render_chart, render_template
+from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, replace_spans
 from afflint.rendering.kustomize import build_annotated, build_kustomization
 from afflint.rendering.kustomize_origins import Origins, identity_of
 from afflint.rendering.line_marks import templates_of
@@ -68,7 +68,7 @@ def prove_kustomization(program: Sequence[str], root: Kustomization, top: Path) 
         for file, words in changes.items():
             changed = copy / os.path.relpath(file, os.path.realpath(top))
             text = changed.read_text()
-            changed.write_text(with_changes(text, [(span, _as_written(text, span, word)) for span, word in words.items()]))
+            changed.write_text(replace_spans(text, [(span, _as_written(text, span, word)) for span, word in words.items()]))
         again = documents_of(build_kustomization(runner, program, str(copy / os.path.relpath(root.folder, os.path.realpath(top)))))
     for number, path, token in expected:
         shares["right"] += str(_at(again[number].data, path)) == token
@@ -82,22 +82,22 @@ def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: in
     shares: Counter[str] = Counter()
 
     def render(top: str, without: tuple[str, int] | None = None) -> bytes:
-        copy = charts.copied(folder, top)
+        copy = charts.copy(folder, top)
         for file in templates_of(top) if without is not None else ():
             if without is not None and copy.origin(file) == without[0]:
                 lines = Path(file).read_bytes().split(b"\n")
                 lines[without[1] - 1] = b""
                 Path(file).write_bytes(b"\n".join(lines))
-        return template(runner, program, chart, top, VERSION)[0]
+        return render_template(runner, program, chart, top, VERSION)[0]
 
     with tempfile.TemporaryDirectory() as temporary:
         output = render(os.path.join(os.path.realpath(temporary), "chart"))
     files = ChartFiles(
-        lambda target: charts.copied(folder, target).origin,
-        lambda top, _instead, _said: rendered_chart(runner, program, chart, top, VERSION, ()),
+        lambda target: charts.copy(folder, target).origin,
+        lambda top, _instead, _said: render_chart(runner, program, chart, top, VERSION, ()),
         (),
     )
-    ways = Templates(output, os.path.join(folder, "Chart.yaml"), files, SourceTexts())
+    ways = ChartSourceMap(output, os.path.join(folder, "Chart.yaml"), files, SourceTexts())
     lines: dict[tuple[str, int], list[tuple[int, Steps, Any]]] = {}
     for number, document in documents_of(output).items():
         for path, value in placement(document.data):

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from afflint.rendering.application_sets import Generators
-from afflint.rendering.gitops import substituted
+from afflint.rendering.gitops import substitute
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -254,7 +254,7 @@ def test_of_very_many_applications_the_first_are_looked_at(kind: str) -> None:
 def test_variables_that_are_not_closed_are_none() -> None:
     started = time.process_time()
     output = b"a: ${b}\n" + b"${b:=" * 100_000
-    assert substituted(output, {"b": "c"}) == output.replace(b"${b}", b"c")
+    assert substitute(output, {"b": "c"}) == output.replace(b"${b}", b"c")
     assert time.process_time() - started < 2
 
 

@@ -170,7 +170,7 @@ def test_links_do_not_lead_a_copy_out_of_the_chart(project: Path) -> None:
     (project / "chart" / "charts" / "common").symlink_to(project / "common")
     (project / "common" / "charts").mkdir()
     (project / "common" / "charts" / "web").symlink_to(project / "chart")
-    copy = Charts([], Boundary([])).copied(str(project / "chart"), str(project / "copy"))
+    copy = Charts([], Boundary([])).copy(str(project / "chart"), str(project / "copy"))
     assert sorted(each.name for each in Path(copy.folder).iterdir()) == ["Chart.yaml", "charts", "templates", "values.yaml"]
     assert sorted(each.name for each in Path(copy.folder, "charts", "common").iterdir()) == ["Chart.yaml", "charts", "values.yaml"]
     assert not [*Path(copy.folder, "charts", "common", "charts").iterdir()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from afflint.rendering.line_marks import Mark, marked, marks_in
+from afflint.rendering.line_marks import Mark, add_marks, marks_in
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from afflint.rendering.line_marks import Mark, marked, marks_in
     ],
 )
 def test_a_line_with_a_mark(line: str) -> None:
-    assert marked(line, 3) == f"{line} #@@3:1:0"
+    assert add_marks(line, 3) == f"{line} #@@3:1:0"
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_line_with_a_mark(line: str) -> None:
     ["  {{- toYaml .Values.x | nindent 4 }}", '  {{ include "web.labels" . | indent 4 }}', "labels: {{- toYaml .Values.x | nindent 4 }}"],
 )
 def test_a_line_that_may_make_several(line: str) -> None:
-    assert marked(line, 0) == f"{line} #@@0:1:1"
+    assert add_marks(line, 0) == f"{line} #@@0:1:1"
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_a_line_that_may_make_several(line: str) -> None:
     ],
 )
 def test_a_line_without_one(line: str) -> None:
-    assert marked(line, 0) == line
+    assert add_marks(line, 0) == line
 
 
 def test_what_a_line_has_opened_counts() -> None:
     text = "run: |\n  # text\n  key: text\n{{- .Values.x | nindent 2 }}\nlist: [a,\n  b: c]\n{{/*\nkey: comment\n*/}}\nlast: 1"
-    assert [line for line in marked(text, 0).split("\n") if "#@@" in line] == ["run: | #@@0:1:0", "last: 1 #@@0:10:0"]
+    assert [line for line in add_marks(text, 0).split("\n") if "#@@" in line] == ["run: | #@@0:1:0", "last: 1 #@@0:10:0"]
 
 
 def test_lines_are_left_out_and_ends_of_lines_stay() -> None:
-    assert marked("a: 1\r\nb: 2\r\n", 7, without=[1]) == "a: 1\r\nb: 2 #@@7:2:0\r\n"
+    assert add_marks("a: 1\r\nb: 2\r\n", 7, without=[1]) == "a: 1\r\nb: 2 #@@7:2:0\r\n"
 
 
 def test_marks_of_templates_in_each_other() -> None:

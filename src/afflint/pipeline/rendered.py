@@ -67,8 +67,8 @@ class RenderedRun:
         """How many roots were rendered, and which were not."""
         tools = tuple(build.tool for build in self._builds.values())
         failed = tuple((each.tool, each.name, each.reason) for each in self._failures)
-        partly = tuple((build.name, name) for build in self._builds.values() for name in build.without)
-        unread = tuple((each.by, each.reason) for each in self._unread)
+        partly = tuple((build.name, name) for build in self._builds.values() for name in build.missing_dependencies)
+        unread = tuple((each.declared_by, each.reason) for each in self._unread)
         return Count(tools.count("kustomize"), tools.count("helm"), failed, partly, unread)
 
     def clusters(self, told: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool]) -> list[frozenset[str]]:
@@ -147,7 +147,7 @@ class _Moving:
         self._texts = SourceTexts()
         self._way: SourceMap | None = None
         with suppress(RenderError, OSError):
-            self._way = build.way()
+            self._way = build.source_map()
 
     def places(self, document: int, span: Span, field: str | None = None) -> tuple[tuple[SourcePlace, ...], RenderedIdentity | None]:
         """Where what stands at a place of the output is written, the best first; and what its object is called there."""
@@ -166,7 +166,7 @@ class _Moving:
             path, key = next(((each, False) for each in items if field_of(each) == field), (path, key))
         identity = identity_of(parsed.data)
         first, *others = self._way.place(parsed.index, identity, path, key=key)
-        return (self._in_text(parsed, path, span, first), *others), self._way.written(identity)
+        return (self._in_text(parsed, path, span, first), *others), self._way.source_identity(identity)
 
     def _in_text(self, parsed: Document, path: Path, span: Span, place: SourcePlace) -> SourcePlace:
         """The place of what stands in a text of the output, if it is text in the source, too, where ``place`` is the whole of it."""
@@ -179,7 +179,7 @@ class _Moving:
         at = cursor_at(inner, span.line, span.column)
         whole = cursor_at(text.document, place.span.line, place.span.column).path
         same = next((each for each in text.inside(whole) if each.data == inner.data), None)
-        return place if same is None else same.place(at.path, place.way, key=at.on_key, exact=True)
+        return place if same is None else same.place(at.path, place.kind, key=at.on_key, exact=True)
 
 
 def _kinds_in(file: str) -> frozenset[str]:
@@ -213,7 +213,7 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         ref = ObjectRef(ref.api_version, ref.kind, written.namespace or None, written.name or None)
     for other in others:
         number = numbers.of(other.file)
-        message = "the template puts it here" if place.way == "value" else "which is included here"
+        message = "the template puts it here" if place.kind == "value" else "which is included here"
         related.append(Related(numbers.sources[number].name, other.span, message, number))
     return finding._replace(
         file=numbers.sources[source].name,

@@ -1,6 +1,6 @@
-"""What the generators of an ApplicationSet put into its template, as far as the repository tells: lists, and folders and files of git.
+"""The parameters that generators of an ApplicationSet produce from the repository: lists, and folders and files in git.
 
-What stands elsewhere, such as clusters and pull requests, only Argo CD can ask. After docs/operator-manual/applicationset of argo-cd.
+Other generators, such as clusters and pull requests, need Argo CD itself. After docs/operator-manual/applicationset of argo-cd.
 """
 
 from __future__ import annotations
@@ -19,128 +19,134 @@ from afflint.source.repositories import is_inside
 from afflint.yaml.document import maps_at, texts_at
 
 Parameters = Mapping[str, str]
-"""Parameters by their names, those in maps joined by dots."""
+"""Parameters by name; names of nested maps are joined with dots."""
 
 _MOST = 500
-"""So many Applications of one set are looked at."""
+"""The highest number of Applications of one ApplicationSet."""
 _LARGEST = 1 << 20
-_BESIDE = frozenset(("selector", "template", "values"))
+_COMMON_FIELDS = frozenset(("selector", "template", "values"))
 
 
 class Generators:
-    """Reads generators. ``folders`` are those that may be the top of the repository, the nearest first; ``unread`` what is not read."""
+    """Reads the generators of an ApplicationSet.
+
+    ``folders`` are the folders that may be the top of the repository, the nearest first. ``unsupported`` collects the generators and fields
+    that cannot be evaluated.
+    """
 
     def __init__(self, folders: Sequence[str]) -> None:
-        self.unread: list[str] = []
+        self.unsupported: list[str] = []
         self._folders = folders
 
     def parameters(self, generators: object) -> list[Parameters]:
-        """Those of each Application."""
-        return list(islice((each for generator in maps_at(generators) for each in self._of(generator, {})), _MOST))
+        """Return the parameters of each Application."""
+        return list(islice((each for generator in maps_at(generators) for each in self._parameters_of(generator, {})), _MOST))
 
-    def _of(self, generator: Mapping[str, Any], given: Parameters) -> list[Parameters]:
-        """What one generator gives, where those before it in a matrix have ``given`` something; of very much the beginning."""
-        kind = next((each for each in generator if each not in _BESIDE), "")
+    def _parameters_of(self, generator: Mapping[str, Any], given: Parameters) -> list[Parameters]:
+        """Return the parameters of one generator, at most ``_MOST``; ``given`` are those of earlier generators of a matrix."""
+        kind = next((each for each in generator if each not in _COMMON_FIELDS), "")
         read = self._readers().get(kind)
-        said = filled(generator.get(kind), given)
-        if read is None or type(said) is not dict:
-            self.unread.append(kind)
+        settings = fill_template(generator.get(kind), given)
+        if read is None or type(settings) is not dict:
+            self.unsupported.append(kind)
             return [given]
-        whole = (self._with_values(said, {**given, **each}) for each in read(said, given))
-        return list(islice((each for each in whole if self._selects(generator.get("selector"), each)), _MOST))
+        combined = (self._add_values(settings, {**given, **each}) for each in read(settings, given))
+        return list(islice((each for each in combined if self._selects(generator.get("selector"), each)), _MOST))
 
-    def _with_values(self, said: Mapping[str, Any], parameters: Parameters) -> Parameters:
-        own = filled(said.get("values"), parameters)
-        return {**parameters, **{f"values.{key}": value for key, value in flattened(own).items()}}
+    def _add_values(self, settings: Mapping[str, Any], parameters: Parameters) -> Parameters:
+        values = fill_template(settings.get("values"), parameters)
+        return {**parameters, **{f"values.{key}": value for key, value in flatten(values).items()}}
 
     def _readers(self) -> Mapping[str, Callable[[Mapping[str, Any], Parameters], Iterable[Parameters]]]:
-        return {"list": self._listed, "git": self._in_git, "matrix": self._matrix, "merge": self._merged}
+        return {"list": self._from_list, "git": self._from_git, "matrix": self._from_matrix, "merge": self._from_merge}
 
     def _selects(self, selector: object, parameters: Parameters) -> bool:
         if type(selector) is not dict or not selector:
             return True
         labels = selector.get("matchLabels", {})
         if selector.keys() - {"matchLabels"} or type(labels) is not dict:
-            self.unread.append("selector")
+            self.unsupported.append("selector")
             return True
         return all(parameters.get(key) == value for key, value in labels.items())
 
-    def _listed(self, said: Mapping[str, Any], _given: Parameters) -> Iterable[Parameters]:
-        if "elementsYaml" in said:
-            self.unread.append("list")
+    def _from_list(self, settings: Mapping[str, Any], _given: Parameters) -> Iterable[Parameters]:
+        if "elementsYaml" in settings:
+            self.unsupported.append("list")
             return [{}]
-        return map(flattened, maps_at(said, "elements"))
+        return map(flatten, maps_at(settings, "elements"))
 
-    def _matrix(self, said: Mapping[str, Any], given: Parameters) -> list[Parameters]:
+    def _from_matrix(self, settings: Mapping[str, Any], given: Parameters) -> list[Parameters]:
         found: list[Parameters] = [given]
-        for generator in maps_at(said, "generators"):
-            found = list(islice((each for known in found for each in self._of(generator, known)), _MOST))
+        for generator in maps_at(settings, "generators"):
+            found = list(islice((each for earlier in found for each in self._parameters_of(generator, earlier)), _MOST))
         return found
 
-    def _merged(self, said: Mapping[str, Any], given: Parameters) -> list[Parameters]:
-        keys = texts_at(said, "mergeKeys")
-        first, *others = [self._of(generator, given) for generator in maps_at(said, "generators")] or [[]]
+    def _from_merge(self, settings: Mapping[str, Any], given: Parameters) -> list[Parameters]:
+        keys = texts_at(settings, "mergeKeys")
+        first, *others = [self._parameters_of(generator, given) for generator in maps_at(settings, "generators")] or [[]]
         by_keys = {tuple([each.get(key) for key in keys]): each for each in first}
         for other in others:
             for each in other:
-                known = tuple([each.get(key) for key in keys])
-                if known in by_keys:
-                    by_keys[known] = {**by_keys[known], **each}
+                values = tuple([each.get(key) for key in keys])
+                if values in by_keys:
+                    by_keys[values] = {**by_keys[values], **each}
         return list(by_keys.values())
 
-    # Folders and files.
+    # Folders and files in git.
 
-    def _in_git(self, said: Mapping[str, Any], _given: Parameters) -> list[Parameters]:
-        prefix = f"{said['pathParamPrefix']}." if type(said.get("pathParamPrefix")) is str else ""
+    def _from_git(self, settings: Mapping[str, Any], _given: Parameters) -> list[Parameters]:
+        prefix = f"{settings['pathParamPrefix']}." if type(settings.get("pathParamPrefix")) is str else ""
         found: list[Parameters] = []
-        for names, is_wanted in (("directories", os.path.isdir), ("files", os.path.isfile)):
-            entries = [each for each in maps_at(said, names) if type(each.get("path")) is str]
-            left_out = [each["path"] for each in entries if each.get("exclude") is True]
+        for names, is_kind in (("directories", os.path.isdir), ("files", os.path.isfile)):
+            entries = [each for each in maps_at(settings, names) if type(each.get("path")) is str]
+            excluded = [each["path"] for each in entries if each.get("exclude") is True]
             for each in entries:
                 if each.get("exclude") is not True:
                     paths = (
-                        path for path in self._matching(each["path"], is_wanted) if not any(_matches(path[1], out) for out in left_out)
+                        path
+                        for path in self._matching_paths(each["path"], is_kind)
+                        if not any(_matches(path[1], exclusion) for exclusion in excluded)
                     )
-                    found += [one for top, path in paths for one in _of_path(top, path, prefix, is_file=names == "files")]
+                    found += [one for top, path in paths for one in _path_parameters(top, path, prefix, is_file=names == "files")]
         return found
 
-    def _matching(self, pattern: str, is_wanted: Callable[[str], bool]) -> list[tuple[str, str]]:
-        """What lies where a pattern says: the top of the repository, and the way from there."""
+    def _matching_paths(self, pattern: str, is_kind: Callable[[str], bool]) -> list[tuple[str, str]]:
+        """Return the paths that match a pattern: the top of the repository, and the path relative to it."""
         parts = pattern.strip("/").split("/")
         if os.pardir in parts or "\0" in pattern:
             return []
         for number, top in enumerate(self._folders):
             is_last = number == len(self._folders) - 1
             if parts[0].strip("*?[]") == parts[0] or is_last:
-                found = [each for each in islice(paths_like(top, "/".join(parts)), _MOST) if self._is_readable(top, each, is_wanted)]
+                found = [each for each in islice(paths_like(top, "/".join(parts)), _MOST) if self._is_readable(top, each, is_kind)]
                 if found:
                     return [(top, each) for each in found]
         return []
 
-    def _is_readable(self, top: str, path: str, is_wanted: Callable[[str], bool]) -> bool:
-        whole = os.path.join(top, path)
-        return is_wanted(whole) and is_inside(os.path.realpath(whole), self._folders[-1])
+    def _is_readable(self, top: str, path: str, is_kind: Callable[[str], bool]) -> bool:
+        absolute = os.path.join(top, path)
+        return is_kind(absolute) and is_inside(os.path.realpath(absolute), self._folders[-1])
 
 
-def _of_path(top: str, path: str, prefix: str, *, is_file: bool) -> Iterator[Parameters]:
+def _path_parameters(top: str, path: str, prefix: str, *, is_file: bool) -> Iterator[Parameters]:
     folder, name = os.path.split(path) if is_file else (path, "")
     segments = folder.split("/") if folder else []
     last = segments[-1] if segments else ""
-    own = {f"{prefix}path": folder, f"{prefix}path.path": folder, f"{prefix}path.basename": last}
-    own[f"{prefix}path.basenameNormalized"] = _as_name(last)
-    own |= {f"{prefix}path[{number}]": each for number, each in enumerate(segments)}
-    own |= {f"{prefix}path.segments[{number}]": each for number, each in enumerate(segments)}
+    values = {f"{prefix}path": folder, f"{prefix}path.path": folder, f"{prefix}path.basename": last}
+    values[f"{prefix}path.basenameNormalized"] = _as_name(last)
+    values |= {f"{prefix}path[{number}]": each for number, each in enumerate(segments)}
+    values |= {f"{prefix}path.segments[{number}]": each for number, each in enumerate(segments)}
     if not is_file:
-        yield own
+        yield values
         return
-    own |= {f"{prefix}path.filename": name, f"{prefix}path.filenameNormalized": _as_name(name)}
+    values |= {f"{prefix}path.filename": name, f"{prefix}path.filenameNormalized": _as_name(name)}
     try:
         data = read_regular(os.path.join(top, path), _LARGEST)
     except OSError:
         return
     for document in documents_of(data).values():
         for each in document.data if type(document.data) is list else [document.data]:
-            yield {**flattened(each), **own}
+            yield {**flatten(each), **values}
 
 
 def _matches(path: str, pattern: str) -> bool:
@@ -158,30 +164,30 @@ _SIMPLE = re.compile(r"\{\{-?\s*\.?([\w.\-/\[\]]+)\s*-?\}\}")
 _INDEX = re.compile(r"\{\{-?\s*index\s+\.([\w.]+)\s+(?:(\d+)|\"([^\"]+)\")\s*-?\}\}")
 
 
-def filled(value: Any, parameters: Parameters) -> Any:
-    """Some data with the parameters put into its texts, in either syntax; what none of them says stays as it is."""
+def fill_template(value: Any, parameters: Parameters) -> Any:
+    """Return data with the parameters substituted in its strings, in either template syntax; placeholders without a parameter are kept."""
     if type(value) is dict:
-        return {key: filled(each, parameters) for key, each in value.items()}
+        return {key: fill_template(each, parameters) for key, each in value.items()}
     if type(value) is list:
-        return [filled(each, parameters) for each in value]
+        return [fill_template(each, parameters) for each in value]
     if type(value) is not str or "{{" not in value:
         return value
     text = _INDEX.sub(lambda match: parameters.get(f"{match[1]}[{match[2]}]" if match[2] else f"{match[1]}.{match[3]}", match[0]), value)
     return _SIMPLE.sub(lambda match: parameters.get(match[1], match[0]), text)
 
 
-def is_open(text: str) -> bool:
-    """Whether something is yet to be put into a text."""
+def has_placeholder(text: str) -> bool:
+    """Return whether a text contains a placeholder."""
     return "{{" in text
 
 
-def flattened(value: object, above: str = "") -> dict[str, str]:
-    """The scalars in maps by their paths, as texts."""
+def flatten(value: object, prefix: str = "") -> dict[str, str]:
+    """Return the scalars in nested maps as texts, by their dotted paths."""
     found: dict[str, str] = {}
     for key, each in value.items() if type(value) is dict else ():
-        name = f"{above}{key}"
+        name = f"{prefix}{key}"
         if type(each) is dict:
-            found |= flattened(each, f"{name}.")
+            found |= flatten(each, f"{name}.")
         elif type(each) is bool:
             found[name] = "true" if each else "false"
         elif type(each) in (str, int, float):

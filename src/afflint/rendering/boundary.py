@@ -18,21 +18,21 @@ class Boundary:
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = paths
-        self._rest: str | None = None
+        self._shared_folder: str | None = None
 
     def top(self, folder: str) -> str:
         """Return the top of the repository that a folder belongs to. The folder has its links resolved, and so has the top."""
-        return boundary_of(folder) or self._around_all(folder)
+        return boundary_of(folder) or self._common_folder(folder)
 
-    def _around_all(self, folder: str) -> str:
+    def _common_folder(self, folder: str) -> str:
         """Return the folder that holds all files of the run, if ``folder`` is in it; else ``folder``."""
-        if self._rest is None:
+        if self._shared_folder is None:
             folders = {os.path.dirname(os.path.realpath(each)) for each in self._paths}
             try:
-                self._rest = os.path.commonpath(folders) if folders else folder
+                self._shared_folder = os.path.commonpath(folders) if folders else folder
             except ValueError:  # On several drives.
-                self._rest = folder
-        return self._rest if is_inside(folder, self._rest) else folder
+                self._shared_folder = folder
+        return self._shared_folder if is_inside(folder, self._shared_folder) else folder
 
     def folders_above(self, file: str) -> Iterator[str]:
         """Yield the folders above a file, the nearest first, up to the top of its repository."""
@@ -45,9 +45,9 @@ class Boundary:
 
 
 def link_outside(folder: str, top: str) -> str | None:
-    """Return a link in a folder, or in a folder that it links to, that leads out of ``top``; None without one.
+    """Return a link in a folder, or in a folder that it links to, that leads out of ``top``; None if there is no such link.
 
-    Raises OSError if there are more files than any chart has.
+    Raises OSError if there are more files than in any real chart.
     """
     waiting, seen, count = [folder], {os.path.realpath(folder)}, 0
     while waiting:

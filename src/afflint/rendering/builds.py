@@ -12,14 +12,14 @@ from afflint.config import RENDERERS
 from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
 from afflint.rendering.boundary import Boundary
-from afflint.rendering.gitops import Hint, Inline, Unread, hints, in_namespace, substituted
-from afflint.rendering.helm import RELEASE, Chart, Charts, rendered_chart, template
-from afflint.rendering.helm_origins import ChartFiles, Templates
+from afflint.rendering.gitops import Hint, Inline, UnsupportedObject, hints, set_namespace, substitute
+from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template
+from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap
 from afflint.rendering.kustomize import build_annotated, build_kustomization
 from afflint.rendering.kustomize_origins import Origins, RenderedIdentity
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
-from afflint.rendering.references import refusal
+from afflint.rendering.references import rejection_reason
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
 from afflint.rendering.source_documents import SourcePlace, SourceTexts
 from afflint.source.sources import CHART, relative
@@ -32,7 +32,7 @@ class SourceMap(Protocol):
         """Return the source position of a rendered value, or of its key, followed by related positions."""
         ...
 
-    def written(self, identity: RenderedIdentity) -> RenderedIdentity | None:
+    def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
         """Return the identity of a rendered object in its source; None if it is unknown."""
         ...
 
@@ -47,9 +47,9 @@ class Build:
     root_file: str
     output: bytes
     covered: frozenset[str]
-    way: Callable[[], SourceMap]
+    source_map: Callable[[], SourceMap]
     """Create the source map. This runs the program again, so it is only called for roots with findings. Raises RenderError."""
-    without: tuple[str, ...] = ()
+    missing_dependencies: tuple[str, ...] = ()
     """The names of chart dependencies that are not in the repository; the chart was rendered without them."""
 
 
@@ -77,7 +77,7 @@ class Rendered(NamedTuple):
 
     builds: list[Build]
     failures: list[BuildFailure]
-    unread: list[Unread]
+    unsupported: list[UnsupportedObject]
     values: frozenset[str]
     """The values files that Argo CD and Flux use, even if their chart is not in the repository; links resolved."""
     runner: ProgramRunner
@@ -88,15 +88,15 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
     paths = list(paths)
     runner = ProgramRunner(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
     texts = SourceTexts()
-    done: list[Build | BuildFailure] = []
+    results: list[Build | BuildFailure] = []
     boundary = Boundary(paths)
-    hinted, unread, values = hints(paths, boundary)
+    hinted, unsupported, values = hints(paths, boundary)
     if "kustomize" in wanted.tools:
-        done += _kustomizations(runner, paths, hinted, texts, network=wanted.network)
+        results += _kustomizations(runner, paths, hinted, texts, network=wanted.network)
     if "helm" in wanted.tools:
-        done += _charts(runner, paths, hinted, texts, wanted.kubernetes_version, boundary)
-    builds, failures = [each for each in done if isinstance(each, Build)], [each for each in done if isinstance(each, BuildFailure)]
-    return Rendered(builds, failures, unread, frozenset(values), runner)
+        results += _charts(runner, paths, hinted, texts, wanted.kubernetes_version, boundary)
+    builds, failures = [each for each in results if isinstance(each, Build)], [each for each in results if isinstance(each, BuildFailure)]
+    return Rendered(builds, failures, unsupported, frozenset(values), runner)
 
 
 def _kustomizations(
@@ -120,14 +120,14 @@ def _kustomizations(
     def build(root_and_hint: tuple[Kustomization, Hint]) -> Build | BuildFailure:
         root, hint = root_and_hint
         name = _name(root.folder, hint)
-        reason = refusal(known, [root.folder, *hint.around.get("components", ())], network=network)
+        reason = rejection_reason(known, [root.folder, *hint.wrapper.get("components", ())], network=network)
         if reason is not None:
             return BuildFailure("kustomize", name, reason)
         try:
-            output = build_kustomization(runner, program, root.folder, hint.around)
+            output = build_kustomization(runner, program, root.folder, hint.wrapper)
         except RenderError as error:
             return BuildFailure("kustomize", name, error.reason)
-        output = in_namespace(substituted(output, hint.substitutes), hint.namespace)
+        output = set_namespace(substitute(output, hint.substitutes), hint.namespace)
         covered = frozenset(known.covered(root))
         return Build(
             "kustomize", name, root.folder, root.file, output, covered, lambda: _KustomizeSourceMap(runner, program, root, hint, texts)
@@ -152,14 +152,14 @@ class _KustomizeSourceMap:
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
             wrapper = os.path.realpath(folder)
             metadata = root.data.get("buildMetadata")
-            output = build_annotated(runner, program, root.folder, wrapper, metadata if type(metadata) is list else (), hint.around)
+            output = build_annotated(runner, program, root.folder, wrapper, metadata if type(metadata) is list else (), hint.wrapper)
             self._origins = Origins(output, wrapper, root.file, texts)
 
     def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:  # noqa: ARG002
         return (self._origins.place(identity, path, key=key),)
 
-    def written(self, identity: RenderedIdentity) -> RenderedIdentity | None:
-        return self._origins.written(identity)
+    def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
+        return self._origins.source_identity(identity)
 
 
 def _charts(
@@ -180,42 +180,51 @@ def _charts(
         name = _name(hint.folder, hint)
         chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, hint.inline.values, hint.options)
         try:
-            build = _rendered_chart(runner, program, known, chart, hint.inline, kubernetes_version, texts)
+            build = _build_chart(runner, program, known, chart, hint.inline, kubernetes_version, texts)
         except RenderError as error:
             return BuildFailure("helm", name, error.reason)
         except OSError as error:
             return BuildFailure("helm", name, f"the chart cannot be copied: {error.strerror or error}")
-        return replace(build, name=name, output=in_namespace(build.output, hint.namespace))
+        return replace(build, name=name, output=set_namespace(build.output, hint.namespace))
 
     return runner.each(build, referenced)
 
 
-def _rendered_chart(
+def _build_chart(
     runner: ProgramRunner, program: Sequence[str], known: Charts, chart: Chart, inline: Inline, version: str, texts: SourceTexts
 ) -> Build:
-    known.refuse_links(chart.folder)
-    without: tuple[str, ...] = ()
+    known.reject_links(chart.folder)
+    missing_dependencies: tuple[str, ...] = ()
     if known.missing(chart.folder):
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-            copy = known.copied(chart.folder, os.path.join(os.path.realpath(folder), "chart"))
-            output, values = template(runner, program, chart, copy.folder, version)
-            without = copy.without
+            copy = known.copy(chart.folder, os.path.join(os.path.realpath(folder), "chart"))
+            output, values = render_template(runner, program, chart, copy.folder, version)
+            missing_dependencies = copy.missing_dependencies
     else:
-        output, values = template(runner, program, chart, chart.folder, version)
+        output, values = render_template(runner, program, chart, chart.folder, version)
 
     def render(folder: str, replaced: Mapping[str, str], inline_values: Mapping[str, Any] | None = None) -> bytes:
         files = [replaced.get(os.path.realpath(each), each) for each in values]
         with_inline = chart if inline_values is None else replace(chart, inline=inline_values)
-        return rendered_chart(runner, program, with_inline, folder, version, files)
+        return render_chart(runner, program, with_inline, folder, version, files)
 
     inline_place = (inline.text, inline.path) if inline.text is not None and inline.values else None
-    files = ChartFiles(lambda target: known.copied(chart.folder, target).origin, render, values, inline_place)
+    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, render, values, inline_place)
     root_file = os.path.join(chart.folder, CHART)
     covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
     name = relative(chart.folder)
-    return Build("helm", name, chart.folder, root_file, output, covered, lambda: Templates(output, root_file, files, texts), without)
+    return Build(
+        "helm",
+        name,
+        chart.folder,
+        root_file,
+        output,
+        covered,
+        lambda: ChartSourceMap(output, root_file, files, texts),
+        missing_dependencies,
+    )
 
 
 def _name(folder: str, hint: Hint) -> str:
     """Return the name of a root in reports."""
-    return f"{relative(folder)} ({hint.by})" if hint.by else relative(folder)
+    return f"{relative(folder)} ({hint.declared_by})" if hint.declared_by else relative(folder)

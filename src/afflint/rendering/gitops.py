@@ -17,7 +17,7 @@ from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import NAMES
-from afflint.rendering.application_sets import Generators, filled, is_open
+from afflint.rendering.application_sets import Generators, fill_template, has_placeholder
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.source_documents import SourceText, documents_of
 from afflint.source.files import read_regular
@@ -48,15 +48,15 @@ _NO_VALUES = Inline({})
 class Hint:
     """A folder, links resolved, that a GitOps object renders, and how.
 
-    ``by`` is the object in reports. ``namespace`` applies to objects without one, ``around`` are the fields of a kustomization around the
-    folder, ``substitutes`` the variables that Flux replaces in the output. ``release``, ``values`` (files), ``inline`` (values that
-    override the files) and ``options`` are for Helm.
+    ``declared_by`` is the name of the object in reports. ``namespace`` applies to objects without one, ``wrapper`` are the fields of a
+    kustomization around the folder, ``substitutes`` the variables that Flux replaces in the output. ``release``, ``values`` (files),
+    ``inline`` (values that override the files) and ``options`` are for Helm.
     """
 
     folder: str
-    by: str
+    declared_by: str
     namespace: str | None = None
-    around: Mapping[str, Any] = field(default_factory=dict)
+    wrapper: Mapping[str, Any] = field(default_factory=dict)
     substitutes: Mapping[str, str] = field(default_factory=dict)
     release: str = ""
     values: tuple[str, ...] = ()
@@ -64,18 +64,18 @@ class Hint:
     options: tuple[str, ...] = ()
 
 
-class Unread(NamedTuple):
-    """A GitOps object that is not understood, with the reason."""
+class UnsupportedObject(NamedTuple):
+    """A GitOps object that is not supported, with the reason."""
 
-    by: str
+    declared_by: str
     reason: str
 
 
 class Hints(NamedTuple):
-    """All hints, the GitOps objects that are not understood, and the values files that they name, even for charts in other repositories."""
+    """All hints, the unsupported GitOps objects, and the values files that they name, even for charts in other repositories."""
 
     hints: list[Hint]
-    unread: list[Unread]
+    unsupported: list[UnsupportedObject]
     values: set[str]
 
 
@@ -93,8 +93,8 @@ def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
                 for each in _bounded_hints(text, boundary) if document.problem is None else ():
                     if isinstance(each, Hint):
                         found.hints.append(each)
-                    elif isinstance(each, Unread):
-                        found.unread.append(each)
+                    elif isinstance(each, UnsupportedObject):
+                        found.unsupported.append(each)
                     else:
                         found.values.add(each)
     return found
@@ -104,15 +104,15 @@ class _OutsideError(Exception):
     """A path that is outside the repository."""
 
 
-def _bounded_hints(text: SourceText, boundary: Boundary) -> Iterator[Hint | Unread | str]:
+def _bounded_hints(text: SourceText, boundary: Boundary) -> Iterator[Hint | UnsupportedObject | str]:
     try:
         yield from _hints_in(text, list(boundary.folders_above(text.file)))
     except _OutsideError as error:
-        yield Unread(f"{text_at(text.data, 'kind')} {text_at(text.data, 'metadata', 'name')}", str(error))
+        yield UnsupportedObject(f"{text_at(text.data, 'kind')} {text_at(text.data, 'metadata', 'name')}", str(error))
 
 
-def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[Hint | Unread | str]:
-    """Yield hints, objects that are not understood, and values files.
+def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[Hint | UnsupportedObject | str]:
+    """Yield hints, unsupported objects, and values files.
 
     ``tops`` are the folders above the file that may be the top of its repository, nearest first; nothing outside the last is read.
     """
@@ -120,96 +120,98 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[Hint | Unread |
     kind, group = text_at(data, "kind"), text_at(data, "apiVersion").partition("/")[0]
     name, spec = text_at(data, "metadata", "name"), map_at(data, "spec")
     if group == "argoproj.io" and kind == "Application":
-        yield from _of_application(f"Application {name}", name, spec, tops, text)
+        yield from _from_application(f"Application {name}", name, spec, tops, text)
     elif group == "argoproj.io" and kind == "ApplicationSet":
-        yield from _of_set(name, spec, tops)
+        yield from _from_application_set(name, spec, tops)
     elif group == "kustomize.toolkit.fluxcd.io" and kind == "Kustomization":
         folder = _in_repository(tops, text_at(spec, "path"))
         if folder is not None:
-            yield _of_flux(f"Kustomization {name}", folder, spec)
+            yield _flux_hint(f"Kustomization {name}", folder, spec)
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
-        yield from _of_release(name, spec, text, tops)
+        yield from _from_helm_release(name, spec, text, tops)
     elif kind == "HelmChartInflationGenerator" or group == _KUSTOMIZE or os.path.basename(text.file) in NAMES_OF_KUSTOMIZATIONS:
-        yield from _of_kustomization(data, tops)
+        yield from _values_files_of(data, tops)
 
 
 # Argo CD.
 
 
-def _of_set(name: str, spec: Mapping[str, Any], tops: Sequence[str]) -> Iterator[Hint | Unread | str]:
+def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str]) -> Iterator[Hint | UnsupportedObject | str]:
     """Yield the hints of the Applications that an ApplicationSet generates, as far as its generators are supported."""
-    by, template = f"ApplicationSet {name}", map_at(spec, "template")
+    declared_by, template = f"ApplicationSet {name}", map_at(spec, "template")
     generators = Generators(tops)
     generated: dict[str, Hint] = {}
     is_incomplete = False
     for parameters in generators.parameters(spec.get("generators")):
-        application = filled(template, parameters)
+        application = fill_template(template, parameters)
         application_name = text_at(application, "metadata", "name")
-        title = by if is_open(application_name) else f"{by}, {application_name}"
-        for each in _of_application(title, application_name, map_at(application, "spec"), tops, None):
+        title = declared_by if has_placeholder(application_name) else f"{declared_by}, {application_name}"
+        for each in _from_application(title, application_name, map_at(application, "spec"), tops, None):
             if isinstance(each, Hint):
                 generated.setdefault(repr(each), each)
-            elif isinstance(each, Unread):
+            elif isinstance(each, UnsupportedObject):
                 is_incomplete = True
             else:
                 yield each
     yield from generated.values()
     if is_incomplete:
-        unread = [quoted(each) for each in dict.fromkeys(generators.unread) if each]
+        unsupported = [quoted(each) for each in dict.fromkeys(generators.unsupported) if each]
         unset = "its template uses parameters that its generators do not set"
-        yield Unread(by, f"its generator {join_words(unread)} is not supported" if unread else unset)
+        yield UnsupportedObject(declared_by, f"its generator {join_words(unsupported)} is not supported" if unsupported else unset)
 
 
-def _of_application(
-    by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText | None
-) -> Iterator[Hint | Unread | str]:
+def _from_application(
+    declared_by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText | None
+) -> Iterator[Hint | UnsupportedObject | str]:
     several = type(spec.get("sources")) is list
     for number, source in enumerate(spec["sources"] if several else [map_at(spec, "source")]):
         path = text_at(source, "path")
-        if is_open(path):
-            yield Unread(by, f"its path {quoted(path)} contains a placeholder")
+        if has_placeholder(path):
+            yield UnsupportedObject(declared_by, f"its path {quoted(path)} contains a placeholder")
             continue
         folder = _in_repository(tops, path)
         # Missing files are skipped, as with ignoreMissingValueFiles in Argo CD.
-        found = [_value_file(tops, folder, each) for each in _texts(source, "helm", "valueFiles")]
-        values = tuple([each for each in found if each is not None])
+        paths = [_value_file(tops, folder, each) for each in _texts(source, "helm", "valueFiles")]
+        values = tuple([each for each in paths if each is not None])
         yield from values
         if folder is None:
             continue
-        if any(map(is_open, _texts(source, "helm", "valueFiles"))):
-            yield Unread(by, "the names of its values files contain placeholders")
+        if any(map(has_placeholder, _texts(source, "helm", "valueFiles"))):
+            yield UnsupportedObject(declared_by, "the names of its values files contain placeholders")
             continue
         base: Path = ("spec", "sources", number) if several else ("spec", "source")
         inline = _inline(map_at(source, "helm"), text, (*base, "helm"))
-        yield _of_argo(by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline)
+        yield _argo_hint(declared_by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline)
 
 
 def _inline(helm: Mapping[str, Any], text: SourceText | None, path: Path) -> Inline:
     """Return the values in an Application: ``valuesObject``, or else ``values``."""
     if map_at(helm, "valuesObject"):
         return Inline(map_at(helm, "valuesObject"), text, (*path, "valuesObject"))
-    written = text_at(helm, "values")
-    if text is not None and written:
+    values = text_at(helm, "values")
+    if text is not None and values:
         inside = next((each for each in text.inside((*path, "values")) if type(each.data) is dict), None)
         return _NO_VALUES if inside is None else Inline(inside.data, inside)
-    document = next(iter(documents_of(written.encode("utf-8", "replace")).values()), None)
+    document = next(iter(documents_of(values.encode("utf-8", "replace")).values()), None)
     return Inline(document.data) if document is not None and type(document.data) is dict else _NO_VALUES
 
 
-_AROUND = ("namePrefix", "nameSuffix", "namespace", "commonAnnotations", "replicas")
+_WRAPPER_FIELDS = ("namePrefix", "nameSuffix", "namespace", "commonAnnotations", "replicas")
 
 
-def _of_argo(by: str, name: str, folder: str, source: Mapping[str, Any], namespace: str, values: tuple[str, ...], inline: Inline) -> Hint:
+def _argo_hint(
+    declared_by: str, name: str, folder: str, source: Mapping[str, Any], namespace: str, values: tuple[str, ...], inline: Inline
+) -> Hint:
     helm, kustomize = map_at(source, "helm"), map_at(source, "kustomize")
     options: list[str] = []
     for each in maps_at(helm, "parameters"):
         options += ["--set-string" if each.get("forceString") is True else "--set", f"{text_at(each, 'name')}={text_at(each, 'value')}"]
     for word in _texts(helm, "apiVersions"):
         options += ["--api-versions", word]
-    around: dict[str, Any] = {key: kustomize[key] for key in _AROUND if key in kustomize}
-    around |= _labels(map_at(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
-    release = next((each for each in (text_at(helm, "releaseName"), name) if each and not is_open(each)), "")
-    return Hint(folder, by, _known(namespace), around, {}, release, values, inline, tuple(options))
+    wrapper: dict[str, Any] = {key: kustomize[key] for key in _WRAPPER_FIELDS if key in kustomize}
+    wrapper |= _labels(map_at(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
+    release = next((each for each in (text_at(helm, "releaseName"), name) if each and not has_placeholder(each)), "")
+    return Hint(folder, declared_by, _known_namespace(namespace), wrapper, {}, release, values, inline, tuple(options))
 
 
 def _value_file(tops: Sequence[str], folder: str | None, name: str) -> str | None:
@@ -221,10 +223,10 @@ def _value_file(tops: Sequence[str], folder: str | None, name: str) -> str | Non
         return None
     if name.startswith(("$", "/")):
         return _in_repository(tops, name.partition("/")[2], os.path.isfile)
-    if folder is None or is_open(name):
+    if folder is None or has_placeholder(name):
         return None
-    found = _inside(tops, os.path.realpath(os.path.join(folder, name)), name)
-    return found if os.path.isfile(found) else None
+    path = _inside(tops, os.path.realpath(os.path.join(folder, name)), name)
+    return path if os.path.isfile(path) else None
 
 
 def _inside(tops: Sequence[str], path: str, name: str) -> str:
@@ -234,19 +236,19 @@ def _inside(tops: Sequence[str], path: str, name: str) -> str:
     return path
 
 
-def _known(text: str) -> str | None:
-    return None if is_open(text) else text or None
+def _known_namespace(text: str) -> str | None:
+    return None if has_placeholder(text) else text or None
 
 
 # Flux.
 
 
-def _of_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequence[str]) -> Iterator[Hint | str]:
+def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequence[str]) -> Iterator[Hint | str]:
     """Yield the hint for a chart in the repository, and its values files. A release with ``postRenderers`` is ignored."""
     chart = map_at(spec, "chart", "spec")
     path = text_at(chart, "chart")
-    found = [_in_repository(tops, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
-    values = tuple([each for each in found if each is not None])
+    paths = [_in_repository(tops, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
+    values = tuple([each for each in paths if each is not None])
     yield from values
     if "/" not in path or text_at(chart, "sourceRef", "kind") not in ("GitRepository", "Bucket") or "postRenderers" in spec:
         return
@@ -258,7 +260,7 @@ def _of_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequ
         yield Hint(folder, f"HelmRelease {name}", namespace or None, {}, {}, release, values, inline)
 
 
-def _of_kustomization(data: Mapping[str, Any], tops: Sequence[str]) -> Iterator[str]:
+def _values_files_of(data: Mapping[str, Any], tops: Sequence[str]) -> Iterator[str]:
     """Yield the values files that a kustomization or a Helm chart generator names.
 
     These are values of its charts, and files that it puts into a ConfigMap or Secret under the name of a values file, for a HelmRelease.
@@ -270,21 +272,21 @@ def _of_kustomization(data: Mapping[str, Any], tops: Sequence[str]) -> Iterator[
         names += [path for key, _, path in entries if is_values_file(key)]
     for name in names:
         with suppress(_OutsideError):  # Nothing is rendered with it: kustomize is never started with --enable-helm.
-            found = _value_file(tops, tops[0], name) if name and "\0" not in name else None
-            if found is not None:
-                yield found
+            path = _value_file(tops, tops[0], name) if name and "\0" not in name else None
+            if path is not None:
+                yield path
 
 
-def _of_flux(by: str, folder: str, spec: Mapping[str, Any]) -> Hint:
-    around: dict[str, Any] = {key: spec[key] for key in ("namePrefix", "nameSuffix") if key in spec}
+def _flux_hint(declared_by: str, folder: str, spec: Mapping[str, Any]) -> Hint:
+    wrapper: dict[str, Any] = {key: spec[key] for key in ("namePrefix", "nameSuffix") if key in spec}
     if text_at(spec, "targetNamespace"):
-        around["namespace"] = spec["targetNamespace"]
-    around |= _labels(map_at(spec, "commonMetadata", "labels"), selectors=False) | _patches(spec) | _components(spec, folder)
+        wrapper["namespace"] = spec["targetNamespace"]
+    wrapper |= _labels(map_at(spec, "commonMetadata", "labels"), selectors=False) | _patches(spec) | _components(spec, folder)
     substitutes = {key: value for key, value in map_at(spec, "postBuild", "substitute").items() if type(value) is str}
-    return Hint(folder, by, None, around, substitutes)
+    return Hint(folder, declared_by, None, wrapper, substitutes)
 
 
-def substituted(output: bytes, values: Mapping[str, str]) -> bytes:
+def substitute(output: bytes, values: Mapping[str, str]) -> bytes:
     """Replace variables with or without a default (`${zone:=a}`) as Flux does; unknown variables are kept."""
     if not values:
         return output
@@ -298,7 +300,7 @@ def substituted(output: bytes, values: Mapping[str, str]) -> bytes:
     return (re.sub(r"\$\{(\w+)(?::?[=-][^}]*)?\}", value, text[:end]) + text[end:]).encode("utf-8", "surrogateescape")
 
 
-def in_namespace(output: bytes, namespace: str | None) -> bytes:
+def set_namespace(output: bytes, namespace: str | None) -> bytes:
     """Set the namespace of namespaced objects without one, as Argo CD and Flux do when they apply them."""
     if namespace is None or re.fullmatch(r"[a-z0-9-]+", namespace) is None:
         return output
@@ -319,13 +321,13 @@ def _labels(pairs: Mapping[str, Any], *, selectors: bool) -> dict[str, Any]:
 
 
 def _patches(data: Mapping[str, Any]) -> dict[str, Any]:
-    found = [each for each in maps_at(data, "patches") if type(each.get("patch")) is str]
-    return {"patches": [{key: each[key] for key in ("patch", "target") if key in each} for each in found]} if found else {}
+    patches = [each for each in maps_at(data, "patches") if type(each.get("patch")) is str]
+    return {"patches": [{key: each[key] for key in ("patch", "target") if key in each} for each in patches]} if patches else {}
 
 
 def _components(data: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    found = [os.path.realpath(os.path.join(folder, each)) for each in _texts(data, "components")]
-    return {"components": [each for each in found if os.path.isdir(each)]} if found else {}
+    folders = [os.path.realpath(os.path.join(folder, each)) for each in _texts(data, "components")]
+    return {"components": [each for each in folders if os.path.isdir(each)]} if folders else {}
 
 
 def _in_repository(tops: Sequence[str], path: str, is_wanted: Callable[[str], bool] = os.path.isdir) -> str | None:
@@ -333,7 +335,7 @@ def _in_repository(tops: Sequence[str], path: str, is_wanted: Callable[[str], bo
 
     ``is_wanted`` accepts folders unless set otherwise. Raises _OutsideError for a link to a path outside the repository.
     """
-    if not path or is_open(path) or "\0" in path:
+    if not path or has_placeholder(path) or "\0" in path:
         return None
     below = os.path.normpath(path.lstrip("/"))
     if below.split(os.sep)[0] == os.pardir:

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from glob import glob
+from glob import escape, glob
 from typing import Any
 
 from afflint.findings.phrases import quoted
@@ -21,11 +21,11 @@ from afflint.source.sources import CHART
 
 RELEASE = "release"
 _LOCAL = "file://"
-_LISTS, _FIELD = (CHART, "requirements.yaml"), "dependencies"
+_DEPENDENCY_FILES, _DEPENDENCIES = (CHART, "requirements.yaml"), "dependencies"
 _LARGEST_CHART = 64 << 20
-_EACH = 1 << 10
+_SIZE_PER_FILE = 1 << 10
 """Bytes that each copied file adds to its size."""
-_NOT_COPIED = (".git", "node_modules")
+_SKIPPED_FOLDERS = (".git", "node_modules")
 _MAX_DEPTH = 8
 
 
@@ -42,15 +42,15 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class ChartCopy:
     """A copy of a chart with its dependencies in place. ``origins`` are pairs of copied and original folders, the deepest first.
 
-    ``without``: the dependencies that are not in this repository; the copy does not declare them.
+    ``missing_dependencies`` are those that are not in this repository; the copy does not declare them.
     """
 
     folder: str
     origins: tuple[tuple[str, str], ...]
-    without: tuple[str, ...]
+    missing_dependencies: tuple[str, ...]
 
     def origin(self, file: str) -> str:
         """Return the original of a file of the copy."""
@@ -69,7 +69,7 @@ class Charts:
         for folder in folders:
             self._folders.setdefault(str(chart_data(folder).get("name", "")), folder)
 
-    def refuse_links(self, folder: str) -> None:
+    def reject_links(self, folder: str) -> None:
         """Raise RenderError if a file of a chart is a link to a path outside its repository: templates could read that path."""
         try:
             link = link_outside(folder, self._boundary.top(os.path.realpath(folder)))
@@ -82,24 +82,24 @@ class Charts:
         """Return the dependencies of a chart that are not in its ``charts`` folder."""
         return [each for each in _dependencies(folder) if not _has(folder, str(each.get("name", "")))]
 
-    def copied(self, folder: str, target: str, depth: int = 0) -> Copied:
+    def copy(self, folder: str, target: str, depth: int = 0) -> ChartCopy:
         """Copy a chart with the dependencies that are in this repository. Raises OSError and RenderError."""
-        self.refuse_links(folder)
-        shutil.copytree(folder, target, ignore=_Small(), ignore_dangling_symlinks=True, dirs_exist_ok=True)
+        self.reject_links(folder)
+        shutil.copytree(folder, target, ignore=_CopyFilter(), ignore_dangling_symlinks=True, dirs_exist_ok=True)
         origins = [(target, folder)]
-        without: list[str] = []
+        missing: list[str] = []
         for each in self.missing(folder):
             name = str(each.get("name", ""))
             source = self._source(folder, each) if depth < _MAX_DEPTH and os.path.basename(name) == name else None
             if source is None:
-                without.append(name)
+                missing.append(name)
             else:
-                below = self.copied(source, os.path.join(target, "charts", name), depth + 1)
-                origins += below.origins
-                without += below.without
-        if without:
-            _leave_out(target, {*without})
-        return Copied(target, tuple(sorted(origins, key=lambda pair: -len(pair[0]))), tuple(without))
+                dependency = self.copy(source, os.path.join(target, "charts", name), depth + 1)
+                origins += dependency.origins
+                missing += dependency.missing_dependencies
+        if missing:
+            _remove_dependencies(target, {*missing})
+        return ChartCopy(target, tuple(sorted(origins, key=lambda pair: -len(pair[0]))), tuple(missing))
 
     def _source(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
         """Return the folder of a dependency in this repository."""
@@ -111,7 +111,7 @@ class Charts:
         return self._folders.get(str(dependency.get("name", "")))
 
 
-class _Small:
+class _CopyFilter:
     """Selects the files of a chart to copy, up to a total size.
 
     Pipes and devices are skipped because reading them may block. Links to folders are skipped unless they lead to a chart and are not below
@@ -119,39 +119,39 @@ class _Small:
     """
 
     def __init__(self) -> None:
-        self._room = _LARGEST_CHART
+        self._remaining = _LARGEST_CHART
 
     def __call__(self, folder: str, names: list[str]) -> set[str]:
-        return {name for name in names if not self._wanted(folder, name)}
+        return {name for name in names if not self._is_copied(folder, name)}
 
-    def _wanted(self, folder: str, name: str) -> bool:
+    def _is_copied(self, folder: str, name: str) -> bool:
         path = os.path.join(folder, name)
         if os.path.isdir(path):
             linked = os.path.islink(path)
             chained = linked and os.path.realpath(folder) != os.path.abspath(folder)
-            return name not in _NOT_COPIED and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
-        size = os.path.getsize(path) if os.path.isfile(path) else self._room + 1
-        if size <= self._room:
-            self._room -= size + _EACH
+            return name not in _SKIPPED_FOLDERS and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
+        size = os.path.getsize(path) if os.path.isfile(path) else self._remaining + 1
+        if size <= self._remaining:
+            self._remaining -= size + _SIZE_PER_FILE
             return True
         return False
 
 
 def _dependencies(folder: str) -> Iterator[Mapping[str, Any]]:
-    for name in _LISTS:
-        listed = chart_data(folder, name).get(_FIELD)
+    for name in _DEPENDENCY_FILES:
+        listed = chart_data(folder, name).get(_DEPENDENCIES)
         yield from (each for each in (listed if type(listed) is list else ()) if type(each) is dict)
 
 
-def _leave_out(chart: str, names: set[str]) -> None:
+def _remove_dependencies(chart: str, names: set[str]) -> None:
     """Remove dependencies from the files of a copy."""
-    for file in _LISTS:
+    for file in _DEPENDENCY_FILES:
         data = chart_data(chart, file)
-        listed = data.get(_FIELD)
+        listed = data.get(_DEPENDENCIES)
         if type(listed) is list:
             remaining = [each for each in listed if type(each) is not dict or each.get("name") not in names]
             with open(os.path.join(chart, file), "w", encoding="utf-8") as written:
-                json.dump({**data, _FIELD: remaining}, written)
+                json.dump({**data, _DEPENDENCIES: remaining}, written)
 
 
 def _has(folder: str, name: str) -> bool:
@@ -169,7 +169,7 @@ def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_versi
     return command + (["--namespace", chart.namespace] if chart.namespace else [])
 
 
-def rendered_chart(
+def render_chart(
     runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]
 ) -> bytes:
     """Render a chart in a folder with these values files. Raises RenderError."""
@@ -182,7 +182,7 @@ def rendered_chart(
         return runner.output(_command(program, chart, folder, kubernetes_version, [*values, name]), chart.folder)
 
 
-def template(
+def render_template(
     runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str
 ) -> tuple[bytes, tuple[str, ...]]:
     """Render a chart, and return the output and the values files that were used.
@@ -191,19 +191,12 @@ def template(
     RenderError of the first attempt.
     """
     try:
-        return rendered_chart(runner, program, chart, folder, kubernetes_version, chart.values), chart.values
+        return render_chart(runner, program, chart, folder, kubernetes_version, chart.values), chart.values
     except RenderError as error:
-        for extra in sorted(glob(os.path.join(glob_escaped(chart.folder), "ci", "*-values.yaml")))[:3]:
+        for extra in sorted(glob(os.path.join(escape(chart.folder), "ci", "*-values.yaml")))[:3]:
             values = (*chart.values, extra)
             try:
-                return rendered_chart(runner, program, chart, folder, kubernetes_version, values), values
+                return render_chart(runner, program, chart, folder, kubernetes_version, values), values
             except RenderError:
                 continue
         raise error
-
-
-def glob_escaped(folder: str) -> str:
-    """Escape the special characters of globs in a folder name."""
-    from glob import escape
-
-    return escape(folder)

@@ -1,7 +1,7 @@
-"""From what kustomize made back to where it is written: through labels, patches and replicas to the file that an object came from.
+"""The source positions of the output of kustomize: the label, patch, or replica count that set a field, or the file of the object.
 
-kustomize notes for an object which file it came from and which transformers may have touched it, and nothing for a field. So each field
-is searched for, the last transformer first: what it would have written there is compared with what was rendered.
+kustomize records for each object the file that it came from and the transformers that may have changed it, but nothing for a field. So each
+field is searched for, starting with the last transformer: the value that it would have set is compared with the rendered one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from afflint.yaml.document import list_at, map_at, value_at_path
 from afflint.yaml.documents import read, split
 
 _MOST_LEAVES = 64
-"""So many leaves of a map or list are looked for to say where it comes from."""
+"""The highest number of leaves of a map or list whose source is searched for."""
 
 
 class RenderedIdentity(NamedTuple):
-    """What tells the objects of one build apart."""
+    """The fields that identify an object in a build."""
 
     api_version: str
     kind: str
@@ -43,7 +43,7 @@ class RenderedIdentity(NamedTuple):
 
 
 def identity_of(data: Mapping[str, Any]) -> RenderedIdentity:
-    """The identity of an object."""
+    """Return the identity of an object."""
     metadata = map_at(data, "metadata")
     return RenderedIdentity(
         *(str(each or "") for each in (data.get("apiVersion"), data.get("kind"), metadata.get("namespace"), metadata.get("name")))
@@ -51,7 +51,7 @@ def identity_of(data: Mapping[str, Any]) -> RenderedIdentity:
 
 
 class _Step(NamedTuple):
-    """A transformer that an object went through: the kustomization, and what kind of transformer."""
+    """A transformer that changed an object: its kustomization, and its kind."""
 
     file: str
     kind: str
@@ -59,7 +59,7 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _BuiltObject:
-    """An object as it was rendered, the file that it came from ("" where it was generated), and its way from there."""
+    """A rendered object, its source file ("" if it was generated), and the transformers that changed it."""
 
     data: Mapping[str, Any]
     identity: RenderedIdentity
@@ -69,144 +69,147 @@ class _BuiltObject:
 
 
 class _Hit(NamedTuple):
-    """What was found for a leaf: the text, the path in it, and how far above that path its counterparts still stand in this text."""
+    """The source of a leaf: the document, the path in it, and the number of trailing steps that it shares with the rendered path."""
 
     text: SourceText
     path: Path
-    way: str
+    kind: str
     depth: int
-    """How many of the last steps of the path are those of the rendered one."""
+    """The number of last steps of the path that are equal to those of the rendered path."""
     key_path: Path | None = None
-    """Where the key of the leaf is written if not beside it."""
+    """The path of the key of the leaf if it is not next to the value."""
 
 
 class Origins:
-    """Where the objects of one build come from. ``notes`` is the output with the notes, ``wrapper`` the folder that they count from."""
+    """The sources of the objects of one build.
 
-    def __init__(self, notes: bytes, wrapper: str, root_file: str, texts: SourceTexts) -> None:
+    ``annotated`` is the output with annotations, ``wrapper`` the folder that paths in the annotations are relative to.
+    """
+
+    def __init__(self, annotated: bytes, wrapper: str, root_file: str, texts: SourceTexts) -> None:
         self._texts = texts
         self._root_file = root_file
-        self._made = {each.identity: each for each in _made(notes, wrapper)}
+        self._objects = {each.identity: each for each in _objects(annotated, wrapper)}
 
-    def _found(self, identity: RenderedIdentity) -> _BuiltObject | None:
-        """The object; its namespace may have been put in afterwards."""
-        return self._made.get(identity) or self._made.get(identity._replace(namespace=""))
+    def _find(self, identity: RenderedIdentity) -> _BuiltObject | None:
+        """Return the built object; its namespace may have been set after the build."""
+        return self._objects.get(identity) or self._objects.get(identity._replace(namespace=""))
 
-    def written(self, identity: RenderedIdentity) -> RenderedIdentity | None:
-        """What an object is called in the file that it came from; None where that is not known."""
-        made = self._found(identity)
-        found = None if made is None else self._object(made)
+    def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
+        """Return the identity of an object in its source file; None if it is unknown."""
+        built = self._find(identity)
+        found = None if built is None else self._object(built)
         return None if found is None else identity_of(found[2])
 
     def place(self, identity: RenderedIdentity, path: Path, *, key: bool = False) -> SourcePlace:
-        """Where the value at a path of an object is written, or its key."""
-        made = self._found(identity)
-        if made is None:
+        """Return the source position of a value of an object, or of its key."""
+        built = self._find(identity)
+        if built is None:
             return self._of_root()
         try:
-            value = value_at(made.data, path)
+            value = value_at(built.data, path)
         except (LookupError, TypeError):
-            return self.place(identity, path[:-1], key=True) if path else self._of_object(made)
+            return self.place(identity, path[:-1], key=True) if path else self._of_object(built)
         if is_leaf(value):
-            hit = self._leaf(made, path, value)
+            hit = self._leaf(built, path, value)
             if hit is None:
-                return self._nearest(made, path)
+                return self._nearest(built, path)
             if key and hit.key_path is not None:
-                return hit.text.place(hit.key_path, hit.way, exact=True)
-            return hit.text.place(hit.path, hit.way, key=key and hit.depth > 0, exact=True)
-        return self._collection(made, path, value, key=key) or self._nearest(made, path)
+                return hit.text.place(hit.key_path, hit.kind, exact=True)
+            return hit.text.place(hit.path, hit.kind, key=key and hit.depth > 0, exact=True)
+        return self._collection(built, path, value, key=key) or self._nearest(built, path)
 
     # One leaf.
 
-    def _leaf(self, made: _BuiltObject, path: Path, value: Any) -> _Hit | None:
+    def _leaf(self, built: _BuiltObject, path: Path, value: Any) -> _Hit | None:
         for named in (True, False):
-            for step in reversed(dict.fromkeys(made.steps)):
-                for hit in self._through(made, step, path, value, named=named):
+            for step in reversed(dict.fromkeys(built.steps)):
+                for hit in self._in_transformer(built, step, path, value, named=named):
                     return hit
-            found = self._in_origin(made, path, value)
+            found = self._in_origin(built, path, value)
             if found is not None:
                 return found
         return None
 
-    def _in_origin(self, made: _BuiltObject, path: Path, value: Any) -> _Hit | None:
-        if not made.origin:
-            return next(self._patched(made, _Step(made.generator, ""), path, value, named=False), None)
-        found = self._object(made)
+    def _in_origin(self, built: _BuiltObject, path: Path, value: Any) -> _Hit | None:
+        if not built.origin:
+            return next(self._in_patches(built, _Step(built.generator, ""), path, value, named=False), None)
+        found = self._object(built)
         if found is None:
             return None
         text, base, data = found
-        return _equal(text, base, data, made.data, path, value, "origin")
+        return _same_value(text, base, data, built.data, path, value, "origin")
 
-    def _through(self, made: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
-        """Where a transformer was told to write what stands at a path."""
+    def _in_transformer(self, built: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
+        """Yield the places where a transformer was configured to set the value at a path."""
         kind = step.kind
         if kind == "LabelTransformer":
-            yield from self._labelled(step, path, value)
+            yield from self._in_labels(step, path, value)
         elif kind == "AnnotationsTransformer":
-            yield from self._mapped(step, ("commonAnnotations",), path, value, "annotation")
+            yield from self._in_map(step, ("commonAnnotations",), path, value, "annotation")
         elif kind == "ReplicaCountTransformer":
-            yield from self._counted(made, step, path, value, named=named)
+            yield from self._in_replicas(built, step, path, value, named=named)
         elif kind == "NamespaceTransformer":
             if path == ("metadata", "namespace"):
-                yield from self._mapped(step, (), path, value, "namespace")
+                yield from self._in_map(step, (), path, value, "namespace")
         elif kind.startswith("Patch"):
-            yield from self._patched(made, step, path, value, named=named)
+            yield from self._in_patches(built, step, path, value, named=named)
 
     def _kustomization(self, step: _Step) -> SourceText | None:
         found = [text for text in self._texts.of(step.file) if type(text.data) is dict]
         return next((text for text in found if text.data.get("kind") == step.kind), found[0] if found else None)
 
-    def _mapped(self, step: _Step, base: Path, path: Path, value: Any, way: str) -> Iterator[_Hit]:
-        """An entry of a map in the kustomization whose key is the last one of the path."""
+    def _in_map(self, step: _Step, base: Path, path: Path, value: Any, kind: str) -> Iterator[_Hit]:
+        """Yield the entry of a map in the kustomization whose key is the last step of the path."""
         text = self._kustomization(step)
         if text is None:
             return
         entry: Path = (*base, path[-1])
         try:
             if same(value_at(text.data, entry), value):
-                yield _Hit(text, entry, way, 1)
+                yield _Hit(text, entry, kind, 1)
         except (LookupError, TypeError):
             return
 
-    def _labelled(self, step: _Step, path: Path, value: Any) -> Iterator[_Hit]:
+    def _in_labels(self, step: _Step, path: Path, value: Any) -> Iterator[_Hit]:
         text = self._kustomization(step)
         if text is None or not path:
             return
         for number, each in reversed(list(enumerate(list_at(text.data, "labels")))):
             if type(each) is dict and _labels_reach(each, path):
-                yield from self._mapped(step, ("labels", number, "pairs"), path, value, "label")
+                yield from self._in_map(step, ("labels", number, "pairs"), path, value, "label")
         if _is_label(path):
-            yield from self._mapped(step, ("commonLabels",), path, value, "label")
-            # A transformer in a file of its own says it in its own words.
-            yield from self._mapped(step, ("labels",), path, value, "label")
+            yield from self._in_map(step, ("commonLabels",), path, value, "label")
+            # In a LabelTransformer of its own file, the field is `labels`.
+            yield from self._in_map(step, ("labels",), path, value, "label")
 
-    def _counted(self, made: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
+    def _in_replicas(self, built: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
         text = self._kustomization(step)
         if text is None or path != ("spec", "replicas"):
             return
         for number, each in enumerate(list_at(text.data, "replicas")):
-            if type(each) is dict and each.get("count") == value and (not named or self._is_name(made, each.get("name"))):
+            if type(each) is dict and each.get("count") == value and (not named or self._is_name(built, each.get("name"))):
                 yield _Hit(text, ("replicas", number, "count"), "replicas", 0)
 
     # Patches.
 
-    def _patched(self, made: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
+    def _in_patches(self, built: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
         text = self._kustomization(step)
         if text is None:
             return
         for patch, target in reversed(list(self._patches(text, step.file))):
             if type(patch.data) is list:
-                if not named or self._is_target(made, target):
-                    yield from _by_operations(patch, made.data, path, value)
+                if not named or self._is_target(built, target):
+                    yield from _by_operations(patch, built.data, path, value)
             elif type(patch.data) is dict:
-                fits = self._is_target(made, target) if target else self._is_like(made, patch.data)
+                fits = self._is_target(built, target) if target else self._is_like(built, patch.data)
                 if not named or fits:
-                    hit = _equal(patch, (), patch.data, made.data, path, value, "patch")
+                    hit = _same_value(patch, (), patch.data, built.data, path, value, "patch")
                     if hit is not None:
                         yield hit
 
     def _patches(self, text: SourceText, file: str) -> Iterator[tuple[SourceText, Mapping[str, Any]]]:
-        """The patches of a kustomization with their targets, in the order in which they are applied."""
+        """Yield the patches of a kustomization with their targets, in the order in which they are applied."""
         folder = os.path.dirname(file)
         if str(text.data.get("kind", "")).startswith("Patch"):
             inline = type(text.data.get("patch")) is str
@@ -229,51 +232,51 @@ class Origins:
     def _file(self, folder: str, name: Any) -> list[SourceText]:
         return self._texts.of(os.path.join(folder, name)) if type(name) is str and name and "\0" not in name else []
 
-    def _is_target(self, made: _BuiltObject, target: Mapping[str, Any]) -> bool:
-        group, _, version = made.identity.api_version.rpartition("/")
+    def _is_target(self, built: _BuiltObject, target: Mapping[str, Any]) -> bool:
+        group, _, version = built.identity.api_version.rpartition("/")
         return (
-            matches_whole(target.get("kind"), made.identity.kind)
+            matches_whole(target.get("kind"), built.identity.kind)
             and matches_whole(target.get("group"), group)
             and matches_whole(target.get("version"), version)
-            and any(matches_whole(target.get("name"), name) for name in self._names(made))
+            and any(matches_whole(target.get("name"), name) for name in self._names(built))
         )
 
-    def _is_like(self, made: _BuiltObject, patch: Mapping[str, Any]) -> bool:
-        """Whether a patch without a target names an object, which may have had another name when it was applied."""
-        return patch.get("kind") == made.identity.kind and self._is_name(made, value_at_path(patch, "metadata", "name"))
+    def _is_like(self, built: _BuiltObject, patch: Mapping[str, Any]) -> bool:
+        """Return whether a patch without a target names an object, which may have had another name when the patch was applied."""
+        return patch.get("kind") == built.identity.kind and self._is_name(built, value_at_path(patch, "metadata", "name"))
 
-    def _is_name(self, made: _BuiltObject, name: Any) -> bool:
-        return type(name) is str and (name in self._names(made) or name in made.identity.name)
+    def _is_name(self, built: _BuiltObject, name: Any) -> bool:
+        return type(name) is str and (name in self._names(built) or name in built.identity.name)
 
-    def _names(self, made: _BuiltObject) -> tuple[str, ...]:
-        found = self._object(made)
-        return (made.identity.name,) if found is None else (made.identity.name, identity_of(found[2]).name)
+    def _names(self, built: _BuiltObject) -> tuple[str, ...]:
+        found = self._object(built)
+        return (built.identity.name,) if found is None else (built.identity.name, identity_of(found[2]).name)
 
     # Objects, maps and lists.
 
-    def _object(self, made: _BuiltObject) -> tuple[SourceText, Path, Mapping[str, Any]] | None:
-        """The object in the file that it came from: the same kind, and the name that is most of the one it has now."""
+    def _object(self, built: _BuiltObject) -> tuple[SourceText, Path, Mapping[str, Any]] | None:
+        """Return the object in its source file: the one of the same kind with the longest part of the current name."""
         best, score = None, (False, False, -1)
-        for text, base, data in self._texts.objects(made.origin) if made.origin else ():
+        for text, base, data in self._texts.objects(built.origin) if built.origin else ():
             each = identity_of(data)
-            if each.kind != made.identity.kind or _group(each) != _group(made.identity):
+            if each.kind != built.identity.kind or _group(each) != _group(built.identity):
                 continue
-            fits = each.name in made.identity.name, each.namespace in ("", made.identity.namespace), len(each.name)
+            fits = each.name in built.identity.name, each.namespace in ("", built.identity.namespace), len(each.name)
             if best is None or fits > score:
                 best, score = (text, base, data), fits
         return best
 
-    def _collection(self, made: _BuiltObject, path: Path, value: Any, *, key: bool) -> SourcePlace | None:
-        """Where a map or list is written: where most of its leaves are; of several places the one that was applied last."""
+    def _collection(self, built: _BuiltObject, path: Path, value: Any, *, key: bool) -> SourcePlace | None:
+        """Return the source of a map or list: the place that contains most of its leaves, the last one applied if there are several."""
         places: Counter[tuple[str, int, Path]] = Counter()
         texts: dict[tuple[str, int, Path], tuple[_Hit, Path]] = {}
         for count, (below, leaf) in enumerate(leaves(value)):
             if count >= _MOST_LEAVES:
                 break
-            hit = self._leaf(made, (*path, *below), leaf)
+            hit = self._leaf(built, (*path, *below), leaf)
             if hit is None:
                 continue
-            # What holds the leaf there as it does here; where the patch begins below that, its own beginning.
+            # The counterpart of the collection around the leaf; if the patch begins below it, the start of the patch.
             above = hit.path[: len(hit.path) - len(below)] if hit.depth >= len(below) else hit.path[: len(hit.path) - hit.depth]
             spot = (hit.text.file, id(hit.text.document), above)
             places[spot] += 1
@@ -281,28 +284,28 @@ class Origins:
         if not places:
             return None
         hit, above = texts[max(places, key=lambda spot: places[spot])]
-        return hit.text.place(above, hit.way, key=key)
+        return hit.text.place(above, hit.kind, key=key)
 
-    def _nearest(self, made: _BuiltObject, path: Path) -> SourcePlace:
-        """The nearest that holds a path and is known; in the end the object in its file."""
-        found = self._object(made)
+    def _nearest(self, built: _BuiltObject, path: Path) -> SourcePlace:
+        """Return the source of the innermost known value that contains a path, or else of the object."""
+        found = self._object(built)
         if found is None:
-            return self._of_object(made)
+            return self._of_object(built)
         text, base, data = found
         for length in range(len(path), 0, -1):
-            other = counterpart(data, made.data, path[:length])
+            other = counterpart(data, built.data, path[:length])
             if other is not None:
                 return text.place((*base, *other), "object")
-        return self._of_object(made)
+        return self._of_object(built)
 
-    def _of_object(self, made: _BuiltObject) -> SourcePlace:
-        found = self._object(made)
+    def _of_object(self, built: _BuiltObject) -> SourcePlace:
+        found = self._object(built)
         if found is not None:
             text, base, data = found
             name: Path = (*base, "metadata", "name")
             return text.place(name if "metadata" in data else (*base, "kind"), "object")
-        if made.generator:
-            return next((text.place((), "object") for text in self._texts.of(made.generator)), self._of_root())
+        if built.generator:
+            return next((text.place((), "object") for text in self._texts.of(built.generator)), self._of_root())
         return self._of_root()
 
     def _of_root(self) -> SourcePlace:
@@ -311,15 +314,15 @@ class Origins:
         return SourcePlace(self._root_file, 0, Span(1, 1, 1, 1), "root")
 
 
-def _made(notes: bytes, wrapper: str) -> Iterator[_BuiltObject]:
-    for piece, line, _ in split(notes):
+def _objects(annotated: bytes, wrapper: str) -> Iterator[_BuiltObject]:
+    for piece, line, _ in split(annotated):
         data = read(piece, 0, line).data
         metadata = data.get("metadata") if type(data) is dict else None
         annotations = metadata.get("annotations") if type(metadata) is dict else None
         if type(annotations) is not dict or type(metadata) is not dict:
             continue
-        origin = _noted(annotations.pop(ORIGIN, None), dict)
-        steps = _noted(annotations.pop(TRANSFORMATIONS, None), list)
+        origin = _parse_annotation(annotations.pop(ORIGIN, None), dict)
+        steps = _parse_annotation(annotations.pop(TRANSFORMATIONS, None), list)
         if not annotations:
             metadata.pop("annotations")
         remote = "repo" in origin
@@ -336,7 +339,7 @@ def _made(notes: bytes, wrapper: str) -> Iterator[_BuiltObject]:
         )
 
 
-def _noted(text: Any, kind: type) -> Any:
+def _parse_annotation(text: Any, kind: type) -> Any:
     data = read(text.encode(), 0, 0).data if type(text) is str else None
     return data if type(data) is kind else kind()
 
@@ -345,30 +348,30 @@ def _file_of(wrapper: str, name: Any) -> str:
     return os.path.normpath(os.path.join(wrapper, name)) if type(name) is str and name else ""
 
 
-def _equal(text: SourceText, base: Path, data: Any, rendered: Any, path: Path, value: Any, way: str) -> _Hit | None:
-    """The counterpart of a leaf in an object or a patch, if the same stands there."""
+def _same_value(text: SourceText, base: Path, data: Any, rendered: Any, path: Path, value: Any, kind: str) -> _Hit | None:
+    """Return the counterpart of a leaf in an object or a patch if it has the same value."""
     other = counterpart(data, rendered, path)
     if other is None or not same(value_at(data, other), value):
         return None
-    return _Hit(text, (*base, *other), way, len(path))
+    return _Hit(text, (*base, *other), kind, len(path))
 
 
 def _by_operations(patch: SourceText, rendered: Any, path: Path, value: Any) -> Iterator[_Hit]:
-    """Where a JSON 6902 patch holds what stands at a path; the last operation that wrote there first, and those that wrote all of it."""
+    """Yield the places in a JSON 6902 patch that set a value, the last operation first; operations that set all of it come first."""
     partial: list[_Hit] = []
     for number, operation in reversed(list(enumerate(patch.data))):
         if type(operation) is not dict or operation.get("op") not in ("add", "replace") or "value" not in operation:
             continue
         pointer = _pointer(operation.get("path"))
-        if len(pointer) > len(path) or not all(map(_may_be, pointer, path)):
+        if len(pointer) > len(path) or not all(map(_may_match, pointer, path)):
             continue
         above, below = path[: len(pointer)], path[len(pointer) :]
-        written = operation["value"]
-        other = counterpart(written, value_at(rendered, above), below)
-        if other is None or not same(value_at(written, other), value):
+        patch_value = operation["value"]
+        other = counterpart(patch_value, value_at(rendered, above), below)
+        if other is None or not same(value_at(patch_value, other), value):
             continue
         hit = _Hit(patch, (number, "value", *other), "json6902", len(below), (number, "path") if not below else None)
-        if written == value_at(rendered, above):
+        if patch_value == value_at(rendered, above):
             yield hit
         else:
             partial.append(hit)
@@ -381,15 +384,15 @@ def _pointer(text: Any) -> tuple[str, ...]:
     return tuple([each.replace("~1", "/").replace("~0", "~") for each in text.split("/")[1:]])
 
 
-def _may_be(written: str, step: str | int) -> bool:
-    """Whether a step of a pointer may be one of a path: the number of an item changes as others are added."""
+def _may_match(pointer_step: str, step: str | int) -> bool:
+    """Return whether a step of a JSON pointer may be a step of a path: the index of a list item changes as other items are added."""
     if type(step) is int:
-        return written == "-" or written.isdigit()
-    return written == step
+        return pointer_step == "-" or pointer_step.isdigit()
+    return pointer_step == step
 
 
 def _labels_reach(each: Mapping[str, Any], path: Path) -> bool:
-    """Whether an entry of ``labels`` writes at a path."""
+    """Return whether an entry of ``labels`` sets a label at a path."""
     if list_at(each, "fields"):
         return True
     if len(path) == 3 and path[:2] == ("metadata", "labels"):

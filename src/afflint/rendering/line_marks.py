@@ -1,8 +1,7 @@
-"""Marks at the ends of the lines of templates, as comments of YAML: what is rendered says by them which line made it.
+"""Marks at the ends of lines of templates, as YAML comments, which show in the output the line that produced it.
 
-Helm has no map from its output to the lines of templates. In a copy of a chart each line gets such a mark at which YAML allows a comment;
-where that changes what is rendered, the marks in question are left out again. Marks of templates that include each other stand side by
-side, the innermost first.
+Helm has no map from its output to the lines of templates. In a copy of the chart, each line that may end in a YAML comment gets a mark;
+marks that change the output are removed again. If templates include each other, several marks follow each other, the innermost first.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ _SUFFIXES = (".yaml", ".yml", ".tpl", ".json")
 _LARGEST = 1 << 20
 _ACTION = re.compile(r"\{\{.*?\}\}")
 _CONTROL = re.compile(r"\{\{-?\s*(?:if|else|end|range|with|define|block|break|continue|/\*|\$\w*\s*:?=)")
-_SEVERAL_LINES = re.compile(r"\b(?:n?indent|toYaml|include|tpl|template)\b")
+_MULTILINE = re.compile(r"\b(?:n?indent|toYaml|include|tpl|template)\b")
 _ENTRY = re.compile(r"""\s*(?:-\s+)*(?:-(?:\s|$)|(?:"[^"]*"|'[^']*'|[^\s#"'\[\]{},&*!|>%@`][^#]*?|\0[^#:]*)\s*:(?:\s|$))""")
 _BLOCK = re.compile(r"(?:^|[:\-]\s+|\s)[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
 
 
 class Mark(NamedTuple):
-    """The line of a template: the file by its number, the line from 1, and whether it may make several lines."""
+    """A mark: the number of the file, the line from 1, and whether the line may produce several lines."""
 
     file: int
     line: int
-    several: bool
+    is_multiline: bool
 
 
 def marks_in(text: str) -> list[Mark]:
-    """The marks in a line of what was rendered, the innermost first."""
-    return [Mark(int(file), int(line), several == "1") for file, line, several in _MARK.findall(text)]
+    """Return the marks in a line of the output, the innermost first."""
+    return [Mark(int(file), int(line), is_multiline == "1") for file, line, is_multiline in _MARK.findall(text)]
 
 
 def templates_of(chart: str) -> list[str]:
-    """The templates of a chart and of the charts in it."""
+    """Return the templates of a chart and of its subcharts."""
     found = []
     for folder, folders, names in os.walk(chart):
         folders.sort()
@@ -48,21 +47,21 @@ def templates_of(chart: str) -> list[str]:
     return found
 
 
-def marked(text: str, file: int, without: Iterable[int] = ()) -> str:
-    """The text of a template with a mark at the end of each line that may have one, but for those lines."""
-    left_out = {*without}
+def add_marks(text: str, file: int, without: Iterable[int] = ()) -> str:
+    """Return the text of a template with a mark at the end of each line that may have one, except for the lines in ``without``."""
+    skipped = {*without}
     state = _OpenBlocks()
     found = []
-    for number, whole in enumerate(text.split("\n"), 1):
-        line = whole.removesuffix("\r")
-        several = state.mark(line)
-        mark = "" if several is None or number in left_out else f" #@@{file}:{number}:{int(several)}"
-        found.append(f"{line}{mark}{whole[len(line) :]}")
+    for number, raw_line in enumerate(text.split("\n"), 1):
+        line = raw_line.removesuffix("\r")
+        is_multiline = state.mark(line)
+        mark = "" if is_multiline is None or number in skipped else f" #@@{file}:{number}:{int(is_multiline)}"
+        found.append(f"{line}{mark}{raw_line[len(line) :]}")
     return "\n".join(found)
 
 
 def read_template(path: str) -> str | None:
-    """The text of a template; None for what is none."""
+    """Return the text of a template; None if it cannot be read."""
     try:
         return read_regular(path, _LARGEST).decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -70,7 +69,7 @@ def read_template(path: str) -> str | None:
 
 
 class _OpenBlocks:
-    """What the lines so far have opened."""
+    """The actions, block scalars and brackets that are open at the current line."""
 
     def __init__(self) -> None:
         self._in_action = False
@@ -78,7 +77,7 @@ class _OpenBlocks:
         self._flow = False
 
     def mark(self, line: str) -> bool | None:
-        """Whether the line may make several lines; None where it must have no mark."""
+        """Return whether the line may produce several lines; None if it must not have a mark."""
         was_in_action, self._in_action = self._in_action, _ends_in_action(line, self._in_action)
         if was_in_action or self._in_action:
             return None
@@ -90,33 +89,33 @@ class _OpenBlocks:
             return None
         if content.startswith(("#", "---", "%")) or content.endswith("-}}"):
             return None
-        several = _SEVERAL_LINES.search(line) is not None
+        is_multiline = _MULTILINE.search(line) is not None
         if not bare.strip("\0 \t"):
-            return True if "indent" in line and several and not _CONTROL.search(line) else None
+            return True if "indent" in line and is_multiline and not _CONTROL.search(line) else None
         if _CONTROL.match(content) and not bare.strip("\0 \t-"):
             return None
-        return several if _ENTRY.match(bare) is not None else None
+        return is_multiline if _ENTRY.match(bare) is not None else None
 
     def _in_block(self, line: str, bare: str) -> bool:
-        """Whether the line is text of a block scalar; notes where one begins."""
+        """Return whether the line is text of a block scalar, and remember a block scalar that begins on it."""
         indentation = len(line) - len(line.lstrip(" "))
         if self._block is not None:
             if bare.lstrip().startswith("\0") or indentation > self._block:
                 return True
             self._block = None
         if _BLOCK.search(bare) and _ENTRY.match(bare):
-            # The text of an item's entry is indented farther than its dash.
+            # The text of a block scalar in a list item is indented further than the dash.
             self._block = indentation
         return False
 
     def _in_flow(self, bare: str) -> bool:
-        """Whether a list or map in brackets, or a quoted text, is open at the end of the line."""
+        """Return whether brackets or a quoted string are open at the end of the line."""
         text = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'", "", bare)
         text = re.sub(r"(?:^|\s)#.*", "", text)
-        was = self._flow
+        was_open = self._flow
         opened, closed = sum(map(text.count, "[{")), sum(map(text.count, "]}"))
-        self._flow = (was and closed <= opened) or (not was and opened > closed)
-        return was or self._flow or re.search(r"(?:^|[\s:\[{,-])[\"'][^\"']*$", text) is not None
+        self._flow = (was_open and closed <= opened) or (not was_open and opened > closed)
+        return was_open or self._flow or re.search(r"(?:^|[\s:\[{,-])[\"'][^\"']*$", text) is not None
 
 
 def _ends_in_action(line: str, inside: bool) -> bool:

@@ -32,15 +32,15 @@ _DATA = frozenset((*_COPIED.split(), *_OF_HELM.split()))
 """Fields whose values are never loaded from a URL or path."""
 
 
-def refusal(known: RootKustomizations, folders: Iterable[str], *, network: bool) -> str | None:
+def rejection_reason(known: RootKustomizations, folders: Iterable[str], *, network: bool) -> str | None:
     """Return the reason why the folders must not be built: what they, or kustomizations that they include, would load. None to allow it.
 
     ``folders`` must have their links resolved.
     """
-    return next(_refusals(known, folders, network=network), None)
+    return next(_rejection_reasons(known, folders, network=network), None)
 
 
-def _refusals(known: RootKustomizations, folders: Iterable[str], *, network: bool) -> Iterator[str]:
+def _rejection_reasons(known: RootKustomizations, folders: Iterable[str], *, network: bool) -> Iterator[str]:
     waiting = [(folder, False) for folder in folders]
     top = root_of(waiting[0][0])
     seen = {*waiting}

@@ -1,4 +1,4 @@
-"""What there is to render: kustomizations that no other one names, and charts that are no part of another."""
+"""The render roots: kustomizations that no other kustomization includes, and charts that are not part of another chart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Kustomization:
-    """A kustomization: its folder, links resolved, its file, what it says, and the files and folders that it names."""
+    """A kustomization: its folder with links resolved, its file, its data, and the files and folders that it names."""
 
     folder: str
     file: str
@@ -26,31 +26,31 @@ class Kustomization:
 
     @property
     def is_component(self) -> bool:
-        """Whether it is only a part, which cannot be built alone."""
+        """Whether it is a Component, which cannot be built alone."""
         return self.data.get("kind") == "Component"
 
 
 @dataclass(slots=True)
 class RootKustomizations:
-    """Those of a run by their folders, links resolved; each is read once."""
+    """The kustomizations of a run by folder, links resolved; each is read once."""
 
-    _known: dict[str, Kustomization | None] = field(default_factory=dict)
+    _by_folder: dict[str, Kustomization | None] = field(default_factory=dict)
 
     def at(self, folder: str) -> Kustomization | None:
-        """The kustomization of a folder; None where there is none that can be read."""
-        if folder not in self._known:
+        """Return the kustomization in a folder; None without one that can be parsed."""
+        if folder not in self._by_folder:
             text = kustomization_in(folder)
-            self._known[folder] = None if text is None else _parsed(text)
-        return self._known[folder]
+            self._by_folder[folder] = None if text is None else _parsed(text)
+        return self._by_folder[folder]
 
     def roots(self, folders: Iterable[str]) -> list[Kustomization]:
-        """Those of the kustomizations in some folders that none of the others names."""
+        """Return the kustomizations in some folders that none of the others includes."""
         found = [each for folder in dict.fromkeys(map(os.path.realpath, folders)) if (each := self.at(folder)) is not None]
         named = {name for each in found for name in each.named if name != each.folder}
         return [each for each in found if not each.is_component and each.folder not in named and each.file not in named]
 
     def cycles(self, folders: Iterable[str], roots: Iterable[Kustomization]) -> list[list[Kustomization]]:
-        """The kustomizations in some folders that include each other in a cycle, each cycle once; not those that a root includes."""
+        """Return the cycles of kustomizations in some folders that include each other, each once, without those that a root includes."""
         seen: set[str] = set()
         for root in roots:
             self._walk(root, seen)
@@ -63,22 +63,22 @@ class RootKustomizations:
         return cycles
 
     def _walk(self, start: Kustomization, seen: set[str]) -> list[Kustomization]:
-        """Add the folders of all that a kustomization includes to those that were seen; the first cycle on the way."""
-        way, places = [start], {start.folder: 0}
+        """Add the folders of all kustomizations that ``start`` includes to ``seen``, and return the first cycle."""
+        path, places = [start], {start.folder: 0}
         waiting = [self._included(start)]
         cycle: list[Kustomization] = []
         seen.add(start.folder)
-        while way:
+        while path:
             below = next(waiting[-1], None)
             if below is None:
                 waiting.pop()
-                del places[way.pop().folder]
+                del places[path.pop().folder]
             elif below.folder in places:
-                cycle = cycle or way[places[below.folder] :]
+                cycle = cycle or path[places[below.folder] :]
             elif below.folder not in seen:
                 seen.add(below.folder)
-                places[below.folder] = len(way)
-                way.append(below)
+                places[below.folder] = len(path)
+                path.append(below)
                 waiting.append(self._included(below))
         return cycle
 
@@ -89,7 +89,7 @@ class RootKustomizations:
                 yield below
 
     def covered(self, root: Kustomization) -> set[str]:
-        """The files that the build of a root reads, as far as kustomizations name them; they themselves included."""
+        """Return the files that the build of a root reads, including the kustomizations, as far as kustomizations name them."""
         files: set[str] = set()
         waiting, seen = [root], {root.folder}
         while waiting:
@@ -110,19 +110,19 @@ class RootKustomizations:
 def _parsed(text: UnparsedKustomization) -> Kustomization | None:
     document = read(first_document(text.data), 0, 0)
     if document.problem is not None or type(document.data) is not dict:
-        return None  # A template of one, or none at all.
+        return None  # A template, or not a map.
     folder = os.path.realpath(text.folder)
     return Kustomization(folder, os.path.join(folder, text.name), document.data, frozenset(files_used(text)))
 
 
 def kustomization_folders(paths: Iterable[str]) -> list[str]:
-    """The folders of files that have a kustomization, whatever its file is called; one named alone stands for its folder."""
+    """Return the folders of some files that contain a kustomization. A kustomization that is named alone counts for its folder."""
     folders = dict.fromkeys(os.path.dirname(path) or os.curdir for path in paths)
     return [each for each in folders if any(os.path.isfile(os.path.join(each, name)) for name in NAMES)]
 
 
 def chart_folders(paths: Iterable[str]) -> list[str]:
-    """The folders, links resolved, of those files that describe a chart which can be rendered alone: no library, and no part of another."""
+    """Return the folders of the charts among some files that can be rendered alone, links resolved: no library charts and no subcharts."""
     found = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths if os.path.basename(path) == CHART]
     known = {*found}
     return [each for each in found if not _is_part(each, known) and chart_data(each).get("type") != "library"]
@@ -134,7 +134,7 @@ def _is_part(chart: str, known: set[str]) -> bool:
 
 
 def chart_data(folder: str, name: str = CHART) -> Mapping[str, Any]:
-    """What the Chart.yaml of a folder says, or another file there; nothing where it cannot be read."""
+    """Return the data of the Chart.yaml of a folder, or of another file there; an empty map if it cannot be read."""
     try:
         data = read(first_document(read_regular(os.path.join(folder, name), _LARGEST)), 0, 0).data
     except OSError:

@@ -1,4 +1,4 @@
-"""What limits a program that renders: its environment, its memory, and on Linux a network namespace without any interface."""
+"""Limits for programs that render: their environment and memory, and on Linux a network namespace without interfaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache
 from shutil import which
 
 MOST_MEMORY = 1 << 30
-"""Bytes that one program may allocate. Only Linux keeps to it."""
+"""The number of bytes that a program may allocate; only enforced on Linux."""
 _GO_MEMORY = "900MiB"
 _PATIENCE = 5.0
 _NULL = subprocess.DEVNULL
@@ -22,25 +22,28 @@ _KEPT_PREFIXES = ("HELM_", "KUSTOMIZE_", "LC_", "XDG_", "ASDF_", "MISE_")
 """The last two choose which version of a tool runs."""
 _KEPT_FOR_NETWORK = ("GIT_", "SSH_", "SSL_CERT_")
 _CREDENTIALS = ("HELM_KUBE",)
-"""For a cluster, which no template is rendered with."""
+"""Credentials for a cluster, which rendering does not need."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 NO_PROXY = "http://127.0.0.1:9"
-"""A proxy that does not exist: port 9 discards what it receives, where anything listens there at all."""
+"""A proxy that does not exist: port 9 (discard) never answers, even if something listens there."""
 
 _NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
-"""Without a user namespace first: root keeps its access to the files of others. It takes a privilege that only root may have."""
+"""Options of `unshare`, without a user namespace first, because in one root may not read the files of others.
+
+Only root may use the first.
+"""
 
 
 def program(name: str) -> str | None:
-    """A program on PATH; None where it is not installed. Never one of the current folder, where Windows would look first."""
+    """Return the absolute path of a program on PATH; None if it is not installed. On Windows, the current folder is not searched."""
     found = which(name)
     return found if found is not None and os.path.isabs(found) else None
 
 
 def environment(*, network: bool) -> Mapping[str, str]:
-    """The environment of the programs: of the user's only what they need, so that a template cannot show the rest.
+    """Return the environment of the programs: only the variables that they need, so that a template cannot reveal the others.
 
-    kustomize has no option that forbids the network; these variables forbid it git, and anything that uses a proxy.
+    kustomize has no option that disables the network; the variables here disable it for git, and for programs that use a proxy.
     """
     names = {name: name.upper() for name in os.environ}
     kept = {name for name, upper in names.items() if upper in _KEPT | _KEPT_ON_WINDOWS or upper.startswith(_KEPT_PREFIXES)}
@@ -57,8 +60,8 @@ def environment(*, network: bool) -> Mapping[str, str]:
 
 
 def without_network(tool: str) -> Sequence[str]:
-    """The words in front of a command that start it in a network namespace of its own; none where the system does not allow that."""
-    # A program from a snap gets its rights by setuid, which a user namespace takes away.
+    """Return the arguments in front of a command that start it in its own network namespace; none if the system does not allow that."""
+    # Programs from a snap need setuid, which does not work in a user namespace.
     return () if os.path.basename(os.path.realpath(tool)) == "snap" else _namespace()
 
 
@@ -76,13 +79,13 @@ def _namespace() -> Sequence[str]:
 
 
 def limit_memory(process: int) -> None:
-    """Limit what a process, and those that it starts, may allocate, where the system can do that. Go ends when it gets no more."""
-    with suppress(ImportError, AttributeError, OSError):  # Windows; macOS; it has ended already.
+    """Limit the memory of a process and its children, if the system can do that. Go programs exit when they reach the limit."""
+    with suppress(ImportError, AttributeError, OSError):  # Windows; macOS; the process has already ended.
         import resource
 
         resource.prlimit(process, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
 
 
 def ran_out_of_memory(complaint: bytes) -> bool:
-    """Whether a program says that it got no more memory."""
+    """Return whether the error output of a program reports a lack of memory."""
     return re.search(rb"\bout of memory\b|cannot allocate memory", complaint, re.IGNORECASE) is not None

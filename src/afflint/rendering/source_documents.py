@@ -1,4 +1,4 @@
-"""The files that something was rendered from, parsed; and where in them the counterpart of a rendered path is."""
+"""The parsed files that something was rendered from, and the counterparts of rendered paths in them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from afflint.yaml.documents import read, split, to_utf8
 from afflint.yaml.nodes import ScalarNode
 
 _LARGEST = 16 << 20
-# What tells items of a list apart that are merged one by one, or that change their place as others are added.
+# Fields that identify the items of a list when items are merged, or move because others are added.
 _ITEM_KEYS = ("name", "key", "topologyKey", "mountPath", "containerPort", "port", "ip", "devicePath")
 _SCALARS = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where something is written that was rendered: a stretch of a file, the document in it, and which way it came from there.
+    """The source of a rendered value: a span in a file, its document, and the kind of source, such as "patch" or "template".
 
-    ``exact``: that very scalar stands there; otherwise it is the nearest that is known to hold it, or to have been told to make it.
+    ``exact``: the span has this very scalar. Otherwise it is the innermost known value that contains it, or the input that produced it.
     """
 
     file: str
     document: int
     span: Span
-    way: str
+    kind: str
     exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A document of a file, or YAML in a scalar of one: then ``lines`` and ``columns`` are what its positions are off by."""
+    """A document of a file, or YAML in a scalar of one; then ``lines`` and ``columns`` are the offsets of its positions in the file."""
 
     file: str
     document: Document
@@ -44,23 +44,23 @@ class SourceText:
     lines: int = 0
     columns: int = 0
     whole: Span | None = None
-    """Where positions in it are not known, for it was quoted or folded: the scalar that it is."""
+    """The span of the scalar if positions in it are unknown because it is quoted or folded."""
 
     @property
     def data(self) -> Any:
-        """What it says."""
+        """The data of the document."""
         return self.document.data
 
-    def place(self, path: Path, way: str, *, key: bool = False, exact: bool = False) -> SourcePlace:
-        """Where a path of it stands."""
+    def place(self, path: Path, kind: str, *, key: bool = False, exact: bool = False) -> SourcePlace:
+        """Return the place of a path in the document."""
         span = self.whole
         if span is None:
             line, column, end_line, end_column = self.document.locate(path, key=key)
             span = Span(line + self.lines, column + self.columns, end_line + self.lines, end_column + self.columns)
-        return SourcePlace(self.file, self.index, span, way, exact and self.whole is None)
+        return SourcePlace(self.file, self.index, span, kind, exact and self.whole is None)
 
     def inside(self, path: Path) -> list[SourceText]:
-        """The documents that a scalar holds, as an inline patch does."""
+        """Return the documents in a scalar, such as an inline patch."""
         node = self.document.node_at(path)
         if type(node) is not ScalarNode:
             return []
@@ -78,7 +78,7 @@ class SourceText:
         return found
 
     def _indentation(self, line: int, text: str) -> int:
-        """How far the lines of a block scalar are indented; ``line`` is the one with its indicator, from 1 in the file."""
+        """Return the indentation of the lines of a block scalar; ``line`` is the line of its indicator, from 1 in the file."""
         starts = self.document.line_starts()
         whole = self.document.text()
         for number, content in enumerate(text.split("\n")):
@@ -96,14 +96,14 @@ class SourceTexts:
         self._known: dict[str, list[SourceText]] = {}
 
     def of(self, file: str) -> list[SourceText]:
-        """The documents of a file that can be read, in their order, numbered as the rest of a run numbers them."""
+        """Return the documents of a file that can be parsed, with the same indexes as in the rest of the run."""
         file = os.path.realpath(file)
         if file not in self._known:
             self._known[file] = list(_documents(file))
         return self._known[file]
 
     def objects(self, file: str) -> Iterator[tuple[SourceText, Path, Mapping[str, Any]]]:
-        """The objects of a file: the text, where in it they are, and what they say; those of a List one by one."""
+        """Yield the objects of a file: the document, the path in it, and the data. A List yields each of its items."""
         for text in self.of(file):
             data = text.data
             if type(data) is not dict:
@@ -132,7 +132,7 @@ def _documents(file: str) -> Iterator[SourceText]:
 
 
 def documents_of(output: bytes) -> dict[int, Document]:
-    """The documents that a program printed, numbered as the rest of a run numbers them; empty ones left out."""
+    """Return the documents that a program printed, with the same indexes as in the rest of the run; empty documents are left out."""
     found: dict[int, Document] = {}
     for piece, line, _ in split(output):
         document = read(piece, len(found), line)
@@ -142,12 +142,12 @@ def documents_of(output: bytes) -> dict[int, Document]:
 
 
 def is_leaf(value: Any) -> bool:
-    """Whether a value has nothing below it."""
+    """Return whether a value is a scalar, or an empty map or list."""
     return isinstance(value, _SCALARS) or not value
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The scalars in a value, and its empty maps and lists, with the paths to them."""
+    """Yield the paths and values of the scalars in a value, and of its empty maps and lists."""
     if is_leaf(value):
         yield path, value
     else:
@@ -157,16 +157,16 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def value_at(data: Any, path: Path) -> Any:
-    """What stands at a path. Raises LookupError or TypeError."""
+    """Return the value at a path. Raises LookupError or TypeError."""
     for step in path:
         data = data[step]
     return data
 
 
 def counterpart(source: Any, rendered: Any, path: Path) -> Path | None:
-    """The path in the source of what stands at a path of what was rendered from it; None where it has none.
+    """Return the path in the source for a path in the data that was rendered from it; None if the source has no counterpart.
 
-    Items of lists are recognised by what names them, by being the same, or by their number, in this order.
+    Items of lists are matched by equality, else by the field that identifies them, else by their index.
     """
     found: list[Any] = []
     other: Step | None
@@ -200,7 +200,7 @@ def _same_item(source: Sequence[Any], item: Any, number: int) -> int | None:
 
 
 def same(written: Any, rendered: Any) -> bool:
-    """Whether a scalar is what was rendered of it: numbers and booleans may have become strings on the way."""
+    """Return whether a scalar has the value that was rendered from it: numbers and booleans may have become strings."""
     if not isinstance(written, _SCALARS) or not isinstance(rendered, _SCALARS):
         return bool(written == rendered)
     return _text(written) == _text(rendered)
@@ -213,7 +213,7 @@ def _text(value: Any) -> str:
 
 
 def matches_whole(pattern: Any, text: str | None) -> bool:
-    """Whether a pattern of a kustomization's target matches a text from its beginning to its end, as kustomize asks for it."""
+    """Return whether a pattern of a patch target matches a whole text, as in kustomize."""
     if pattern is None or pattern == "":
         return True
     try:
