@@ -1,4 +1,4 @@
-"""Prints pip constraints: each dependency of pyproject.toml at the lowest version that it allows, ``click==8.2`` for ``click>=8.2``."""
+"""Print pip constraints: each dependency of pyproject.toml at its lowest allowed version, ``click==8.2`` for ``click>=8.2``."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ else:
     import tomli as tomllib
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
-# A name, its lowest version, and the environment that it is for.
+# A name, its lowest version, and its environment marker.
 REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)>=([0-9.]+)(\s*;.*)?")
 
 
 def lowest(requirement: str) -> str:
-    """The constraint of one requirement. Raises ValueError where no lowest version is stated: a bound nobody tests is none."""
+    """Return the constraint for a requirement. Raises ValueError without a lowest version, because only stated bounds are tested."""
     match = REQUIREMENT.fullmatch(requirement.strip())
     if match is None:
-        raise ValueError(f"{requirement!r} in pyproject.toml does not say `name>=version`")
+        raise ValueError(f"{requirement!r} in pyproject.toml is not of the form `name>=version`")
     name, version, environment = match.groups()
     return f"{name}=={version}{environment or ''}"
 
 
 if __name__ == "__main__":
     project = tomllib.loads(PYPROJECT.read_text("utf-8"))["project"]
-    # What builds the site is pinned, and no part of what is tested.
+    # The tools that build the site are pinned and not tested.
     extras = [extra for name, extra in project["optional-dependencies"].items() if name != "docs"]
     stated = [*project["dependencies"], *(each for extra in extras for each in extra if each != "afflint[docs]")]
-    # What is needed in one environment and in all of them is pinned once.
+    # A requirement of several extras is pinned once.
     print("\n".join(dict.fromkeys(map(lowest, stated))))

@@ -1,1 +1,1 @@
-"""How fast afflint is, how it grows, and beside whom: ``python -m bench --help``."""
+"""Benchmarks of afflint: speed, growth with the number of files, comparison with other linters (``python -m bench --help``)."""

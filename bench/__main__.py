@@ -1,4 +1,4 @@
-"""The command line of the benchmark: makes what is missing of the trees, runs the chosen parts, prints figures and bars."""
+"""The command line of the benchmark: generate missing trees, run the selected parts, print figures and limits."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from bench.typing_speed import at, keystrokes, many_documents, one_document
 
 ONE_JOB, TWO_JOBS, NOTHING = "afflint --jobs 1", "afflint --jobs 2", "python -c pass"
 _GROWTH = 4
-# One small file takes little time and that little varies much: so many times more rounds.
+# One small file takes little time, which varies a lot: it gets this many times more rounds.
 _SINGLE_ROUNDS = 8
 _MEGABYTE = 1_000_000
 _PAUSE = 0.2
-"""Seconds between two keystrokes of somebody who types."""
+"""Seconds between two keystrokes of a typical user."""
 _NOT_MET, _FAILED = 1, 2
 
 
 class Result(NamedTuple):
-    """What a part of the benchmark found: rows of the table, bars, and lines to print."""
+    """The result of a part: rows of the table, limits, and lines to print."""
 
     rows: list[Row]
     bars: list[Bar]
@@ -63,7 +63,7 @@ class Settings(NamedTuple):
 
 
 def fleet(settings: Settings) -> Result:
-    """Workloads and what selects them: one job and two, held against the bare composition, and the peers where they are."""
+    """Measure workloads and the objects that select them: one job and two, compared with R and the other linters."""
     tree = trees.fleet(settings.data, settings.files)
     others = _peers(settings, tree)
     bare = references(tree.folder)
@@ -71,13 +71,13 @@ def fleet(settings: Settings) -> Result:
     one, two = usages[ONE_JOB], usages[TWO_JOBS]
     bars = [
         *_bars_of_references("fleet, one job", one, bare, usages, 1.8, settings),
-        _bar("fleet, two jobs, in times one job", two, one, 0.6, settings.judged),
+        _bar("fleet, two jobs, relative to one job", two, one, 0.6, settings.judged),
     ]
     return Result(rows("fleet", usages, next(iter(bare))), bars, (_described("fleet", tree), *others.skipped))
 
 
 def mixed(settings: Settings) -> Result:
-    """Nine bytes of ten are nothing that afflint reads."""
+    """Measure a tree in which nine of ten bytes are in files that afflint ignores."""
     tree = trees.mixed(settings.data, settings.files)
     others = _peers(settings, tree)
     bare = references(tree.folder)
@@ -87,58 +87,58 @@ def mixed(settings: Settings) -> Result:
 
 
 def cache(settings: Settings) -> Result:
-    """The fleet again, unchanged and with one file changed since the run before."""
+    """Measure the fleet with a cache, unchanged and with one file changed since the previous run."""
     tree = trees.fleet(settings.data, settings.files)
     _assert_quiet(tree)
-    kept = os.path.join(settings.data, "kept")
+    cache_folder = os.path.join(settings.data, "kept")
     usages: dict[str, list[Usage]] = {}
     bars = []
     for jobs in (1, 2):
         with tempfile.TemporaryDirectory() as beside:
-            shutil.rmtree(kept, ignore_errors=True)
-            # Not in the tree, which is kept as it was made.
+            shutil.rmtree(cache_folder, ignore_errors=True)
+            # Outside the tree, which must not change.
             changed = os.path.join(beside, "changed.yaml")
             shutil.copy(trees.path_of_single(trees.single(settings.data)), changed)
-            everything = (tree.folder, changed)
-            again = afflint(*everything, jobs=jobs, cache=kept)
+            paths = (tree.folder, changed)
+            again = afflint(*paths, jobs=jobs, cache=cache_folder)
             names = [f"{name}, --jobs {jobs}" for name in ("without a cache", "unchanged", "one file changed")]
-            without, unchanged, one = names
+            uncached, unchanged, one = names
             first = run(again)
-            commands = {without: afflint(*everything, jobs=jobs), unchanged: again, one: after_a_change(changed, again)}
+            commands = {uncached: afflint(*paths, jobs=jobs), unchanged: again, one: after_a_change(changed, again)}
             usages |= in_turns(commands, settings.rounds)
             bars += [
                 Bar(
-                    f"the run that fills the cache, in times without one, --jobs {jobs}",
-                    cpu(first) / cpu(usages[without][0]),
+                    f"the run that fills the cache, relative to a run without one, --jobs {jobs}",
+                    cpu(first) / cpu(usages[uncached][0]),
                     1.15,
                     judged=False,
                 ),
-                _bar(
-                    f"unchanged fleet, in times without a cache, --jobs {jobs}", usages[unchanged], usages[without], 0.25, settings.judged
-                ),
-                _bar(f"one file changed, in times without a cache, --jobs {jobs}", usages[one], usages[without], 0.3, settings.judged),
+                _bar(f"unchanged fleet, relative to no cache, --jobs {jobs}", usages[unchanged], usages[uncached], 0.25, settings.judged),
+                _bar(f"one file changed, relative to no cache, --jobs {jobs}", usages[one], usages[uncached], 0.3, settings.judged),
             ]
     return Result(rows("cache", usages, "without a cache, --jobs 1"), bars, (_described("cache", tree),))
 
 
 def policies(settings: Settings) -> Result:
-    """The fleet, and the fleet held to twenty policies, which hardly any of its workloads breaks."""
+    """Measure the fleet with and without twenty policies, which few of its workloads violate."""
     tree = trees.fleet(settings.data, settings.files)
     _assert_quiet(tree)
-    here, without, held = os.path.dirname(os.path.abspath(__file__)), "without policies", "held to twenty"
-    files = {without: "without_policies.yaml", held: "policies.yaml"}
+    here, without_policies, with_policies = os.path.dirname(os.path.abspath(__file__)), "without policies", "with twenty policies"
+    files = {without_policies: "without_policies.yaml", with_policies: "policies.yaml"}
     commands = {
         name: afflint(tree.folder, configuration=os.path.join(here, file), options=("--exit-zero",)) for name, file in files.items()
     }
     for command in commands.values():
         run(command)
     usages = in_turns(commands, settings.rounds)
-    bars = [_bar("fleet held to twenty policies, in times without", usages[held], usages[without], 1.2, settings.judged)]
-    return Result(rows("policies", usages, without), bars, (_described("policies", tree),))
+    bars = [
+        _bar("fleet with twenty policies, relative to no policies", usages[with_policies], usages[without_policies], 1.2, settings.judged)
+    ]
+    return Result(rows("policies", usages, without_policies), bars, (_described("policies", tree),))
 
 
 def growth(settings: Settings) -> Result:
-    """Four times the files: time must grow with them and no faster, and memory stay small."""
+    """Measure four times as many files: time must not grow faster than the number of files, and memory must stay small."""
     small, large = (trees.fleet(settings.data, files) for files in (settings.files, _GROWTH * settings.files))
     names = {tree: f"{tree.files} files" for tree in (small, large)}
     for tree in names:
@@ -147,28 +147,28 @@ def growth(settings: Settings) -> Result:
     few, many = usages[names[small]], usages[names[large]]
     peak = max(usage.peak for usage in many) / _MEGABYTE
     bars = [
-        _bar(f"{large.files} files, in times {small.files} files", many, few, 4.4, settings.judged),
+        _bar(f"{large.files} files, relative to {small.files} files", many, few, 4.4, settings.judged),
         Bar(f"peak MB of the only process at {large.files} files", peak, 200, settings.judged),
     ]
     return Result(rows("growth", usages, names[small]), bars, (_described("growth", large),))
 
 
 def single(settings: Settings) -> Result:
-    """One file of 1 KB: what starting takes, and what is imported for it."""
+    """Measure one file of 1 KB: start time and imports."""
     tree = trees.single(settings.data)
     command = afflint(trees.path_of_single(tree))
     run(command)
     usages = in_turns({ONE_JOB: command, NOTHING: interpreter("-c", "pass")}, _SINGLE_ROUNDS * settings.rounds)
-    bars = [_bar(f"one file of {tree.size} bytes, in times `{NOTHING}`", usages[ONE_JOB], usages[NOTHING], 6, judged=True)]
+    bars = [_bar(f"one file of {tree.size} bytes, relative to `{NOTHING}`", usages[ONE_JOB], usages[NOTHING], 6, judged=True)]
     imported = imports_of(command)
     allowed = foundation()
     superfluous = unneeded(imported, allowed)
-    bars.append(Bar("modules imported for one file without need", len(superfluous), 0))
+    bars.append(Bar("modules imported unnecessarily for one file", len(superfluous), 0))
     return Result(rows("single", usages, NOTHING), bars, (*_import_notes(imported, allowed, superfluous),))
 
 
 def nodes(settings: Settings) -> Result:
-    """Constrained workloads on twelve nodes: four times as many take about four times as long, whatever the constraint."""
+    """Measure constrained workloads on twelve nodes: four times as many take about four times as long with any constraint."""
     few, some, many = (max(size * settings.files // trees.FILES, 4) for size in (500, 1000, 2000))
     free = f"{many} workloads without constraints"
     commands = {free: _checked_on_nodes(trees.cluster(settings.data, FREE, many, 2, 12))}
@@ -180,8 +180,8 @@ def nodes(settings: Settings) -> Result:
     for constraint in CONSTRAINTS:
         small, large = (f"{constraint}, {size} workloads" for size in (few, many))
         bars += [
-            _bar(f"{large}, in times as many without constraints", usages[large], usages[free], 2.2, settings.judged),
-            _bar(f"{large}, in times {few} workloads", usages[large], usages[small], 4.8, settings.judged),
+            _bar(f"{large}, relative to as many without constraints", usages[large], usages[free], 2.2, settings.judged),
+            _bar(f"{large}, relative to {few} workloads", usages[large], usages[small], 4.8, settings.judged),
             _seconds(large, usages[large], 3),
         ]
     growing, more = _more_nodes(settings)
@@ -189,7 +189,7 @@ def nodes(settings: Settings) -> Result:
 
 
 def _more_nodes(settings: Settings) -> tuple[list[Row], list[Bar]]:
-    """As many constrained workloads on four times as many nodes do not take four times as long."""
+    """Measure the same workloads on four times as many nodes: they must not take four times as long."""
     workloads, few = (max(size * settings.files // trees.FILES, 4) for size in (1000, 250))
     many = 4 * few
     commands = {
@@ -198,12 +198,12 @@ def _more_nodes(settings: Settings) -> tuple[list[Row], list[Bar]]:
     }
     usages = in_turns(commands, settings.rounds)
     small, large = commands
-    growth_bar = _bar(f"{large}, in times {few} nodes", usages[large], usages[small], 2.5, settings.judged)
+    growth_bar = _bar(f"{large}, relative to {few} nodes", usages[large], usages[small], 2.5, settings.judged)
     return rows("nodes", usages, small), [growth_bar, _seconds(large, usages[large], 3)]
 
 
 def place(settings: Settings) -> Result:
-    """A plan for 3,000 pods on 2,000 nodes."""
+    """Measure a simulation of 3,000 pods on 2,000 nodes."""
     table_rows, bars, notes = [], [], []
     workloads, replicas, size = max(1000 * settings.files // trees.FILES, 4), 3, max(2000 * settings.files // trees.FILES, 8)
     for constraint in ("apart", "spread"):
@@ -215,7 +215,7 @@ def place(settings: Settings) -> Result:
         table_rows += rows("place", usages, bare)
         peak = max(usage.peak for usage in usages[name]) / _MEGABYTE
         bars += [
-            _bar(f"{name}, in times {bare} (R)", usages[name], usages[bare], 14, settings.judged),
+            _bar(f"{name}, relative to {bare} (R)", usages[name], usages[bare], 14, settings.judged),
             _seconds(name, usages[name], 6),
             Bar(f"peak MB, {name}", peak, 150, settings.judged),
         ]
@@ -224,7 +224,7 @@ def place(settings: Settings) -> Result:
 
 
 def typing(settings: Settings) -> Result:
-    """A file of 1,000 lines in a folder of 10,000 manifests: from a keystroke to its diagnostics, while runs over the folder go on."""
+    """Measure the delay from a keystroke in a file of 1,000 lines to its diagnostics, during runs over a folder of 10,000 manifests."""
     tree = trees.fleet(settings.data, settings.files)
     with open(trees.path_of_single(trees.single(settings.data)), encoding="utf-8") as file:
         manifest = file.read()
@@ -258,16 +258,16 @@ def _first_reference(folder: str) -> tuple[str, Command]:
 
 
 def _checked_on_nodes(tree: Tree) -> Command:
-    """``afflint check`` of the manifests of a cluster on its nodes. What is placed there is healthy and complete."""
+    """Return ``afflint check`` of the manifests of a cluster with its nodes, after a run that verifies that they are healthy."""
     manifests, listed = trees.parts_of_cluster(tree)
-    # All replicas may land in one zone, which is worth an information.
+    # All replicas may be scheduled in one zone, which is an info.
     command = afflint(manifests, options=("--nodes", listed, "--fail-on", "warning"))
     run(command)
     return command
 
 
 def _seconds(what: str, usages: list[Usage], limit: float) -> Bar:
-    """Processor time as such, beside the ratios: it says something of a machine at rest only, so that nobody is judged by it."""
+    """Return a limit on processor time in seconds. It only means something on an idle machine, so it is not judged."""
     return Bar(f"{what}, in seconds of processor time", over_rounds(map(cpu, usages)).median, limit, judged=False)
 
 
@@ -277,7 +277,7 @@ def _peers(settings: Settings, tree: Tree) -> Peers:
 
 
 def _measured(tree: Tree, settings: Settings, jobs: Mapping[str, int], beside: dict[str, Command]) -> dict[str, list[Usage]]:
-    """afflint with so many jobs and what runs beside it on a tree, in turns, everything once before the clock runs."""
+    """Measure afflint and other commands on a tree in turns, after each ran once."""
     _assert_quiet(tree)
     for command in beside.values():
         run(command)
@@ -287,15 +287,15 @@ def _measured(tree: Tree, settings: Settings, jobs: Mapping[str, int], beside: d
 def _bars_of_references(
     what: str, usages: list[Usage], bare: Iterable[str], all_usages: dict[str, list[Usage]], limit: float, settings: Settings
 ) -> list[Bar]:
-    """The bar in times R, and for comparison the same in times the other binding."""
+    """Return the limit relative to R, and the same ratio to the other bindings for comparison."""
     return [
-        _bar(f"{what}, in times {name}{'' if number else ' (R)'}", usages, all_usages[name], limit, settings.judged and not number)
+        _bar(f"{what}, relative to {name}{'' if number else ' (R)'}", usages, all_usages[name], limit, settings.judged and not number)
         for number, name in enumerate(bare)
     ]
 
 
 def _assert_quiet(tree: Tree) -> None:
-    """The trees are healthy: a finding is a mistake in them or in afflint, and times with findings say something else."""
+    """Raise BenchError for a tree with findings: they are a mistake in the tree or in afflint, and change the times."""
     report = json.loads(output_of(afflint(tree.folder, options=("--format", "json")))[0])
     if report["findings"] or report["summary"]["files"] != tree.files:
         raise BenchError(f"{tree.folder}: {len(report['findings'])} findings in {report['summary']['files']} of {tree.files} files")
@@ -314,8 +314,8 @@ def _import_notes(imported: list[Import], allowed: frozenset[str], superfluous: 
     total = sum(each.microseconds for each in imported) / 1000
     slowest = ", ".join(f"{each.name} {each.microseconds / 1000:.1f}" for each in sorted(own, key=lambda each: -each.microseconds)[:5])
     mine = sum(each.microseconds for each in own) / 1000
-    line = f"imports: {len(imported)} modules, {total:.0f} ms; of afflint and for it alone {len(own)}, {mine:.0f} ms (slowest: {slowest})"
-    return [line] + [f"imported without need: {each.name}, {each.microseconds / 1000:.1f} ms" for each in superfluous]
+    line = f"imports: {len(imported)} modules, {total:.0f} ms; only for afflint {len(own)}, {mine:.0f} ms (slowest: {slowest})"
+    return [line] + [f"imported unnecessarily: {each.name}, {each.microseconds / 1000:.1f} ms" for each in superfluous]
 
 
 # Options and output.
@@ -324,16 +324,17 @@ def _import_notes(imported: list[Import], allowed: frozenset[str], superfluous: 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
-        description="Times afflint as whole processes on trees of its own making, in turns with the bare libyaml composition of the same"
-        " bytes (the reference R), and holds the ratios against the bars that the project promises.",
-        epilog="Bars use the median, over all rounds, of the ratio of wall times within a round; the same in processor time stands beside."
-        " Exit codes: 0 every bar is met (or not judged, with another --files); 1 one is not; 2 a command failed or a tree is not quiet.",
+        description="Times afflint as whole processes on generated trees, in turns with the bare libyaml composition of the same"
+        " bytes (the reference R), and compares the ratios with the limits that the project promises.",
+        epilog="Limits apply to the median, over all rounds, of the ratio of wall times within a round; the"
+        " ratio of processor times is shown next to it. Exit codes: 0 all limits are met (or not judged, with another --files); 1 a limit"
+        " is not met; 2 a command failed or a tree has findings.",
     )
     parser.add_argument("--only", metavar="PARTS", default=",".join(PARTS), help=f"comma-separated, of {', '.join(PARTS)}; default: all")
-    parser.add_argument("--files", metavar="N", type=int, default=trees.FILES, help="size of the fleet; bars are judged at %(default)s")
+    parser.add_argument("--files", metavar="N", type=int, default=trees.FILES, help="size of the fleet; limits are judged at %(default)s")
     parser.add_argument("--rounds", metavar="N", type=int, default=5, help="times that each command runs on a tree; default: %(default)s")
     data = os.path.join(tempfile.gettempdir(), f"afflint-bench-{os.getuid()}")
-    parser.add_argument("--data", metavar="FOLDER", default=data, help="where the trees are made and kept; default: %(default)s")
+    parser.add_argument("--data", metavar="FOLDER", default=data, help="where the trees are generated and kept; default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--table", action="store_true", help="only compare with the other linters on PATH, as a Markdown table")
     parser.add_argument("--schemas", metavar="LOCATION", help="with --table: where kubeconform finds schemas, as its -schema-location")
@@ -344,7 +345,7 @@ def _parts(parser: argparse.ArgumentParser, text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in PARTS:
-            parser.error(f"--only: there is no part {name!r}; there are {', '.join(PARTS)}")
+            parser.error(f"--only: unknown part {name!r}; the parts are {', '.join(PARTS)}")
     return names
 
 
@@ -352,7 +353,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.files < 10 or options.rounds < 1:
-        parser.error("--files takes 10 or more, --rounds 1 or more")
+        parser.error("--files must be at least 10, --rounds at least 1")
     names = _parts(parser, options.only)
     settings = Settings(os.path.abspath(options.data), options.files, options.rounds)
     results: list[Result] = []

@@ -1,4 +1,4 @@
-"""afflint beside other linters as one Markdown table, with their versions and the machine: what docs/comparison.md shows."""
+"""A comparison of afflint with other linters as a Markdown table, with their versions and the machine, for docs/comparison.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEGABYTE = 1_000_000
 
 
 def comparison(data: str, files: int, rounds: int, schemas: str | None) -> str:
-    """The table, of the median wall time of so many rounds over each tree. Raises BenchError."""
+    """Return the table of median wall times over the rounds for each tree. Raises BenchError."""
     workers = os.cpu_count() or 1
     single = trees.path_of_single(trees.single(data))
     measured: dict[str, dict[str, float]] = {}
@@ -63,7 +63,7 @@ def _lines(measured: dict[str, dict[str, float]], versions: dict[str, str], work
 
 
 def _processor() -> str:
-    """What the machine says of its processor."""
+    """Return the number and model of the processor cores."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             named = re.search(r"^model name\s*:\s*(.+)$", file.read(), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What most bytes of real repositories are: CustomResourceDefinitions, ConfigMaps with long texts, values files of Helm charts."""
+"""The files that make up most of real repositories: CustomResourceDefinitions, ConfigMaps with long texts, values files of Helm charts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACEMENT = ("affinity", "tolerations", "nodeSelector", "topologySpreadConstrai
 
 
 class _Chance:
-    """Choices that are the same for the same seed on every version of Python: only ``random()`` promises that."""
+    """Random choices that are the same for a seed on every version of Python, because only ``random()`` guarantees that."""
 
     def __init__(self, seed: str) -> None:
         self._random = Random(seed)
@@ -35,12 +35,12 @@ class _Chance:
         return " ".join(self.of(_WORDS) for _ in range(words)).capitalize() + "."
 
     def paragraph(self, words: int) -> str:
-        """A description as generators write it: long ones over several lines."""
+        """Return a description like those of generators: long ones have several lines."""
         return textwrap.fill(self.sentence(words), 80) + ("\n" if words > 12 else "")
 
 
 def custom_resource_definitions(index: int, seed: int) -> str:
-    """A file of one CustomResourceDefinition, every fourth of three, each with a schema of hundreds of fields."""
+    """Return a file with one CustomResourceDefinition, every fourth with three, each with a schema of hundreds of fields."""
     chance = _Chance(f"{seed}/crd/{index}")
     return "".join("---\n" + yaml_text(_definition(chance, 3 * index + number)) for number in range(3 if index % 4 == 0 else 1))
 
@@ -66,7 +66,7 @@ def _definition(chance: _Chance, number: int) -> Data:
 
 
 def _properties(chance: _Chance, depth: int) -> Data:
-    """Fields of a schema: placement is among them, as in every operator that embeds a pod template, and the deeper the fewer."""
+    """Return the fields of a schema, one of them about placement, as in operators that embed a pod template; fewer at greater depth."""
     names = [f"{chance.of(_NOUNS)}{chance.of(_NOUNS).capitalize()}{number}" for number in range(4 + chance.below(6))]
     return {name: _field(chance, depth) for name in sorted((*names, chance.of(_PLACEMENT)))}
 
@@ -85,7 +85,7 @@ def _field(chance: _Chance, depth: int) -> Data:
 
 
 def config_map(index: int, seed: int) -> str:
-    """A ConfigMap of 4 to 60 KB: dashboards, scripts, and manifests that are only text here."""
+    """Return a ConfigMap of 4 to 60 KB: dashboards, scripts, and manifests as text."""
     chance = _Chance(f"{seed}/configmap/{index}")
     texts = (_dashboard, _script, _embedded_manifests)
     data = {f"file-{number}.txt": texts[(index + number) % 3](chance) for number in range(1 + chance.below(4))}
@@ -119,7 +119,7 @@ def _embedded_manifests(chance: _Chance) -> str:
 
 
 def helm_values(index: int, seed: int) -> str:
-    """A values file of 4 to 40 KB: commented settings, empty placement fields, and in every eighth a ``kind`` that names a workload."""
+    """Return a values file of 4 to 40 KB: commented settings, empty placement fields, and in every eighth file a ``kind`` of a workload."""
     chance = _Chance(f"{seed}/values/{index}")
     lines = [f"# Default values for chart-{index}."]
     for number in range(4 + chance.below(24)):

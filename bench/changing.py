@@ -1,4 +1,4 @@
-"""Adds a comment to a file and becomes the command that follows: ``changing.py FILE COMMAND...``."""
+"""Add a comment to a file and execute the command that follows: ``changing.py FILE COMMAND...``."""
 
 import os
 import sys

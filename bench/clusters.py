@@ -1,4 +1,4 @@
-"""Workloads on nodes: Deployments that are all constrained, each with a selector of its own, and clusters for them."""
+"""Workloads on nodes: Deployments with one kind of constraint, each with its own selector, and clusters for them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ZONES = 3
 _NAMESPACE = "shop"
 
 CONSTRAINTS: dict[str, Callable[[Pods], Data]] = {"apart": required_apart, "spread": spread, "near": required_neighbours}
-"""By what they are called: anti-affinity over nodes, hard spread over zones, affinity to the neighbour's pods over zones."""
+"""The constraints by name: anti-affinity over nodes, required spread over zones, affinity to the neighbour's pods over zones."""
 
 FREE = "free"
-"""The same without a constraint."""
+"""The name for workloads without a constraint."""
 
 
 def cluster_files(constraint: str, workloads: int, replicas: int, nodes: int) -> Iterator[File]:
-    """A list of nodes in three zones, and so many Deployments with one constraint (or FREE), each in a file of its own."""
+    """Yield a list of nodes in three zones, and Deployments with one constraint (or FREE), each in its own file."""
     listed = [
         {"name": f"node-{number:05}", "labels": {HOSTNAME: f"node-{number:05}", ZONE: f"zone-{number % _ZONES}"}} for number in range(nodes)
     ]
@@ -40,7 +40,7 @@ def _unconstrained(_pods: Pods) -> Data:
 
 def _deployment(number: int, replicas: int, constraint: Callable[[Pods], Data]) -> Data:
     own = {"app": f"app-{number:05}"}
-    # In pairs, of which one is drawn to the other: never a circle in which everybody waits for everybody.
+    # In pairs: one has affinity to the other, so that affinity never forms a cycle.
     pods = Pods(2 * number, own, {"app": f"app-{number - number % 2:05}"})
     return {
         "apiVersion": "apps/v1",

@@ -1,4 +1,4 @@
-"""Placement constraints as healthy manifests have them: every field of placement, valid, satisfiable and without redundancy."""
+"""Placement constraints of healthy manifests: every placement field, valid, satisfiable and without redundancy."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MACHINES = ("m6i.large", "m6i.xlarge", "c7g.large", "r6i.2xlarge")
 
 
 class Pods(NamedTuple):
-    """What a constraint needs to know of the pods it is for.
+    """The pods that a constraint applies to.
 
-    ``own`` selects them, ``neighbour`` the pods of the application's front. ``number`` chooses among alternatives.
+    ``own`` are the labels that select them, ``neighbour`` those of the application's front. ``number`` chooses among alternatives.
     ``hashed``: a Deployment labels its pods with a template hash.
     """
 
@@ -40,12 +40,12 @@ def _expression(key: str, operator: str, *values: str) -> Data:
 
 
 def node_selector(pods: Pods) -> Data:
-    """A pool of nodes by label."""
+    """Return a nodeSelector for a node pool."""
     return {"nodeSelector": {"kubernetes.io/os": "linux", "node.example.com/pool": _POOLS[pods.number % len(_POOLS)]}}
 
 
 def required_nodes(pods: Pods) -> Data:
-    """Node affinity that must hold: one term of several expressions, or two terms."""
+    """Return required node affinity: one term of several expressions, or two terms."""
     terms = [
         {
             "matchExpressions": [
@@ -62,7 +62,7 @@ def required_nodes(pods: Pods) -> Data:
 
 
 def preferred_nodes(pods: Pods) -> Data:
-    """Node affinity by weight."""
+    """Return preferred node affinity."""
     zone = _expression(ZONE, "In", _ZONES[pods.number % len(_ZONES)])
     spot = _expression("node.example.com/lifecycle", "NotIn", "spot")
     weighted = [{"weight": 80, "preference": {"matchExpressions": [zone]}}, {"weight": 20, "preference": {"matchExpressions": [spot]}}]
@@ -70,24 +70,24 @@ def preferred_nodes(pods: Pods) -> Data:
 
 
 def required_neighbours(pods: Pods) -> Data:
-    """Pod affinity that must hold: in the zone of the application's front."""
+    """Return required pod affinity to the zone of the application's front."""
     return {"affinity": {"podAffinity": {_REQUIRED: [{"labelSelector": _selector(pods.neighbour), "topologyKey": ZONE}]}}}
 
 
 def preferred_neighbours(pods: Pods) -> Data:
-    """Pod affinity by weight: near whatever caches there are in the namespace, or near the front."""
+    """Return preferred pod affinity to the caches in the namespace, or to the front."""
     caches = {"matchExpressions": [_expression("tier", "In", "cache", "data"), _expression("app.kubernetes.io/name", "Exists")]}
     term = {"labelSelector": caches if pods.number % 2 else _selector(pods.neighbour), "topologyKey": HOSTNAME}
     return {"affinity": {"podAffinity": {_PREFERRED: [{"weight": 50, "podAffinityTerm": term}]}}}
 
 
 def required_apart(pods: Pods) -> Data:
-    """Pod anti-affinity that must hold: one pod for each node."""
+    """Return required pod anti-affinity: one pod per node."""
     return {"affinity": {"podAntiAffinity": {_REQUIRED: [{"labelSelector": _selector(pods.own), "topologyKey": HOSTNAME}]}}}
 
 
 def preferred_apart(pods: Pods) -> Data:
-    """Pod anti-affinity by weight: over zones first, then over nodes."""
+    """Return preferred pod anti-affinity: over zones first, then over nodes."""
     terms = [
         {"weight": weight, "podAffinityTerm": {"labelSelector": _selector(pods.own), "topologyKey": key}}
         for weight, key in ((100, ZONE), (50, HOSTNAME))
@@ -96,7 +96,7 @@ def preferred_apart(pods: Pods) -> Data:
 
 
 def spread(pods: Pods) -> Data:
-    """Topology spread constraints: required over zones, wished for over nodes."""
+    """Return topology spread constraints: DoNotSchedule over zones, ScheduleAnyway over nodes."""
     zones: Data = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _selector(pods.own)}
     nodes: Data = {"maxSkew": 2, "topologyKey": HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": _selector(pods.own)}
     if pods.hashed:
@@ -108,7 +108,7 @@ def spread(pods: Pods) -> Data:
 
 
 def tolerations(pods: Pods) -> Data:
-    """Taints of dedicated nodes, and how long to stay on a node that is lost."""
+    """Return tolerations for dedicated nodes, and for unavailable nodes with a time."""
     dedicated = {"key": "dedicated", "operator": "Equal", "value": _POOLS[pods.number % len(_POOLS)], "effect": "NoSchedule"}
     gone = [
         {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60 + pods.number % 240}
@@ -118,7 +118,7 @@ def tolerations(pods: Pods) -> Data:
 
 
 def _merged(parts: list[Data]) -> Data:
-    """Constraints of several fields in one pod spec; those under ``affinity`` come together there."""
+    """Merge constraints into the fields of one pod spec, with the parts of ``affinity`` combined."""
     whole: Data = {}
     for part in parts:
         for field, value in part.items():
@@ -159,6 +159,6 @@ _NEAR_AND_APART: tuple[tuple[Constraint, ...], ...] = (
 
 
 def constraints(pods: Pods, *, near: bool, apart: bool) -> Data:
-    """The placement fields of a pod spec. ``near``: there are neighbours to be near to; ``apart``: there are replicas to keep apart."""
+    """Return the placement fields of a pod spec. ``near``: there are pods to be near to; ``apart``: there are replicas to separate."""
     choices = _ANYWHERE + (_NEAR if near else ()) + (_APART if apart else ()) + (_NEAR_AND_APART if near and apart else ())
     return _merged([constraint(pods) for constraint in choices[pods.number % len(choices)]])

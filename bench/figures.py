@@ -1,4 +1,4 @@
-"""From what processes took to what can be said of it: medians, ranges, ratios round by round, and bars that are met or not."""
+"""Figures from measurements: medians, ranges, ratios by round, and limits that are met or not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.processes import Usage
 
 
 class Range(NamedTuple):
-    """A figure over all rounds."""
+    """The median and the range of a figure over all rounds."""
 
     median: float
     low: float
@@ -18,7 +18,7 @@ class Range(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One command on one tree. ``wall_ratio`` and ``cpu_ratio`` are to the command that ``base`` names, None for that one itself."""
+    """One command on one tree. ``wall_ratio`` and ``cpu_ratio`` are relative to the command ``base``, None for that command itself."""
 
     tree: str
     name: str
@@ -31,9 +31,9 @@ class Row(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """What is promised: ``value`` is at most ``limit``. ``beside`` is the same ratio in processor time, where that says something.
+    """A promise: ``value`` is at most ``limit``. ``beside`` is the same ratio in processor time, if that is meaningful.
 
-    ``judged`` is False on trees of another size than the one that the promise is about.
+    ``judged`` is False on trees of another size than the one that the limit applies to.
     """
 
     what: str
@@ -48,13 +48,13 @@ class Bar(NamedTuple):
 
 
 def over_rounds(values: Iterable[float]) -> Range:
-    """The median and the ends. Medians withstand a round in which the machine was busy with something else."""
+    """Return the median and the range. A median is robust against a round in which the machine was busy."""
     listed = list(values)
     return Range(median(listed), min(listed), max(listed))
 
 
 def ratio(usages: Sequence[Usage], base: Sequence[Usage], figure: Callable[[Usage], float]) -> Range:
-    """The ratio of a figure round by round: what ran one after the other met about the same machine."""
+    """Return the ratio of a figure, computed for each round, because commands in one round ran under similar load."""
     return over_rounds(figure(one) / figure(other) for one, other in zip(usages, base, strict=True))
 
 
@@ -67,7 +67,7 @@ def cpu(usage: Usage) -> float:
 
 
 def rows(tree: str, usages: dict[str, list[Usage]], base: str) -> list[Row]:
-    """What each command took on a tree, and how that compares with one of them."""
+    """Return the row of each command on a tree, with the ratios to one of them."""
     return [
         Row(
             tree,
@@ -83,13 +83,13 @@ def rows(tree: str, usages: dict[str, list[Usage]], base: str) -> list[Row]:
     ]
 
 
-# As text.
+# Text output.
 
 _HEADINGS = ("tree", "command", "wall s", "min..max", "cpu s", "min..max", "peak MB", "x wall", "min..max", "x cpu", "of")
 
 
 def table(shown: Sequence[Row]) -> str:
-    """The rows under headings, columns aligned."""
+    """Return the rows under headings, with aligned columns."""
     lines = [_HEADINGS, *(_cells(row) for row in shown)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
@@ -108,7 +108,7 @@ def _ends(figures: Range, digits: int) -> str:
 
 
 def bar_line(bar: Bar) -> str:
-    """``met      fleet, one job, in times R: 1.42 (1.40 in processor time), at most 1.8``."""
+    """Return ``met      fleet, one job, relative to R: 1.42 (1.40 in processor time), at most 1.8``."""
     verdict = ("met" if bar.met else "NOT MET") if bar.judged else "-"
     value = bar.value if isinstance(bar.value, int) else f"{bar.value:.2f}"
     beside = "" if bar.beside is None else f" ({bar.beside:.2f} in processor time)"

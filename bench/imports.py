@@ -1,4 +1,4 @@
-"""Which modules a run over one file imports, held against those that it needs, so that an import that creeps in shows."""
+"""The modules that a run over one file imports, compared with those that it needs, to find unnecessary imports."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 from bench.processes import Command, interpreter, output_of
 
 _PACKAGES = ("runpy", "typing", "__future__")
-"""What ``python -m`` itself takes, and annotations: whatever importing these alone pulls in is allowed."""
+"""The imports of ``python -m`` and of annotations: the modules that these import are allowed."""
 
 _NEEDED = frozenset(
     (
-        # Of the standard library: collecting garbage is put off, and a full disk has a number.
+        # Standard library: garbage collection is delayed, and a full disk has an error number.
         *("gc", "errno"),
-        # The command line, settings, reading, the map and the reduce step, and the report that is asked for.
+        # The command line, the configuration, the sources, the map and reduce steps, and the requested report.
         *(
             "afflint",
             "afflint.cli",
@@ -53,14 +53,14 @@ _NEEDED_WHOLE = ("afflint.checks", "afflint.controllers", "afflint.fleet", "affl
 
 
 class Import(NamedTuple):
-    """A module as ``-X importtime`` lists it, with the microseconds that it took without what it imported itself."""
+    """A module from ``-X importtime``, with its import time in microseconds without its own imports."""
 
     name: str
     microseconds: int
 
 
 def imports_of(command: Command) -> list[Import]:
-    """The modules that a command of the interpreter imports, in the order in which they were ready."""
+    """Return the modules that a command of the interpreter imports, in the order in which their imports finished."""
     timed = command._replace(arguments=(command.arguments[0], "-X", "importtime", *command.arguments[1:]))
     _, errors = output_of(timed)
     rows = [line.removeprefix("import time:").split("|") for line in errors.splitlines() if line.startswith("import time:")]
@@ -68,12 +68,12 @@ def imports_of(command: Command) -> list[Import]:
 
 
 def foundation() -> frozenset[str]:
-    """The modules that afflint cannot do without: those of the interpreter."""
+    """Return the modules of the interpreter, which afflint always needs."""
     return frozenset(each.name for each in imports_of(interpreter("-c", f"import {', '.join(_PACKAGES)}")))
 
 
 def unneeded(imported: list[Import], allowed: frozenset[str]) -> list[Import]:
-    """The imported modules that are neither ``allowed`` nor needed for one file without findings and without a configuration."""
+    """Return the imported modules that are neither ``allowed`` nor needed for one file without findings and configuration."""
     return [each for each in imported if each.name not in allowed and not _is_needed(each.name)]
 
 

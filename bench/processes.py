@@ -1,4 +1,4 @@
-"""Runs a command as its own process and says what it took: wall time, processor time, peak memory."""
+"""Runs a command as a process and measures wall time, processor time and peak memory."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PEAK_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class Usage(NamedTuple):
-    """What one process took, in seconds and bytes.
+    """The resources that one process used, in seconds and bytes.
 
-    ``cpu`` is user and system time of the process and of the children it has waited for. ``peak`` is the largest resident
-    size of any one of them, so that it is the whole only for a command that stays one process. It never comes out smaller than
-    this benchmark itself, which the kernel counts up to the moment at which the command takes its place.
+    ``cpu`` is user and system time of the process and of the children it has waited for. ``peak`` is the largest resident size of any one
+    of them, so it is the total only for a command with a single process. It is at least the size of this benchmark, which the kernel counts
+    until the command replaces it.
     """
 
     wall: float
@@ -30,27 +30,27 @@ class Usage(NamedTuple):
 
 
 class Command(NamedTuple):
-    """What to run, the exit codes that mean that it did its work, and after how many seconds it is given up."""
+    """A command: its arguments, the exit codes that count as success, and its time limit in seconds."""
 
     arguments: tuple[str, ...]
     accepted: tuple[int, ...] = (0,)
-    toleration_seconds: float = 3600
+    time_limit: float = 3600
 
 
 class BenchError(Exception):
-    """What cannot be measured: a command that did not do its work, a tree that is not what it should be."""
+    """A failed measurement: a command that failed, or a tree that is not as expected."""
 
 
 def run(command: Command) -> Usage:
-    """Run a command to its end. Raises BenchError for an exit code that is not accepted."""
+    """Run a command to its end and return its usage. Raises BenchError for an exit code that is not accepted."""
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         process = subprocess.Popen(command.arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment())
-        impatience = threading.Timer(command.toleration_seconds, process.kill)
-        impatience.start()
+        timer = threading.Timer(command.time_limit, process.kill)
+        timer.start()
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started
-        impatience.cancel()
+        timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in command.accepted:
             output.seek(0)
@@ -59,7 +59,7 @@ def run(command: Command) -> Usage:
 
 
 def output_of(command: Command) -> tuple[str, str]:
-    """What a command prints on standard output and on standard error. Raises BenchError like ``run``."""
+    """Return the standard output and standard error of a command. Raises BenchError like ``run``."""
     done = subprocess.run(command.arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=_environment(), check=False)
     if done.returncode not in command.accepted:
         raise BenchError(_explained(command, done.returncode, done.stdout + done.stderr))
@@ -67,7 +67,7 @@ def output_of(command: Command) -> tuple[str, str]:
 
 
 def in_turns(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Usage]]:
-    """Each command once, then each again, so that a busy stretch of the machine falls on all of them."""
+    """Run all commands once per round, so that other load on the machine affects all of them, and return their usages."""
     usages: dict[str, list[Usage]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
@@ -76,7 +76,7 @@ def in_turns(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Usa
 
 
 def _environment() -> dict[str, str]:
-    """This environment without settings of the interpreter: compiled modules must be kept from one run to the next."""
+    """Return the environment without settings of the interpreter, because bytecode must be cached from one run to the next."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name == "PYTHONPATH"}
 
 
@@ -85,19 +85,18 @@ def _explained(command: Command, code: int, output: str) -> str:
     return f"{' '.join(command.arguments)}: exit code {code}\n{shown}"
 
 
-# What is run.
+# The commands.
 
 
 def interpreter(*arguments: str) -> Command:
-    """Python as it runs this benchmark."""
+    """Return a command of the Python interpreter that runs this benchmark."""
     return Command((sys.executable, *arguments))
 
 
 def afflint(*paths: str, jobs: int = 1, options: Sequence[str] = (), cache: str | None = None, configuration: str | None = None) -> Command:
-    """``afflint check``; any finding at all, even an information, is a failure.
+    """Return ``afflint check``, which fails for any finding, even an info.
 
-    ``cache`` is the folder where results are kept from one run to the next; None for neither using nor keeping any. ``configuration`` is
-    the file that holds, None for none.
+    ``cache`` is the folder of the cache; None disables it. ``configuration`` is the configuration file; None disables it.
     """
     kept = ("--no-cache",) if cache is None else ("--cache-dir", cache)
     configured = ("--no-config",) if configuration is None else ("--config", configuration)
@@ -105,13 +104,13 @@ def afflint(*paths: str, jobs: int = 1, options: Sequence[str] = (), cache: str 
 
 
 def after_a_change(file: str, command: Command) -> Command:
-    """The command, just after a line was added to a file."""
+    """Return the command with a line added to a file before it runs."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "changing.py")
     return command._replace(arguments=(sys.executable, script, file, *command.arguments))
 
 
 def afflint_place(manifests: str, nodes: str) -> Command:
-    """``afflint place`` as JSON, all verdicts among it."""
+    """Return ``afflint place`` with all results as JSON."""
     return interpreter("-m", "afflint", "place", manifests, "--nodes", nodes, "--no-config", "--format", "json")
 
 
@@ -119,7 +118,7 @@ _BINDINGS = {"ruamel.yaml": "_ruamel_yaml", "PyYAML": "yaml._yaml"}
 
 
 def references(folder: str) -> dict[str, Command]:
-    """The bare composition of the same bytes, by each package with a binding of libyaml that is installed. The first is R."""
+    """Return the reference for each installed package with a binding of libyaml. The first is R."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference.py")
     found = {package: module for package, module in _BINDINGS.items() if _is_installed(module)}
     return {f"libyaml of {package}": interpreter(script, module, folder) for package, module in found.items()}

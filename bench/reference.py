@@ -1,7 +1,7 @@
-"""The reference R: libyaml composes every document of the files below a folder, in one process, and nothing else is done.
+"""The reference R: libyaml composes every document below a folder, in one process, and nothing else.
 
-Run as its own process, ``python bench/reference.py BINDING FOLDER``, and timed whole, as afflint is. A binding is the module that
-has libyaml's parser: two packages wrap the same library at different cost. Collecting garbage is off, as in afflint.
+It runs as its own process, ``python bench/reference.py BINDING FOLDER``, and is timed as a whole, like afflint. BINDING is a module with
+libyaml's parser: two packages wrap the library at different cost. Garbage collection is off, as in afflint.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 
 
 def composer_class(binding: str) -> type[Any]:
-    """libyaml's composer with a resolver that does nothing."""
+    """Return libyaml's composer with a resolver that does nothing."""
     parser: type[Any] = import_module(binding).CParser
 
     class Composer(parser):  # type: ignore[misc]
         @staticmethod
         def resolve(_kind: Any, _value: Any, _implicit: Any) -> None:
-            """Leave every node without a tag."""
+            """Return no tag, so that every node is left without one."""
 
         @staticmethod
         def descend_resolver(_node: Any, _index: Any) -> None:
-            """Nothing to do."""
+            """Do nothing."""
 
         @staticmethod
         def ascend_resolver() -> None:
-            """Nothing to do."""
+            """Do nothing."""
 
     return Composer
 

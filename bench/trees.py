@@ -1,4 +1,4 @@
-"""The folders of files that are measured: made once from a fixed seed, kept, and found again by the code that made them."""
+"""The folders of files that are measured: generated from a fixed seed, kept, and regenerated when the generating code changes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from bench.workloads import File, fleet_file
 
 SEED = 20_240
 FILES = 10_000
-"""The size of the fleet that the bars are about."""
+"""The size of the fleet at which the limits apply."""
 
 _MAKERS = ("bystanders.py", "clusters.py", "constraints.py", "trees.py", "workloads.py", "yaml_text.py")
-# Of a hundred bytes of the mixed tree, ten are the fleet's.
+# Shares of the mixed tree in percent; the fleet has the other ten.
 _MIXTURE: tuple[tuple[str, int, Callable[[int, int], str]], ...] = (
     ("crds", 70, custom_resource_definitions),
     ("configmaps", 10, config_map),
@@ -82,7 +82,7 @@ spec:
 
 
 class Tree(NamedTuple):
-    """A folder below which everything is measured, with its numbers."""
+    """A folder that is measured, with its numbers."""
 
     folder: str
     files: int
@@ -90,33 +90,33 @@ class Tree(NamedTuple):
 
 
 def fleet(data: str, files: int) -> Tree:
-    """Nothing but workloads and what selects them."""
-    return _kept(data, f"fleet-{files}", (fleet_file(index, SEED) for index in range(files)))
+    """Return a tree of only workloads and the objects that select them."""
+    return _tree(data, f"fleet-{files}", (fleet_file(index, SEED) for index in range(files)))
 
 
 def mixed(data: str, files: int) -> Tree:
-    """A fifth of the fleet, and nine times as many bytes of what afflint has no business with."""
-    return _kept(data, f"mixed-{files}", _mixture(files // 5))
+    """Return a tree with a fifth of the fleet, and nine times as many bytes of files that afflint ignores."""
+    return _tree(data, f"mixed-{files}", _mixture(files // 5))
 
 
 def single(data: str) -> Tree:
-    """One Deployment of 1 KB, constrained as many are."""
-    return _kept(data, "single", iter([File(_SINGLE_NAME, _SINGLE)]))
+    """Return a tree of one Deployment of 1 KB with typical constraints."""
+    return _tree(data, "single", iter([File(_SINGLE_NAME, _SINGLE)]))
 
 
 def cluster(data: str, constraint: str, workloads: int, replicas: int, nodes: int) -> Tree:
-    """Nodes, and Deployments that all have one constraint."""
+    """Return a tree of nodes, and Deployments that all have one constraint."""
     name = f"{constraint}-{workloads}x{replicas}-on-{nodes}"
-    return _kept(data, name, cluster_files(constraint, workloads, replicas, nodes))
+    return _tree(data, name, cluster_files(constraint, workloads, replicas, nodes))
 
 
 def parts_of_cluster(tree: Tree) -> tuple[str, str]:
-    """The folder of manifests and the list of nodes of a tree that ``cluster`` makes."""
+    """Return the folder of manifests and the list of nodes of a tree from ``cluster``."""
     return os.path.join(tree.folder, MANIFESTS), os.path.join(tree.folder, NODES)
 
 
 def path_of_single(tree: Tree) -> str:
-    """The one file of the tree that ``single`` makes."""
+    """Return the path of the file of a tree from ``single``."""
     return os.path.join(tree.folder, _SINGLE_NAME)
 
 
@@ -136,8 +136,8 @@ def _mixture(fleet_files: int) -> Iterator[File]:
                 break
 
 
-def _kept(data: str, name: str, files: Iterator[File]) -> Tree:
-    """The tree of this name, made by this very code: what was there is taken only if it is complete."""
+def _tree(data: str, name: str, files: Iterator[File]) -> Tree:
+    """Return the tree of this name and version of the generating code; it is generated unless a complete one exists."""
     folder = os.path.join(data, f"{name}-{_fingerprint()}")
     if not os.path.isdir(folder):
         unfinished = f"{folder}.unfinished"
@@ -149,13 +149,13 @@ def _kept(data: str, name: str, files: Iterator[File]) -> Tree:
 
 
 def _write(folder: str, files: Iterator[File]) -> None:
-    made: set[str] = set()
+    created: set[str] = set()
     for file in files:
         path = os.path.join(folder, file.path)
         parent = os.path.dirname(path)
-        if parent not in made:
+        if parent not in created:
             os.makedirs(parent, exist_ok=True)
-            made.add(parent)
+            created.add(parent)
         with open(path, "x", encoding="utf-8", newline="\n") as target:
             target.write(file.text)
 

@@ -1,4 +1,4 @@
-"""How long an editor waits: from a keystroke in a document to what is found in it, through the pipes of a language server."""
+"""The delay in an editor: the time from a keystroke to the diagnostics, over the pipes of a language server."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _TOPOLOGY_KEY = "topologyKey: topology.kubernetes.io/zone"
 
 
 class Delays(NamedTuple):
-    """Seconds from each keystroke to its diagnostics, and the seconds that the server took to read the folder.
+    """Seconds from each keystroke to its diagnostics, and the seconds in which the server read the folder.
 
-    ``processor`` are the seconds of processor time that the server took meanwhile, whatever for; none where the system does not tell.
+    ``processor`` is the processor time of the server in seconds for each keystroke, whatever it did; empty if the system does not report
+    it.
     """
 
     seconds: list[float]
@@ -33,28 +34,28 @@ class Delays(NamedTuple):
 
 
 def at(share: float, values: list[float]) -> float:
-    """What so large a share of some values does not exceed."""
+    """Return a quantile: the value that the given share of the values does not exceed."""
     ordered = sorted(values)
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
 def many_documents(manifest: str, lines: int) -> str:
-    """A file of about so many lines, each document of it a manifest like the given one under a name of its own."""
+    """Return a file of about the given number of lines; each document is the manifest with another name."""
     number = lines // (manifest.count("\n") + 1) + 1
     return "---\n".join(manifest.replace("name: web\n", f"name: web-{each}\n", 1) for each in range(number))
 
 
 def one_document(manifest: str, lines: int) -> str:
-    """The same as one document: a List."""
+    """Return the same manifests as one document: a List."""
     items = many_documents(manifest, lines).split("---\n")
     indented = ("  - " + each.rstrip("\n").replace("\n", "\n    ") for each in items)
     return "apiVersion: v1\nkind: List\nitems:\n" + "\n".join(indented) + "\n"
 
 
 def keystrokes(folder: str, text: str, count: int, pause: float) -> Delays:
-    """Type in a document of a folder that is no file there: a topology key is emptied and written again, which is a finding and none.
+    """Type in an unsaved document of a folder: empty a topology key and write it again, which adds and removes a finding.
 
-    ``pause`` are the seconds between an answer and the next keystroke, but for a longer one now and then. Raises BenchError.
+    ``pause`` are the seconds between a response and the next keystroke; some pauses are longer. Raises BenchError.
     """
     command = [sys.executable, "-m", "afflint", "lsp", "--no-config"]
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -66,7 +67,7 @@ def keystrokes(folder: str, text: str, count: int, pause: float) -> Delays:
         editor.tell("initialized", {})
         uri = Path(folder, "typed.yaml").as_uri()
         editor.tell("textDocument/didOpen", {"textDocument": {"uri": uri, "languageId": "yaml", "version": 1, "text": text}})
-        # What a run over the folder found is taken over before the clock runs.
+        # The first run over the folder ends before the measurement starts.
         editor.wait(lambda message: message.get("method") == "workspace/inlayHint/refresh")
         ready = time.perf_counter() - started
         row = text[: text.index(_TOPOLOGY_KEY, len(text) // 2)].count("\n")
@@ -75,7 +76,7 @@ def keystrokes(folder: str, text: str, count: int, pause: float) -> Delays:
         seconds: list[float] = []
         processor: list[float] = []
         for number in range(count):
-            # Now and then whoever types stops to think, and goes on in the middle of a run over the folder.
+            # Some pauses are longer, so that typing continues during a run over the folder.
             time.sleep(pause * (1 if number % _THINKS else _THINKS))
             end, new = (full + 2, line[full:]) if number % 2 else (empty, '""')
             change = {"range": {"start": {"line": row, "character": full}, "end": {"line": row, "character": end}}, "text": new}
@@ -94,7 +95,7 @@ def keystrokes(folder: str, text: str, count: int, pause: float) -> Delays:
 
 
 def _processor_time(process: int) -> float:
-    """The processor time of all threads of a process so far; 0 where the system does not tell."""
+    """Return the processor time of all threads of a process so far; 0 if the system does not report it."""
     folder = f"/proc/{process}/task"
     nanoseconds = 0
     for thread in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -104,7 +105,7 @@ def _processor_time(process: int) -> float:
 
 
 class _Editor:
-    """The other end of a language server."""
+    """The client of a language server."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
@@ -135,7 +136,7 @@ class _Editor:
             data = data[os.write(self._input, data) :]
 
     def wait(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The next message of a kind; what the server asks for meanwhile is granted."""
+        """Return the next message that is wanted, and answer requests of the server on the way."""
         while True:
             try:
                 message = self._inbox.get(timeout=_PATIENCE)

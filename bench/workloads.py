@@ -1,4 +1,4 @@
-"""The manifests of the fleet: every kind that makes pods, Services and PodDisruptionBudgets, of 1 to 4 KB, valid and quiet.
+"""The manifests of the fleet: every workload kind, Services and PodDisruptionBudgets, of 1 to 4 KB, without findings.
 
 Files come in applications of eight: six workloads, and a Service and a PodDisruptionBudget for the first of them, the front.
 """
@@ -14,7 +14,7 @@ from bench.yaml_text import yaml_text
 
 SMALLEST, LARGEST = 1024, 4096
 _FILES, _WORKLOADS = 8, 6
-# So many applications share a namespace: namespaces grow with the fleet.
+# Applications per namespace: the number of namespaces grows with the fleet.
 _APPLICATIONS = 6
 _PRODUCTS = ("checkout", "catalog", "billing", "search", "identity", "shipping", "inventory", "media", "telemetry", "ledger", "chat")
 _COMPONENTS = ("api", "worker", "cache", "ingest", "gateway", "reports", "sync", "index", "mailer", "proxy", "store", "broker", "web")
@@ -22,12 +22,12 @@ _TEAMS = ("payments", "storefront", "platform", "data", "mobile", "logistics")
 _TIERS = ("frontend", "backend", "cache", "data")
 _STAGES = ("prod", "staging", "dev")
 _NOTICE = "# Changes here are rolled out by the delivery pipeline once they are merged.\n# Questions go to the owners of this folder.\n"
-# About this many characters are one entry of padding, at the depth at which it stands.
+# The approximate number of characters in one entry of padding, with its indentation.
 _ENTRY = 80
 
 
 class Component(NamedTuple):
-    """One workload of an application. ``number`` counts workloads over the whole fleet."""
+    """A workload of an application. ``number`` counts workloads over the whole fleet."""
 
     number: int
     application: int
@@ -72,7 +72,7 @@ class Component(NamedTuple):
 
     @property
     def front(self) -> Component:
-        """The workload of the application that Services and affinities reach."""
+        """The workload of the application that Services and affinity terms select."""
         return Component(self.number - self.slot, self.application, 0)
 
     @property
@@ -81,7 +81,7 @@ class Component(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """How a kind is written: ``body`` puts what is peculiar to it around a pod template, and ``runs`` says what its pods are like."""
+    """The form of a kind: ``body`` builds the object around a pod template, and ``runs`` is how its pods run."""
 
     api_version: str
     kind: str
@@ -165,7 +165,7 @@ _STATEFUL_SET = Shape("apps/v1", "StatefulSet", "replicas", _stateful_set)
 _VIRTUAL_MACHINE = Shape("kubevirt.io/v1", "VirtualMachine", "one", _virtual_machine, vm=True)
 _ROLLOUT = Shape("argoproj.io/v1alpha1", "Rollout", "replicas", _replicated(_CANARY))
 
-# The front is of a kind that is often behind a Service; all others take turns, each as often as the next.
+# The front has a kind that is often used with a Service; the other workloads use all kinds equally often.
 _FRONTS = (DEPLOYMENT, _STATEFUL_SET, DEPLOYMENT, _VIRTUAL_MACHINE, DEPLOYMENT, _ROLLOUT)
 SHAPES = (
     DEPLOYMENT,
@@ -193,14 +193,14 @@ SHAPES = (
 
 
 class File(NamedTuple):
-    """A file of the fleet: its path below the folder, and its text."""
+    """A file of the fleet: its relative path, and its text."""
 
     path: str
     text: str
 
 
 def fleet_file(index: int, seed: int) -> File:
-    """The file number ``index`` of the fleet, the same for the same seed. A larger fleet begins with the files of a smaller one."""
+    """Return the file number ``index`` of the fleet, the same for the same seed. A larger fleet begins with the files of a smaller one."""
     application, slot = divmod(index, _FILES)
     chance = Random(f"{seed}/{index}")
     # Small manifests are more frequent than large ones.
@@ -222,7 +222,7 @@ def _shape(component: Component) -> Shape:
 
 
 def _filled(build: Callable[[int], Data], target: int) -> str:
-    """A manifest with as many entries of padding as bring it nearest below ``target`` characters, but not below the smallest size."""
+    """Return a manifest with enough padding to be at most ``target`` characters, but not smaller than the smallest size."""
     entries = max(0, target - len(_text(build(0)))) // _ENTRY + 1
     text = _text(build(entries))
     while entries and len(text) > max(target, SMALLEST):
@@ -239,7 +239,7 @@ def _text(manifest: Data) -> str:
 
 
 def workload(shape: Shape, component: Component, entries: int) -> Data:
-    """An object that makes pods; every other one says where they go."""
+    """Return a workload; every other one has placement constraints."""
     pod = _machine(component, entries) if shape.vm else _containers(shape, component, entries)
     if (component.application + component.slot) % 2:
         pods = Pods(component.number // 2, component.selected, component.front.selected, hashed=shape.kind == "Deployment")
@@ -275,7 +275,7 @@ def _notes(entries: int) -> dict[str, str]:
     return {f"example.com/note-{number}": f"see chapter {number} of the handbook before changing it" for number in range(max(entries, 1))}
 
 
-# What else stands in a pod spec.
+# Other fields of a pod spec.
 
 
 def _containers(shape: Shape, component: Component, entries: int) -> Data:
@@ -296,7 +296,7 @@ def _containers(shape: Shape, component: Component, entries: int) -> Data:
 
 
 def _variable(number: int) -> Data:
-    """Environment variables of the usual sorts: quoted, plain, of a secret, of a field."""
+    """Return an environment variable of one of the usual forms: quoted, plain, or from a secret."""
     secret: Data = {"name": f"TOKEN_{number}", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": f"token-{number}"}}}
     sorts: tuple[Data, ...] = (
         {"name": f"UPSTREAM_{number}_URL", "value": f"http://upstream-{number}.internal.example.com:8080/v1"},

@@ -1,4 +1,4 @@
-"""Plain data as the YAML that people write: block style, quotes only where they are needed, long texts as block scalars."""
+"""Data as YAML in the usual style of manifests: block style, quotes only where needed, long texts as block scalars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 
 
 def yaml_text(data: dict[str, Any]) -> str:
-    """One document, without a separator line."""
+    """Return one document, without a separator line."""
     return "\n".join(_mapping(data, "")) + "\n"
 
 
@@ -21,7 +21,7 @@ def _mapping(data: dict[str, Any], indent: str) -> Iterator[str]:
 
 
 def _entry(head: str, value: Any, indent: str) -> Iterator[str]:
-    """A key and its value. List items stand below their key, not indented: the more common of the two styles."""
+    """Yield a key and its value. List items are not indented below their key: the more common of the two styles."""
     if isinstance(value, dict) and value:
         yield head
         yield from _mapping(value, indent + "  ")

@@ -1,7 +1,8 @@
-"""``python -m playground FOLDER``: builds the page that runs afflint in a browser, with all that it needs.
+"""``python -m playground FOLDER``: build the page that runs afflint in a browser, with everything that it needs.
 
-The page loads nothing from elsewhere: Pyodide (Python for browsers) and ruamel.yaml are fetched here, with npm and pip, at the versions and
-checksums below, and lie beside it. Any web server can serve the folder, below any path; ``python -m http.server -d FOLDER`` does.
+The page loads nothing from other sites: Pyodide (Python for browsers) and ruamel.yaml are downloaded here, with npm and pip, at the
+versions and checksums below, and copied next to it. Any web server can serve the folder under any path, such as ``python -m http.server -d
+FOLDER``.
 """
 
 from __future__ import annotations
@@ -22,81 +23,83 @@ _ROOT = Path(__file__).parents[1]
 _PAGE = Path(__file__).parent / "page"
 
 PYODIDE = ("pyodide", "314.0.7", "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0")
-_OF_PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+_PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 RUAMEL = ("ruamel.yaml", "0.19.1", "27592957fedf6e0b62f281e96effd28043345e0e66001f97683aa9a40c667c93")
 """Name, version and SHA-256 of the archive."""
 
-_OWN = ("index.html", "playground.css", "playground.js", "worker.js", "running.py")
+_PAGE_FILES = ("index.html", "playground.css", "playground.js", "worker.js", "running.py")
 _EXAMPLES = ("shop", "customapp-typo", "customapp", "fixed")
-_ONE_BY_ONE = ("shop",)
-"""The examples whose files are one each; of the others all files are one."""
+_SEPARATE = ("shop",)
+"""The examples whose files are separate examples; the files of the others are joined."""
 
 
 class BuildError(Exception):
-    """A page that cannot be built; the message says why."""
+    """A page that cannot be built; the message names the reason."""
 
 
-def lay(target: Path) -> None:
-    """Lay the page itself into a folder, which takes no network: what it runs is missing yet."""
+def write_page(target: Path) -> None:
+    """Write the page to a folder without using the network; the files that it runs are still missing."""
     target.mkdir(parents=True, exist_ok=True)
-    for name in _OWN:
+    for name in _PAGE_FILES:
         shutil.copy(_PAGE / name, target)
     _write(target / "examples.json", json.dumps(list(examples()), ensure_ascii=False))
 
 
 def build(target: Path, wheel: Path | None = None) -> None:
-    """Lay the page and all that it runs into a folder. Without a wheel of afflint one is made of this checkout. Raises BuildError."""
-    lay(target)
+    """Write the page and everything that it runs to a folder. Without a wheel, afflint is built from this checkout. Raises BuildError."""
+    write_page(target)
     (target / "pyodide").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        _fetch_pyodide(work, target / "pyodide")
-        wheels = [wheel or _built_wheel(work), _fetched_ruamel(work)]
+        _download_pyodide(work, target / "pyodide")
+        wheels = [wheel or _build_wheel(work), _download_ruamel(work)]
         for each in wheels:
             shutil.copy(each, target)
     version = wheels[0].name.split("-")[1]
     _write(target / "parts.json", json.dumps({"version": version, "wheels": [each.name for each in wheels]}))
-    files = [*_OWN, "examples.json", "parts.json", *(each.name for each in wheels), *(f"pyodide/{name}" for name in _OF_PYODIDE)]
+    files = [*_PAGE_FILES, "examples.json", "parts.json", *(each.name for each in wheels), *(f"pyodide/{name}" for name in _PYODIDE_FILES)]
     digest = hashlib.sha256(b"".join(hashlib.sha256((target / name).read_bytes()).digest() for name in files)).hexdigest()
-    keeper = Template((_PAGE / "service-worker.js").read_text("utf-8"))
-    _write(target / "service-worker.js", keeper.safe_substitute(version=f"{version}-{digest[:12]}", files=json.dumps(["./", *files])))
+    service_worker = Template((_PAGE / "service-worker.js").read_text("utf-8"))
+    _write(
+        target / "service-worker.js", service_worker.safe_substitute(version=f"{version}-{digest[:12]}", files=json.dumps(["./", *files]))
+    )
 
 
 def examples() -> Iterator[dict[str, str]]:
-    """The examples of the repository: a name, the manifests, and the nodes if there are any."""
+    """Yield the examples of the repository: a name, the manifests, and the nodes if there are any."""
     for folder in (_ROOT / "examples" / name for name in _EXAMPLES):
         files = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("*.yaml"))}
         nodes = files.pop("nodes", "")
-        if folder.name in _ONE_BY_ONE:
+        if folder.name in _SEPARATE:
             yield from ({"name": f"{folder.name}: {name}", "manifest": text, "nodes": nodes} for name, text in files.items())
         else:
             yield {"name": folder.name, "manifest": "---\n".join(files.values()), "nodes": nodes}
 
 
-def _fetch_pyodide(work: Path, target: Path) -> None:
+def _download_pyodide(work: Path, target: Path) -> None:
     name, version, checksum = PYODIDE
     npm = shutil.which("npm")
     if npm is None:
-        raise BuildError("npm is not on PATH: Pyodide is fetched with it")
+        raise BuildError("npm is not on PATH: it is needed to download Pyodide")
     _run([npm, "pack", "--silent", f"{name}@{version}"], work)
-    archive = _verified(work / f"{name}-{version}.tgz", checksum)
+    archive = _verify(work / f"{name}-{version}.tgz", checksum)
     with tarfile.open(archive) as packed:
-        for each in _OF_PYODIDE:
+        for each in _PYODIDE_FILES:
             member = packed.extractfile(f"package/{each}")
             assert member is not None
             (target / each).write_bytes(member.read())
 
 
-def _fetched_ruamel(work: Path) -> Path:
+def _download_ruamel(work: Path) -> Path:
     name, version, checksum = RUAMEL
     _run(
         [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(work), f"{name}=={version}"], work
     )
     (wheel,) = work.glob("ruamel*.whl")
-    return _verified(wheel, checksum)
+    return _verify(wheel, checksum)
 
 
-def _built_wheel(work: Path) -> Path:
+def _build_wheel(work: Path) -> Path:
     _run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(work), str(_ROOT)], work)
     (wheel,) = work.glob("afflint-*.whl")
     return wheel
@@ -108,10 +111,10 @@ def _run(command: list[str], folder: Path) -> None:
         raise BuildError(f"`{' '.join(command)}` failed:\n{done.stderr or done.stdout}")
 
 
-def _verified(path: Path, checksum: str) -> Path:
+def _verify(path: Path, checksum: str) -> Path:
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != checksum:
-        raise BuildError(f"{path.name} has the checksum {found}, not {checksum}: it is not what was tested")
+        raise BuildError(f"{path.name} has the checksum {found}, not {checksum}: it is not the tested version")
     return path
 
 
@@ -120,10 +123,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def main() -> None:
-    """Read the command line, and build."""
+    """Parse the command line and build the page."""
     parser = argparse.ArgumentParser(prog="python -m playground", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="where the page is to lie")
-    parser.add_argument("--wheel", type=Path, help="a wheel of afflint; without it one is made of this checkout")
+    parser.add_argument("folder", type=Path, help="folder for the page")
+    parser.add_argument("--wheel", type=Path, help="a wheel of afflint; default: built from this checkout")
     given = parser.parse_args()
     try:
         build(given.folder.resolve(), given.wheel)

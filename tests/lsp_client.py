@@ -134,9 +134,9 @@ class Client:
         while self._next(0.7):
             pass
 
-    def _next(self, toleration_seconds: float) -> bool:
+    def _next(self, timeout: float) -> bool:
         try:
-            self._take(self._inbox.get(timeout=toleration_seconds))
+            self._take(self._inbox.get(timeout=timeout))
         except Empty:
             return False
         return True

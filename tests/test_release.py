@@ -70,23 +70,23 @@ def test_the_notes_of_a_release_are_its_section() -> None:
 @pytest.mark.parametrize(
     "tag, version, changelog, message",
     [
-        ("v1.0.0", "1.1.0", WRITTEN, "the tag is 'v1.0.0', and src/afflint/__init__.py says 1.1.0: tag v1.1.0"),
-        ("1.1.0", "1.1.0", WRITTEN, "the tag is '1.1.0', and src/afflint/__init__.py says 1.1.0: tag v1.1.0"),
-        ("v1.2.0", "1.2.0", WRITTEN, "CHANGELOG.md says nothing under `## 1.2.0 (DATE)`"),
-        ("v1.1.0", "1.1.0", WRITTEN.replace("- New: this.", ""), "CHANGELOG.md says nothing under `## 1.1.0 (DATE)`"),
+        ("v1.0.0", "1.1.0", WRITTEN, "the tag is 'v1.0.0', but the version in src/afflint/__init__.py is 1.1.0: the tag must be v1.1.0"),
+        ("1.1.0", "1.1.0", WRITTEN, "the tag is '1.1.0', but the version in src/afflint/__init__.py is 1.1.0: the tag must be v1.1.0"),
+        ("v1.2.0", "1.2.0", WRITTEN, "CHANGELOG.md has no entries under `## 1.2.0 (DATE)`"),
+        ("v1.1.0", "1.1.0", WRITTEN.replace("- New: this.", ""), "CHANGELOG.md has no entries under `## 1.1.0 (DATE)`"),
         (
             "v1.1.0",
             "1.1.0",
             WRITTEN.replace("Unreleased\n", "Unreleased\n\n- More.\n"),
-            "CHANGELOG.md has entries under Unreleased: they belong to a release",
+            "CHANGELOG.md has entries under `## Unreleased`: move them to the release",
         ),
         (
             "v1.1.0",
             "1.1.0",
             WRITTEN.replace(" (2026-12-24)", ""),
-            "CHANGELOG.md: a heading reads `## Unreleased` or `## 1.2.3 (2026-01-31)`, not '## 1.1.0'",
+            "CHANGELOG.md: '## 1.1.0' is not a valid heading; write `## Unreleased` or `## 1.2.3 (2026-01-31)`",
         ),
-        ("v1.1.0", "1.1.0.dev1", WRITTEN, "src/afflint/__init__.py says no version such as 1.2.3"),
+        ("v1.1.0", "1.1.0.dev1", WRITTEN, "src/afflint/__init__.py does not set `__version__` to a version such as 1.2.3"),
     ],
 )
 def test_a_tag_that_is_not_borne_out_makes_no_release(tag: str, version: str, changelog: str, message: str) -> None:

@@ -1,10 +1,10 @@
-"""Makes schemas/custom-resources.jsonl, the catalogue of custom resources that hold placement constraints: one line a kind.
+"""Write schemas/custom-resources.jsonl, the catalogue of custom resources with placement constraints: one line per kind.
 
     python tools/custom_resources.py FACTS.json
 
-FACTS.json is a list of kinds as they were collected from the CustomResourceDefinitions and the code of operators: `group`, `kind`,
-`placements` (`path`, `shape`, `replicas`, `only`, `not_pods`), and of those that were verified `pod_labels_certain` and `replicas`.
-The catalogue is generated, never edited: what is to be otherwise is changed here.
+FACTS.json is a list of kinds, collected from the CustomResourceDefinitions and the code of operators: `group`, `kind`, `placements`
+(`path`, `shape`, `replicas`, `only`, `not_pods`), and for verified kinds `pod_labels_certain` and `replicas`. The catalogue is generated,
+never edited: changes are made here.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from typing import Any
 
 CATALOGUE = Path(__file__).parents[1] / "schemas" / "custom-resources.jsonl"
 
-# Generators of schemas that make every field optional: what is lacking is found by the API server only when it sees the pods.
+# Schema generators that make every field optional: the API server only notices missing fields when the operator creates the pods.
 LENIENT_GROUPS = frozenset(
     (
         "kafka.strimzi.io", "core.strimzi.io", "flink.apache.org", "spark.apache.org", "cluster.redpanda.com", "moco.cybozu.com",
         "scheduler.arangodb.com", "fleet.cattle.io", "operator.yugabyte.io",
     )
 )  # fmt: skip
-# Kinds of which only one build of the schema prunes the metadata of the template.
+# Kinds with several builds of their schema; only one build prunes the metadata of the template.
 KEEP_METADATA = frozenset(("batch.volcano.sh/Job",))
-# Operators that take the schemas out of their pod templates before they ship their definitions.
+# Operators that remove the schemas of pod templates from their definitions before a release.
 OPENED_GROUPS = (".k8s.elastic.co",)
-# Operators whose webhooks look at placement before anything is stored, and at which fields.
+# Operators whose webhooks check placement when an object is created, with the fields.
 WEBHOOKS = {"postgresql.cnpg.io/Cluster": {"tolerations": "CloudNativePG"}}
-# Operators that put the labels of the component into a selector that is left out.
+# Operators that set a missing selector to the labels of the component.
 FILL_SELECTORS = frozenset(
     (
         "pxc.percona.com", "psmdb.percona.com", "ps.percona.com", "pgv2.percona.com", "solr.apache.org", "opensearch.opster.io",
         "opensearch.org", "ceph.rook.io",
     )
 )  # fmt: skip
-# The places of the pods that have the certain labels, where it is not those whose number of pods the kind counts by: the beginnings of
-# their paths, or whole paths behind a `=`.
+# The paths of the pods with the known labels, if they are not the pods that `replicas` counts: prefixes of the
+# paths, or complete paths after `=`.
 LABELLED = {
     "kafka.strimzi.io/Kafka": ("spec.kafka", "spec.entityOperator", "spec.cruiseControl", "spec.kafkaExporter", "spec.zookeeper"),
     "kafka.strimzi.io/KafkaConnect": ("spec.template.pod",),
@@ -63,12 +63,12 @@ LABELLED = {
     "k8s.mariadb.com/MariaDB": ("=spec", "=spec.affinity"),
 }
 
-# Fields of the same pods that begin differently.
+# Fields with different prefixes that apply to the same pods.
 SAME_PODS = {"metallb.io/MetalLB": {"speaker": ""}}
 
 
 def catalogue(kinds: list[dict[str, Any]]) -> str:
-    """The text of the catalogue: sorted by kind and group, so that differences are readable."""
+    """Return the text of the catalogue, sorted by kind and group so that differences are readable."""
     entries = [entry(kind) for kind in kinds if kind["group"] and kind.get("kind_case") != "unknown"]
     entries = [each for each in entries if each["places"]]
     entries.sort(key=lambda each: (each["kind"], each["group"]))
@@ -76,7 +76,7 @@ def catalogue(kinds: list[dict[str, Any]]) -> str:
 
 
 def entry(kind: dict[str, Any]) -> dict[str, Any]:
-    """The line of one kind."""
+    """Return the line of one kind."""
     name = f"{kind['group']}/{kind['kind']}"
     found: dict[str, Any] = {"kind": kind["kind"], "group": kind["group"]}
     labels = {key: pattern(value) for key, value in (kind.get("pod_labels_certain") or {}).items()}
@@ -93,57 +93,61 @@ def entry(kind: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def split(whole: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """A place in which several pods have fields side by side, such as `nodeSelector` and `controllerNodeSelector`: one for each of them."""
-    fields = whole["shape"].split()
+def split(fields_place: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Split a place with fields for several kinds of pods, such as `nodeSelector` and `controllerNodeSelector`, into one place for each."""
+    fields = fields_place["shape"].split()
     shapes = [field.rpartition("=")[2].lstrip("?") for field in fields]
     pods = [owner(field.partition("=")[0], shape, name) for field, shape in zip(fields, shapes, strict=True)]
     if len(set(zip(pods, shapes, strict=True))) == len(set(shapes)):
-        return [whole]
+        return [fields_place]
     return [
-        {**whole, "shape": " ".join(field for field, pod in zip(fields, pods, strict=True) if pod == each)} for each in dict.fromkeys(pods)
+        {**fields_place, "shape": " ".join(field for field, pod in zip(fields, pods, strict=True) if pod == each)}
+        for each in dict.fromkeys(pods)
     ]
 
 
 def owner(field: str, shape: str, name: str) -> str:
-    """Which pods a field is for: what its name has before that of the constraint."""
+    """Return the prefix of a field before the name of the constraint, which identifies its pods."""
     pod = field[: -len(shape)] if field.lower().endswith(shape.lower()) else ""
     return SAME_PODS.get(name, {}).get(pod, pod)
 
 
 def pattern(value: str) -> str:
-    """The value of a certain label: `{name}` and text stay, `a|b` says one of these; what else it is made of, nobody can tell."""
+    """Return the value of a known label, with `{name}` and `a|b` (one of both) kept; `{unknown}` if it has other variable parts."""
     return value if re.fullmatch(r"(?:[^{}]|\{name\})*", value) and "..." not in value else "{unknown}"
 
 
-def place(given: dict[str, Any], kind: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """One place of a kind; None for what has another shape than a pod's constraints."""
-    shape = shape_of(given["shape"], name)
-    if shape is None or not given["path"] or "->" in given["path"]:
+def place(placement: dict[str, Any], kind: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Return one place of a kind; None if its shape is not supported."""
+    shape = shape_of(placement["shape"], name)
+    if shape is None or not placement["path"] or "->" in placement["path"]:
         return None
-    found: dict[str, Any] = {"path": given["path"], "shape": shape}
-    if given.get("replicas") and kind.get("verified"):
-        found["replicas"] = given["replicas"]
-    if given.get("only"):
-        found["only"] = given["only"]
+    found: dict[str, Any] = {"path": placement["path"], "shape": shape}
+    if placement.get("replicas") and kind.get("verified"):
+        found["replicas"] = placement["replicas"]
+    if placement.get("only"):
+        found["only"] = placement["only"]
     if shape.startswith("template") and kind["group"].endswith(OPENED_GROUPS):
         found["opened"] = True
-    if given.get("not_pods"):
+    if placement.get("not_pods"):
         found["not_pods"] = True
-    elif kind.get("pod_labels_certain") and is_labelled(given, kind, name):
+    elif kind.get("pod_labels_certain") and has_known_labels(placement, kind, name):
         found["labelled"] = True
     return found
 
 
-def is_labelled(given: dict[str, Any], kind: dict[str, Any], name: str) -> bool:
+def has_known_labels(placement: dict[str, Any], kind: dict[str, Any], name: str) -> bool:
     if name in LABELLED:
-        path = given["path"]
+        path = placement["path"]
         return any(f"={path}" == each or path.startswith(each) for each in LABELLED[name]) and not path.startswith("spec.backup")
-    return len(kind["placements"]) == 1 or (given.get("replicas") is not None and given["replicas"] == kind.get("replicas"))
+    return len(kind["placements"]) == 1 or (placement.get("replicas") is not None and placement["replicas"] == kind.get("replicas"))
 
 
 def shape_of(shape: str, name: str) -> str | None:
-    """The shape in the words of the catalogue: `template`, `template pruned`, `spec`, `opaque`, or the fields with theirs."""
+    """Return the shape in the catalogue: `template`, `template pruned`, `spec`, `opaque`, or fields with their shapes.
+
+    None for other shapes.
+    """
     known = {
         "podTemplate": "template",
         "podTemplate(metadata pruned)": "template" if name in KEEP_METADATA else "template pruned",
@@ -160,7 +164,7 @@ def shape_of(shape: str, name: str) -> str | None:
 
 
 def field_of(field: str) -> str | None:
-    """`affinity`, `advanced=affinity`, or `affinity=?affinity` for one that the schema leaves open; None for another shape."""
+    """Return `affinity`, `advanced=affinity`, or `affinity=?affinity` for a field without a schema; None for another shape."""
     name, _, meaning = field.partition("=")
     opened = re.fullmatch(r"opaque(?:\(pruned\)|\[\])?:(\w+)", meaning)
     meaning = opened[1] if opened else meaning or name

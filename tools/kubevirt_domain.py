@@ -1,4 +1,4 @@
-"""Makes schemas/kubevirt-domain.json, the known fields of the `domain` of a virtual machine.
+"""Write schemas/kubevirt-domain.json, the known fields of the `domain` of a virtual machine.
 
     python tools/kubevirt_domain.py VALIDATIONS.go
 
@@ -20,7 +20,7 @@ DOMAIN = Path(__file__).parents[1] / "schemas" / "kubevirt-domain.json"
 
 
 def domain_schema(source: str) -> dict[str, Any]:
-    """The schema of the domain in the CustomResourceDefinition of VirtualMachineInstance."""
+    """Return the schema of the domain in the CustomResourceDefinition of VirtualMachineInstance."""
     start = source.index('\t"virtualmachineinstance": `openAPIV3Schema:')
     text = source[source.index("`", start) + 1 : source.index("\n`", start)]
     schema: Any = YAML(typ="safe").load(text)["openAPIV3Schema"]
@@ -30,7 +30,7 @@ def domain_schema(source: str) -> dict[str, Any]:
 
 
 def fields_of(schema: dict[str, Any]) -> Any:
-    """The known fields of an object or of the objects in a list; 0 for any other value, and where unknown fields are kept."""
+    """Return the known fields of an object or of the objects in a list; 0 for other values, and for objects that keep unknown fields."""
     if schema.get("type") == "array":
         item = fields_of(schema["items"])
         return [item] if item != 0 else 0

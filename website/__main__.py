@@ -11,7 +11,7 @@ from pathlib import Path
 from afflint.checks.registry import rules
 from playground import __main__ as playground
 from website import made_pages, profile_pages, reference, rule_pages
-from website.links import PAGES, LinkError, faults, with_links_of_the_site
+from website.links import PAGES, LinkError, convert_links, faults
 from website.navigation import as_toml, navigation, pages_in
 
 _ROOT = Path(__file__).parents[1]
@@ -19,17 +19,20 @@ _SETTINGS = Path(__file__).parent / "zensical.toml"
 
 
 class SiteError(Exception):
-    """The site cannot be built; the message says why."""
+    """A site that cannot be built; the message names the reason."""
 
 
 def make_pages(target: Path) -> None:
-    """Fill a folder with all pages of the site, those of ``docs/`` and the generated ones. Deletes what was there. Raises LinkError."""
+    """Write all pages of the site to a folder, those of ``docs/`` and the generated ones.
+
+    Deletes the previous contents. Raises LinkError.
+    """
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(_ROOT / "docs", target)
     shutil.copytree(_ROOT / "schemas", target / "schemas")
     for source in (*(f"docs/{path.name}" for path in sorted((_ROOT / "docs").glob("*.md"))), *PAGES):
         text = (_ROOT / source).read_text(encoding="utf-8")
-        _write(target / (PAGES.get(source) or source.removeprefix("docs/")), with_links_of_the_site(text, source))
+        _write(target / (PAGES.get(source) or source.removeprefix("docs/")), convert_links(text, source))
     known = rules()
     named_by = rule_pages.names_by_page(known)
     _write(target / "rules" / "index.md", rule_pages.index_page(known))
@@ -57,9 +60,9 @@ def build(folder: Path) -> Path:
     shutil.rmtree(folder / "site", ignore_errors=True)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", "zensical.toml"]
     if subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode:
-        raise SiteError("Zensical refuses the pages: see above")
-    # Only the page: `python -m playground` fetches the files that it runs.
-    playground.lay(folder / "site" / "playground")
+        raise SiteError("Zensical rejected the pages: see above")
+    # Only the page: `python -m playground` downloads the files that it runs.
+    playground.write_page(folder / "site" / "playground")
     wrong = list(faults(folder / "site"))
     if wrong:
         raise SiteError("\n".join(wrong))

@@ -21,8 +21,8 @@ class LinkError(Exception):
     """A dead link; the message names the link and its page."""
 
 
-def on_site(path: str) -> str | None:
-    """The path on the site of a file of the checkout; None if the site does not have it."""
+def site_path(path: str) -> str | None:
+    """Return the path on the site of a file of the checkout; None if the site does not contain it."""
     if path in PAGES:
         return PAGES[path]
     folder, _, rest = path.partition("/")
@@ -33,28 +33,28 @@ def on_site(path: str) -> str | None:
     return path if rest and folder in ("rules", "schemas") else None
 
 
-def with_links_of_the_site(text: str, source: str) -> str:
-    """The text of a page with links of the site. ``source`` is its path in the checkout.
+def convert_links(text: str, source: str) -> str:
+    """Return the text of a page with links of the site. ``source`` is its path in the checkout.
 
-    What the checkout has and the site has not is named without a link. Raises LinkError for a link to what there is nowhere.
+    A link to a file that is not on the site becomes plain text. Raises LinkError for a link to a file that does not exist.
     """
-    own = on_site(source)
+    own = site_path(source)
     assert own is not None
 
-    def turned(link: re.Match[str]) -> str:
-        there = posixpath.normpath(posixpath.join(posixpath.dirname(source), link["target"]))
-        page = on_site(there)
+    def converted(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link["target"]))
+        page = site_path(target)
         if page is None:  # The build finds missing pages: some are generated.
-            if not (_ROOT / there).exists():
+            if not (_ROOT / target).exists():
                 raise LinkError(f"{source}: there is no {link['target']}")
             return link["text"]
         return f"[{link['text']}]({posixpath.relpath(page, posixpath.dirname(own) or '.')}{link['anchor'] or ''})"
 
-    return outside_fences(text, lambda prose: _LINK.sub(turned, prose))
+    return outside_fences(text, lambda prose: _LINK.sub(converted, prose))
 
 
 def outside_fences(text: str, changed: object) -> str:
-    """The text with ``changed`` applied to everything outside code fences."""
+    """Return the text with ``changed`` applied to everything outside code fences."""
     assert callable(changed)
     parts, end = [], 0
     for fence in _FENCE.finditer(text):
@@ -69,34 +69,34 @@ class _Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.anchors: set[str] = set()
-        self.leads: list[str] = []
-        self.loads: list[str] = []
+        self.links: list[str] = []
+        self.files: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         self.anchors.add(given.get("id", ""))
         if tag == "a" and "href" in given:
-            self.leads.append(given["href"])
+            self.links.append(given["href"])
         elif tag in ("script", "img", "iframe", "source", "object") and "src" in given:
-            self.loads.append(given["src"])
+            self.files.append(given["src"])
         elif tag == "link" and given.get("rel", "") not in ("canonical", "prev", "next", "alternate", "edit"):
-            self.loads.append(given["href"])
+            self.files.append(given["href"])
 
 
 def faults(site: Path) -> Iterator[str]:
-    """The faults of a built site: dead links and anchors, and files loaded from other sites."""
+    """Yield the faults of a built site: dead links and anchors, and files loaded from other sites."""
     pages: dict[Path, _Page] = {}
     for path in sorted(site.rglob("*.html")):
         pages[path] = _Page()
         pages[path].feed(path.read_text(encoding="utf-8"))
     for path, page in pages.items():
-        # Served for any address, its links begin at the top of the site.
+        # It is served for any address, so its links are relative to the top of the site.
         here = site if path.name == "404.html" else path.parent
-        for address in (*page.leads, *page.loads):
+        for address in (*page.links, *page.files):
             fault = _fault(address, path, here, site, pages)
             if fault:
                 yield f"{path.relative_to(site).as_posix()}: {fault}: {address}"
-        for address in page.loads:
+        for address in page.files:
             if urlsplit(address).netloc:
                 yield f"{path.relative_to(site).as_posix()}: is loaded from elsewhere: {address}"
     for path in sorted(site.rglob("*.css")):

@@ -59,7 +59,7 @@ are not in it.
 
 
 def command_page(name: str) -> str:
-    """The page of a command, generated from its help."""
+    """Return the page of a command, generated from its help."""
     see = f"\nSee also: {_SEE[name]}.\n" if name in _SEE else ""
     return (
         f"# afflint {name}\n\n```text\n{reference.usage(name)}\n```\n\n{_code_spans(reference.about(name))}\n{see}\n"
@@ -81,7 +81,7 @@ def _code_spans(text: str) -> str:
 
 
 def configuration_page() -> str:
-    """The page about the configuration: the example of the README and every key of the schema."""
+    """Return the page about the configuration: the example of the README and every key of the schema."""
     readme = (_ROOT / "README.md").read_text(encoding="utf-8")
     example = re.search(r"^```yaml\n# \.afflint\.yaml.*?^```$", readme, re.MULTILINE | re.DOTALL)
     assert example is not None
@@ -94,23 +94,23 @@ def _configuration(example: str) -> Iterator[str]:
     for key, part in schema()["properties"].items():
         if inner := dict(_inner(part)):
             yield f"\n### Keys of `{key}`\n\n| key | takes | |\n|---|---|---|\n"
-            for name, meant in inner.items():
-                cells = (reference.cell(meant.get(each, "")) for each in ("title", "description"))
+            for name, definition in inner.items():
+                cells = (reference.cell(definition.get(each, "")) for each in ("title", "description"))
                 yield f"| `{name}` | {' | '.join(cells)} |\n"
 
 
 def _inner(part: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The keys of the maps inside a key."""
+    """Yield the keys of the maps inside a key."""
     definitions = schema()["$defs"]
     part = {**definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), {}), **part}
-    for name, meant in part.get("properties", {}).items():
-        yield name, {**definitions.get(meant.get("$ref", "").removeprefix("#/$defs/"), {}), **meant}
+    for name, definition in part.get("properties", {}).items():
+        yield name, {**definitions.get(definition.get("$ref", "").removeprefix("#/$defs/"), {}), **definition}
     if isinstance(part.get("items"), dict):
         yield from _inner(part["items"])
 
 
 def catalogue_page() -> str:
-    """The custom resources of the catalogue, in a table with a filter."""
+    """Return the custom resources of the catalogue, in a table with a filter."""
     lines = (_ROOT / "schemas" / "custom-resources.jsonl").read_text(encoding="utf-8").splitlines()
     return "".join(_catalogue(list(map(json.loads, lines))))
 

@@ -1,4 +1,4 @@
-"""The navigation of the site: its pages in their order."""
+"""The navigation of the site: its pages in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Entry = dict[str, Any]
 
 
 def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
-    """Titles with their page or their entries. Missing pages are left out; pages without an entry are added to the guide."""
+    """Return titles with their page or their entries. Missing pages are left out; pages without an entry are added to the guide."""
     by_category = {category: [each.name for each in known.values() if each.category == category] for category in CATEGORIES}
     rules: list[Any] = ["rules/index.md"]
     rules += [{category: [{name: f"rules/{name}.md"} for name in names]} for category, names in by_category.items() if names]
@@ -70,30 +70,30 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
     named = pages_in(entries)
     (guide,) = (entry["Guide"] for entry in entries if "Guide" in entry)
     guide += [{_title(path): path.name} for path in sorted(pages.glob("*.md")) if path.name not in named]
-    return _there(entries, pages)
+    return _existing(entries, pages)
 
 
 def _title(page: Path) -> str:
-    """The heading of a page."""
+    """Return the heading of a page."""
     return next((line[2:] for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("# ")), page.stem)
 
 
-def _there(entries: list[Any], pages: Path) -> list[Any]:
-    """The entries whose pages exist."""
+def _existing(entries: list[Any], pages: Path) -> list[Any]:
+    """Return the entries whose pages exist."""
     found: list[Any] = []
     for entry in entries:
         if isinstance(entry, str):
             found.append(entry)
             continue
         ((title, below),) = entry.items()
-        kept = _there(below, pages) if isinstance(below, list) else below
+        kept = _existing(below, pages) if isinstance(below, list) else below
         if kept and (isinstance(kept, list) or (pages / kept).exists()):
             found.append({title: kept})
     return found
 
 
 def pages_in(entries: list[Any]) -> set[str]:
-    """All pages of the entries, at any depth."""
+    """Return all pages of the entries, at any depth."""
     found: set[str] = set()
     for entry in entries:
         below = [entry] if isinstance(entry, str) else list(entry.values())
@@ -104,7 +104,7 @@ def pages_in(entries: list[Any]) -> set[str]:
 
 
 def as_toml(entries: list[Any]) -> str:
-    """The navigation as a value in TOML."""
+    """Return the navigation as a TOML value."""
     shown = ((f"{{ {json.dumps(title)} = {_value(below)} }}") for entry in entries for title, below in entry.items())
     return "[\n" + "".join(f"  {each},\n" for each in shown) + "]"
 

@@ -13,23 +13,23 @@ from afflint.config.validation import schema
 
 
 def command_names() -> list[str]:
-    """The commands of afflint, in the order of its help."""
+    """Return the commands of afflint, in the order of its help."""
     return cli.list_commands(click.Context(cli))
 
 
 def about(name: str) -> str:
-    """The description of a command."""
+    """Return the description of a command."""
     return inspect.cleandoc(_command(name).help or "")
 
 
 def usage(name: str) -> str:
-    """``afflint check [OPTIONS] [PATHS]...``"""
+    """Return ``afflint check [OPTIONS] [PATHS]...``."""
     context = click.Context(_command(name), info_name=f"afflint {name}")
     return f"{context.command_path} {' '.join(_command(name).collect_usage_pieces(context))}"
 
 
 def options(name: str) -> Iterator[str]:
-    """The options of a command in tables, with the headings of its help."""
+    """Yield the options of a command in tables, with the headings of its help."""
     command, context = _command(name), click.Context(cli)
     if isinstance(command, Sectioned):
         sections = [(heading, [each for each in found if "--help" not in each.opts]) for heading, found in command.sectioned(context)]
@@ -44,18 +44,18 @@ def options(name: str) -> Iterator[str]:
 
 
 def keys() -> Iterator[str]:
-    """The keys of the configuration as a table."""
+    """Yield the keys of the configuration as a table."""
     yield "| key | takes | without it | |\n|---|---|---|---|\n"
     definitions = schema()["$defs"]
     for key, part in schema()["properties"].items():
-        meant = {**definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), {}), **part}
+        definition = {**definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), {}), **part}
         default = Config._field_defaults[key.replace("-", "_")]
         shown = "" if default in (None, (), {}) else f"`{str(default).lower() if isinstance(default, bool) else default}`"
-        yield f"| `{key}` | {cell(meant['title'])} | {shown} | {cell(meant['description'])} |\n"
+        yield f"| `{key}` | {cell(definition['title'])} | {shown} | {cell(definition['description'])} |\n"
 
 
 def cell(text: str) -> str:
-    """Text for a cell of a table."""
+    """Return text for a cell of a table."""
     return text.replace("|", "\\|").replace("*", "\\*")
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from afflint.checks.registry import CATEGORIES, Rule
-from website.links import outside_fences, with_links_of_the_site
+from website.links import convert_links, outside_fences
 
 CATEGORY_ABOUT = {
-    "admission": "The API server or KubeVirt refuses the object, or its pods.",
+    "admission": "The API server or KubeVirt rejects the object, or its pods.",
     "labels": "Accepted, but selects the wrong pods, or none.",
     "affinity": "Node and pod affinity that can never be met, or does not do what it says.",
     "spread": "Spread constraints without effect.",
@@ -30,7 +30,7 @@ _INDEX = """\
 
 afflint has {count} rules. Each has a name, a severity and a page; `afflint rule NAME` shows the page in a terminal.
 
-An **error** is refused by the cluster, or can never be met. A **warning** is accepted by the cluster but does not do what its author
+An **error** is rejected by the cluster, or can never be met. A **warning** is accepted by the cluster but does not do what its author
 expects. An **info** is worth a look and never fails a run. `[*]` marks rules with a fix that `--fix` applies.
 
 <input class="filter" type="search" placeholder="Filter by name or description" aria-label="Filter the rules">
@@ -40,10 +40,10 @@ _FIXES = {"none": "no fix", "safe": "a safe fix", "unsafe": "an unsafe fix"}
 
 
 def rule_page(rule: Rule, known: Mapping[str, Rule], named_by: Mapping[str, list[str]]) -> str:
-    """The page of a rule. ``named_by`` lists, for each rule, the rules whose pages name it."""
+    """Return the page of a rule. ``named_by`` lists, for each rule, the rules whose pages name it."""
     title, _, rest = rule.page().strip().partition("\n")
     summary, _, rest = rest.strip().partition("\n\n")
-    body = with_links_of_the_site(f"{summary}\n\n{_facts(rule)}\n\n{rest}\n", f"rules/{rule.name}.md")
+    body = convert_links(f"{summary}\n\n{_facts(rule)}\n\n{rest}\n", f"rules/{rule.name}.md")
     body = outside_fences(body, lambda prose: _NAMED.sub(lambda each: _link(each, rule, known), prose))
     body = _EXAMPLE.sub(_example, body)
     related = sorted({*_names_in(rule, known), *named_by.get(rule.name, ())} - {rule.name})
@@ -51,7 +51,7 @@ def rule_page(rule: Rule, known: Mapping[str, Rule], named_by: Mapping[str, list
 
 
 def names_by_page(known: Mapping[str, Rule]) -> dict[str, list[str]]:
-    """For each rule, the rules whose pages name it."""
+    """Return for each rule the rules whose pages name it."""
     found: dict[str, list[str]] = {}
     for rule in known.values():
         for name in _names_in(rule, known):
@@ -60,7 +60,7 @@ def names_by_page(known: Mapping[str, Rule]) -> dict[str, list[str]]:
 
 
 def index_page(known: Mapping[str, Rule]) -> str:
-    """All rules by category, in tables with a filter."""
+    """Return all rules by category, in tables with a filter."""
     return "".join(_index(known))
 
 
@@ -93,10 +93,12 @@ def _names_in(rule: Rule, known: Mapping[str, Rule]) -> set[str]:
 def _example(found: re.Match[str]) -> str:
     if found["verdict"] == "good":
         return f'```yaml title="Right"\n{found["text"]}```\n'
-    said = found["said"] or ""
-    lines = sorted({int(number) for number in re.findall(r"(?m)^(\d+):\d+:", said)})
-    marked = f' hl_lines="{" ".join(map(str, lines))}"' if lines else ""
-    return f'```yaml title="Wrong" linenums="1"{marked}\n{found["text"]}```\n\n```{{ .text .said title="afflint says" }}\n{said}```\n'
+    report = found["said"] or ""
+    lines = sorted({int(number) for number in re.findall(r"(?m)^(\d+):\d+:", report)})
+    highlighted = f' hl_lines="{" ".join(map(str, lines))}"' if lines else ""
+    return (
+        f'```yaml title="Wrong" linenums="1"{highlighted}\n{found["text"]}```\n\n```{{ .text .said title="afflint says" }}\n{report}```\n'
+    )
 
 
 def _end(rule: Rule, related: list[str], known: Mapping[str, Rule]) -> Iterator[str]:

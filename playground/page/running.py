@@ -1,6 +1,6 @@
-"""What the page asks of afflint: two texts in, plain data out. It runs in a worker of the browser, and needs nothing but afflint.
+"""The interface of the page to afflint: two texts in, plain data out. It runs in a web worker of the browser, and imports only afflint.
 
-The texts stand for ``manifest.yaml`` and ``nodes.yaml`` in one folder, which is empty: as on a command line, the nodes are found there.
+The texts are the files ``manifest.yaml`` and ``nodes.yaml`` of an otherwise empty folder, so that afflint finds the nodes in it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from afflint.report.place import page
 from afflint.source.sources import Source
 
 NAMES = ("manifest.yaml", "nodes.yaml")
-_NO_NODES = "there are no nodes: put what `kubectl get nodes -o yaml` prints, or what declares pools of nodes, on the tab Nodes"
+_NO_NODES = "there are no nodes: paste the output of `kubectl get nodes -o yaml`, or declarations of node pools, into the tab Nodes"
 
 
 class Playground:
-    """One page: it remembers what was found last, as fixes are asked for by number."""
+    """One page, with the result of its last check, because fixes are requested by number."""
 
     def __init__(self) -> None:
         self._texts: tuple[str, ...] = ("", "")
         self._outcome: Outcome | None = None
 
     def check(self, *texts: str) -> dict[str, Any]:
-        """What is found in the manifest and in the nodes, and the numbers of the run."""
+        """Return the findings in the manifest and the nodes, and the numbers of the run."""
         self._texts = texts
         self._outcome = _session().check(_sources(texts), Options())
         found, summary = self._outcome.findings, self._outcome.summary
@@ -46,7 +46,7 @@ class Playground:
         }
 
     def fix(self, number: int) -> dict[str, Any]:
-        """The text that the fix of a finding of the last check changes, as it is then; the same text where it would do harm."""
+        """Return the text after the fix of a finding of the last check; the same text if the fix would do harm."""
         assert self._outcome is not None
         finding = self._outcome.findings[number]
         tab = NAMES.index(finding.file)
@@ -54,21 +54,24 @@ class Playground:
         return {"tab": tab, "text": done.data.decode(), "made": len(done.made)}
 
     def fix_all(self) -> list[str]:
-        """Both texts with all fixes that cannot change what they mean, made until there is none left."""
+        """Return both texts with all safe fixes applied."""
         session, texts = _session(), list(self._texts)
-        trying = fix_writer(session.settings())
+        checker = fix_writer(session.settings())
         for tab, source in enumerate(_sources(texts)):
 
             def found(changed: Source, tab: int = tab) -> Iterator[Finding]:
                 sources = _sources([text if number != tab else (changed.data or b"").decode() for number, text in enumerate(texts)])
                 return (each for each in session.check(sources, Options()).findings if each.file == NAMES[tab])
 
-            texts[tab] = fix_text(source, found, is_safe, trying).decode()
+            texts[tab] = fix_text(source, found, is_safe, checker).decode()
         return texts
 
-    def place(self, manifest: str, nodes: str, happens: str) -> dict[str, Any]:
-        """The page of a plan, or why there is none. ``happens``: "" or ``lose:zone``, ``drain:node`` and the like, each in turn."""
-        action, _, what = happens.partition(":")
+    def place(self, manifest: str, nodes: str, disruption: str) -> dict[str, Any]:
+        """Return the page of a plan, or the reason why it cannot be made.
+
+        ``disruption`` is "", ``lose:zone``, ``drain:node`` or the like, for each one.
+        """
+        action, _, what = disruption.partition(":")
         asked = DisruptionRequest(**{action: (f"each:{what}",)}) if action else DisruptionRequest()
         try:
             simulation_input, problems, names, notes, _, classes = _session().simulation_input(_sources((manifest, nodes)))
@@ -83,11 +86,11 @@ class Playground:
         except UserError as error:
             return {"problem": _NO_NODES if str(error) == NO_NODES else str(error)}
         plan = plan._replace(notes=(*problems, *notes, *plan.notes))
-        # The picture is complete without its script, and nothing runs here that came with a text.
+        # The picture is complete without its script, and no script that contains text of the user runs here.
         return {"page": page.render(plan).partition("<script>")[0]}
 
     def page(self, rule: str) -> str:
-        """The page of a rule, in Markdown."""
+        """Return the page of a rule, in Markdown."""
         return rules()[rule].page()
 
 
@@ -127,6 +130,6 @@ PAGE = Playground()
 
 
 def answer(question: str) -> str:
-    """The answer to a question of the page, both JSON: the name of a method above, and what it is given."""
+    """Return the answer to a question of the page, both as JSON: the name of a method above, and its arguments."""
     name, *given = json.loads(question)
     return json.dumps(getattr(PAGE, name)(*given))

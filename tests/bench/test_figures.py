@@ -62,7 +62,7 @@ def test_a_command_that_fails_or_does_not_end_is_no_measurement() -> None:
     with pytest.raises(BenchError, match=r"exit code 3\n  broken"):
         run(interpreter("-c", "print('broken'); raise SystemExit(3)"))
     with pytest.raises(BenchError, match="exit code -9"):
-        run(Command((sys.executable, "-c", "import time; time.sleep(60)"), toleration_seconds=0.2))
+        run(Command((sys.executable, "-c", "import time; time.sleep(60)"), time_limit=0.2))
 
 
 def test_an_import_that_creeps_in_shows() -> None:

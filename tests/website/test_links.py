@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from website.links import LinkError, faults, with_links_of_the_site
+from website.links import LinkError, convert_links, faults
 
 
 @pytest.mark.parametrize(
-    "source, link, turned",
+    "source, link, converted",
     [
         ("docs/nodes.md", "../rules/wrong-type.md", "rules/wrong-type.md"),
         ("docs/nodes.md", "reference.md#keys", "reference.md#keys"),
@@ -24,22 +24,22 @@ from website.links import LinkError, faults, with_links_of_the_site
         ("docs/ci.md", "#below", "#below"),
     ],
 )
-def test_a_link_leads_to_the_same_page_on_the_site(source: str, link: str, turned: str) -> None:
-    assert with_links_of_the_site(f"See [it]({link}).", source) == f"See [it]({turned})."
+def test_a_link_leads_to_the_same_page_on_the_site(source: str, link: str, converted: str) -> None:
+    assert convert_links(f"See [it]({link}).", source) == f"See [it]({converted})."
 
 
 def test_what_stands_in_a_fence_is_left_alone() -> None:
     text = "```yaml\na: [b](../x.md)\n```\n"
-    assert with_links_of_the_site(text, "docs/ci.md") == text
+    assert convert_links(text, "docs/ci.md") == text
 
 
 def test_what_the_site_has_not_is_named_without_a_link() -> None:
-    assert with_links_of_the_site("See [`web.yaml`](../examples/shop/web.yaml).", "docs/ci.md") == "See `web.yaml`."
+    assert convert_links("See [`web.yaml`](../examples/shop/web.yaml).", "docs/ci.md") == "See `web.yaml`."
 
 
 def test_a_link_to_what_there_is_nowhere_is_an_error() -> None:
     with pytest.raises(LinkError, match=r"docs/ci\.md: there is no \.\./src/x\.py"):
-        with_links_of_the_site("[code](../src/x.py)", "docs/ci.md")
+        convert_links("[code](../src/x.py)", "docs/ci.md")
 
 
 def faults_of(folder: Path, **pages: str) -> list[str]:
