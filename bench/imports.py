@@ -13,43 +13,34 @@ _NEEDED = frozenset(
     (
         # Standard library: garbage collection is delayed, and a full disk has an error number.
         *("gc", "errno"),
-        # The command line, the configuration, the sources, the map and reduce steps, and the requested report.
+        *("afflint", "afflint.resources", "afflint.config"),
         *(
-            "afflint",
             "afflint.cli",
             "afflint.cli.check",
             "afflint.cli.command",
+            "afflint.cli.fast_parser",
             "afflint.cli.options",
             "afflint.cli.output",
-            "afflint.cli.fast_parser",
         ),
+        *("afflint.findings", "afflint.findings.edits", "afflint.findings.errors", "afflint.findings.finding"),
+        *("afflint.findings.namedtuples", "afflint.findings.phrases", "afflint.findings.similarity"),
         *(
-            "afflint.findings.errors",
-            "afflint.findings.namedtuples",
-            "afflint.config",
-            "afflint.findings.finding",
-            "afflint.checks.registry",
-            "afflint.resources",
+            "afflint.source",
+            "afflint.source.files",
+            "afflint.source.kustomizations",
+            "afflint.source.repositories",
+            "afflint.source.sources",
         ),
-        *("afflint.reading", "afflint.source.files", "afflint.source.sources", "afflint.yaml.prefilter"),
-        *("afflint.yaml.document", "afflint.yaml.documents"),
-        *("afflint.yaml.fast_parser", "afflint.yaml.scalars", "afflint.yaml.placeholders"),
-        *(
-            "afflint.pipeline.map_step",
-            "afflint.findings.edits",
-            "afflint.findings.similarity",
-            "afflint.findings.phrases",
-            "afflint.session",
-            "afflint.pipeline.run",
-        ),
-        "afflint.pipeline.files",
-        *("afflint.pipeline.mapping", "afflint.pools", "afflint.pools.kinds"),
-        *("afflint.pipeline.reduce_step", "afflint.pipeline.session", "afflint.source.kustomizations"),
-        *("afflint.report", "afflint.report.escape", "afflint.report.text", "afflint.report.phrases"),
+        *("afflint.yaml", "afflint.yaml.document", "afflint.yaml.documents", "afflint.yaml.fast_parser"),
+        *("afflint.yaml.placeholders", "afflint.yaml.prefilter", "afflint.yaml.scalars"),
+        *("afflint.pipeline", "afflint.pipeline.files", "afflint.pipeline.map_step", "afflint.pipeline.mapping"),
+        *("afflint.pipeline.reduce_step", "afflint.pipeline.run", "afflint.pipeline.session"),
+        *("afflint.pools", "afflint.pools.kinds"),
+        *("afflint.report", "afflint.report.escape", "afflint.report.phrases", "afflint.report.text"),
     )
 )
-_NEEDED_WHOLE = ("afflint.checks", "afflint.controllers", "afflint.fleet", "afflint.kube")
-"""Every check is bound to its rule at start, with what it knows of Kubernetes and of other manifests."""
+_NEEDED_PACKAGES = ("afflint.checks", "afflint.controllers", "afflint.index", "afflint.kube")
+"""The modules of all checks, with what they know about Kubernetes and other manifests: rules are bound to their checks at the start."""
 
 
 class Import(NamedTuple):
@@ -78,4 +69,4 @@ def unneeded(imported: list[Import], allowed: frozenset[str]) -> list[Import]:
 
 
 def _is_needed(name: str) -> bool:
-    return name in _NEEDED or any(name == whole or name.startswith(f"{whole}.") for whole in _NEEDED_WHOLE)
+    return name in _NEEDED or any(name == package or name.startswith(f"{package}.") for package in _NEEDED_PACKAGES)
