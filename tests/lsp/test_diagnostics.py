@@ -11,7 +11,7 @@ import pytest
 
 from afflint import config
 from afflint.checks.registry import CATEGORIES, rules
-from afflint.lsp.uris import of_path
+from afflint.lsp.uris import to_uri
 from afflint.pipeline.session import Session
 from afflint.source.sources import Source
 from checkout import ROOT
@@ -55,7 +55,7 @@ def test_a_finding_has_all_that_an_editor_can_show(shop: Path) -> None:
         "range": {"start": {"line": 18, "character": 13}, "end": {"line": 18, "character": 17}},
         "severity": 1,
         "code": "wrong-type",
-        "codeDescription": {"href": of_path(rules()["wrong-type"].path)},
+        "codeDescription": {"href": to_uri(rules()["wrong-type"].path)},
         "source": "afflint",
         "message": "the value of `ssd` must be a string, but unquoted `true` is a boolean",
     }

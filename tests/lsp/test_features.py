@@ -12,11 +12,11 @@ from afflint.checks.registry import rules
 from afflint.inventory.node_files import nodes_of
 from afflint.kube.selectors import Requirement, Selector
 from afflint.lsp.completion import completions
-from afflint.lsp.explanation import having
+from afflint.lsp.explanation import describe_labels
 from afflint.lsp.folder_config import CommandLineConfig
 from afflint.lsp.indexer.workspace import Workspace
 from afflint.lsp.text import EditorText
-from afflint.lsp.uris import of_path
+from afflint.lsp.uris import to_uri
 from afflint.source.sources import Source
 from lsp_client import Client
 from on_nodes import POOL
@@ -167,7 +167,7 @@ class TestHover:
             value = shown["contents"]["value"]
             assert shown["contents"]["kind"] == "markdown"
             assert "error: the value of `disk` must be a string" in value
-            assert of_path(rules()["wrong-type"].path) in value
+            assert to_uri(rules()["wrong-type"].path) in value
             assert "**Why it matters**" in value
             assert shown["range"]["start"] == {"line": 13, "character": 14}
 
@@ -190,7 +190,7 @@ class TestHover:
     ],
 )
 def test_labels_in_words(expressions: list[tuple[str, str, list[str]]], said: str) -> None:
-    assert having(Selector(tuple(Requirement(*each[:2], tuple(each[2])) for each in expressions))) == said
+    assert describe_labels(Selector(tuple(Requirement(*each[:2], tuple(each[2])) for each in expressions))) == said
 
 
 def places(client: Client, answer: Any) -> list[tuple[str, int, int]]:
@@ -240,7 +240,7 @@ def test_the_rules_in_a_suppression_lead_to_their_pages(folder: Path) -> None:
         client.open("web.yaml", text)
         found = client.request("textDocument/documentLink", {"textDocument": {"uri": client.uri("web.yaml")}})
         line, column = line_of(text, "wrong-type")
-        assert [each["target"] for each in found] == [of_path(rules()[name].path) for name in ("wrong-type", "pinned-node")]
+        assert [each["target"] for each in found] == [to_uri(rules()[name].path) for name in ("wrong-type", "pinned-node")]
         assert found[0]["range"] == {"start": {"line": line, "character": column}, "end": {"line": line, "character": column + 10}}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from afflint.findings.finding import Span
 from afflint.lsp.text import EditorText, Shift, shifted
-from afflint.lsp.uris import of_path, to_path
+from afflint.lsp.uris import to_path, to_uri
 
 ALPHABET = st.text(st.sampled_from("aé€🦊\n\r \u2028\ufeff"), max_size=12)
 ENCODED = {"utf-8": lambda text: len(text.encode()), "utf-16": lambda text: len(text.encode("utf-16-le")) // 2, "utf-32": len}
@@ -79,8 +79,8 @@ def test_a_stretch_that_is_replaced_is_left_at_its_beginning() -> None:
 
 @pytest.mark.parametrize("path", ["/srv/a b/ü.yaml", "/srv/100%/#.yaml", "/srv/a+b/c?.yaml", "/srv/🦊.yaml"])
 def test_a_file_and_its_name_in_the_protocol(path: str) -> None:
-    assert to_path(of_path(path)) == path
-    assert of_path(path).isascii()
+    assert to_path(to_uri(path)) == path
+    assert to_uri(path).isascii()
 
 
 @pytest.mark.parametrize("uri", ["untitled:Untitled-1", "git:/a/b", "http://example.com/a", "file:", "file://[", ""])

@@ -36,20 +36,20 @@ class Actions:
 
     def at(self, start: Place, end: Place, only: Collection[str]) -> list[dict[str, Any]]:
         """Return the actions for a range, of the requested kinds; of all kinds if ``only`` is empty."""
-        found: list[dict[str, Any]] = []
+        actions: list[dict[str, Any]] = []
         here = [each for each in self._findings if self._overlaps(each, start, end)][:_MOST]
         if _is_wanted(QUICK_FIX, only):
             for finding in here:
-                found += self._fix(finding)
+                actions += self._fix(finding)
             for rule in dict.fromkeys(finding.rule for finding in here if finding.fix):
-                found += self._fix_rule(rule)
+                actions += self._fix_rule(rule)
             for finding in here:
-                found += self._ignore(finding)
+                actions += self._ignore(finding)
         safe = [each for each in self._findings if is_safe(each)]
         # Without a kind the client shows a menu, which has the action for the whole file only if it changes something.
         if _is_wanted(FIX_ALL, only) and (safe or only):
-            found.append(self._many(f"Apply all {len(safe)} safe fixes of afflint", FIX_ALL, None))
-        return found
+            actions.append(self._document_action(f"Apply all {len(safe)} safe fixes of afflint", FIX_ALL, None))
+        return actions
 
     def _overlaps(self, finding: Finding, start: Place, end: Place) -> bool:
         text = self._document.text
@@ -65,8 +65,8 @@ class Actions:
         if finding.fix is None:
             return
         document = self._document
-        done = apply_fixes(document.source.known_as, document.buffer.data, [finding], document.project.fix_checker)
-        if not done.made:
+        fixed = apply_fixes(document.source.known_as, document.buffer.data, [finding], document.project.fix_checker)
+        if not fixed.made:
             return
         title = finding.help if len(finding.help) <= _LONGEST_TITLE else f"Fix {quoted(finding.rule)}"
         unsafe = "" if finding.fix.safe else "; may change the meaning of the manifest"
@@ -74,15 +74,15 @@ class Actions:
             **self._action(f"{title.rstrip('.')} ({finding.rule}{unsafe})", QUICK_FIX),
             "diagnostics": [self._diagnostic(finding)],
             "isPreferred": finding.fix.safe,
-            "edit": self._edit(edits(document.text, done.data)),
+            "edit": self._edit(edits(document.text, fixed.data)),
         }
 
     def _fix_rule(self, rule: str) -> Iterator[dict[str, Any]]:
         number = sum(each.rule == rule and each.fix is not None for each in self._findings)
         if number > 1:
-            yield self._many(f"Fix all {number} findings of {quoted(rule)} in this file", QUICK_FIX, rule)
+            yield self._document_action(f"Fix all {number} findings of {quoted(rule)} in this file", QUICK_FIX, rule)
 
-    def _many(self, title: str, kind: str, rule: str | None) -> dict[str, Any]:
+    def _document_action(self, title: str, kind: str, rule: str | None) -> dict[str, Any]:
         """Return an action for the whole document, with its edit unless the client resolves that later."""
         # Without null values: some clients drop them when they return the action.
         action = self._action(title, kind) | {"data": {"uri": self._document.uri, "rule": rule or ""}}
@@ -162,13 +162,13 @@ def edits(text: EditorText, after: bytes) -> list[dict[str, Any]]:
 
     new = EditorText(after.decode("utf-8", "surrogatepass"), "utf-32")
     old_lines, new_lines = text.raw_lines, new.raw_lines
-    first, behind = _common_ends(old_lines, new_lines)
-    old, fresh = old_lines[first : len(old_lines) - behind], new_lines[first : len(new_lines) - behind]
-    found = []
-    for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, fresh, autojunk=False).get_opcodes():
+    first, after_count = _common_ends(old_lines, new_lines)
+    old, added = old_lines[first : len(old_lines) - after_count], new_lines[first : len(new_lines) - after_count]
+    changes = []
+    for tag, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, added, autojunk=False).get_opcodes():
         if tag != "equal":
-            found.append(_line_edit(text, first + start, old[start:end], fresh[new_start:new_end]))
-    return found
+            changes.append(_line_edit(text, first + start, old[start:end], added[new_start:new_end]))
+    return changes
 
 
 def _line_edit(text: EditorText, line: int, old: Sequence[str], new: Sequence[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.settings import EditorSettings
 from afflint.lsp.text import ENCODINGS
-from afflint.lsp.uris import of_path
+from afflint.lsp.uris import to_uri
 
 SOURCE = "afflint"
 UNOPENED = "afflint-unopened"
@@ -118,7 +118,7 @@ def watchers(named: Iterable[str], *, outside: bool) -> dict[str, Any]:
     for path in dict.fromkeys(named):
         folder, name = os.path.split(path)
         # Patterns have no escape character; `?` matches any single character.
-        below = {"baseUri": of_path(folder), "pattern": _SPECIAL.sub("?", name)}
+        below = {"baseUri": to_uri(folder), "pattern": _SPECIAL.sub("?", name)}
         patterns.append(below if outside else path.replace("\\", "/"))
     return {"watchers": [{"globPattern": each} for each in patterns]}
 

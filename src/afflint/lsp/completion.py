@@ -71,7 +71,7 @@ _FIXED: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "unhealthyPodEvictionPolicy": (("AlwaysAllow", "unready pods may always be evicted"), ("IfHealthyBudget", "the default")),
 }
-_MEANT = {
+_OPERATOR_DETAILS = {
     "In": "has one of the values",
     "NotIn": "has none of the values, or lacks the label",
     "Exists": "has the label",
@@ -85,47 +85,47 @@ def completions(
     text: EditorText, place: Place, manifest_index: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool] = ()
 ) -> tuple[int, list[tuple[CompletionItem, int]]]:
     """Return the column at which the typed text begins, and the completions with their kinds."""
-    spot = _spot(text, place)
-    if spot is None:
+    position = _find_position(text, place)
+    if position is None:
         return place[1], []
-    found = dict.fromkeys(_proposals(spot, manifest_index, nodes, pools))
-    return spot.start, [(_as_written(item, kind, spot), kind) for item, kind in found][:_MOST]
+    results = dict.fromkeys(_proposals(position, manifest_index, nodes, pools))
+    return position.start, [(_with_quotes(item, kind, position), kind) for item, kind in results][:_MOST]
 
 
-def _as_written(item: CompletionItem, kind: int, spot: _CompletionPosition) -> CompletionItem:
+def _with_quotes(item: CompletionItem, kind: int, position: _CompletionPosition) -> CompletionItem:
     """Return a completion as it is written between quotes, or in JSON."""
-    if spot.quoted:
+    if position.quoted:
         return item._replace(text=item.label)
-    if spot.json:
+    if position.json:
         return item._replace(text=f'"{item.label}"{": " if kind == _PROPERTY else ""}')
     return item
 
 
 def _proposals(
-    spot: _CompletionPosition, manifest_index: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool]
+    position: _CompletionPosition, manifest_index: ManifestIndex | None, nodes: Sequence[NodeFact], pools: Sequence[Pool]
 ) -> Iterator[tuple[CompletionItem, int]]:
-    key, around = spot.key, spot.keys
+    key, enclosing = position.key, position.keys
     if key in _FIXED:
         yield from ((CompletionItem(value, detail, value), _VALUE) for value, detail in _FIXED[key])
-    elif key == "operator" and "tolerations" in around[-1:]:
+    elif key == "operator" and "tolerations" in enclosing[-1:]:
         yield from (
             (CompletionItem(value, detail, value), _VALUE)
             for value, detail in (("Equal", "the value must be equal"), ("Exists", "any value matches"))
         )
     elif key == "operator":
-        operators = NODE_OPERATORS if _is_of_nodes(around) else LABEL_OPERATORS
-        yield from ((CompletionItem(value, _MEANT[value], value), _VALUE) for value in operators)
+        operators = NODE_OPERATORS if _is_about_nodes(enclosing) else LABEL_OPERATORS
+        yield from ((CompletionItem(value, _OPERATOR_DETAILS[value], value), _VALUE) for value in operators)
     elif key == "topologyKey":
         yield from _topology_keys(nodes, pools)
-    elif "tolerations" in around[-1:]:
-        yield from _taints(spot, nodes, pools)
-    elif _is_of_nodes(around):
-        yield from _labels(spot, _node_labels(nodes, pools), "nodes")
+    elif "tolerations" in enclosing[-1:]:
+        yield from _taints(position, nodes, pools)
+    elif _is_about_nodes(enclosing):
+        yield from _labels(position, _node_labels(nodes, pools), "nodes")
     else:
-        yield from _labels(spot, _pod_labels(manifest_index), "pods")
+        yield from _labels(position, _pod_labels(manifest_index), "pods")
 
 
-def _is_of_nodes(keys: tuple[str, ...]) -> bool:
+def _is_about_nodes(keys: tuple[str, ...]) -> bool:
     """Return whether labels below these keys are node labels."""
     return "nodeSelector" in keys[-1:] or (
         "nodeAffinity" in keys and not {"podAffinity", "podAntiAffinity"} & {*keys[keys.index("nodeAffinity") :]}
@@ -146,14 +146,14 @@ def _topology_keys(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator
         yield CompletionItem(key, f"{domain_word(key) or 'node label'}{number}", key), _VALUE
 
 
-def _taints(spot: _CompletionPosition, nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[CompletionItem, int]]:
+def _taints(position: _CompletionPosition, nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> Iterator[tuple[CompletionItem, int]]:
     taints = dict.fromkeys(taint for node in nodes for taint in node.node.taints)
-    found = [(taint, "these nodes") for taint in taints] + [(each.taint, pool.title) for pool in pools for each in pool.taints]
-    for taint, whose in found:
-        if spot.key == "key":
-            yield CompletionItem(taint.key, f"a taint of {whose}: {taint.effect}", taint.key), _VALUE
-        elif spot.key == "value" and spot.siblings.get("key") == taint.key and taint.value:
-            yield CompletionItem(taint.value, f"a taint of {whose}: {taint.effect}", _quoted(taint.value, spot)), _VALUE
+    taints_with_origin = [(taint, "these nodes") for taint in taints] + [(each.taint, pool.title) for pool in pools for each in pool.taints]
+    for taint, origin in taints_with_origin:
+        if position.key == "key":
+            yield CompletionItem(taint.key, f"a taint of {origin}: {taint.effect}", taint.key), _VALUE
+        elif position.key == "value" and position.siblings.get("key") == taint.key and taint.value:
+            yield CompletionItem(taint.value, f"a taint of {origin}: {taint.effect}", _quoted(taint.value, position)), _VALUE
 
 
 _MAPS_OF_LABELS = ("matchLabels", "nodeSelector", "labels", "selector")
@@ -163,45 +163,45 @@ _Labels = dict[str, dict[str, str]]
 """The values of each label key with their origin, the most frequent first."""
 
 
-def _labels(spot: _CompletionPosition, labels: _Labels, whose: str) -> Iterator[tuple[CompletionItem, int]]:
-    around, key = spot.keys, spot.key
-    if "matchExpressions" in around[-1:] and key == "key":
-        yield from ((CompletionItem(name, _values(values, whose), name), _VALUE) for name, values in labels.items())
-    elif around[-2:] == ("matchExpressions", "values") and key is None:
-        yield from _listed(labels.get(spot.siblings.get("key", ""), {}), spot)
-    elif around and around[-1] in _MAPS_OF_LABELS and key is None:
-        yield from ((CompletionItem(name, _values(values, whose), f"{name}: "), _PROPERTY) for name, values in labels.items())
-    elif around and around[-1] in _MAPS_OF_LABELS:
-        yield from _listed(labels.get(key or "", {}), spot)
+def _labels(position: _CompletionPosition, labels: _Labels, origin: str) -> Iterator[tuple[CompletionItem, int]]:
+    enclosing, key = position.keys, position.key
+    if "matchExpressions" in enclosing[-1:] and key == "key":
+        yield from ((CompletionItem(name, _values(values, origin), name), _VALUE) for name, values in labels.items())
+    elif enclosing[-2:] == ("matchExpressions", "values") and key is None:
+        yield from _values_of_label(labels.get(position.siblings.get("key", ""), {}), position)
+    elif enclosing and enclosing[-1] in _MAPS_OF_LABELS and key is None:
+        yield from ((CompletionItem(name, _values(values, origin), f"{name}: "), _PROPERTY) for name, values in labels.items())
+    elif enclosing and enclosing[-1] in _MAPS_OF_LABELS:
+        yield from _values_of_label(labels.get(key or "", {}), position)
 
 
-def _listed(values: dict[str, str], spot: _CompletionPosition) -> Iterator[tuple[CompletionItem, int]]:
-    for value, whose in values.items():
-        yield CompletionItem(value, whose, _quoted(value, spot)), _VALUE
+def _values_of_label(values: dict[str, str], position: _CompletionPosition) -> Iterator[tuple[CompletionItem, int]]:
+    for value, origin in values.items():
+        yield CompletionItem(value, origin, _quoted(value, position)), _VALUE
 
 
-def _values(values: dict[str, str], whose: str) -> str:
+def _values(values: dict[str, str], origin: str) -> str:
     if not values:
-        return f"on {whose}"
+        return f"on {origin}"
     shown = ", ".join(list(values)[:4])
-    return f"on {whose}: {shown}{', …' if len(values) > 4 else ''}"
+    return f"on {origin}: {shown}{', …' if len(values) > 4 else ''}"
 
 
 def _node_labels(nodes: Iterable[NodeFact], pools: Iterable[Pool]) -> _Labels:
-    found = _counted((each.labels for each in nodes), "nodes")
+    results = _counted((each.labels for each in nodes), "nodes")
     for pool in pools:
         for label in pool.labels:
-            values = found.setdefault(label.key, {})
+            values = results.setdefault(label.key, {})
             if label.requirement.operator == "In":
                 values.update({value: f"of {pool.title}" for value in label.requirement.values if value not in values})
-    return dict(sorted(found.items()))
+    return dict(sorted(results.items()))
 
 
 def _pod_labels(manifest_index: ManifestIndex | None) -> _Labels:
     return {} if manifest_index is None else _counted((each.template_labels for each in manifest_index.pods), "pods")
 
 
-def _counted(labels: Iterable[dict[str, str]], whose: str) -> _Labels:
+def _counted(labels: Iterable[dict[str, str]], origin: str) -> _Labels:
     """Count the values of each label, in the order of the keys, the most frequent value first."""
     counts: dict[str, dict[str, int]] = {}
     for each in labels:
@@ -209,16 +209,16 @@ def _counted(labels: Iterable[dict[str, str]], whose: str) -> _Labels:
             values = counts.setdefault(key, {})
             values[value] = values.get(value, 0) + 1
     return {
-        key: {value: f"{number} of these {whose}" for value, number in sorted(counts[key].items(), key=lambda item: (-item[1], item[0]))}
+        key: {value: f"{number} of these {origin}" for value, number in sorted(counts[key].items(), key=lambda item: (-item[1], item[0]))}
         for key in sorted(counts)
     }
 
 
-def _quoted(value: str, spot: _CompletionPosition) -> str:
+def _quoted(value: str, position: _CompletionPosition) -> str:
     """Quote a value if YAML would not read it as a string."""
     from afflint.yaml.emitter import scalar
 
-    return scalar(value, "", flow=spot.flow) or value
+    return scalar(value, "", flow=position.flow) or value
 
 
 # The position of the completion.
@@ -237,12 +237,12 @@ def _line(text: str) -> _BlockLine | None:
     return _BlockLine(column, dashed, match["key"], (match["value"] or "").strip(), True)
 
 
-def _spot(text: EditorText, place: Place) -> _CompletionPosition | None:
+def _find_position(text: EditorText, place: Place) -> _CompletionPosition | None:
     """Return the position in block or flow style; None in a comment and the like."""
     number, column = place
     flow = flow_at(text, place)
     if flow is not None:
-        return _in_brackets(text, flow, place)
+        return _flow_position(text, flow, place)
     typed = text.line(number)[:column]
     if "#" in typed or "{" in typed or "[" in typed:
         return None
@@ -251,24 +251,24 @@ def _spot(text: EditorText, place: Place) -> _CompletionPosition | None:
         line = _BlockLine(len(typed), False, "", "", False)
     start = column - len(line.value) if line.value else column
     quoted = line.value[:1] in ("'", '"')
-    keys, siblings = _above(text, number, line)
+    keys, siblings = _enclosing_keys(text, number, line)
     return _CompletionPosition(keys, line.key if line.colon else None, siblings, start + quoted, quoted=quoted)
 
 
-def _in_brackets(text: EditorText, flow: Flow, place: Place) -> _CompletionPosition:
+def _flow_position(text: EditorText, flow: Flow, place: Place) -> _CompletionPosition:
     """Return the position in flow style."""
     number, column = place
     dashed = flow.column > len(text.line(flow.line)) - len(text.line(flow.line).lstrip(" "))
     line = _BlockLine(flow.column, dashed, flow.key or "", "", flow.key is not None)
-    around, siblings = _above(text, flow.line, line)
-    keys = [*around, *(each.key for each in flow.brackets if each.key is not None)]
+    enclosing, siblings = _enclosing_keys(text, flow.line, line)
+    keys = [*enclosing, *(each.key for each in flow.brackets if each.key is not None)]
     inner = flow.brackets[-1]
     # The siblings of a list item are those of the list.
     maps = [each for each in flow.brackets if each.is_map]
     if inner.is_map or (maps and flow.brackets[-2:-1] == maps[-1:]):
         siblings = maps[-1].pairs
-    start, written = flow.start, text.line(number)
-    quoted = written[start : start + 1] in ("'", '"') if start < column else False
+    start, text_line = flow.start, text.line(number)
+    quoted = text_line[start : start + 1] in ("'", '"') if start < column else False
     return _CompletionPosition(tuple(keys), flow.name if inner.is_map else None, siblings, start + quoted, True, quoted, _is_json(text))
 
 
@@ -276,21 +276,21 @@ def _is_json(text: EditorText) -> bool:
     return str(text).lstrip("\ufeff \t\r\n").startswith(("{", "["))
 
 
-def _above(text: EditorText, number: int, line: _BlockLine) -> tuple[tuple[str, ...], dict[str, str]]:
+def _enclosing_keys(text: EditorText, number: int, line: _BlockLine) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the keys around a line, the outermost first, and the other entries of its innermost map."""
     keys: list[str] = []
     column, in_list = line.column, line.dashed
     for above in range(number - 1, -1, -1):
-        written = text.line(above)
-        if written.startswith("---"):
+        text_line = text.line(above)
+        if text_line.startswith("---"):
             break
-        each = _line(written)
+        each = _line(text_line)
         if each is None or not each.colon or each.value:
             if each is not None and each.column < column and each.dashed:
                 column = each.column
             continue
         # A list may have the same indentation as its key.
-        dash = len(written) - len(written.lstrip())
+        dash = len(text_line) - len(text_line.lstrip())
         outer = each.column < column - (2 if in_list and not keys else 0) or (in_list and each.column <= column - 2) or each.column < column
         if outer:
             keys.append(each.key)
@@ -308,7 +308,7 @@ def _siblings(text: EditorText, number: int, line: _BlockLine, keys: list[str]) 
             if each is not None and each.colon and each.key == keys[0]:
                 number, column = above, each.column
                 break
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
     for step in (-1, 1):
         at = number
         while 0 <= at < text.line_count:
@@ -318,8 +318,8 @@ def _siblings(text: EditorText, number: int, line: _BlockLine, keys: list[str]) 
             if each is not None and each.column == column and each.colon:
                 if step == 1 and each.dashed and at != number:
                     break
-                found.setdefault(each.key, each.value.split(" #")[0].strip("\"' "))
+                results.setdefault(each.key, each.value.split(" #")[0].strip("\"' "))
                 if step == -1 and each.dashed:
                     break
             at += step
-    return found
+    return results

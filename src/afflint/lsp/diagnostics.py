@@ -10,7 +10,7 @@ from afflint.findings.finding import FileId, Finding
 from afflint.lsp.capabilities import SOURCE
 from afflint.lsp.document import DocumentTexts
 from afflint.lsp.text import EditorText
-from afflint.lsp.uris import of_path
+from afflint.lsp.uris import to_uri
 
 _SEVERITIES = {"error": 1, "warning": 2, "info": 3}
 _UNNECESSARY = 1
@@ -23,7 +23,7 @@ def diagnostics(findings: Iterable[Finding], text: EditorText, texts: DocumentTe
 
 
 def _diagnostic(finding: Finding, text: EditorText, texts: DocumentTexts, path: Callable[[FileId], str]) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    diagnostic: dict[str, Any] = {
         "range": text.range_of(finding.span),
         "severity": _SEVERITIES[finding.severity],
         "code": finding.rule,
@@ -31,19 +31,19 @@ def _diagnostic(finding: Finding, text: EditorText, texts: DocumentTexts, path: 
         "message": finding.message,
     }
     if finding.category != "policy":
-        found["codeDescription"] = {"href": page_uri(finding.rule)}
+        diagnostic["codeDescription"] = {"href": page_uri(finding.rule)}
     if finding.rule == "unused-suppression":
-        found["tags"] = [_UNNECESSARY]
+        diagnostic["tags"] = [_UNNECESSARY]
     if finding.related:
-        places = [(path(each.source), each) for each in finding.related]
-        found["relatedInformation"] = [
+        locations = [(path(each.source), each) for each in finding.related]
+        diagnostic["relatedInformation"] = [
             {"location": {"uri": texts.uri(where), "range": texts.read(where).range_of(each.span)}, "message": each.message}
-            for where, each in places
+            for where, each in locations
         ]
-    return found
+    return diagnostic
 
 
-def of_configuration(problems: Iterable[ConfigProblem], text: EditorText) -> list[dict[str, Any]]:
+def configuration_diagnostics(problems: Iterable[ConfigProblem], text: EditorText) -> list[dict[str, Any]]:
     """Return the diagnostics of an open configuration file."""
     return [
         {"range": text.range_of(each.span), "severity": 1, "code": "configuration", "source": SOURCE, "message": each.message}
@@ -54,7 +54,7 @@ def of_configuration(problems: Iterable[ConfigProblem], text: EditorText) -> lis
 TOO_LARGE = "larger than 1 MB and not checked while it is open; run `afflint check` on it"
 
 
-def too_large() -> dict[str, Any]:
+def too_large_diagnostic() -> dict[str, Any]:
     """Return the diagnostic of an open document that is too large."""
     start = {"line": 0, "character": 0}
     return {
@@ -70,4 +70,4 @@ def page_uri(rule: str) -> str:
     """Return the URI of the page of a built-in rule."""
     from afflint.checks.registry import rules
 
-    return of_path(rules()[rule].path)
+    return to_uri(rules()[rule].path)

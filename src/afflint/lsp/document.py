@@ -159,9 +159,9 @@ class DocumentTexts:
 
     def uri(self, path: str) -> str:
         """Return the URI of a file, as the editor writes it if the file is open."""
-        from afflint.lsp.uris import of_path
+        from afflint.lsp.uris import to_uri
 
-        return self._opened[path].uri if path in self._opened else of_path(path)
+        return self._opened[path].uri if path in self._opened else to_uri(path)
 
 
 _LARGEST = 64 << 20

@@ -36,9 +36,9 @@ def explain(manifest: Manifest, path: Path, reaches: Sequence[SelectorRef], cont
 
     ``reaches`` are the selectors of this manifest.
     """
-    for where, say in _constraints(manifest, reaches, context):
-        if path[: len(where)] == where:
-            return where, " ".join(say())
+    for constraint_path, explain_constraint in _constraints(manifest, reaches, context):
+        if path[: len(constraint_path)] == constraint_path:
+            return constraint_path, " ".join(explain_constraint())
     return None
 
 
@@ -52,12 +52,12 @@ def _constraints(
     constraints = manifest.constraints
     by_path = {reach.path[:-1]: reach for reach in reaches}
     for term in constraints.pod_terms:
-        yield _whole(term), partial(_pod_term, term, by_path.get(term.path), context)
+        yield _term_path(term), partial(_pod_term, term, by_path.get(term.path), context)
     for spread in constraints.spreads:
         yield spread.path, partial(_spread, spread.data, by_path.get(spread.path), context)
     required = sum(each.required for each in constraints.node_terms)
     for each in constraints.node_terms:
-        yield _whole(each), partial(_node_term, each, required, context)
+        yield _term_path(each), partial(_node_term, each, required, context)
     if constraints.node_selector:
         yield constraints.node_selector.path, partial(_node_selector, constraints.node_selector.data, context)
     for toleration in constraints.tolerations:
@@ -71,7 +71,7 @@ def _node_name(name: str) -> Iterator[str]:
     yield f"runs only on node {quoted(name)}, without the scheduler."
 
 
-def _whole(term: PodTerm | NodeTerm) -> Path:
+def _term_path(term: PodTerm | NodeTerm) -> Path:
     """Return the path of a term; for a preference, that of the item with its weight."""
     return term.path if term.weighted is None else term.path[:-1]
 
@@ -82,18 +82,18 @@ def _whole(term: PodTerm | NodeTerm) -> Path:
 def _pod_term(term: PodTerm, reach: SelectorRef | None, context: RunContext) -> Iterator[str]:
     key = term.data.get("topologyKey")
     noun = domain_noun(key) if type(key) is str and key else "domain"
-    share = f"{'not ' if term.anti else ''}share {_a(noun)}"
+    share = f"{'not ' if term.anti else ''}share {_with_article(noun)}"
     if reach is None:
         yield "has a term here that selects no pods: its labelSelector is missing or invalid."
         return
     if term.weighted is None:
-        yield f"must {share} with {'any' if term.anti else 'a'} pod that {having(reach.selector)},"
-        yield f"{_namespaces(reach)}: {selected(reach, context)}."
+        yield f"must {share} with {'any' if term.anti else 'a'} pod that {describe_labels(reach.selector)},"
+        yield f"{_namespaces(reach)}: {list_selected(reach, context)}."
     else:
-        yield f"should {share} with pods that {having(reach.selector, several=True)},"
-        yield f"{_namespaces(reach)} (weight {_weight(term.weighted)}): {selected(reach, context)}."
+        yield f"should {share} with pods that {describe_labels(reach.selector, plural=True)},"
+        yield f"{_namespaces(reach)} (weight {_weight(term.weighted)}): {list_selected(reach, context)}."
     if type(key) is str:
-        yield from _keyed(key, context)
+        yield from _domains_of_key(key, context)
 
 
 def _spread(data: dict[str, Any], reach: SelectorRef | None, context: RunContext) -> Iterator[str]:
@@ -106,21 +106,21 @@ def _spread(data: dict[str, Any], reach: SelectorRef | None, context: RunContext
     if reach is None:
         yield "but no pods are counted: the labelSelector is missing or invalid."
         return
-    yield f"counting pods that {having(reach.selector, several=True)}, {_namespaces(reach)}: {selected(reach, context)}."
+    yield f"counting pods that {describe_labels(reach.selector, plural=True)}, {_namespaces(reach)}: {list_selected(reach, context)}."
     if type(data.get("minDomains")) is int:
         yield f"With fewer than {data['minDomains']} {noun}s, the scheduler counts 0 pods in the emptiest one."
     if type(key) is str:
-        yield from _keyed(key, context)
+        yield from _domains_of_key(key, context)
 
 
 def _evidence(reach: SelectorRef, context: RunContext) -> Iterator[str]:
     what = {BUDGET_SELECTOR: "covers"}.get(reach.what, "selects")
-    yield f"{what} pods that {having(reach.selector, several=True)}, {_namespaces(reach)}: {selected(reach, context)}."
+    yield f"{what} pods that {describe_labels(reach.selector, plural=True)}, {_namespaces(reach)}: {list_selected(reach, context)}."
 
 
-def having(selector: Selector, *, several: bool = False) -> str:
-    """Return the labels that a selector requires: ``has `app=fedora` and a label `tier` ``; ``have`` for ``several`` objects."""
-    has, lacks = ("have", "do not have") if several else ("has", "does not have")
+def describe_labels(selector: Selector, *, plural: bool = False) -> str:
+    """Return the labels that a selector requires: ``has `app=fedora` and a label `tier` ``; ``have`` for ``plural``."""
+    has, lacks = ("have", "do not have") if plural else ("has", "does not have")
     wanted = [_requirement(each) for each in selector.requirements if each.operator != "NotIn"]
     parts = [f"{has} {join_words(wanted)}"] if wanted else []
     parts += [f"{lacks} {_requirement(each)}" for each in selector.requirements if each.operator == "NotIn"]
@@ -141,7 +141,7 @@ def _requirement(each: Requirement) -> str:
 
 def _namespaces(reach: SelectorRef) -> str:
     if reach.everywhere and reach.namespace_selector is not None and reach.namespace_selector.requirements:
-        return f"in namespaces that {having(reach.namespace_selector, several=True)}"
+        return f"in namespaces that {describe_labels(reach.namespace_selector, plural=True)}"
     if reach.everywhere:
         return "in all namespaces"
     if reach.namespaces:
@@ -149,27 +149,27 @@ def _namespaces(reach: SelectorRef) -> str:
     return "in this namespace" if reach.namespace is None else f"in its namespace {quoted(reach.namespace)}"
 
 
-def selected(reach: SelectorRef, context: RunContext) -> str:
+def list_selected(reach: SelectorRef, context: RunContext) -> str:
     """List the objects whose pods a selector matches."""
     if context.manifest_index is None:
         return "the manifests have not been read yet"
-    found = list(islice(context.manifest_index.selected(reach), _MAX_PODS))
-    if not found:
+    pods = list(islice(context.manifest_index.selected(reach), _MAX_PODS))
+    if not pods:
         return "no manifest here creates such a pod"
     own = context.manifest_index.owner(reach)
-    names = [f"{context.place(each)}{' itself' if own is not None and each.key == own.key else ''}" for each in found[:_MAX_NAMES]]
-    return join_words([*names, *([f"{len(found) - _MAX_NAMES} more"] if len(found) > _MAX_NAMES else [])])
+    names = [f"{context.place(each)}{' itself' if own is not None and each.key == own.key else ''}" for each in pods[:_MAX_NAMES]]
+    return join_words([*names, *([f"{len(pods) - _MAX_NAMES} more"] if len(pods) > _MAX_NAMES else [])])
 
 
 def count_selected(reach: SelectorRef, manifest_index: ManifestIndex) -> str:
     """Return ``selects 3 pods in 2 manifests``; only the manifests if a number of replicas is unknown."""
-    found = list(islice(manifest_index.selected(reach), _MAX_PODS))
-    if not found:
+    pods = list(islice(manifest_index.selected(reach), _MAX_PODS))
+    if not pods:
         return "selects no pods here"
-    manifests = pluralize(len(found), "manifest")
-    if any(each.scale.current is None for each in found):
+    manifests = pluralize(len(pods), "manifest")
+    if any(each.scale.current is None for each in pods):
         return f"selects the pods of {manifests}"
-    least, most = sum(each.scale.least or 0 for each in found), sum(each.scale.most or 0 for each in found)
+    least, most = sum(each.scale.least or 0 for each in pods), sum(each.scale.most or 0 for each in pods)
     return f"selects {f'{least} to ' if least < most else ''}{pluralize(most, 'pod')} in {manifests}"
 
 
@@ -199,11 +199,11 @@ def _node_term(term: NodeTerm, number: int, context: RunContext) -> Iterator[str
         yield "has a term here that matches no node: it is empty or invalid."
         return
     if term.weighted is not None:
-        asks = f"should run on a node that {having(parsed)} (weight {_weight(term.weighted)})"
+        requirement = f"should run on a node that {describe_labels(parsed)} (weight {_weight(term.weighted)})"
     else:
         others = f" (one of {number} alternatives)" if number > 1 else ""
-        asks = f"must run on a node that {having(parsed)}{others}"
-    yield asks + _counted(context, lambda fact: matches(parsed, fact.labels, fact.name))
+        requirement = f"must run on a node that {describe_labels(parsed)}{others}"
+    yield requirement + _count_nodes(context, lambda fact: matches(parsed, fact.labels, fact.name))
 
 
 def _node_selector(data: dict[str, Any], context: RunContext) -> Iterator[str]:
@@ -211,7 +211,7 @@ def _node_selector(data: dict[str, Any], context: RunContext) -> Iterator[str]:
     if isinstance(parsed, Malformed):
         yield "has an invalid nodeSelector: label values are strings."
         return
-    yield f"must run on a node that {having(parsed)}" + _counted(context, lambda fact: matches(parsed, fact.labels, fact.name))
+    yield f"must run on a node that {describe_labels(parsed)}" + _count_nodes(context, lambda fact: matches(parsed, fact.labels, fact.name))
 
 
 def _toleration(data: dict[str, Any], context: RunContext) -> Iterator[str]:
@@ -225,7 +225,7 @@ def _toleration(data: dict[str, Any], context: RunContext) -> Iterator[str]:
     if toleration.operator == "Exists" or not key:
         taint += "" if not key else ", whatever its value"
     what = f"{'any' if not key else 'the'} {taint}, with {f'the effect {quoted(effect)}' if effect else 'any effect'}"
-    fitting = _counted(
+    fitting = _count_nodes(
         context, lambda fact: any(tolerates(toleration, each) for each in fact.node.taints), "have such a taint", "has such a taint"
     )
     seconds = data.get("tolerationSeconds")
@@ -233,20 +233,20 @@ def _toleration(data: dict[str, Any], context: RunContext) -> Iterator[str]:
     yield f"may {stay if effect == 'NoExecute' else 'run'} on nodes with {what}, but does not prefer them{fitting}"
 
 
-def _keyed(key: str, context: RunContext) -> Iterator[str]:
+def _domains_of_key(key: str, context: RunContext) -> Iterator[str]:
     if context.nodes:
-        having = [fact for fact in context.nodes if key in fact.labels]
-        domains = pluralize(len({fact.labels[key] for fact in having}), domain_noun(key))
-        have = "has" if len(having) == 1 else "have"
-        yield f"{len(having)} of {pluralize(len(context.nodes), 'node')} {have} {quoted(key)}: {domains}."
+        labelled = [fact for fact in context.nodes if key in fact.labels]
+        domains = pluralize(len({fact.labels[key] for fact in labelled}), domain_noun(key))
+        have = "has" if len(labelled) == 1 else "have"
+        yield f"{len(labelled)} of {pluralize(len(context.nodes), 'node')} {have} {quoted(key)}: {domains}."
 
 
-def _counted(context: RunContext, fits: Callable[[NodeFact], bool], several: str = "match", one: str = "matches") -> str:
+def _count_nodes(context: RunContext, fits: Callable[[NodeFact], bool], plural: str = "match", singular: str = "matches") -> str:
     """Return the end of a sentence: how many nodes match."""
     if not context.nodes:
         return " (no nodes are known: set `nodes` in the configuration)."
     number = sum(map(fits, context.nodes))
-    return f": {number} of {pluralize(len(context.nodes), 'node')} {one if number == 1 else several}."
+    return f": {number} of {pluralize(len(context.nodes), 'node')} {singular if number == 1 else plural}."
 
 
 def _weight(weighted: dict[str, Any]) -> object:
@@ -254,5 +254,5 @@ def _weight(weighted: dict[str, Any]) -> object:
     return weight if type(weight) is int else 0
 
 
-def _a(noun: str) -> str:
+def _with_article(noun: str) -> str:
     return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"

@@ -76,9 +76,9 @@ class Flow:
 def flow_at(text: EditorText, place: Place) -> Flow | None:
     """Return the brackets that are open at a place; None in block style."""
     for number, column, key, start in _flow_starts(text, place[0]):
-        found = _FlowReader(text, number, column, key).read_until((number, start), place)
-        if found is not None:
-            return found
+        flow = _FlowReader(text, number, column, key).read_until((number, start), place)
+        if flow is not None:
+            return flow
     return None
 
 
@@ -112,21 +112,21 @@ class _FlowReader:
         self._result: Flow | None = None
         self._quote = ""
 
-    def read_until(self, start: Place, wanted: Place) -> Flow | None:
+    def read_until(self, start: Place, goal: Place) -> Flow | None:
         """Return the brackets around a place with their contents; None if all of them are closed before it."""
         number, column = start
-        while number <= min(wanted[0] + _BEYOND, self._text.line_count - 1):
+        while number <= min(goal[0] + _BEYOND, self._text.line_count - 1):
             line = self._text.line(number)
             while column <= len(line):
-                if (number, column) == wanted and self._brackets:
-                    self._result = Flow(*self._block, list(self._brackets), wanted)
+                if (number, column) == goal and self._brackets:
+                    self._result = Flow(*self._block, list(self._brackets), goal)
                 if column == len(line) or (line[column] == "#" and line[:column][-1:] in ("", " ", "\t") and not self._quote):
                     break
                 self._character(line, (number, column))
                 if not self._brackets:
                     return self._result
                 column += 1
-            if number == wanted[0] and self._result is None:
+            if number == goal[0] and self._result is None:
                 return None  # In a comment.
             number, column = number + 1, 0
         return self._result

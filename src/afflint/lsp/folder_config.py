@@ -63,18 +63,18 @@ class ConfiguredFolder:
         return True
 
     def _files(self) -> tuple[str, ...]:
-        found = self._file()
-        if found is None:
+        path = self._file()
+        if path is None:
             return ()
-        return tuple(dict.fromkeys((found, *(os.path.abspath(each) for each in self.setup.files))))
+        return tuple(dict.fromkeys((path, *(os.path.abspath(each) for each in self.setup.files))))
 
     def _file(self) -> str | None:
         if self._command_line.no_config:
             return None
         if self._command_line.config_file is not None:
             return os.path.abspath(self._command_line.config_file)
-        found = configuration.find(self._folder)
-        return found and os.path.abspath(found)
+        path = configuration.find(self._folder)
+        return path and os.path.abspath(path)
 
     def _read(self) -> FolderSession:
         from afflint.checks.registry import CATEGORIES, rules

@@ -12,7 +12,7 @@ from afflint.lsp.document import DocumentTexts
 from afflint.lsp.explanation import count_selected
 from afflint.lsp.indexer.document import IndexedDocument, ParsedText
 from afflint.lsp.indexer.workspace import WorkspaceState
-from afflint.lsp.symbol import at, pods_at, selectors_in, selects
+from afflint.lsp.symbol import manifest_at, pods_at, selectors_in, selects
 from afflint.lsp.text import Place
 
 _MOST = 200
@@ -22,15 +22,15 @@ _MOST = 200
 def related(document: IndexedDocument, place: Place, texts: DocumentTexts) -> list[dict[str, Any]]:
     """Return the locations related to a place: for a selector the labels of the pods that it selects, for labels their selectors."""
     line, column = document.text.position_of(place)
-    found, state = at(document, line, column), document.workspace.state
-    if found is None or state is None or state.gathered.manifest_index is None:
+    located, state = manifest_at(document, line, column), document.workspace.state
+    if located is None or state is None or state.gathered.manifest_index is None:
         return []
-    manifest, path = found
+    manifest, path = located
     manifest_index = state.gathered.manifest_index
     for reach in selectors_in(document, manifest):
         # The selector, or anything else in its term.
-        whole = reach.path[:-1] if reach.template_path is not None else reach.path
-        if path[: len(whole)] == whole:
+        term_path = reach.path[:-1] if reach.template_path is not None else reach.path
+        if path[: len(term_path)] == term_path:
             return _locations(
                 ((_site(each), _labels_of(each)) for each in islice(manifest_index.selected(reach), _MOST)), document, texts, state
             )
@@ -51,16 +51,16 @@ def _locations(
 ) -> list[dict[str, Any]]:
     """Return places in documents as locations of the protocol; each file is read once."""
     parsed: dict[FileId, ParsedText] = {}
-    found = []
+    locations = []
     for (file, index), path in dict.fromkeys(places):
         where = state.path(file)
         text = texts.read(where)
         if file not in parsed:
             parsed[file] = document.parsed if file == document.file else ParsedText(text.bytes, document.workspace.settings)
-        one = parsed[file].numbered(index)
-        if one is not None:
-            found.append({"uri": texts.uri(where), "range": text.range_of(one.locate(path, key=True))})
-    return found
+        parsed_document = parsed[file].numbered(index)
+        if parsed_document is not None:
+            locations.append({"uri": texts.uri(where), "range": text.range_of(parsed_document.locate(path, key=True))})
+    return locations
 
 
 def hints(document: IndexedDocument, first: int, last: int) -> Iterator[tuple[Span, str]]:

@@ -119,9 +119,9 @@ class Project:
         """
         source = Source(buffer.path, buffer.path, buffer.data, values=is_in_chart(buffer.path))
         if self.state is None or known is None or known.place is None:
-            found = self._suppression_filter({NO_FILE: source.name}, self._alone(source)).remaining(NO_FILE, source, result)[0]
+            suppressions = self._suppression_filter({NO_FILE: source.name}, self._kustomizations_for(source))
             # A suppression may silence a finding that only a run over all manifests reports.
-            return [each for each in found if each.rule != "unused-suppression"]
+            return [each for each in suppressions.remaining(NO_FILE, source, result)[0] if each.rule != "unused-suppression"]
         file = known.place.file
         source = source._replace(name=known.place.name)
         names = {each.file: each.name for each in (*known.places, known.place)}
@@ -136,7 +136,7 @@ class Project:
         reduction = Reduction(self.settings, self._checker.triage, names, lambda _: b"")
         return SuppressionFilter(reduction, self.setup.session.options(), kustomizations)
 
-    def _alone(self, source: Source) -> Kustomizations:
+    def _kustomizations_for(self, source: Source) -> Kustomizations:
         if self._kustomizations is None:
             self._kustomizations = Files([source], (), ()).kustomizations()
         return self._kustomizations

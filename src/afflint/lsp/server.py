@@ -25,7 +25,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
 from afflint.lsp.capabilities import UNOPENED, Client, capabilities, pulls_of_unopened, watchers
-from afflint.lsp.diagnostics import TOO_LARGE, diagnostics, of_configuration, too_large
+from afflint.lsp.diagnostics import TOO_LARGE, configuration_diagnostics, diagnostics, too_large_diagnostic
 from afflint.lsp.document import DocumentTexts, ServerDocument
 from afflint.lsp.document_requests import DocumentRequests
 from afflint.lsp.folder_config import CommandLineConfig
@@ -168,9 +168,9 @@ class Server:
         while (message := self._reader.read()) is not None:
             if isinstance(message, dict) and message.get("method") == "$/cancelRequest":
                 # Handled at once, because the cancelled request may already be waiting.
-                given = message.get("params")
-                if isinstance(given, dict) and isinstance(given.get("id"), int | str):
-                    self._cancelled.add(given["id"])
+                parameters = message.get("params")
+                if isinstance(parameters, dict) and isinstance(parameters.get("id"), int | str):
+                    self._cancelled.add(parameters["id"])
                 continue
             self._inbox.put(message)
         self._inbox.put(_InputClosed())
@@ -312,9 +312,9 @@ class Server:
             self._add_project(uri)
         return {"capabilities": capabilities(self._client, self._settings), "serverInfo": {"name": "afflint", "version": __version__}}
 
-    def _read_settings(self, given: Any) -> client_settings.EditorSettings:
+    def _read_settings(self, received: Any) -> client_settings.EditorSettings:
         faults: list[str] = []
-        settings = client_settings.read(given, faults, self._initial_settings)
+        settings = client_settings.read(received, faults, self._initial_settings)
         for fault in faults:
             self._show_message(fault)
         return settings
@@ -348,8 +348,8 @@ class Server:
         elif isinstance(params.get("settings"), dict) and "afflint" in params["settings"]:
             self._change_settings(params["settings"])
 
-    def _change_settings(self, given: Any) -> None:
-        before, self._settings = self._settings, self._read_settings(given)
+    def _change_settings(self, received: Any) -> None:
+        before, self._settings = self._settings, self._read_settings(received)
         if self._settings == before:
             return
         self._register()
@@ -411,8 +411,8 @@ class Server:
         if not document.is_mirrored:
             document.is_mirrored = True
             project = document.project
-            given = OpenDocument(document.uri, document.path, project.folder, project.all_files, document.version, str(document.text))
-            self._indexer.send([IndexerCommand(given)])
+            opened = OpenDocument(document.uri, document.path, project.folder, project.all_files, document.version, str(document.text))
+            self._indexer.send([IndexerCommand(opened)])
 
     def _on_report(self, report: Report) -> None:
         if isinstance(report, RunEnded):
@@ -517,10 +517,10 @@ class Server:
     # Open documents.
 
     def _on_open(self, params: Any) -> None:
-        given = params["textDocument"]
-        uri, version, text = given["uri"], given["version"], given["text"]
+        opened = params["textDocument"]
+        uri, version, text = opened["uri"], opened["version"], opened["text"]
         path = self._path(uri)
-        if path is None or given.get("languageId") in SKIPPED_LANGUAGES or type(text) is not str:
+        if path is None or opened.get("languageId") in SKIPPED_LANGUAGES or type(text) is not str:
             return
         if len(text) > _LARGEST_DOCUMENT:
             self._leave_unchecked(uri)
@@ -558,7 +558,7 @@ class Server:
         self._too_large.add(uri)
         self._notify("window/logMessage", {"type": _WARNING, "message": f"afflint: {uri}: {TOO_LARGE}"})
         if not self._client.pulls:
-            self._publish(uri, [too_large()], None)
+            self._publish(uri, [too_large_diagnostic()], None)
 
     def _changed(self, document: ServerDocument) -> None:
         wait = min(2 * document.cost, _LONGEST_WAIT) if document.cost > _QUICK else 0.0
@@ -718,10 +718,10 @@ class Server:
             return
         for document in self._documents.values():
             self._show_soon(document)
-        found = dict(self._unopened()) if self._settings.diagnostics == "workspace" else {}
-        for uri, items in found.items():
+        results = dict(self._unopened()) if self._settings.diagnostics == "workspace" else {}
+        for uri, items in results.items():
             self._publish(uri, items, None)
-        for uri in [uri for uri in self._shown if uri not in found and uri not in self._documents and uri not in self._too_large]:
+        for uri in [uri for uri in self._shown if uri not in results and uri not in self._documents and uri not in self._too_large]:
             self._publish(uri, [], None)
 
     def _show_soon(self, document: ServerDocument) -> None:
@@ -747,8 +747,8 @@ class Server:
 
     def _diagnostics_of(self, document: ServerDocument) -> list[dict[str, Any]]:
         problems = [each for each in document.project.setup.problems if os.path.abspath(each.file) == document.path]
-        found = diagnostics(self._without_left_out(document.findings()), document.text, self._texts, document.path_of)
-        return of_configuration(problems, document.text) + found
+        shown = diagnostics(self._without_left_out(document.findings()), document.text, self._texts, document.path_of)
+        return configuration_diagnostics(problems, document.text) + shown
 
     def _without_left_out(self, findings: list[Finding]) -> list[Finding]:
         """Return the findings without those of rules that another language server reports."""
@@ -766,20 +766,21 @@ class Server:
         if document is not None:
             items = self._diagnostics_of(document)
         else:
-            items = [too_large()] if params["textDocument"]["uri"] in self._too_large and params.get("identifier") != UNOPENED else []
+            is_too_large = params["textDocument"]["uri"] in self._too_large and params.get("identifier") != UNOPENED
+            items = [too_large_diagnostic()] if is_too_large else []
         return _report(items, params.get("previousResultId"))
 
     def _pull_all(self, params: Any) -> Any:
         before = {each["uri"]: each["value"] for each in params.get("previousResultIds") or ()}
         reports = []
-        found: dict[str, tuple[list[dict[str, Any]], int | None]] = {}
+        results: dict[str, tuple[list[dict[str, Any]], int | None]] = {}
         if params.get("identifier") != UNOPENED:
-            found = {each.uri: (self._diagnostics_of(each), each.version) for each in self._documents.values()}
-            found |= {uri: ([too_large()], None) for uri in self._too_large}
+            results = {each.uri: (self._diagnostics_of(each), each.version) for each in self._documents.values()}
+            results |= {uri: ([too_large_diagnostic()], None) for uri in self._too_large}
         if self._settings.diagnostics == "workspace":
-            found |= {uri: (items, None) for uri, items in self._unopened()}
-        for uri in dict.fromkeys((*found, *before)):
-            items, version = found.get(uri, ([], None))
+            results |= {uri: (items, None) for uri, items in self._unopened()}
+        for uri in dict.fromkeys((*results, *before)):
+            items, version = results.get(uri, ([], None))
             if items or uri in before or version is not None:
                 reports.append({"uri": uri, "version": version, **_report(items, before.get(uri))})
         return {"items": reports}

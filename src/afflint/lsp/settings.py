@@ -41,20 +41,20 @@ def left_out(settings: EditorSettings) -> frozenset[str]:
 _DEFAULTS = EditorSettings()
 
 
-def read(given: Any, faults: list[str], otherwise: EditorSettings = _DEFAULTS) -> EditorSettings:
+def read(received: Any, faults: list[str], defaults: EditorSettings = _DEFAULTS) -> EditorSettings:
     """Read the settings that a client sends on top of ``otherwise``; mistakes are added to ``faults``."""
-    if isinstance(given, dict) and isinstance(given.get("afflint"), dict):
-        given = given["afflint"]
-    if given is None or given == []:  # Neovim sends an empty table as a list.
-        return otherwise
-    if not isinstance(given, dict):
-        faults.append(f"the settings are {type_name(given)}, not a map")
-        return otherwise
-    return otherwise._replace(**dict(_values(given, faults)))
+    if isinstance(received, dict) and isinstance(received.get("afflint"), dict):
+        received = received["afflint"]
+    if received is None or received == []:  # Neovim sends an empty table as a list.
+        return defaults
+    if not isinstance(received, dict):
+        faults.append(f"the settings are {type_name(received)}, not a map")
+        return defaults
+    return defaults._replace(**dict(_values(received, faults)))
 
 
-def _values(given: dict[Any, Any], faults: list[str]) -> Iterator[tuple[str, Any]]:
-    for name, value in given.items():
+def _values(received: dict[Any, Any], faults: list[str]) -> Iterator[tuple[str, Any]]:
+    for name, value in received.items():
         field = _NAMES.get(name)
         if field is None:
             faults.append(f"unknown setting {quoted(str(name))}{did_you_mean(nearest(str(name), _NAMES))}")

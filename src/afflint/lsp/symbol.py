@@ -12,7 +12,7 @@ from afflint.lsp.indexer.document import IndexedDocument
 from afflint.yaml.cursor import cursor_at
 
 
-def at(document: IndexedDocument, line: int, column: int) -> tuple[Manifest, Path] | None:
+def manifest_at(document: IndexedDocument, line: int, column: int) -> tuple[Manifest, Path] | None:
     """Return the manifest at a position, counted from 1, and the path of the value there."""
     parsed = document.parsed.document(line)
     if parsed is None:
@@ -23,9 +23,9 @@ def at(document: IndexedDocument, line: int, column: int) -> tuple[Manifest, Pat
 
 def _containing(manifests: Iterable[Manifest], path: Path) -> Iterator[tuple[Manifest, Path]]:
     """Yield the manifests that contain a path; those whose pod template contains it come first."""
-    inside = [each for each in manifests if path[: len(each.base)] == each.base]
-    inside.sort(key=lambda each: not (isinstance(each, Workload) and path[: len(each.template_path)] == each.template_path))
-    for each in inside:
+    candidates = [each for each in manifests if path[: len(each.base)] == each.base]
+    candidates.sort(key=lambda each: not (isinstance(each, Workload) and path[: len(each.template_path)] == each.template_path))
+    for each in candidates:
         yield each, path
 
 
@@ -33,12 +33,12 @@ def selectors_in(document: IndexedDocument, manifest: Manifest) -> list[Selector
     """Return the selectors in the current version of a manifest, as a run would collect them."""
     from afflint.index.facts import facts_of
 
-    found = [each for each in facts_of(manifest) if isinstance(each, SelectorRef)]
+    selectors = [each for each in facts_of(manifest) if isinstance(each, SelectorRef)]
     state, file = document.workspace.state, document.file
     if state is None or file is None:
-        return found
+        return selectors
     folder = state.gathered.files.folder(file)
-    return [each._replace(site=each.site._replace(file=file, folder=folder)) for each in found]
+    return [each._replace(site=each.site._replace(file=file, folder=folder)) for each in selectors]
 
 
 def pods_at(document: IndexedDocument, manifest: Manifest, path: Path) -> list[Pods]:

@@ -28,7 +28,7 @@ def to_path(uri: str) -> str | None:
     return os.path.normpath(path)
 
 
-def of_path(path: str) -> str:
+def to_uri(path: str) -> str:
     """Return the URI of an absolute path."""
     path = path.replace(os.sep, "/")
     if path.startswith("//"):

@@ -59,16 +59,16 @@ class ParsedText:
             data = documents.to_utf8(self._data)
         except UnicodeDecodeError:
             return []
-        found = self._checker.triage.documents(data, named=True)
-        return [each for each in found if each.problem is None and each.data is not None]
+        result = self._checker.triage.documents(data, named=True)
+        return [each for each in result if each.problem is None and each.data is not None]
 
     def document(self, line: int) -> Document | None:
         """Return the document that contains a line, counted from 1."""
-        found = None
+        result = None
         for each in self.documents:
             if each.line < line:
-                found = each
-        return found
+                result = each
+        return result
 
     def numbered(self, index: int) -> Document | None:
         """Return the document with an index."""

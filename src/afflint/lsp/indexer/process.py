@@ -51,7 +51,7 @@ from afflint.lsp.indexer.protocol import (
 from afflint.lsp.indexer.requests import answer
 from afflint.lsp.indexer.workspace import Workspace, WorkspaceState
 from afflint.lsp.text import EditorText
-from afflint.lsp.uris import of_path
+from afflint.lsp.uris import to_uri
 
 _NICE_VALUE = 5
 """The nice value of the process: typing comes first on a busy machine."""
@@ -94,16 +94,16 @@ class Indexer:
 
     # Documents.
 
-    def _document(self, given: OpenDocument) -> None:
-        workspace = self._workspace(given.folder, all_files=given.all_files)
-        text = EditorText(given.text, self._init.client.encoding)
-        document = self._documents.get(given.uri)
+    def _document(self, opened: OpenDocument) -> None:
+        workspace = self._workspace(opened.folder, all_files=opened.all_files)
+        text = EditorText(opened.text, self._init.client.encoding)
+        document = self._documents.get(opened.uri)
         if document is not None and document.workspace is workspace:
-            document.version, document.text = given.version, text
+            document.version, document.text = opened.version, text
             return
-        document = self._documents[given.uri] = IndexedDocument(given.uri, given.path, given.version, text, workspace)
+        document = self._documents[opened.uri] = IndexedDocument(opened.uri, opened.path, opened.version, text, workspace)
         if workspace.state is not None:
-            self._report(DocumentRecognized(given.folder, _document_findings(document, workspace.state)))
+            self._report(DocumentRecognized(opened.folder, _document_findings(document, workspace.state)))
 
     def _workspace(self, folder: str, *, all_files: bool) -> Workspace:
         if folder not in self._workspaces:
@@ -129,8 +129,8 @@ class Indexer:
             self._thread = threading.Thread(target=self._work, name="runs", daemon=True)
             self._thread.start()
         workspace = self._workspace(request.folder, all_files=request.all_files)
-        mine = [each for each in self._documents.values() if each.workspace is workspace]
-        self._jobs.put((request, workspace, {each.path: EditorBuffer(each.path, each.version, each.text.bytes) for each in mine}))
+        open_documents = [each for each in self._documents.values() if each.workspace is workspace]
+        self._jobs.put((request, workspace, {each.path: EditorBuffer(each.path, each.version, each.text.bytes) for each in open_documents}))
 
     def _work(self) -> None:
         runs = 0
@@ -185,7 +185,7 @@ class Indexer:
         self, workspace: Workspace, state: WorkspaceState, requested: RequestedFindings, documents: list[IndexedDocument]
     ) -> list[FileDiagnostics]:
         """Return the diagnostics of files that are not open, as far as they have changed."""
-        found: dict[str, list[object]] = {}
+        diagnostics_by_uri: dict[str, list[object]] = {}
         if requested.with_unopened and workspace.all_files:
             opened = {each.file for each in documents}
             texts = DocumentTexts(documents, self._init.client.encoding)
@@ -193,11 +193,11 @@ class Indexer:
                 wanted = [each for each in findings if each.rule not in requested.left_out]
                 if file not in opened and wanted:
                     path = state.path(file)
-                    found[of_path(path)] = [*diagnostics(wanted, texts.read(path), texts, state.path)]
+                    diagnostics_by_uri[to_uri(path)] = [*diagnostics(wanted, texts.read(path), texts, state.path)]
         before = self._shown.get(workspace.folder, {})
-        self._shown[workspace.folder] = found
-        changed = [FileDiagnostics(uri, items) for uri, items in found.items() if before.get(uri) != items]
-        return [*changed, *(FileDiagnostics(uri, []) for uri in before.keys() - found.keys())]
+        self._shown[workspace.folder] = diagnostics_by_uri
+        changed = [FileDiagnostics(uri, items) for uri, items in diagnostics_by_uri.items() if before.get(uri) != items]
+        return [*changed, *(FileDiagnostics(uri, []) for uri in before.keys() - diagnostics_by_uri.keys())]
 
 
 def _document_findings(document: IndexedDocument, state: WorkspaceState) -> DocumentFindings:

@@ -14,7 +14,7 @@ from afflint.lsp.document import DocumentTexts
 from afflint.lsp.explanation import RunContext, explain, selectors_of
 from afflint.lsp.indexer.document import IndexedDocument
 from afflint.lsp.indexer.workspace import WorkspaceState
-from afflint.lsp.symbol import at, pods_at, selectors_in, selects
+from afflint.lsp.symbol import manifest_at, pods_at, selectors_in, selects
 from afflint.lsp.text import Place
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def answer(method: str, params: Any, document: IndexedDocument, texts: DocumentT
 
 
 def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str | None:
-    found = at(document, *document.text.position_of(document.text.from_lsp(params["position"])))
+    found = manifest_at(document, *document.text.position_of(document.text.from_lsp(params["position"])))
     if found is None:
         return None
     manifest, path = found
@@ -87,12 +87,12 @@ def _known(state: WorkspaceState | None) -> tuple[ManifestIndex | None, Sequence
 def _hints(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:
     first = document.text.position_of(document.text.from_lsp(params["range"]["start"]))[0]
     last = document.text.position_of(document.text.from_lsp(params["range"]["end"]))[0]
-    found = []
+    hints: list[dict[str, Any]] = []
     for span, text in _selectors(document, first, last):
         line = span.line - 1
         end = document.text.to_lsp((line, len(document.text.line(line).rstrip())))
-        found.append({"position": end, "label": text, "paddingLeft": True})
-    return found
+        hints.append({"position": end, "label": text, "paddingLeft": True})
+    return hints
 
 
 def _lenses(_params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:

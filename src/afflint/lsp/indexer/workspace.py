@@ -57,7 +57,7 @@ class Workspace:
         self.state: WorkspaceState | None = None
         self.map_cache = MapCache(folder)
         self._configured = ConfiguredFolder(folder, command_line)
-        self._found: list[Source] = []
+        self._sources_on_disk: list[Source] = []
         self._stale = True
 
     @property
@@ -98,16 +98,16 @@ class Workspace:
         session = Session(config, {path: each.data for path, each in buffers.items()})
         if self.all_files and self._stale:
             self._stale = False
-            self._found = Session(config).sources([self.folder])
-        sources = _with_buffers(self._found, buffers, session.covers if self.all_files else None)
+            self._sources_on_disk = Session(config).sources([self.folder])
+        sources = _with_buffers(self._sources_on_disk, buffers, session.covers if self.all_files else None)
         known = of_config(config)
         options = Options(mapper=self.map_cache.mapper(report_progress), baseline=known)
         gathered = session.gathered(sources, options)
         findings: dict[FileId, list[Finding]] = {}
         old: dict[FileId, Counter[BaselineEntry]] = {}
         if with_unopened or known is not None:
-            kept = outcome(gathered, options._replace(baseline=None)).findings
-            for each in kept if known is None else _new(gathered, kept, known, old):
+            all_findings = outcome(gathered, options._replace(baseline=None)).findings
+            for each in all_findings if known is None else _new(gathered, all_findings, known, old):
                 findings.setdefault(each.source, []).append(each)
         return WorkspaceState(gathered, findings, old, known, buffers)
 
@@ -131,7 +131,7 @@ def _without_faulty(config: Config, error: UserError) -> Config:
     return config._replace(baseline=None) if isinstance(error, BaselineError) else config._replace(nodes=())
 
 
-def _with_buffers(found: Sequence[Source], buffers: Mapping[str, EditorBuffer], covers: Callable[[str], bool] | None) -> list[Source]:
+def _with_buffers(on_disk: Sequence[Source], buffers: Mapping[str, EditorBuffer], covers: Callable[[str], bool] | None) -> list[Source]:
     """Return the sources with the text of open documents instead of the text on disk.
 
     A document that has no file yet is included if ``covers`` accepts it, or if ``covers`` is None.
@@ -141,7 +141,7 @@ def _with_buffers(found: Sequence[Source], buffers: Mapping[str, EditorBuffer], 
     sources: list[Source] = []
     names = {os.path.basename(path) for path in buffers}
     seen: set[str] = set()
-    for source in found:
+    for source in on_disk:
         # The identity costs a system call, so only files that may be open get one.
         if os.path.basename(source.path) in names:
             identity = identities.of(source)
