@@ -1,19 +1,19 @@
-// The page: an editor with two texts, what afflint finds in them, and where the replicas can go.
+// The page: an editor for two texts, the findings in them, and a simulation of the placement.
 
 const BASE = new URL("./", import.meta.url).href;
-const LARGEST_LINK = 1_000_000; // Characters of what a link unpacks to: it may be anybody's.
+const LARGEST_LINK = 1_000_000; // Characters of an unpacked link, which anyone may have written.
 const SEVERITIES = ["info", "warning", "error"];
 const byId = (id) => document.getElementById(id);
 const [text, gutter, marks, list, status] = ["text", "gutter", "marks", "list", "status"].map(byId);
 
 const texts = ["", ""];
 const scrolled = [0, 0];
-let open = 0; // The tab of the editor.
+let open = 0; // The current tab of the editor.
 let findings = [];
-let checked = []; // The texts that these were found in.
-let current = -1; // The finding that was gone to last.
+let checked = []; // The texts that the findings belong to.
+let current = -1; // The index of the last visited finding.
 
-// Making elements. Nothing of a manifest is ever read as HTML.
+// Elements. Text of a manifest is never parsed as HTML.
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -25,12 +25,12 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Text with what stands in backticks as code. */
+/** Return text with the parts in backticks as code. */
 function prose(written) {
   return written.split(/(`[^`]+`)/).filter(Boolean).map((part) => (/^`.+`$/.test(part) ? element("code", {}, part.slice(1, -1)) : part));
 }
 
-// Afflint, in a worker.
+// afflint, in a worker.
 
 const asked = new Map();
 let worker;
@@ -77,11 +77,11 @@ async function keepOffline() {
     await navigator.serviceWorker.ready;
     byId("offline").textContent = "Works offline from now on.";
   } catch {
-    // Opened from a disk, or in a window that keeps nothing: it works while there is a network.
+    // Opened from a disk, or in a private window: the page still works online.
   }
 }
 
-// Checking: when nobody has typed for a moment, and never two at a time.
+// Checks: after a pause in typing, and never two at a time.
 
 let timer = 0;
 let busy = false;
@@ -93,7 +93,7 @@ function changed(before) {
   draw(moved(before.split("\n"), texts[open].split("\n")));
 }
 
-/** What was found, where it is while somebody types: below it moves, and what is typed into is looked at anew in a moment. */
+/** Return the findings at their positions during typing: findings below a change move; the changed text is checked again soon. */
 function moved(before, after) {
   let same = 0;
   while (same < before.length && before[same] === after[same]) same++;
@@ -127,7 +127,7 @@ async function check() {
 }
 
 const isCurrent = (given) => given.length === 2 && given.every((each, tab) => each === texts[tab]);
-const lastLine = (error) => `This is a fault of afflint: ${error.message.trim().split("\n").at(-1)}`;
+const lastLine = (error) => `Internal error of afflint: ${error.message.trim().split("\n").at(-1)}`;
 
 function show({ findings: found, safe, documents, suppressed }, given) {
   findings = found;
@@ -137,13 +137,13 @@ function show({ findings: found, safe, documents, suppressed }, given) {
     const many = found.filter((each) => each.severity === severity).length;
     return many ? `${many} ${severity}${many > 1 && severity !== "info" ? "s" : ""}` : "";
   });
-  const told = counts.filter(Boolean).join(", ") || (documents ? "Nothing found" : "No manifest yet: type one, or choose an example");
+  const summary = counts.filter(Boolean).join(", ") || (documents ? "No findings" : "No manifest yet: type one, or choose an example");
   const read = documents ? ` in ${documents} document${documents > 1 ? "s" : ""}` : "";
-  status.textContent = `${told}${read}.${suppressed ? ` ${suppressed} silenced by comments.` : ""}`;
+  status.textContent = `${summary}${read}.${suppressed ? ` ${suppressed} suppressed by comments.` : ""}`;
   status.dataset.version = version;
   const all = byId("fix-all");
   all.hidden = !safe;
-  all.textContent = safe > 1 ? `Fix all ${safe} that are safe` : "Fix what is safe";
+  all.textContent = safe > 1 ? `Apply all ${safe} safe fixes` : "Fix what is safe";
   list.replaceChildren(...found.map(item));
   for (const tab of [0, 1]) byId(`count-${tab}`).textContent = found.filter((each) => each.tab === tab).length || "";
   draw(found);
@@ -173,7 +173,7 @@ function item(finding) {
   }
   if (finding.fix) {
     const fix = element("button", { type: "button", onclick: () => fixOne(finding.number) }, "Fix");
-    const unsafe = element("span", { class: "soft" }, "It may change what the manifest means.");
+    const unsafe = element("span", { class: "soft" }, "It may change the meaning of the manifest.");
     parts.push(element("div", { class: "do" }, fix, ...(finding.fix === "unsafe" ? [unsafe] : [])));
   }
   return element("li", { class: severity, "data-number": finding.number, "data-rule": rule }, ...parts);
@@ -181,7 +181,7 @@ function item(finding) {
 
 // The editor.
 
-/** Line numbers, and the lines and stretches of what was found. */
+/** Show line numbers, and mark the lines and spans of the findings. */
 function draw(found) {
   const lines = texts[open].split("\n");
   const here = found.filter((each) => each.tab === open);
@@ -197,7 +197,7 @@ function draw(found) {
     const mark = element("div", severity ? { class: severity } : {});
     const first = here.find((each) => each.line === index + 1 && each.severity === severity);
     if (first) {
-      const points = [...line]; // Columns count characters, not halves of them.
+      const points = [...line]; // Columns count code points, not UTF-16 units.
       const end = first.endLine === first.line ? first.endColumn - 1 : points.length;
       mark.append(points.slice(0, first.column - 1).join(""), element("u", {}, points.slice(first.column - 1, Math.max(end, first.column)).join("") || " "));
       mark.append(points.slice(Math.max(end, first.column)).join(""));
@@ -214,7 +214,7 @@ function follow() {
   marks.scrollLeft = text.scrollLeft;
 }
 
-/** Put another text into the editor so that it can be undone: only what differs is typed over. */
+/** Replace the text of the editor so that it can be undone: only the difference is typed. */
 function type(tab, wanted) {
   openFile(tab);
   const before = text.value;
@@ -231,7 +231,7 @@ function type(tab, wanted) {
   texts[tab] = text.value;
 }
 
-/** Where a line and a column are in a text, whose characters may be two long. */
+/** Return the index of a line and column in a text; a code point may be two UTF-16 units. */
 function offset(line, column) {
   const lines = texts[open].split("\n");
   const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
@@ -267,7 +267,7 @@ text.addEventListener("input", () => {
 text.addEventListener("scroll", follow);
 new ResizeObserver(follow).observe(text);
 
-let leaving = false; // Whether Escape was pressed: Tab then moves on, as everywhere else.
+let leaving = false; // Whether Escape was pressed: Tab then moves the focus.
 text.addEventListener("keydown", (event) => {
   const leaves = leaving;
   leaving = event.key === "Escape";
@@ -290,7 +290,7 @@ document.addEventListener("keydown", (event) => {
 // Fixes.
 
 async function fixOne(which) {
-  if (!isCurrent(checked)) return; // Somebody has typed since; the list will be new in a moment.
+  if (!isCurrent(checked)) return; // The text has changed since; the list will be updated soon.
   const { tab, text: wanted, made } = await ask("fix", which);
   if (made) type(tab, wanted);
   else status.textContent = "This fix would change something else here; nothing was changed.";
@@ -325,7 +325,7 @@ async function place() {
 }
 byId("happens").addEventListener("change", place);
 
-// Pages of rules: the little Markdown that they are written in.
+// Pages of rules: the subset of Markdown that they use.
 
 async function showRule(rule) {
   const page = byId("rule");
@@ -384,7 +384,7 @@ function openFile(tab) {
   open = tab;
   chooseTab("files", tab);
   byId("editor").setAttribute("aria-labelledby", `file-${tab}`);
-  text.setAttribute("aria-label", tab ? "Nodes, as kubectl prints them" : "Manifest, YAML or JSON");
+  text.setAttribute("aria-label", tab ? "Nodes, as printed by kubectl" : "Manifest, YAML or JSON");
   text.value = texts[tab];
   text.scrollTop = scrolled[tab];
   draw(findings);
@@ -408,7 +408,7 @@ for (const [id, choose] of [["files", openFile], ["views", openView]]) {
   });
 }
 
-// Links: the texts, packed, behind the `#`, which a browser sends to nobody.
+// Links: the packed texts after the `#`, which a browser does not send to the server.
 
 async function through(stream, bytes, most = Infinity) {
   const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader();
@@ -427,7 +427,7 @@ async function packed() {
   return `#1.${btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
 
-/** The texts of a link; null where it holds none. */
+/** Return the texts of a link; null if it has none. */
 async function unpacked(fragment) {
   const found = fragment.match(/^#1\.([\w-]+)$/);
   if (!found) return null;
@@ -464,13 +464,13 @@ async function fromLink() {
     if (given) load(given);
     return given !== null;
   } catch {
-    status.textContent = "The link is broken: what it holds cannot be unpacked.";
+    status.textContent = "The link is broken: it cannot be unpacked.";
     return true;
   }
 }
 window.addEventListener("hashchange", fromLink);
 
-// The beginning.
+// Start.
 
 async function main() {
   startWorker();

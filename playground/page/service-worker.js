@@ -1,4 +1,4 @@
-// Keeps every file of the page, so that it works without a network from the second visit on. The build puts in what there is.
+// Caches every file of the page, so that it works offline from the second visit on. The build inserts the list of files.
 
 const VERSION = "$version";
 const FILES = $files;

@@ -1,4 +1,4 @@
-// Runs afflint. Started from a blob, as only then the rules of the page hold here, too: no connection but to its own files.
+// Runs afflint. It is started from a blob so that the Content Security Policy of the page applies: connections only to its own files.
 
 let answer;
 
