@@ -1,4 +1,4 @@
-"""A language client for tests: starts `afflint lsp`, talks to it over its standard input and output, and remembers what it is told."""
+"""A language client for tests: it starts `afflint lsp`, exchanges messages over its standard input and output, and records them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REFRESHING = {"workspace": {"inlayHint": {"refreshSupport": True}}}
 
 
 class Client:
-    """One session. ``published`` holds the last diagnostics of each file, by its name below the folder."""
+    """A session. ``published`` has the last diagnostics of each file, by its path relative to the folder."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Client:
             self.end()
 
     def end(self) -> None:
-        """Whatever it is doing."""
+        """End the server, whatever it is doing."""
         if hasattr(os, "killpg"):
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)  # Those that a tracer would leave behind, too.
@@ -87,7 +87,7 @@ class Client:
                 stream.close()
 
     def errors(self) -> str:
-        """What it wrote on standard error, once it has ended."""
+        """Return the standard error of the server after its end."""
         assert self.process.stderr is not None
         return self.process.stderr.read().decode()
 
@@ -109,7 +109,7 @@ class Client:
         self.send({"method": method, "params": params})
 
     def request(self, method: str, params: Any) -> Any:
-        """The result; an answer with an error is given whole."""
+        """Return the result of a request, or the whole response if it is an error."""
         answer = self.wait(self.start(method, params))
         return answer.get("result", answer)
 
@@ -123,13 +123,13 @@ class Client:
         return self._answers.pop(number)  # type: ignore[arg-type]
 
     def until(self, condition: Callable[[], Any], complaint: str = "it never came true") -> None:
-        """Take messages until something holds."""
+        """Handle messages until a condition is true."""
         end = time.monotonic() + PATIENCE
         while not condition():
             assert self._next(max(end - time.monotonic(), 0)), f"{complaint}; told: {self.notifications[-5:]}, published: {self.published}"
 
     def settle(self) -> None:
-        """Take messages until a run over all files has ended since the last change, and for a while no other has."""
+        """Handle messages until a run over all files has ended since the last change, and no other one ends for a while."""
         self.until(lambda: self._runs)
         while self._next(0.7):
             pass

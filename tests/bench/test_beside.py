@@ -62,7 +62,7 @@ def test_the_table_names_versions_trees_and_the_machine(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("programs")
-def test_each_is_asked_for_the_same_work(tmp_path: Path) -> None:
+def test_each_linter_gets_the_same_work(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     for name in ("b.yaml", "a.yaml"):
@@ -77,7 +77,7 @@ def test_each_is_asked_for_the_same_work(tmp_path: Path) -> None:
     assert found.skipped == ("kube-linter: skipped, not on PATH",)
 
 
-def test_what_cannot_lint_one_healthy_file_is_left_out(programs: Path, tmp_path: Path) -> None:
+def test_a_linter_that_fails_on_a_healthy_file_is_left_out(programs: Path, tmp_path: Path) -> None:
     says(programs, "kubeconform", "exit 1")
     (tmp_path / "a.yaml").write_text("kind: Pod\n", encoding="utf-8")
     found = peers(str(tmp_path), str(tmp_path / "a.yaml"), str(tmp_path / "cache"))

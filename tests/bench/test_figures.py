@@ -65,14 +65,14 @@ def test_a_command_that_fails_or_does_not_end_is_no_measurement() -> None:
         run(Command((sys.executable, "-c", "import time; time.sleep(60)"), time_limit=0.2))
 
 
-def test_an_import_that_creeps_in_shows() -> None:
+def test_an_unnecessary_import_is_found() -> None:
     imported = [
         Import(name, 10) for name in ("re", "click.core", "afflint.checks.labels", "afflint.pipeline.map_step", "json", "afflint.placement")
     ]
     assert [each.name for each in unneeded(imported, frozenset(("re", "click.core")))] == ["json", "afflint.placement"]
 
 
-def test_the_whole_of_it_runs(tmp_path: Path) -> None:
+def test_the_benchmark_runs(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bench", "--files", "40", "--rounds", "1", "--json", "--data", str(tmp_path)],
         cwd=Path(bench.__file__).parents[1],

@@ -31,7 +31,7 @@ def workloads() -> list[Workload]:
     return [manifest for manifest in manifests if isinstance(manifest, Workload)]
 
 
-def test_every_kind_that_makes_pods_is_in_the_fleet() -> None:
+def test_every_workload_kind_is_in_the_fleet() -> None:
     known = {(kind.group, kind.name) for kind in KINDS if kind.templates}
     assert {(workload.kind.group, workload.kind.name) for workload in workloads()} == known
     assert {(shape.api_version.rpartition("/")[0], shape.kind) for shape in SHAPES} == known
@@ -49,7 +49,7 @@ def test_all_constraints_occur() -> None:
     assert terms == {"required podAffinity", "preferred podAffinity", "required podAntiAffinity", "preferred podAntiAffinity"}
 
 
-def test_files_have_1_to_4_kb_and_names_of_their_own() -> None:
+def test_files_have_1_to_4_kb_and_unique_names() -> None:
     files = [fleet_file(index, trees.SEED) for index in range(FILES)]
     assert all(SMALLEST <= len(file.text.encode()) <= LARGEST for file in files)
     assert len({file.path for file in files}) == FILES
@@ -75,7 +75,7 @@ def test_a_tree_that_is_there_is_used_again(tmp_path: Path) -> None:
     assert os.stat(tree.folder).st_mtime_ns == before
 
 
-def test_nine_bytes_of_ten_in_the_mixed_tree_are_nothing_that_afflint_reads(tmp_path: Path) -> None:
+def test_nine_of_ten_bytes_in_the_mixed_tree_are_in_ignored_files(tmp_path: Path) -> None:
     tree = trees.mixed(str(tmp_path), 2000)
     fleet = sum(path.stat().st_size for path in Path(tree.folder, "manifests").rglob("*.yaml"))
     assert 0.09 < fleet / tree.size < 0.11
@@ -89,7 +89,7 @@ def test_afflint_finds_nothing_in_them(tmp_path: Path) -> None:
         assert report["summary"]["files"] == tree.files
 
 
-def test_yaml_text_is_read_back_as_what_was_written() -> None:
+def test_yaml_text_survives_a_round_trip() -> None:
     data = {
         "plain": "registry.example.com/web:1.4.2",
         "quoted": ["yes", "1.5", "", "a: b", 'say "no"', "back\\slash", "- x", "#", "null"],
@@ -113,7 +113,7 @@ def test_a_cluster_holds_its_nodes_and_as_many_deployments_that_are_all_constrai
         assert all(getattr(constraints_of(each.pod, ()), field) for each in found)
 
 
-def test_all_pods_of_a_cluster_find_a_place(tmp_path: Path) -> None:
+def test_all_pods_of_a_cluster_can_be_scheduled(tmp_path: Path) -> None:
     for constraint in CONSTRAINTS:
         manifests, nodes = trees.parts_of_cluster(trees.cluster(str(tmp_path), constraint, 6, 2, 5))
         result = CliRunner().invoke(cli, ["place", manifests, "--nodes", nodes, "--no-config", "--format", "json"])

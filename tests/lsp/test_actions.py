@@ -1,4 +1,4 @@
-"""What can be done about a finding with one key: the text that comes of it is what is expected, in every unit of columns."""
+"""Code actions: the edited text is as expected, in every encoding of columns."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def applied(text: str, client: Client, name: str, edit: Any) -> str:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 @pytest.mark.parametrize("line_break", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_a_fix_gives_the_expected_text_whatever_the_units(folder: Path, encoding: str, line_break: str, mark: str) -> None:
+def test_a_fix_gives_the_expected_text_in_all_encodings(folder: Path, encoding: str, line_break: str, mark: str) -> None:
     text = mark + DEPLOYMENT.replace("\n", line_break)
     with Client(folder, capabilities={"general": {"positionEncodings": [encoding]}}) as client:
         client.open("fox.yaml", text)
@@ -74,7 +74,7 @@ def test_a_fix_gives_the_expected_text_whatever_the_units(folder: Path, encoding
         assert applied(text, client, "fox.yaml", second["edit"]) == text.replace("operator: exists", "operator: Exists")
 
 
-def test_all_of_one_rule_and_all_that_is_safe(folder: Path) -> None:
+def test_fix_all_of_a_rule_and_all_safe_fixes(folder: Path) -> None:
     text = DEPLOYMENT.replace('        "🦊": {nothing: here}\n', "").replace('"🦊🦊"', "hdd")
     quoted = text.replace("ssd: true", 'ssd: "true"').replace("hdd: true", 'hdd: "true"')
     with Client(folder, capabilities={"workspace": {"workspaceEdit": {"documentChanges": True}}}) as client:
@@ -90,7 +90,7 @@ def test_all_of_one_rule_and_all_that_is_safe(folder: Path) -> None:
         assert actions(client, "fox.yaml", 9, "refactor") == []
 
 
-def test_what_one_fix_brings_to_light_the_next_round_mends(folder: Path) -> None:
+def test_the_next_round_fixes_what_a_fix_reveals(folder: Path) -> None:
     one = (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: fox}\nspec:\n  containers: [{name: fox, image: fox}]\n  nodeSelector:\n    ssd: true\n"
     )
@@ -109,7 +109,7 @@ def test_what_one_fix_brings_to_light_the_next_round_mends(folder: Path) -> None
     assert mended.replace("---\n", "") == text.replace("true", '"true"')
 
 
-def test_a_client_that_can_wait_gets_the_edit_when_it_asks_for_it(folder: Path) -> None:
+def test_a_client_that_resolves_edits_gets_them_on_request(folder: Path) -> None:
     resolving = {"textDocument": {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}}
     with Client(folder, capabilities=resolving) as client:
         client.open("fox.yaml", DEPLOYMENT)
@@ -121,7 +121,7 @@ def test_a_client_that_can_wait_gets_the_edit_when_it_asks_for_it(folder: Path) 
         assert 'ssd: "true"' in applied(DEPLOYMENT, client, "fox.yaml", resolved["edit"])
 
 
-def test_where_nothing_is_to_be_mended_a_save_changes_nothing(folder: Path) -> None:
+def test_a_save_without_fixes_changes_nothing(folder: Path) -> None:
     with Client(folder) as client:
         client.open("fox.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fox}\n")
         assert actions(client, "fox.yaml", 0) == []
@@ -135,7 +135,7 @@ def ignored(client: Client, name: str, text: str, line: int, rule: str) -> str:
 
 
 class TestIgnore:
-    """The comment stands where it silences the finding."""
+    """The comment is written where it suppresses the finding."""
 
     def test_above_the_line_with_its_indentation(self, folder: Path) -> None:
         with Client(folder) as client:
@@ -146,14 +146,14 @@ class TestIgnore:
             client.change("fox.yaml", changed)
             client.until(lambda: "fox.yaml" in client.published and not any(each.startswith("10:") for each in client.rules("fox.yaml")))
 
-    def test_in_a_list_of_rules_that_is_there(self, folder: Path) -> None:
+    def test_in_an_existing_list_of_rules(self, folder: Path) -> None:
         text = DEPLOYMENT.replace("ssd: true", "ssd: true  # afflint: ignore[unknown-node-label] -- new")
         with Client(folder) as client:
             client.open("fox.yaml", text)
             changed = ignored(client, "fox.yaml", text, 9, "wrong-type")
             assert "# afflint: ignore[unknown-node-label, wrong-type] -- new" in changed
 
-    def test_behind_the_line_where_one_above_would_mean_something_else(self, folder: Path) -> None:
+    def test_after_the_line_if_a_comment_above_means_something_else(self, folder: Path) -> None:
         text = DEPLOYMENT.replace("ssd: true", "ssd:\n          true")
         with Client(folder) as client:
             client.open("fox.yaml", text)

@@ -1,4 +1,4 @@
-"""The second process of the server, which reads all manifests: it may die at any time, and never outlives the first."""
+"""The indexer, which reads all manifests: it may end at any time, is restarted, and never outlives the server."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def ends(process: int) -> bool:
     return not is_there(process)
 
 
-class TestDeaths:
-    def test_when_it_is_killed_another_takes_its_place(self, shop: Path) -> None:
+class TestRestart:
+    def test_a_killed_indexer_is_restarted(self, shop: Path) -> None:
         with Client(shop) as client:
             client.open("cart.yaml")
             client.open("search.yaml")
@@ -100,7 +100,7 @@ class TestDeaths:
             )
             client.notifications.clear()
 
-    def test_what_it_was_asked_is_answered_as_far_as_that_goes_without_it(self, shop: Path) -> None:
+    def test_its_requests_are_answered_without_it(self, shop: Path) -> None:
         with Client(shop) as client:
             client.open("cart.yaml")
             client.wait_for("cart.yaml", *CART)
@@ -113,7 +113,7 @@ class TestDeaths:
             assert "the value of `ssd` must be a string" in client.wait(hover)["result"]["contents"]["value"]
             assert client.wait(lens)["result"] == []
 
-    def test_a_keystroke_does_not_wait_for_it(self, shop: Path) -> None:
+    def test_a_keystroke_does_not_wait_for_the_indexer(self, shop: Path) -> None:
         with Client(shop) as client:
             client.open("cart.yaml")
             client.settle()
@@ -126,7 +126,7 @@ class TestDeaths:
 
 
 class TestUpgrade:
-    """afflint is upgraded while an editor is open: the first process is of the code before, and any second one of the code after."""
+    """afflint is upgraded while an editor is open: the server has the old code, and a new indexer has the new code."""
 
     CHANGES = (
         (
@@ -146,7 +146,7 @@ class TestUpgrade:
     )
 
     @pytest.mark.parametrize(("file", "before", "after", "said", "refused"), CHANGES)
-    def test_it_is_said_once_and_nothing_is_started_again(
+    def test_an_upgrade_is_reported_once_and_nothing_is_restarted(
         self, shop: Path, file: str, before: str, after: str, said: str, refused: str
     ) -> None:
         package = shop.parent / "installed" / "afflint"
@@ -190,9 +190,9 @@ class TestUpgrade:
             client.end()
 
 
-class TestEnds:
+class TestEnd:
     @pytest.mark.parametrize("how", ["exit", "end of input", "SIGTERM", "SIGKILL"])
-    def test_it_ends_with_the_first(self, shop: Path, how: str) -> None:
+    def test_the_indexer_ends_with_the_server(self, shop: Path, how: str) -> None:
         client = Client(shop)
         client.open("cart.yaml")
         client.settle()
@@ -208,7 +208,7 @@ class TestEnds:
         assert ends(other)
         client.end()
 
-    def test_also_in_the_middle_of_a_run(self, tmp_path: Path) -> None:
+    def test_the_indexer_ends_during_a_run(self, tmp_path: Path) -> None:
         text = (ROOT / "examples" / "shop" / "cart.yaml").read_text()
         for number in range(600):
             (tmp_path / f"{number}.yaml").write_text(text * 3)
@@ -221,7 +221,7 @@ class TestEnds:
         assert ends(other)
         client.end()
 
-    def test_it_ends_without_a_traceback_if_the_first_process_is_gone_before_it_has_started(self) -> None:
+    def test_the_indexer_ends_without_a_traceback_if_the_server_ended_first(self) -> None:
         reading, writing = os.pipe()
         os.close(reading)
         command = [sys.executable, "-c", client._START, __version__, *sys.path]
@@ -229,7 +229,7 @@ class TestEnds:
         os.close(writing)
         assert done.stderr == b""
 
-    def test_it_looks_for_no_modules_in_the_folder_that_is_open(self, shop: Path) -> None:
+    def test_the_indexer_imports_no_modules_from_the_open_folder(self, shop: Path) -> None:
         for name in ("afflint", "json", "signal", "ruamel", "threading"):
             (shop / f"{name}.py").write_text("raise SystemExit('not this one')\n")
         command = [str(Path(sys.executable).with_name("afflint")), "lsp"]
@@ -242,7 +242,7 @@ class TestEnds:
 
 
 @pytest.mark.parametrize("beside", ["nodes: [{name: one}]\n", POOL, DEFINITION, DEFINITION + "---\n" + POOL])
-def test_the_first_process_checks_under_the_settings_of_the_run(shop: Path, beside: str) -> None:
+def test_the_server_checks_under_the_settings_of_the_run(shop: Path, beside: str) -> None:
     (shop / "beside.yaml").write_text(beside)
     (shop / "widget.yaml").write_text("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {where: {tolerations: []}}\n")
     messages: SimpleQueue[IndexerMessage] = SimpleQueue()
@@ -262,7 +262,7 @@ def test_the_first_process_checks_under_the_settings_of_the_run(shop: Path, besi
 class TestMessages:
     FOUND = Found("rule", "message", "help", 0, Span(1, 2, 3, 4), NO_OBJECT, "spec", "error", (FoundPlace(7, Span(1, 1, 1, 2), "there"),))
 
-    def test_they_arrive_as_they_were(self) -> None:
+    def test_messages_arrive_unchanged(self) -> None:
         known = DocumentFindings(
             "file:///a%20b", 3, NumberedFile(1, "a b", "/srv/a b"), (self.FOUND,), (NumberedFile(7, "c", "/srv/\udcff"),)
         )
@@ -275,7 +275,7 @@ class TestMessages:
         order = IndexerCommand(IndexerRequest(1, "textDocument/hover", {"position": {"line": 0, "character": 1}}))
         assert protocol.COMMANDS.decode(protocol.COMMANDS.encode(order)) == order
 
-    def test_a_fix_that_json_cannot_hold_stays_behind(self) -> None:
+    def test_a_fix_that_json_cannot_represent_is_dropped(self) -> None:
         from afflint.findings.edits import Insert
 
         found = self.FOUND._replace(edits=(Edit(Span(1, 1, 1, 1), "x"),), meant=(Insert(("spec",), "a", {1: object()}),))
@@ -283,7 +283,7 @@ class TestMessages:
         arrived = protocol.REPORTS.decode(_encode(report)).body
         assert arrived == RunEnded("/srv", RunFindings(False, "/srv", (DocumentFindings("file:///a", 1, None, (self.FOUND,)),)))
 
-    def test_lines_may_come_in_pieces(self) -> None:
+    def test_lines_may_arrive_in_pieces(self) -> None:
         pieces = iter([b"on", b"e\ntwo\nth", b"ree\nhal", b"f", b""])
         lines = LineReader(lambda _size: next(pieces))
         assert [lines.next() for _ in range(4)] == [b"one", b"two", b"three", None]

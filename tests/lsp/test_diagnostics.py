@@ -1,4 +1,4 @@
-"""What is shown while one types: the findings of `afflint check`, at the places that the editor counts."""
+"""Diagnostics while typing: the findings of `afflint check`, at positions in the units of the editor."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_finding_has_all_that_an_editor_can_show(shop: Path) -> None:
+def test_a_diagnostic_has_all_that_an_editor_can_show(shop: Path) -> None:
     with Client(shop) as client:
         client.open("cart.yaml")
         client.wait_for("cart.yaml", "6:4 label-not-on-template", "18:13 wrong-type")
@@ -65,7 +65,7 @@ def test_a_finding_has_all_that_an_editor_can_show(shop: Path) -> None:
     assert related["location"]["range"]["start"] == {"line": 22, "character": 14}
 
 
-def test_they_follow_what_is_typed_with_the_version_that_they_are_about(folder: Path) -> None:
+def test_diagnostics_follow_changes_and_have_a_version(folder: Path) -> None:
     with Client(folder) as client:
         client.open("pod.yaml")
         client.wait_for("pod.yaml", EMPTY_KEY)
@@ -79,7 +79,7 @@ def test_they_follow_what_is_typed_with_the_version_that_they_are_about(folder: 
         client.wait_for("pod.yaml", EMPTY_KEY)
 
 
-def test_what_is_closed_shows_nothing_any_more(folder: Path) -> None:
+def test_a_closed_document_has_no_diagnostics(folder: Path) -> None:
     with Client(folder) as client:
         client.open("pod.yaml")
         client.wait_for("pod.yaml", EMPTY_KEY)
@@ -90,7 +90,7 @@ def test_what_is_closed_shows_nothing_any_more(folder: Path) -> None:
 @pytest.mark.parametrize("encoding, columns", [("utf-8", 8), ("utf-16", 6), ("utf-32", 5)])
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_columns_are_counted_as_was_agreed(folder: Path, encoding: str, columns: int, line_break: str, mark: str) -> None:
+def test_columns_use_the_negotiated_encoding(folder: Path, encoding: str, columns: int, line_break: str, mark: str) -> None:
     """A fox is one character, two units of UTF-16, and four bytes."""
     text = mark + POD.replace("topologyKey:", '"🦊": x, topologyKey:').replace("- labelSelector", "- {labelSelector")
     text = text.replace('hunter}}\n          "', 'hunter}}, "').replace('topologyKey: ""', 'topologyKey: ""}').replace("\n", line_break)
@@ -109,7 +109,7 @@ def test_columns_are_counted_as_was_agreed(folder: Path, encoding: str, columns:
         client.until(lambda: not any(each["code"] == "empty-topology-key" for each in client.published["pod.yaml"]))
 
 
-def test_the_best_unit_that_is_offered_is_taken(folder: Path) -> None:
+def test_the_best_offered_encoding_is_chosen(folder: Path) -> None:
     with Client(folder, capabilities={"general": {"positionEncodings": ["utf-16", "utf-8", "utf-32"]}}) as client:
         assert client.capabilities["positionEncoding"] == "utf-32"
     with Client(folder) as client:
@@ -117,9 +117,9 @@ def test_the_best_unit_that_is_offered_is_taken(folder: Path) -> None:
 
 
 class TestAcrossManifests:
-    """A finding may rest on a file that is not open, and another one may change it."""
+    """A finding may depend on a file that is not open, or that is open and changes."""
 
-    def test_what_another_file_says_counts_as_it_is_typed(self, folder: Path) -> None:
+    def test_changes_in_another_open_file_count(self, folder: Path) -> None:
         (folder / "pod.yaml").write_text(POD.replace('topologyKey: ""', "topologyKey: kubernetes.io/hostname"))
         (folder / "hunter.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: hunter, labels: {app: huntre}}\n")
         with Client(folder) as client:
@@ -134,7 +134,7 @@ class TestAcrossManifests:
             client.change("pod.yaml", (0, 0, 0, 0, "---\n"))
             client.wait_for("pod.yaml", "9:10 affinity-target-missing")
 
-    def test_half_a_line_does_not_take_from_others_what_they_rest_on(self, shop: Path) -> None:
+    def test_an_unfinished_line_does_not_change_findings_in_other_files(self, shop: Path) -> None:
         with Client(shop) as client:
             client.open("cart.yaml")
             client.open("orders.yaml")
@@ -149,7 +149,7 @@ class TestAcrossManifests:
             client.change("orders.yaml", (12, 0, 13, 0, ""))
             client.until(lambda: not any("unreadable-manifest" in each for each in client.rules("orders.yaml")))
 
-    def test_a_file_that_is_made_or_removed_elsewhere_counts(self, folder: Path) -> None:
+    def test_a_file_that_is_created_or_removed_outside_the_editor_counts(self, folder: Path) -> None:
         text = POD.replace('topologyKey: ""', "topologyKey: kubernetes.io/hostname").replace("app: hunter", "app: huntre")
         (folder / "pod.yaml").write_text(text)
         watching = {"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": True}}}
@@ -165,7 +165,7 @@ class TestAcrossManifests:
             client.notify("workspace/didChangeWatchedFiles", changed)
             client.wait_for("pod.yaml")
 
-    def test_where_the_editor_does_not_watch_files_a_save_looks_for_them(self, folder: Path) -> None:
+    def test_without_file_watching_a_save_lists_files_again(self, folder: Path) -> None:
         text = POD.replace('topologyKey: ""', "topologyKey: kubernetes.io/hostname").replace("app: hunter", "app: huntre")
         (folder / "pod.yaml").write_text(text)
         with Client(folder) as client:
@@ -176,7 +176,7 @@ class TestAcrossManifests:
             client.save("pod.yaml")
             client.wait_for("pod.yaml", "8:10 affinity-target-missing")
 
-    def test_values_of_a_chart_are_known_by_where_they_lie(self, tmp_path: Path) -> None:
+    def test_values_of_a_chart_are_recognised_by_their_folder(self, tmp_path: Path) -> None:
         (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.0.0\n")
         values = "server:\n  tolerations: [{key: a, operator: Is}]\n"
         (tmp_path / "production.yaml").write_text(values)
@@ -186,7 +186,7 @@ class TestAcrossManifests:
             client.change("production.yaml", (1, 35, 1, 37, "Equal"))
             client.wait_for("production.yaml")
 
-    def test_kinds_that_another_file_defines_are_known_while_one_types(self, tmp_path: Path) -> None:
+    def test_kinds_that_another_file_defines_are_known_while_typing(self, tmp_path: Path) -> None:
         (tmp_path / "widgets.yaml").write_text(DEFINITION)
         with Client(tmp_path) as client:
             client.open("widget.yaml", WIDGET)
@@ -198,9 +198,9 @@ class TestAcrossManifests:
 
 
 class TestSettingsOfTheProject:
-    """What holds for `afflint check` holds here."""
+    """The configuration applies as for `afflint check`."""
 
-    def test_the_configuration_is_followed_and_so_are_its_changes(self, folder: Path) -> None:
+    def test_the_configuration_and_its_changes_apply(self, folder: Path) -> None:
         with Client(folder) as client:
             client.open("pod.yaml")
             client.wait_for("pod.yaml", EMPTY_KEY)
@@ -214,7 +214,7 @@ class TestSettingsOfTheProject:
             client.save(".afflint.yaml")
             client.wait_for("pod.yaml")
 
-    def test_a_mistake_in_it_is_shown_and_what_held_before_holds(self, folder: Path) -> None:
+    def test_a_mistake_in_the_configuration_is_shown_and_the_previous_one_applies(self, folder: Path) -> None:
         (folder / ".afflint.yaml").write_text("ignore: [empty-topology-key]\n")
         with Client(folder) as client:
             client.open("pod.yaml")
@@ -236,7 +236,7 @@ class TestSettingsOfTheProject:
             ("select: [spread]", ""),
         ],
     )
-    def test_what_is_silent_there_is_silent_here(self, folder: Path, settings: str, comment: str) -> None:
+    def test_suppressed_findings_are_not_shown(self, folder: Path, settings: str, comment: str) -> None:
         (folder / ".afflint.yaml").write_text(settings)
         (folder / "known.json").write_text(
             '{"version": 1, "findings": [{"rule": "empty-topology-key", "kind": "Pod", "name": "fox", "file": "pod.yaml", "field": '
@@ -247,7 +247,7 @@ class TestSettingsOfTheProject:
             client.settle()
             assert client.rules("pod.yaml") == []
 
-    def test_nodes_that_cannot_be_read_are_left_out_and_said_once(self, folder: Path) -> None:
+    def test_unreadable_nodes_are_left_out_and_reported_once(self, folder: Path) -> None:
         (folder / ".afflint.yaml").write_text("nodes: [nodes.yaml]\n")
         (folder / "nodes.yaml").write_text("nodes: [{labels: {}}]\n")
         with Client(folder) as client:
@@ -276,7 +276,7 @@ class TestSettingsOfTheProject:
             client.open("pod.yaml", text)
             client.wait_for("pod.yaml", "10:23 empty-topology-key")
 
-    def test_a_setting_that_is_none_is_said(self, folder: Path) -> None:
+    def test_an_unknown_setting_is_reported(self, folder: Path) -> None:
         with Client(folder, options={"hint": True, "diagnostics": "all"}) as client:
             client.until(lambda: len(client.notifications) == 2)
             assert [each["params"]["message"] for each in client.notifications] == [
@@ -292,12 +292,12 @@ class TestSettingsOfTheProject:
             client.wait_for("pod.yaml", "10:23 empty-topology-key")
 
 
-class TestWhoAsks:
-    """A client that asks for diagnostics is told none."""
+class TestPull:
+    """The server sends no diagnostics to a client that pulls them."""
 
     PULLS = {"textDocument": {"diagnostic": {}}, "workspace": {"diagnostics": {"refreshSupport": True}}}  # noqa: RUF012
 
-    def test_what_has_not_changed_is_not_sent_again(self, folder: Path) -> None:
+    def test_unchanged_diagnostics_are_not_sent_again(self, folder: Path) -> None:
         with Client(folder, capabilities=self.PULLS) as client:
             client.open("pod.yaml")
             first = client.request("textDocument/diagnostic", {"textDocument": {"uri": client.uri("pod.yaml")}})
@@ -307,14 +307,14 @@ class TestWhoAsks:
             client.until(lambda: any(each["method"] == "workspace/diagnostic/refresh" for each in client.asked))
             assert not client.published
 
-    def test_a_client_that_cannot_be_told_to_ask_again_is_told_what_is_found(self, shop: Path) -> None:
+    def test_diagnostics_are_pushed_to_a_client_without_refresh(self, shop: Path) -> None:
         """Neovim 0.11 is one: what other files say would never show there."""
         with Client(shop, capabilities={"textDocument": {"diagnostic": {}}}) as client:
             assert "diagnosticProvider" not in client.capabilities
             client.open("cart.yaml")
             client.wait_for("cart.yaml", "6:4 label-not-on-template", "18:13 wrong-type")
 
-    def test_all_of_the_workspace(self, shop: Path) -> None:
+    def test_diagnostics_of_the_workspace(self, shop: Path) -> None:
         with Client(shop, capabilities=self.PULLS, options={"diagnostics": "workspace"}) as client:
             assert client.capabilities["diagnosticProvider"]["workspaceDiagnostics"] is True
             client.until(lambda: any(each["method"] == "workspace/diagnostic/refresh" for each in client.asked))
@@ -325,7 +325,7 @@ class TestWhoAsks:
             again = client.request("workspace/diagnostic", {"previousResultIds": ids})["items"]
             assert {each["kind"] for each in again} == {"unchanged"}
 
-    def test_one_who_does_not_ask_is_told_of_files_that_are_not_open(self, shop: Path) -> None:
+    def test_diagnostics_of_unopened_files_are_pushed(self, shop: Path) -> None:
         with Client(shop, options={"diagnostics": "workspace"}) as client:
             expected = {name: lines for name, lines in checked(shop).items() if lines}
             client.until(lambda: {name: client.rules(name) for name in client.published} == expected)
@@ -361,7 +361,7 @@ def test_a_workspace_has_the_findings_of_a_run(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "whole"])
-def test_so_have_real_manifests(name: str) -> None:
+def test_a_workspace_of_real_manifests_has_the_findings_of_a_run(name: str) -> None:
     same_as_checked(shared("corpus", name))
 
 
@@ -465,7 +465,7 @@ class TestLargeDocuments:
             client.open("pod.yaml", self.POD)
             client.until(lambda: len(client.rules("pod.yaml")) > 1)
 
-    def test_a_client_that_pulls_is_told(self, tmp_path: Path) -> None:
+    def test_a_client_that_pulls_gets_the_note(self, tmp_path: Path) -> None:
         with Client(tmp_path, capabilities={"textDocument": {"diagnostic": {"dynamicRegistration": False}}}) as client:
             client.open("large.yaml", self.TEXT)
             pulled = client.request("textDocument/diagnostic", {"textDocument": {"uri": client.uri("large.yaml")}})

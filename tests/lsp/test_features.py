@@ -1,4 +1,4 @@
-"""What an editor shows of a constraint: what it means, what it selects, and what may be written."""
+"""Features about constraints: hover, navigation, hints and completion."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class TestHover:
             assert "**Why it matters**" in value
             assert shown["range"]["start"] == {"line": 13, "character": 14}
 
-    def test_elsewhere_there_is_nothing_to_say(self, reader: Client) -> None:
+    def test_other_places_have_no_hover(self, reader: Client) -> None:
         assert reader.request("textDocument/hover", reader.at("web.yaml", 0, 3)) is None
         assert reader.request("textDocument/hover", reader.at("web.yaml", 999, 999)) is None
 
@@ -317,13 +317,13 @@ class TestCompletion:
             ("containers/- name: |", []),
         ],
     )
-    def test_what_may_stand_there(self, workspace: Workspace, typed: str, expected: list[str]) -> None:
+    def test_proposals(self, workspace: Workspace, typed: str, expected: list[str]) -> None:
         text, place = at_bar(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: fox}}\nspec:\n{nested(typed)}".replace("~", "/"))
         assert workspace.state is not None
         _, found = completions(text, place, workspace.state.gathered.manifest_index, workspace.state.gathered.nodes)
         assert [each.label.replace("/", "~") for each, _ in found] == expected
 
-    def test_pools_of_nodes_say_what_their_nodes_will_have(self, tmp_path: Path) -> None:
+    def test_labels_and_taints_of_node_pools_are_proposed(self, tmp_path: Path) -> None:
         (tmp_path / "pool.yaml").write_text(POOL)
         (tmp_path / "fox.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: fox}\nspec: {nodeSelector: {example.com/disk: }}\n")
         with Client(tmp_path) as client:
@@ -333,7 +333,7 @@ class TestCompletion:
             (found,) = client.request("textDocument/completion", asked)["items"]
             assert (found["label"], found["detail"]) == ("ssd", "of NodePool fast")
 
-    def test_an_editor_gets_them_with_what_they_take_the_place_of(self, folder: Path) -> None:
+    def test_a_completion_replaces_the_typed_text(self, folder: Path) -> None:
         with Client(folder) as client:
             client.open("fox.yaml", "kind: Pod\nspec: {nodeSelector: {di}}\n")
             client.settle()
@@ -358,7 +358,7 @@ class TestCompletion:
             ("spec: {nodeSelector: {\n  x: y,\n  disk: s|\n}}", "spec: {nodeSelector: {\n  x: y,\n  disk: ssd\n}}"),
         ],
     )
-    def test_what_is_put_in(self, typed: str, expected: str) -> None:
+    def test_inserted_text(self, typed: str, expected: str) -> None:
         nodes = nodes_of({0: Source("nodes.yaml", "nodes.yaml", b"nodes: [{name: one, labels: {disk: ssd}}]")})
         text, (line, column) = at_bar(typed)
         start, found = completions(text, (line, column), None, nodes)

@@ -1,4 +1,4 @@
-"""Which files belong together: the folders that are open in the editor, each with its own configuration, and files outside of them."""
+"""The projects of files: folders that are open in the editor, each with its own configuration, and files outside them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def missed(client: Client, name: str) -> bool:
     return any(each.endswith(MISSED) for each in client.rules(name))
 
 
-def test_each_folder_is_a_world_of_its_own_with_its_configuration(tmp_path: Path) -> None:
+def test_each_folder_has_its_own_configuration(tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "fox.yaml").write_text(pod("huntre", "fox"))
@@ -52,7 +52,7 @@ def test_each_folder_is_a_world_of_its_own_with_its_configuration(tmp_path: Path
         assert [missed(client, f"{name}/fox.yaml") for name in ("two", "three")] == [False, False]
 
 
-def test_folders_come_and_go(tmp_path: Path) -> None:
+def test_folders_are_added_and_removed(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "fox.yaml").write_text(pod("huntre", "fox"))
@@ -67,7 +67,7 @@ def test_folders_come_and_go(tmp_path: Path) -> None:
         client.until(lambda: missed(client, "two/fox.yaml") and not missed(client, "one/fox.yaml"))
 
 
-def test_files_outside_of_all_folders_are_seen_with_their_open_neighbours(tmp_path: Path) -> None:
+def test_files_outside_all_folders_are_checked_with_open_files_next_to_them(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "fox.yaml").write_text(pod("huntre", "fox"))
     (tmp_path / "hunter.yaml").write_text(TARGET)
@@ -100,7 +100,7 @@ def test_a_new_file_counts_before_it_is_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["ignored/fox.yaml", "fox.txt", "excluded.yaml"])
-def test_what_a_run_would_not_read_is_left_alone(tmp_path: Path, name: str) -> None:
+def test_files_that_a_run_skips_are_not_checked(tmp_path: Path, name: str) -> None:
     os.makedirs(tmp_path / "ignored")
     os.makedirs(tmp_path / ".git")
     (tmp_path / ".gitignore").write_text("ignored/\n")
@@ -123,7 +123,7 @@ def test_nodes_of_the_command_line_count(tmp_path: Path) -> None:
         client.until(lambda: any("unknown-node-label" in each or "unschedulable" in each for each in client.rules("fox.yaml")))
 
 
-def test_a_name_that_has_to_be_escaped_is_the_same_there_and_back(tmp_path: Path) -> None:
+def test_a_name_with_special_characters_survives_the_conversion_to_a_uri(tmp_path: Path) -> None:
     (tmp_path / "hunter.yaml").write_text(TARGET)
     (tmp_path / "fox ä#%.yaml").write_text(pod("huntre", "fox"))
     with Client(tmp_path) as client:

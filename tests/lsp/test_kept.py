@@ -1,4 +1,4 @@
-"""After a change only the documents of a file are read again that have changed, and what comes of it is what a fresh look gives."""
+"""After a change, only the changed documents of a file are parsed again, with the same result as a fresh check."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PIECES = (
 
 @pytest.mark.parametrize("with_nodes", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_after_any_changes_it_is_that_of_a_fresh_look(seed: int, with_nodes: bool) -> None:
+def test_the_result_after_any_changes_is_that_of_a_fresh_check(seed: int, with_nodes: bool) -> None:
     chance = random.Random(seed)
     checker, kept = Checker(default_settings()._replace(with_nodes=with_nodes)), DocumentCache()
     lines = EXAMPLES.splitlines(keepends=True)

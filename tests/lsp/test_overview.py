@@ -1,4 +1,4 @@
-"""Runs over whole folders remember what has not changed, and know what a document that is half written said before."""
+"""Runs over folders reuse results of unchanged files, and the previous facts of a document that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_only_what_has_changed_is_checked_again(workspace: Workspace) -> None:
     assert map_cache.checked == 7
 
 
-def test_facts_of_a_document_that_cannot_be_read_are_those_from_before(workspace: Workspace) -> None:
+def test_a_document_that_cannot_be_parsed_keeps_its_previous_facts(workspace: Workspace) -> None:
     path = Path(workspace.folder, "orders.yaml")
     whole, broken = path.read_bytes(), path.read_bytes().replace(b"spec:", b"spec: [", 1)
 
@@ -53,6 +53,6 @@ def test_facts_of_a_document_that_cannot_be_read_are_those_from_before(workspace
     assert [facts(whole), facts(broken), facts(broken + b"\n"), facts(b"")] == [1, 1, 1, 0]
 
 
-def test_findings_of_all_files_are_made_only_for_whoever_wants_them(workspace: Workspace) -> None:
+def test_findings_of_unopened_files_are_computed_only_on_request(workspace: Workspace) -> None:
     assert not run(workspace).findings
     assert sum(map(len, run(workspace, with_unopened=True).findings.values())) > 5

@@ -1,4 +1,4 @@
-"""What policies find is shown in an editor like all else; only a page and a way to silence what is mandatory there are none."""
+"""Violations of policies in an editor: they have no rule page, and mandatory policies have no suppression."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_policy_of_the_folder(tmp_path: Path, more: str, silenced: int) -> Non
         assert sum("no-hosts" in each["title"] for each in actions) == silenced
 
 
-def test_it_is_read_again_from_the_file_that_says_it(tmp_path: Path) -> None:
+def test_a_policy_file_is_read_again_after_a_change(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text(POD)
     (tmp_path / ".afflint.yaml").write_text("policies: [ours.yaml]\n")
     (tmp_path / "ours.yaml").write_text(POLICIES % "")

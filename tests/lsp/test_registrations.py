@@ -1,4 +1,4 @@
-"""What the editor is asked for after the start, as Visual Studio Code understands it: it tells of nothing that nobody registered for."""
+"""Capabilities that are registered after the start, as in Visual Studio Code: it only reports events that were registered."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Code(Client):
 
 
 class TestSettings:
-    def test_news_of_them_are_registered_for(self, tmp_path: Path) -> None:
+    def test_changes_of_settings_are_registered(self, tmp_path: Path) -> None:
         with Code(tmp_path, capabilities=CODE) as client:
             client.until(lambda: client.registered("workspace/didChangeConfiguration") == [{"section": "afflint"}])
 
-    def test_what_they_leave_open_is_as_the_client_started_with(self, tmp_path: Path) -> None:
+    def test_missing_settings_keep_their_initial_values(self, tmp_path: Path) -> None:
         text = POD.replace("nodeSelector", "nodeSelektor").replace("name: fox", "name: fox, name: fox")
         with Code(tmp_path, capabilities=CODE, options={"unknownFields": False}) as client:
             client.settings = None  # It has no such section.
@@ -77,7 +77,7 @@ class TestSettings:
             client.change_settings({"unknownFields": True})
             client.eventually(lambda: client.pull("pod.yaml") == ["2:22 duplicate-key", "3:42 unknown-field"])
 
-    def test_what_was_offered_at_the_start_can_be_switched_off_and_on(self, tmp_path: Path) -> None:
+    def test_capabilities_can_be_switched_off_and_on(self, tmp_path: Path) -> None:
         text = POD.replace("nodeSelector: {disk: sdd}", "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [TERM]}}")
         text = text.replace("TERM", "{labelSelector: {matchLabels: {app: fox}}, topologyKey: }")
         place = text.split("\n")[3].index("topologyKey: ") + len("topologyKey: ")
@@ -103,7 +103,7 @@ class TestSettings:
 
 
 class TestFilesThatAreNotOpen:
-    def test_settings_that_come_after_the_start_may_ask_for_them(self, tmp_path: Path) -> None:
+    def test_later_settings_may_request_unopened_files(self, tmp_path: Path) -> None:
         """The start offers no pulls for the whole folder: whether they are wanted is not known then."""
         for name in ("one.yaml", "two.yaml"):
             (tmp_path / name).write_text(POD.replace("disk: sdd", "'': sdd"))
@@ -124,7 +124,7 @@ class TestFilesThatAreNotOpen:
             client.until(lambda: client.registered("textDocument/diagnostic") == [])
             assert client.pull_all(other) == {}
 
-    def test_what_the_start_offers_is_not_registered_again(self, tmp_path: Path) -> None:
+    def test_initial_capabilities_are_not_registered_again(self, tmp_path: Path) -> None:
         (tmp_path / "one.yaml").write_text(POD)
         with Code(tmp_path, capabilities=CODE, options={"diagnostics": "workspace"}) as client:
             client.settle()
@@ -132,7 +132,7 @@ class TestFilesThatAreNotOpen:
 
 
 class TestFiles:
-    def test_those_that_a_configuration_names_are_watched_wherever_they_lie(self, tmp_path: Path) -> None:
+    def test_files_that_a_configuration_names_are_watched_anywhere(self, tmp_path: Path) -> None:
         folder = tmp_path / "work"
         folder.mkdir()
         for name, disk in (("ssd.json", "ssd"), ("s[d]d.json", "sdd")):
@@ -156,7 +156,7 @@ class TestFiles:
             client.eventually(lambda: not client.pull("pod.yaml"))
             client.until(lambda: outside(client) == ["s?d?d.json"])
 
-    def test_a_client_that_knows_no_folders_of_their_own_gets_paths(self, tmp_path: Path) -> None:
+    def test_a_client_without_relative_patterns_gets_paths(self, tmp_path: Path) -> None:
         (tmp_path / "nodes.json").write_text('{"nodes": [{"name": "one"}]}')
         (tmp_path / ".afflint.yaml").write_text("nodes: [nodes.json]\n")
         watching = {"workspace": {"didChangeWatchedFiles": {"dynamicRegistration": True}}}

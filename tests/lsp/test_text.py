@@ -1,4 +1,4 @@
-"""The text of a document follows any changes, and places in it are counted as either side counts them."""
+"""The text of a document follows changes, and positions are converted between the units of the editor and afflint."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lines_of(text: str) -> list[str]:
 
 
 @given(ALPHABET, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), ALPHABET), max_size=5), st.sampled_from([*ENCODED]))
-def test_changes_make_the_text_that_they_make_of_a_string(start: str, changes: list[tuple[int, int, str]], encoding: str) -> None:
+def test_changes_have_the_same_effect_as_on_a_string(start: str, changes: list[tuple[int, int, str]], encoding: str) -> None:
     expected, text = start, EditorText(start, encoding)
     for one, other, new in changes:
         first, last = (min(each, len(expected)) for each in sorted((one, other)))
@@ -39,7 +39,7 @@ def to_lsp(text: str, index: int, encoding: str) -> dict[str, int]:
 
 
 @given(ALPHABET, st.integers(0, 40), st.sampled_from([*ENCODED]))
-def test_a_place_is_the_same_there_and_back(written: str, index: int, encoding: str) -> None:
+def test_a_place_survives_a_round_trip(written: str, index: int, encoding: str) -> None:
     index = min(index, len(written))
     index -= written[max(index - 1, 0) : index + 1] == "\r\n"
     text, asked = EditorText(written, encoding), to_lsp(written, index, encoding)
@@ -48,7 +48,7 @@ def test_a_place_is_the_same_there_and_back(written: str, index: int, encoding: 
     assert text.to_lsp(place) == asked
 
 
-def test_what_lies_behind_the_end_is_the_end() -> None:
+def test_a_position_after_the_end_is_the_end() -> None:
     text = EditorText("one\ntwo\n", "utf-16")
     assert text.from_lsp({"line": 0, "character": 99}) == (0, 3)
     assert text.from_lsp({"line": 9, "character": 9}) == (2, 0)
@@ -72,7 +72,7 @@ def test_a_finding_moves_with_its_text(change: tuple[tuple[int, int], tuple[int,
     assert shifted(Span(3, 3, 3, 6), [text.replace(*change)], text) == expected
 
 
-def test_a_stretch_that_is_replaced_is_left_at_its_beginning() -> None:
+def test_a_place_in_replaced_text_moves_to_its_start() -> None:
     assert Shift((1, 2), (3, 4), (1, 5)).move((2, 0)) == (1, 2)
     assert Shift((1, 2), (3, 4), (1, 5)).move((3, 6)) == (1, 7)
 
@@ -84,5 +84,5 @@ def test_a_file_and_its_name_in_the_protocol(path: str) -> None:
 
 
 @pytest.mark.parametrize("uri", ["untitled:Untitled-1", "git:/a/b", "http://example.com/a", "file:", "file://[", ""])
-def test_what_is_no_file_has_no_path(uri: str) -> None:
+def test_other_uris_have_no_path(uri: str) -> None:
     assert to_path(uri) is None

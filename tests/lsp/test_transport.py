@@ -1,4 +1,4 @@
-"""Messages come in pieces, too long, broken and out of turn; none of that ends the server or lets a request wait for ever."""
+"""Messages in pieces, too long, malformed or out of order: they neither end the server nor block later requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ONE = b'Content-Length: 7\r\n\r\n{"a":1}'
 
 
 @pytest.mark.parametrize("piece", [1, 3, 1000])
-def test_messages_may_come_in_pieces(piece: int) -> None:
+def test_messages_may_arrive_in_pieces(piece: int) -> None:
     assert messages(ONE + ONE, piece=piece) == [{"a": 1}, {"a": 1}]
 
 
@@ -49,17 +49,17 @@ def test_messages_may_come_in_pieces(piece: int) -> None:
         (b"Content-Length: -1\r\n", []),
     ],
 )
-def test_after_what_is_no_message_comes_the_next(before: bytes, expected: list[int]) -> None:
+def test_the_message_after_invalid_input_is_read(before: bytes, expected: list[int]) -> None:
     *faults, last = messages(before + ONE)
     assert [each.code for each in faults if isinstance(each, InvalidMessage)] == expected
     assert last == {"a": 1}
 
 
-def test_half_a_message_is_the_end() -> None:
+def test_a_partial_message_is_the_end() -> None:
     assert messages(ONE + ONE[:-1]) == [{"a": 1}]
 
 
-def test_anything_can_be_written_and_a_reader_that_has_gone_is_told_once() -> None:
+def test_any_text_can_be_written_and_a_closed_reader_is_reported_once() -> None:
     lost: list[int] = []
     stream = io.BytesIO()
     writer = MessageWriter(stream, lambda: lost.append(1))
@@ -72,14 +72,14 @@ def test_anything_can_be_written_and_a_reader_that_has_gone_is_told_once() -> No
 
 
 class TestSession:
-    def test_before_it_is_initialized_only_that_can_be_asked(self, tmp_path: Path) -> None:
+    def test_only_initialize_is_accepted_first(self, tmp_path: Path) -> None:
         with Client(tmp_path, initialize=False) as client:
             assert client.request("textDocument/hover", {})["error"]["code"] == -32002
             client.notify("textDocument/didOpen", {})
             assert "capabilities" in client.request("initialize", {"capabilities": {}})
             assert client.request("initialize", {"capabilities": {}})["error"]["code"] == -32600
 
-    def test_what_is_broken_is_answered_and_the_next_is_served(self, tmp_path: Path) -> None:
+    def test_the_message_after_a_broken_one_is_answered(self, tmp_path: Path) -> None:
         with Client(tmp_path) as client:
             client.raw(b"{no json")
             client.raw(b"[]")
@@ -88,7 +88,7 @@ class TestSession:
             assert client.request("textDocument/definition", client.at("none.yaml", 0, 0)) == []
 
     @pytest.mark.parametrize("params", [None, [], {}, {"textDocument": 1}, {"textDocument": {"uri": 7}, "position": {"line": -1}}])
-    def test_parameters_that_are_none_are_the_fault_of_the_client(self, tmp_path: Path, params: object) -> None:
+    def test_invalid_parameters_are_an_error_response(self, tmp_path: Path, params: object) -> None:
         client = Client(tmp_path)
         client.open("a.yaml", "a: b\n")
         assert client.request("textDocument/hover", params)["error"]["code"] == -32602
@@ -97,7 +97,7 @@ class TestSession:
         assert client.request("textDocument/hover", client.at("a.yaml", 0, 0)) is None
         client.end()
 
-    def test_a_request_that_is_cancelled_in_time_is_not_answered(self, tmp_path: Path) -> None:
+    def test_a_cancelled_request_gets_no_result(self, tmp_path: Path) -> None:
         with Client(tmp_path) as client:
             client.open("a.yaml", "a: b\n" * 1000)
             body = b""
@@ -109,7 +109,7 @@ class TestSession:
             assert "result" in client.wait(901)
             assert client.wait(902)["error"]["code"] == -32800
 
-    def test_after_a_shutdown_nothing_is_answered_but_the_exit(self, tmp_path: Path) -> None:
+    def test_after_a_shutdown_only_exit_is_accepted(self, tmp_path: Path) -> None:
         with Client(tmp_path) as client:
             assert client.request("shutdown", None) is None
             assert client.request("textDocument/hover", {})["error"]["code"] == -32600
@@ -124,7 +124,7 @@ class TestSession:
             client.end()
 
     @pytest.mark.skipif(os.name != "posix", reason="only there the end of a process can be seen")
-    def test_it_ends_with_its_editor(self, tmp_path: Path) -> None:
+    def test_the_server_ends_with_its_editor(self, tmp_path: Path) -> None:
         editor = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
         client = Client(tmp_path, "--stdio", f"--clientProcessId={editor.pid}")
         assert editor.stdin is not None
@@ -133,14 +133,14 @@ class TestSession:
         assert client.process.wait(PATIENCE) == 1
         client.end()
 
-    def test_wrong_usage_is_said_before_anybody_waits(self, tmp_path: Path) -> None:
+    def test_wrong_usage_is_reported_at_once(self, tmp_path: Path) -> None:
         command = [sys.executable, "-m", "afflint", "lsp", "--config", "none.yaml"]
         done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), input=b"", capture_output=True, check=False)
         assert done.returncode == 2
         assert done.stderr == b"afflint: no such configuration file: 'none.yaml'\n"
 
 
-def test_a_plain_check_brings_none_of_it(tmp_path: Path) -> None:
+def test_a_plain_check_imports_no_server(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("kind: Pod\n")
     told = "import sys; from afflint import cli; cli._guarded(); print([each for each in sys.modules if 'lsp' in each])"
     command = [sys.executable, "-c", told, "check", "a.yaml"]
@@ -148,7 +148,7 @@ def test_a_plain_check_brings_none_of_it(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_typing_fast_costs_one_check_for_what_has_come_meanwhile(tmp_path: Path) -> None:
+def test_fast_typing_needs_few_checks(tmp_path: Path) -> None:
     """What waits is put together: a hundred keystrokes at once are far from a hundred checks."""
     with Client(tmp_path) as client:
         client.open("a.yaml", "kind: Pod\n" + "# a\n" * 2000)
@@ -168,7 +168,7 @@ def test_typing_fast_costs_one_check_for_what_has_come_meanwhile(tmp_path: Path)
 JUNK = (None, 5, -1, 10**30, 1.5, True, "", "text", [], [[]], [{}], {"uri": 5}, {"a": 1})
 
 
-def test_whatever_is_no_message_of_the_protocol_is_no_fault_of_ours(tmp_path: Path) -> None:
+def test_malformed_messages_cause_no_internal_error(tmp_path: Path) -> None:
     (tmp_path / "web.yaml").write_text("kind: Pod\n")
     with Client(tmp_path) as client:
         client.open("web.yaml")
@@ -193,7 +193,7 @@ def test_whatever_is_no_message_of_the_protocol_is_no_fault_of_ours(tmp_path: Pa
         assert client.request("workspace/diagnostic", {"previousResultIds": []})["items"] is not None
 
 
-def test_a_configuration_that_is_half_written_does_not_keep_the_server_from_starting(tmp_path: Path) -> None:
+def test_the_server_starts_with_an_unfinished_configuration(tmp_path: Path) -> None:
     (tmp_path / ".afflint.yaml").write_text("policies: [{name\n")
     started = subprocess.run(
         [sys.executable, "-m", "afflint", "lsp"], cwd=tmp_path, env=clean_environment(), input=b"", capture_output=True

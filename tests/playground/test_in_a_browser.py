@@ -95,7 +95,7 @@ def choose(page: Page, example: str) -> None:
     )
 
 
-def test_a_visitor_finds_mends_places_and_shares(page: Page, browser: Browser, site: Site) -> None:
+def test_a_visitor_finds_and_fixes_mistakes_and_shares_a_link(page: Page, browser: Browser, site: Site) -> None:
     """One visit from the beginning to the end: each step needs what the one before it left."""
     # Findings stand at their lines, in the list and in the editor.
     assert page.value(TEXT) == CART

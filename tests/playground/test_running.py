@@ -21,7 +21,7 @@ def asked(*question: Any) -> Any:
     return json.loads(answer(json.dumps(question)))
 
 
-def test_findings_are_told_with_their_places_and_fixes() -> None:
+def test_findings_have_positions_and_fixes() -> None:
     found = asked("check", CART, "")["findings"]
     assert [(each["rule"], each["tab"], each["line"], each["fix"]) for each in found] == [
         ("label-not-on-template", 0, 7, "unsafe"),
@@ -43,7 +43,7 @@ def test_nodes_count_in_what_is_found() -> None:
     assert beside - alone
 
 
-def test_a_plan_is_a_page_or_says_what_it_lacks() -> None:
+def test_a_plan_is_a_page_or_a_problem() -> None:
     example = EXAMPLES["customapp"]
     assert asked("place", example["manifest"], example["nodes"], "")["page"].startswith("<!doctype html>")
     assert "the tab Nodes" in asked("place", example["manifest"], "", "")["problem"]
@@ -61,7 +61,7 @@ def test_the_first_example_shows_something() -> None:
     assert next(iter(EXAMPLES)) == "shop: cart"
 
 
-def test_it_needs_afflint_and_ruamel_yaml_alone() -> None:
+def test_it_only_needs_afflint_and_ruamel_yaml() -> None:
     """These two are all that the page carries, and there is no libyaml in a browser."""
     script = (
         "import sys; missing = 'click jsonschema platformdirs _ruamel_yaml multiprocessing ssl'.split()\n"

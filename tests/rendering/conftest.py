@@ -1,4 +1,4 @@
-"""Each test of rendering works in a folder of its own."""
+"""Each test of rendering works in its own folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kustomize and Helm as people have them: on PATH, or where `.ci/tools` has put them. A test that needs one is skipped where it is not."""
+"""The real kustomize and Helm: on PATH, or where `.ci/tools` has installed them. A test that needs a missing tool is skipped."""
 
 from __future__ import annotations
 

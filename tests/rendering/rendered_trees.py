@@ -1,4 +1,4 @@
-"""Trees of files that are rendered in tests, and what `check --render` says of them: each finding in one line."""
+"""Trees of files for rendering tests, and the output of `check --render` for them: each finding in one line."""
 
 from __future__ import annotations
 

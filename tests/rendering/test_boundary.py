@@ -57,7 +57,7 @@ def test_a_chart_with_a_link_out_of_the_repository_is_not_rendered(name: str, ch
     assert "s3cr3t" not in shown
 
 
-def test_so_it_is_where_the_link_leads_there_through_a_folder(checking: Checking, repository: Path) -> None:
+def test_a_chart_with_a_linked_folder_outside_the_repository_is_not_rendered(checking: Checking, repository: Path) -> None:
     write({"shared/a.txt": ""})
     (repository / "shared" / "secret").symlink_to(repository.parent / "secret")
     (repository / "chart" / "shared").symlink_to("../shared")
@@ -77,7 +77,7 @@ def test_a_dependency_outside_the_repository_is_left_out(checking: Checking) -> 
     assert "Rendered without charts that are not in the repository: mine (for chart)" in checking("--render", code=0)
 
 
-def test_files_of_a_generator_are_those_of_the_repository(checking: Checking, repository: Path) -> None:
+def test_a_generator_only_reads_files_of_the_repository(checking: Checking, repository: Path) -> None:
     (repository / "clusters").symlink_to(repository.parent)
     generators = "[{git: {files: [{path: clusters/outside.yaml}]}}]"
     parameters = "{source: {path: chart, helm: {parameters: [{name: a, value: '{{a}}'}]}}}"

@@ -1,4 +1,4 @@
-"""Overlays of one base are for different clusters: each is held against the nodes alone, with what is there for all."""
+"""Overlays of one base are for different clusters: each is simulated with all nodes and the objects of all clusters."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ def affinity(kind: str, app: str) -> str:
     )
 
 
-def test_overlays_leave_each_other_all_room(checking: Checking, overlays: None) -> None:  # noqa: ARG001
+def test_overlays_do_not_use_the_capacity_of_each_other(checking: Checking, overlays: None) -> None:  # noqa: ARG001
     # Both ask for one port of each host, and keep away from pods with the same label in any namespace.
     assert checking.told("--select", "placement", "--nodes", "nodes.yaml") == []
 
 
-def test_each_overlay_is_judged_though_it_names_the_same_object(checking: Checking, overlays: None) -> None:  # noqa: ARG001
+def test_each_overlay_is_checked_although_it_has_the_same_object(checking: Checking, overlays: None) -> None:  # noqa: ARG001
     for name, count in (("dev", 2), ("prod", 3)):
         write({f"overlays/{name}/kustomization.yaml": f"resources: [../../base]\nreplicas: [{{name: web, count: {count}}}]\n"})
     (finding,) = checking.report("--select", "placement", "--nodes", "nodes.yaml")["findings"]
     assert (finding["rule"], finding["rendered_in"]) == ("too-few-domains", ["overlays/prod"])
 
 
-def test_what_is_there_for_all_is_told_only_where_it_holds_in_each(checking: Checking, overlays: None) -> None:  # noqa: ARG001
+def test_a_finding_in_shared_objects_is_reported_only_if_it_applies_in_each_cluster(checking: Checking, overlays: None) -> None:  # noqa: ARG001
     # Beside the two pods of production nothing has room that keeps away from them; beside the one of `dev` there is some.
     write({"tools.yaml": deployment("tools", "tools", affinity("podAntiAffinity", "web"))})
     for name, count in (("dev", 1), ("prod", 2)):
@@ -80,7 +80,7 @@ def test_what_is_there_for_all_is_told_only_where_it_holds_in_each(checking: Che
 
 
 @pytest.mark.parametrize("most", [1, 8])
-def test_so_it_is_where_there_are_more_clusters_than_are_looked_at_whole(
+def test_so_it_is_with_more_clusters_than_are_simulated(
     most: int,
     checking: Checking,
     overlays: None,  # noqa: ARG001
@@ -92,7 +92,7 @@ def test_so_it_is_where_there_are_more_clusters_than_are_looked_at_whole(
     assert checking.told(*words) == ["tools.yaml:3:18 competing-workloads metadata.name []"]
 
 
-def test_company_in_what_is_taken_for_another_cluster_may_be_there_all_the_same(checking: Checking, overlays: None) -> None:  # noqa: ARG001
+def test_affinity_to_pods_of_another_cluster_is_not_reported(checking: Checking, overlays: None) -> None:  # noqa: ARG001
     # Which cluster `live` is nobody can tell: not that the pods it asks for are missing there.
     for name in ("live", "trial"):
         write(
@@ -104,7 +104,7 @@ def test_company_in_what_is_taken_for_another_cluster_may_be_there_all_the_same(
     assert checking.told("--select", "placement", "--nodes", "nodes.yaml") == []
 
 
-def test_clusters_are_told_by_what_roots_are_called() -> None:
+def test_clusters_are_distinguished_by_the_names_of_roots() -> None:
     shop, blog = frozenset(("shop",)), frozenset(("blog",))
     roots = {
         "1": Root("shop/overlays/dev", shop),
@@ -116,7 +116,7 @@ def test_clusters_are_told_by_what_roots_are_called() -> None:
     assert sorted(map(sorted, clusters_of(roots))) == [["1"], ["2", "3"], ["4"]]
 
 
-def test_two_releases_of_a_chart_exclude_each_other_whatever_they_are_called() -> None:
+def test_two_releases_of_a_chart_exclude_each_other_with_any_names() -> None:
     same = frozenset(("templates/web.yaml",))
     assert clusters_of({"1": Root("chart", same), "2": Root("chart", same)}) == [{"1"}, {"2"}]
     assert clusters_of({"1": Root("chart", same)}) == []

@@ -1,4 +1,4 @@
-"""Applications of Argo CD and Kustomizations of Flux say what is rendered, in which namespace, with which values."""
+"""Applications of Argo CD and Kustomizations of Flux define what is rendered, in which namespace, with which values."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_an_application_names_a_kustomization_that_another_one_uses(checking: Ch
     assert finding["rendered_in"] == ["base (Application shop)", "overlay"]
 
 
-def test_the_namespace_of_an_application_counts(checking: Checking) -> None:
+def test_the_namespace_of_an_application_is_used(checking: Checking) -> None:
     """A selector in another namespace does not reach it."""
     affinity = (
         "{podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: {matchLabels: {app: db}}}]}}"
@@ -99,7 +99,7 @@ def test_the_namespace_of_an_application_counts(checking: Checking) -> None:
     assert [each.split()[1] for each in checking.told()] == ["namespace-misses-target"]
 
 
-def test_flux_puts_in_variables_patches_and_a_namespace(checking: Checking) -> None:
+def test_flux_substitutes_variables_and_adds_patches_and_a_namespace(checking: Checking) -> None:
     write(
         {
             ".git/HEAD": "ref: refs/heads/main\n",
@@ -125,7 +125,7 @@ spec:
     assert finding["rendered_in"] == ["web (Kustomization web)"]
 
 
-def test_what_lies_elsewhere_is_no_root(checking: Checking) -> None:
+def test_a_folder_of_another_repository_is_not_a_root(checking: Checking) -> None:
     write({"apps/far.yaml": application("{path: ../../etc}"), "apps/none.yaml": application("{path: nowhere}")})
     assert "No kustomization or chart found to render." in checking("--render", code=0)
 
@@ -138,12 +138,12 @@ def where(checking: Checking) -> list[tuple[str, int, int, str, list[str]]]:
     return [(each["file"], each["line"], each["column"], each["rule"], each["rendered_in"]) for each in checking.report()["findings"]]
 
 
-def test_values_in_an_application_are_told_there(checking: Checking) -> None:
+def test_findings_in_values_of_an_application_are_reported_there(checking: Checking) -> None:
     write({**CHART, "apps/live.yaml": application("{path: charts/web, helm: {valuesObject: {zone: 1}}}", "live")})
     assert where(checking) == [("apps/live.yaml", 6, 58, "wrong-type", ["charts/web (Application live)"])]
 
 
-def test_so_are_those_in_its_text(checking: Checking) -> None:
+def test_findings_in_a_block_of_values_are_reported_there(checking: Checking) -> None:
     source = "\n    path: charts/web\n    helm:\n      values: |\n        replicas: 2\n        zone: 1"
     write({**CHART, "apps/live.yaml": application(source, "live")})
     assert where(checking) == [("apps/live.yaml", 11, 15, "wrong-type", ["charts/web (Application live)"])]
@@ -172,7 +172,7 @@ def test_a_release_of_flux_gives_a_chart_of_the_repository_its_values(checking: 
     ]
 
 
-def test_a_release_of_a_chart_elsewhere_or_changed_later_is_no_hint(checking: Checking) -> None:
+def test_a_release_of_another_chart_or_with_post_renderers_is_ignored(checking: Checking) -> None:
     write({"release.yaml": RELEASE.replace("./charts/web", "web"), **CHART})
     assert checking.report()["summary"]["rendered"]["charts"] == 1
     assert checking.told() == []
@@ -233,7 +233,7 @@ def test_a_list_in_a_set_gives_values_files(checking: Checking) -> None:
         ),
     ],
 )
-def test_generators_that_the_repository_answers(checking: Checking, generator: str, path: str, name: str) -> None:
+def test_generators_that_the_repository_can_answer(checking: Checking, generator: str, path: str, name: str) -> None:
     write({".git/HEAD": "ref: refs/heads/main\n", "set.yaml": application_set(f"[{generator}]", f"{{path: {path}}}", name)})
     for app in ("shop", "old"):
         write({f"apps/{app}/web.yaml": DEPLOYMENT, f"apps/{app}/kustomization.yaml": "resources: [web.yaml]\n"})
@@ -242,7 +242,7 @@ def test_generators_that_the_repository_answers(checking: Checking, generator: s
 
 
 @pytest.mark.parametrize("kind", ["list", "matrix"])
-def test_of_very_many_applications_the_first_are_looked_at(kind: str) -> None:
+def test_the_number_of_applications_of_a_set_is_limited(kind: str) -> None:
     generator: dict[str, object] = {"list": {"elements": [{"a": "x"}] * 20_000}}
     if kind == "matrix":
         generator = {"matrix": {"generators": [generator] * 3}}
@@ -251,14 +251,14 @@ def test_of_very_many_applications_the_first_are_looked_at(kind: str) -> None:
     assert time.process_time() - started < 2
 
 
-def test_variables_that_are_not_closed_are_none() -> None:
+def test_unclosed_variables_are_kept() -> None:
     started = time.process_time()
     output = b"a: ${b}\n" + b"${b:=" * 100_000
     assert substitute(output, {"b": "c"}) == output.replace(b"${b}", b"c")
     assert time.process_time() - started < 2
 
 
-def test_a_set_that_only_argo_can_make_is_said(checking: Checking) -> None:
+def test_a_set_with_unsupported_generators_is_reported(checking: Checking) -> None:
     one = application_set("[{clusters: {}}]", "{path: 'charts/{{name}}'}")
     write({**CHART, "set.yaml": one})
     why = "its generator `clusters` is not supported"
@@ -266,7 +266,7 @@ def test_a_set_that_only_argo_can_make_is_said(checking: Checking) -> None:
     assert f"Cannot determine what ApplicationSet web renders: {why}" in checking("--render", code=0)
 
 
-def test_values_of_a_chart_elsewhere_are_judged_by_their_shape(checking: Checking) -> None:
+def test_values_of_a_chart_in_another_repository_are_checked_by_shape(checking: Checking) -> None:
     """The files that an Application and a release name, whatever they are called."""
     chart = "{chart: web, repoURL: 'https://charts.example.com', helm: {valueFiles: [$values/env/live.yaml]}}"
     one = application("{}", "live").replace("source: {}", f"sources: [{chart}, {{ref: values, repoURL: here}}]")
@@ -297,12 +297,12 @@ def test_values_files_that_a_kustomization_names(checking: Checking) -> None:
     "chart",
     ["7", "[]", "{valuesFile: 7, additionalValuesFiles: {}}", '{valuesFile: "a\\0b"}', "{valuesFile: 'https://example.com/a.yaml'}"],
 )
-def test_odd_charts_of_a_kustomization_name_nothing(checking: Checking, chart: str) -> None:
+def test_malformed_charts_of_a_kustomization_are_ignored(checking: Checking, chart: str) -> None:
     write({".git/HEAD": "ref: refs/heads/main\n", "kustomization.yaml": f"helmCharts: [{chart}]\n", "a.yaml": WRONG})
     assert checking.told() == []
 
 
-def test_values_that_a_kustomization_keeps_for_a_release(checking: Checking) -> None:
+def test_values_that_a_kustomization_stores_for_a_release(checking: Checking) -> None:
     """Told once, in the file, and not in the ConfigMap that is made of it."""
     release = RELEASE.partition("  values:\n")[0] + "  valuesFrom: [{kind: ConfigMap, name: web}]\n"
     files = "[values.yaml=web.yaml, notes.yaml=notes.yaml]"
@@ -311,7 +311,7 @@ def test_values_that_a_kustomization_keeps_for_a_release(checking: Checking) -> 
     assert [each.split()[0] for each in checking.told()] == ["web.yaml:1:34"]
 
 
-def test_what_stands_in_a_text_is_told_where_it_stands_there(checking: Checking) -> None:
+def test_findings_in_a_string_of_values_are_reported_at_their_line(checking: Checking) -> None:
     values = "  values.yaml: |\n    # Of the shop.\n    server:\n      " + WRONG
     config = "# Values.\napiVersion: v1\nkind: ConfigMap\nmetadata:\n    name: web\ndata:\n" + values.replace("\n    ", "\n        ")
     text = "\n    chart: web\n    helm:\n      values: |\n        server:\n          " + WRONG

@@ -1,4 +1,4 @@
-"""What is found in a rendered chart is told at the key of the values file that says it, and at the line of its template."""
+"""Findings in a rendered chart are reported at the key of the values file, and at the line of the template."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_chart_without_mistakes(checking: Checking) -> None:
     assert "Rendered 1 of 1 chart." in out
 
 
-def test_a_value_and_the_template_that_puts_it_there(checking: Checking) -> None:
+def test_a_value_with_its_template_line(checking: Checking) -> None:
     chart(values=VALUES.replace('gpu: "true"', "gpu: true"))
     (finding,) = checking.report()["findings"]
     assert (finding["file"], finding["line"], finding["column"], finding["rule"]) == ("chart/values.yaml", 4, 8, "wrong-type")
@@ -119,7 +119,7 @@ def test_a_helper_and_where_it_is_included(checking: Checking) -> None:
     }
 
 
-def test_dependencies_that_lie_in_the_repository_and_others(checking: Checking) -> None:
+def test_dependencies_in_the_repository_and_others(checking: Checking) -> None:
     chart("charts/common", values=VALUES.replace("replicas: 2", "replicas: -1"))
     needs = "dependencies:\n  - {name: web, version: 1.0.0, repository: 'https://charts.example.invalid'}\n"
     write(
@@ -131,14 +131,14 @@ def test_dependencies_that_lie_in_the_repository_and_others(checking: Checking) 
     assert report["summary"]["rendered"] == {"kustomizations": 0, "charts": 2, "failed": [], "without": [{"root": "app", "chart": "far"}]}
 
 
-def test_the_version_of_kubernetes_is_told_to_helm(checking: Checking) -> None:
+def test_the_kubernetes_version_is_passed_to_helm(checking: Checking) -> None:
     chart(more='kubeVersion: ">=1.33"\n')
     assert checking.report()["summary"]["rendered"]["charts"] == 1
     (failed,) = checking.report("--kubernetes-version", "1.30")["summary"]["rendered"]["failed"]
     assert "1.30.0" in failed["reason"]
 
 
-def test_values_for_the_tests_of_a_chart_help_where_it_needs_some(checking: Checking) -> None:
+def test_a_chart_that_needs_values_is_rendered_with_its_test_values(checking: Checking) -> None:
     chart(template=TEMPLATE.replace("{{ .Values.replicas }}", '{{ required "say how many" .Values.count }}'))
     (failed,) = checking.report()["summary"]["rendered"]["failed"]
     assert "say how many" in failed["reason"]
@@ -147,7 +147,7 @@ def test_values_for_the_tests_of_a_chart_help_where_it_needs_some(checking: Chec
     assert found.startswith("chart/ci/default-values.yaml:1:8 ")
 
 
-def test_comments_in_templates_and_values_silence(checking: Checking) -> None:
+def test_comments_in_templates_and_values_suppress_findings(checking: Checking) -> None:
     chart(values=VALUES.replace('gpu: "true"', "gpu: true # afflint: ignore[wrong-type]"))
     assert checking.told() == []
     tolerations = (
@@ -157,7 +157,7 @@ def test_comments_in_templates_and_values_silence(checking: Checking) -> None:
     assert checking.told() == []
 
 
-def test_a_library_is_no_chart_to_render(checking: Checking) -> None:
+def test_a_library_chart_is_not_rendered(checking: Checking) -> None:
     chart(more="type: library\n")
     assert "No kustomization or chart found to render." in checking("--render", code=0)
 

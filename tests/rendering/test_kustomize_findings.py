@@ -1,4 +1,4 @@
-"""What is found in a built kustomization is told where it is written: in a base, a patch, a label of an overlay; once for all overlays."""
+"""Findings in a built kustomization are reported at their source, a base, a patch or a label, once for all overlays."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ def test_a_label_of_an_overlay(checking: Checking) -> None:
     assert checking.told() == ["overlays/prod/kustomization.yaml:6:13 invalid-label-value metadata.labels ['overlays/prod']"]
 
 
-def test_what_is_missing_is_told_at_the_object_that_lacks_it(checking: Checking) -> None:
+def test_a_missing_field_is_reported_at_the_object(checking: Checking) -> None:
     base(GOOD.replace("  selector: {matchLabels: {app: web}}\n", ""))
     overlay("prod")
     (found,) = checking.told()
     assert found.startswith("base/web.yaml:5:1 selector-missing")
 
 
-def test_what_an_overlay_completes_is_no_finding_then(checking: Checking) -> None:
+def test_a_field_that_an_overlay_adds_is_not_reported_as_missing(checking: Checking) -> None:
     base(GOOD.replace("apiVersion: apps/v1", "apiVersion: extensions/v1beta1"))
     operation = '[{\\"op\\": \\"replace\\", \\"path\\": \\"/apiVersion\\", \\"value\\": \\"apps/v1\\"}]'
     overlay("prod", f'patches: [{{target: {{kind: Deployment}}, patch: "{operation}"}}]\n')
@@ -109,7 +109,7 @@ def test_what_an_overlay_completes_is_no_finding_then(checking: Checking) -> Non
     assert "unserved-api-version" in checking(code=1), "as it stands, it is one"
 
 
-def test_comments_and_baselines_silence_it_at_the_source(checking: Checking, project: Path) -> None:
+def test_comments_and_baselines_apply_at_the_source(checking: Checking, project: Path) -> None:
     base(BASE.replace("disktype: true", "disktype: true # afflint: ignore[wrong-type]"))
     overlay("prod")
     report = checking.report()
@@ -122,7 +122,7 @@ def test_comments_and_baselines_silence_it_at_the_source(checking: Checking, pro
     assert "1 finding suppressed" in checking("--render", "--baseline", ".afflint-baseline.json", code=0)
 
 
-def test_what_is_ignored_in_a_file_and_what_is_excluded(checking: Checking, project: Path) -> None:
+def test_per_file_ignores_and_exclusions_apply_at_the_source(checking: Checking, project: Path) -> None:
     base(BASE)
     overlay("prod")
     (project / ".afflint.yaml").write_text("per-file-ignores: {'base/*': [wrong-type]}\n")
@@ -131,7 +131,7 @@ def test_what_is_ignored_in_a_file_and_what_is_excluded(checking: Checking, proj
     assert checking.told() == []
 
 
-def test_what_is_not_rendered_is_said_and_told_as_it_stands(checking: Checking) -> None:
+def test_a_root_that_fails_is_reported_and_its_files_are_checked_as_written(checking: Checking) -> None:
     base(BASE)
     overlay("prod", "patches: [{path: nowhere.yaml}]\n")
     report = checking.report()
@@ -147,7 +147,7 @@ def test_what_is_not_rendered_is_said_and_told_as_it_stands(checking: Checking) 
     assert "afflint: Rendered 0 of 1 kustomization.\nafflint: Not rendered: overlays/prod (kustomize): " in beside
 
 
-def test_nothing_is_fetched_unless_asked_for(checking: Checking) -> None:
+def test_nothing_is_downloaded_by_default(checking: Checking) -> None:
     write({"kustomization.yaml": "resources: ['https://example.invalid/manifests.yaml']\n"})
     (failed,) = checking.report()["summary"]["rendered"]["failed"]
     assert failed["reason"] == "rendering requires the network for https://example.invalid/manifests.yaml; `--render-network` allows it"
@@ -184,7 +184,7 @@ def test_the_tools_can_be_named_and_set_in_the_configuration(checking: Checking,
     assert "rendered" not in checking(code=1)  # A configuration that was found starts no program.
 
 
-def test_fixes_are_for_manifests_as_they_stand(checking: Checking, project: Path) -> None:
+def test_fixes_apply_to_manifests_as_written(checking: Checking, project: Path) -> None:
     base(BASE)
     assert "--fix and --diff mend manifests as they stand" in checking("--render", "--fix", code=2)
     (project / ".afflint.yaml").write_text("render: true\n")
@@ -192,7 +192,7 @@ def test_fixes_are_for_manifests_as_they_stand(checking: Checking, project: Path
     assert 'disktype: "true"' in (project / "base/web.yaml").read_text()
 
 
-def test_findings_across_manifests_see_what_overlays_make(checking: Checking) -> None:
+def test_findings_across_manifests_use_rendered_objects(checking: Checking) -> None:
     """A selector of a Service misses the label that the base lacks, and meets the one that the overlay adds."""
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web, team: a}}\n"
     write({"base/service.yaml": service, "base/web.yaml": GOOD, "base/kustomization.yaml": "resources: [web.yaml, service.yaml]\n"})
@@ -200,7 +200,7 @@ def test_findings_across_manifests_see_what_overlays_make(checking: Checking) ->
     assert checking.told() == []
 
 
-def test_overlays_with_other_neighbours_show_one_mistake(checking: Checking) -> None:
+def test_overlays_with_other_objects_show_one_mistake(checking: Checking) -> None:
     """The message names whatever selects the label; in another overlay that is another object."""
     label = GOOD.replace("  name: web\n", "  name: web\n  labels: {tier: front}\n", 1)
     base(label)

@@ -1,4 +1,4 @@
-"""Where a comment may stand at the end of a line of a template, and where it may not."""
+"""Lines of templates that may end in a comment, and lines that may not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_line_with_a_mark(line: str) -> None:
     "line",
     ["  {{- toYaml .Values.x | nindent 4 }}", '  {{ include "web.labels" . | indent 4 }}', "labels: {{- toYaml .Values.x | nindent 4 }}"],
 )
-def test_a_line_that_may_make_several(line: str) -> None:
+def test_a_line_that_may_produce_several(line: str) -> None:
     assert add_marks(line, 0) == f"{line} #@@0:1:1"
 
 
@@ -52,7 +52,7 @@ def test_a_line_without_one(line: str) -> None:
     assert add_marks(line, 0) == line
 
 
-def test_what_a_line_has_opened_counts() -> None:
+def test_open_blocks_and_brackets_are_tracked() -> None:
     text = "run: |\n  # text\n  key: text\n{{- .Values.x | nindent 2 }}\nlist: [a,\n  b: c]\n{{/*\nkey: comment\n*/}}\nlast: 1"
     assert [line for line in add_marks(text, 0).split("\n") if "#@@" in line] == ["run: | #@@0:1:0", "last: 1 #@@0:10:0"]
 

@@ -1,4 +1,4 @@
-"""--kustomize and --helm run the user's own program and check what it prints; stand-ins on PATH play the programs here."""
+"""--kustomize and --helm run the user's program and check its output; scripts on PATH replace the programs here."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_the_output_of_kustomize_is_checked_and_named(programs: Path, tmp_path: 
     ]
 
 
-def test_kubectl_stands_in_for_kustomize(programs: Path, tmp_path: Path) -> None:
+def test_kubectl_replaces_a_missing_kustomize(programs: Path, tmp_path: Path) -> None:
     program(programs, "kubectl", 'echo "kind: $1"')
     assert rendering.kustomize(str(tmp_path)).data == b"kind: kustomize\n"
 
 
-def test_helm_gets_its_values_files_as_arguments_of_their_own(programs: Path, tmp_path: Path) -> None:
+def test_helm_gets_values_files_as_separate_arguments(programs: Path, tmp_path: Path) -> None:
     program(programs, "helm", 'for each in "$@"; do echo "# $each"; done')
     chart = tmp_path / "a chart; rm -rf x"
     chart.mkdir()
@@ -100,7 +100,7 @@ spec:
 
 @pytest.mark.parametrize("manifest", [APPLICATION, RELEASE_OF_FLUX])
 @pytest.mark.parametrize("name", ["--post-renderer=./run-me", "-fvalues.yaml", "a b"])
-def test_nor_is_the_name_of_a_release(manifest: str, name: str, programs: Path, tmp_path: Path) -> None:
+def test_the_name_of_a_release_is_never_taken_for_an_option(manifest: str, name: str, programs: Path, tmp_path: Path) -> None:
     program(programs, "helm", 'for each in "$@"; do echo "# $each"; done')
     (tmp_path / "chart").mkdir()
     (tmp_path / "chart" / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.0.0\n")
@@ -111,20 +111,20 @@ def test_nor_is_the_name_of_a_release(manifest: str, name: str, programs: Path, 
 
 @pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize("render", [rendering.kustomize, rendering.helm])
-def test_a_missing_program_is_named_with_the_way_around(render: object, tmp_path: Path) -> None:
+def test_a_missing_program_is_named_with_an_alternative(render: object, tmp_path: Path) -> None:
     assert callable(render)
     with pytest.raises(RenderError, match=r"on PATH; or pipe its output into `afflint check -`"):
         render(str(tmp_path))
 
 
-def test_a_failure_says_what_the_program_said(programs: Path, tmp_path: Path) -> None:
+def test_a_failure_shows_the_error_of_the_program(programs: Path, tmp_path: Path) -> None:
     program(programs, "kustomize", "echo 'no such base: ../base' >&2; exit 3")
     with pytest.raises(RenderError, match=r"kustomize failed with exit code 3 .*no such base: \.\./base"):
         rendering.kustomize(str(tmp_path))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes cannot be waited for here")
-def test_a_program_that_writes_without_end_is_stopped(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_with_endless_output_is_stopped(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "_MAX_OUTPUT", 3 << 20)
     program(programs, "kustomize", "while :; do echo complaint >&2; /bin/cat /dev/zero; done")
     with pytest.raises(RenderError, match="kustomize wrote more than 3 MB"):
@@ -138,7 +138,7 @@ def test_a_program_that_hangs_is_stopped(programs: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("render", "complaint"), [(rendering.kustomize, "requires a folder"), (rendering.helm, "requires a chart")])
-def test_a_path_that_is_not_there(render: object, complaint: str, tmp_path: Path) -> None:
+def test_a_path_that_does_not_exist(render: object, complaint: str, tmp_path: Path) -> None:
     assert callable(render)
     with pytest.raises(RenderError, match=complaint):
         render(os.path.join(tmp_path, "nowhere"))
@@ -152,7 +152,7 @@ def test_a_path_that_is_not_there(render: object, complaint: str, tmp_path: Path
         ("a" * 400 + "b" * 220, "a" * 80 + "… " + "b" * 220),
     ],
 )
-def test_the_noise_of_a_log_is_left_out(said: str, reason: str, programs: Path, tmp_path: Path) -> None:
+def test_log_output_around_an_error_is_left_out(said: str, reason: str, programs: Path, tmp_path: Path) -> None:
     (tmp_path / "said").write_text(said)
     program(programs, "kustomize", f"/bin/cat {tmp_path / 'said'} >&2; exit 1")
     with pytest.raises(RenderError) as error:
@@ -192,7 +192,7 @@ def test_an_interrupt_while_a_program_starts_ends_it(jobs: int, programs: Path, 
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_interrupt_ends_what_runs(jobs: str, programs: Path, tmp_path: Path) -> None:
+def test_an_interrupt_ends_running_programs(jobs: str, programs: Path, tmp_path: Path) -> None:
     program(programs, "kustomize", f"echo $$ > {tmp_path}/$$.pid; exec /bin/sleep 60")
     for name in ("one", "two", "three"):
         (tmp_path / name).mkdir()

@@ -1,4 +1,4 @@
-"""`--render` loads nothing from the network, this machine's own addresses included: kustomize is not started where it would."""
+"""`--render` loads nothing from the network, not even from local addresses: kustomize is not started if it would."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_url_is_refused_in_every_field_that_loads_files(
+def test_a_url_is_rejected_in_every_field_that_loads_files(
     field: str, server: Server, checking: Checking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_path(monkeypatch, "kustomize")
@@ -116,21 +116,21 @@ INCLUDED = {
 
 
 @pytest.mark.parametrize("way", INCLUDED)
-def test_so_it_is_in_what_a_kustomization_includes(way: str, server: Server, checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_in_an_included_file_is_rejected(way: str, server: Server, checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
     on_path(monkeypatch, "kustomize")
     write({name: text.replace("URL", server.url) for name, text in INCLUDED[way].items()})
     assert failure(checking).startswith(f"rendering requires the network for {server.url}/a")
     assert server.asked == []
 
 
-def test_it_is_fetched_when_that_is_allowed(server: Server, checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_is_loaded_when_the_network_is_allowed(server: Server, checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
     on_path(monkeypatch, "kustomize")
     write({"kustomization.yaml": f"resources: ['{server.url}/a']\n"})
     assert "Rendered 1 of 1 kustomization." in checking("--render", "--render-network", code=0)
     assert {*server.asked} == {"/a"}
 
 
-def test_text_that_only_looks_like_a_url_is_no_reference(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_that_looks_like_a_url_is_not_a_reference(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
     on_path(monkeypatch, "kustomize")
     write(
         {
@@ -145,7 +145,7 @@ def test_text_that_only_looks_like_a_url_is_no_reference(checking: Checking, mon
     assert "Rendered 1 of 1 kustomization." in checking("--render", code=0)
 
 
-def test_a_folder_outside_the_repository_is_refused(checking: Checking, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_outside_the_repository_is_rejected(checking: Checking, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on_path(monkeypatch, "kustomize")
     write({"mine/kustomization.yaml": "resources: [pod.yaml]\n", "mine/pod.yaml": POD})
     write({"repository/.git/HEAD": "", "repository/k/kustomization.yaml": "resources: [../../mine]\n"})

@@ -1,4 +1,4 @@
-"""Policies hold for what a repository renders to: judged by what overlays make of a base, told where that is written."""
+"""Policies apply to rendered objects, and violations are reported at their source."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def found(checking: Checking) -> list[tuple[str, int, str, list[str]]]:
     return [(each["file"], each["line"], each["rule"], each["rendered_in"]) for each in findings if each["category"] == "policy"]
 
 
-def test_what_an_overlay_makes_of_a_base_is_told_in_the_base(checking: Checking) -> None:
+def test_a_violation_in_an_overlay_is_reported_in_the_base(checking: Checking) -> None:
     write({".afflint.yaml": "policies:\n" + POLICY % ("by-name", "")})
     assert found(checking) == [("base/web.yaml", 11, "by-name", ["overlays/prod"])]
 
 
-def test_a_comment_in_the_base_silences_it(checking: Checking) -> None:
+def test_a_comment_in_the_base_suppresses_a_violation(checking: Checking) -> None:
     write({".afflint.yaml": "policies:\n" + POLICY % ("no-hosts", "")})
     assert found(checking) == []
 
 
-def test_unless_it_is_mandatory(checking: Checking) -> None:
+def test_a_comment_does_not_suppress_a_mandatory_policy(checking: Checking) -> None:
     write({".afflint.yaml": "policies:\n" + POLICY % ("no-hosts", ", mandatory: true")})
     assert found(checking) == [("base/web.yaml", 11, "no-hosts", ["overlays/prod"])]

@@ -1,4 +1,4 @@
-"""What a program that `--render` starts can do: no network of any kind, a bound of memory, and little of the user's environment."""
+"""The limits of programs that `--render` starts: no network, limited memory, and few environment variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stand_in(folder: Path, script: str) -> str:
 
 
 @on_linux
-def test_a_template_that_takes_all_memory_is_ended_early(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_template_that_allocates_too_much_memory_is_stopped(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
     on_path(monkeypatch, "helm")
     bomb = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: {{ repeat 2000000000 "a" | quote }}}\n'
     write({"chart/Chart.yaml": CHART, "chart/templates/a.yaml": bomb})
@@ -70,7 +70,7 @@ def test_a_tool_has_no_network_interface(tmp_path: Path) -> None:
 
 
 @on_linux
-def test_a_loopback_address_is_unreachable_even_for_what_is_not_searched_for_urls(tmp_path: Path) -> None:
+def test_a_tool_cannot_reach_a_loopback_address(tmp_path: Path) -> None:
     connect = f"exec {sys.executable} -c 'import socket; socket.create_connection((\"127.0.0.1\", 9))'"
     tool = stand_in(tmp_path, connect)
     if not sandbox.without_network(tool):
@@ -80,7 +80,7 @@ def test_a_loopback_address_is_unreachable_even_for_what_is_not_searched_for_url
     assert error.value.reason == "rendering requires the network for an unknown URL; `--render-network` allows it"
 
 
-def test_where_the_system_allows_no_namespace_the_tool_runs_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_namespaces_the_tool_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
         return subprocess.CompletedProcess([], 1)
 

@@ -28,16 +28,16 @@ def test_a_link_leads_to_the_same_page_on_the_site(source: str, link: str, conve
     assert convert_links(f"See [it]({link}).", source) == f"See [it]({converted})."
 
 
-def test_what_stands_in_a_fence_is_left_alone() -> None:
+def test_links_in_a_fence_are_kept() -> None:
     text = "```yaml\na: [b](../x.md)\n```\n"
     assert convert_links(text, "docs/ci.md") == text
 
 
-def test_what_the_site_has_not_is_named_without_a_link() -> None:
+def test_a_link_to_a_file_outside_the_site_becomes_text() -> None:
     assert convert_links("See [`web.yaml`](../examples/shop/web.yaml).", "docs/ci.md") == "See `web.yaml`."
 
 
-def test_a_link_to_what_there_is_nowhere_is_an_error() -> None:
+def test_a_link_to_a_missing_file_is_an_error() -> None:
     with pytest.raises(LinkError, match=r"docs/ci\.md: there is no \.\./src/x\.py"):
         convert_links("[code](../src/x.py)", "docs/ci.md")
 
@@ -50,7 +50,7 @@ def faults_of(folder: Path, **pages: str) -> list[str]:
     return list(faults(folder))
 
 
-def test_a_sound_site(tmp_path: Path) -> None:
+def test_a_valid_site(tmp_path: Path) -> None:
     links = '<a href="rules/aDOThtml#why"></a><a href="rules/"></a><a href="#here"></a><p id="here"></p>'.replace("DOT", ".")
     away = '<a href="https://example.com/x"></a><a href="mailto:x@example.com"></a>'
     loaded = '<link rel="stylesheet" href="s.css"><script src="x.js"></script>'

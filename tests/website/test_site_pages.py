@@ -41,11 +41,11 @@ def test_every_link_leads_to_a_page(made: Path) -> None:
             assert (page.parent / target).is_file(), f"{page.relative_to(made)}: {target}"
 
 
-def test_what_is_not_there_yet_is_left_out(tmp_path: Path) -> None:
+def test_missing_pages_are_left_out(tmp_path: Path) -> None:
     assert pages_in(navigation(tmp_path, {})) == {"rules/index.md", "rules/profiles/index.md"}
 
 
-def test_a_page_that_nobody_has_put_anywhere_ends_the_guide(tmp_path: Path) -> None:
+def test_a_page_without_an_entry_is_at_the_end_of_the_guide(tmp_path: Path) -> None:
     (tmp_path / "nodes.md").write_text("# Nodes\n", encoding="utf-8")
     (tmp_path / "weather.md").write_text("# The weather\n", encoding="utf-8")
     (guide,) = (entry["Guide"] for entry in navigation(tmp_path, {}) if "Guide" in entry)
@@ -100,7 +100,7 @@ def test_a_command_page_has_its_usage_and_every_option(made: Path, name: str) ->
         assert not row.startswith("| `") or row in page
 
 
-def test_the_configuration_has_every_key_and_what_stands_in_it(made: Path) -> None:
+def test_the_configuration_page_has_every_key(made: Path) -> None:
     page = (made / "configuration.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `([a-z-]+)` \|", page.partition("\n### ")[0], re.MULTILINE) == list(schema()["properties"])
     assert "### Keys of `workloads`" in page
@@ -115,7 +115,7 @@ def test_a_ready_made_set_is_shown_with_its_file(made: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["rules/hard-anti-affinity-topology.md", "rules/wrong-type.md"])
-def test_what_is_shown_of_a_configuration_is_one(made: Path, tmp_path: Path, page: str) -> None:
+def test_the_shown_configuration_is_valid(made: Path, tmp_path: Path, page: str) -> None:
     fences = re.findall(r"^```yaml\n(.*?)^```$", (made / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     (tmp_path / ".afflint.yaml").write_text(fences[-1], encoding="utf-8")
     assert ".afflint.yaml:" in run((sys.executable, "-m", "afflint", "config"), tmp_path)
