@@ -26,6 +26,8 @@ class Pattern(NamedTuple):
     """False for a pattern that begins with ``!`` and negates."""
     steps: tuple[Step, ...]
     only_folders: bool
+    fixed_name: str | None = None
+    """A name without which a path cannot match: its first, or its last if the pattern has no other."""
 
     def matches(self, names: list[str], folder: bool) -> bool:
         """Whether the pattern matches a path itself, given as names from the top; ``folder``: whether it is a folder."""
@@ -60,6 +62,10 @@ class Patterns:
 
     def __init__(self, patterns: Iterable[Pattern | None]) -> None:
         self._patterns = [each for each in patterns if each is not None][::-1]
+        # Most patterns begin or end with a fixed name: without it in a path they need not be tried.
+        self._tried: dict[str, list[int]] = {}
+        for number, each in enumerate(self._patterns):
+            self._tried.setdefault(each.fixed_name or "", []).append(number)
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
@@ -67,9 +73,11 @@ class Patterns:
     def verdict(self, path: str, *, folder: bool) -> bool | None:
         """Whether the patterns match exactly this path (True), negate it (False), or do not mention it (None)."""
         names = path.split("/")
-        for pattern in self._patterns:
-            if pattern.matches(names, folder):
-                return pattern.include
+        tried = self._tried
+        numbers = {number for name in {"", names[0], names[-1]} & tried.keys() for number in tried[name]}
+        for number in sorted(numbers):
+            if self._patterns[number].matches(names, folder):
+                return self._patterns[number].include
         return None
 
     def covers(self, path: str) -> bool:
@@ -105,6 +113,7 @@ def pattern(text: str) -> Pattern | None:
         parts.insert(0, "**")
     elif not parts[0]:
         del parts[0]
+    fixed = parts[0] if parts[0] != "**" else parts[1] if len(parts) == 2 else ""
     steps: list[Step] = []
     for part in parts:
         if part == "**":
@@ -115,7 +124,7 @@ def pattern(text: str) -> Pattern | None:
         if step is None:
             return None
         steps.append(step)
-    return Pattern(include, tuple(steps), only_folders)
+    return Pattern(include, tuple(steps), only_folders, fixed if fixed and fixed != "**" and not _SPECIAL.search(fixed) else None)
 
 
 @lru_cache(maxsize=256)

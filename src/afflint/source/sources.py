@@ -280,8 +280,11 @@ def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], b
         is_chart = any(entry.name == CHART for entry in found)
         values = is_chart or (parent_has_chart and os.path.basename(absolute) not in _WITHOUT_VALUES)
         for entry in found:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if not is_folder and included is None and not entry.name.lower().endswith(SUFFIXES):  # As most files.
+                continue
             path, full_path = prefix + entry.name, full_prefix + entry.name
-            if entry.is_dir(follow_symlinks=False):
+            if is_folder:
                 if entry.name not in SKIPPED_FOLDERS and not excluded(full_path + "/") and not ignored(full_path, folder=True):
                     folders.append(path)
             elif _is_manifest(entry, full_path, included) and not excluded(full_path) and not ignored(full_path, folder=False):
@@ -319,13 +322,9 @@ _OUR_OWN = frozenset((".afflint.yaml", ".afflint.yml", ".afflint-baseline.json")
 def _is_manifest(entry: os.DirEntry[str], path: str, included: Callable[[str], bool] | None) -> bool:
     if entry.name in _OUR_OWN:
         return False
-    if included is None:
-        wanted = entry.name.lower().endswith(SUFFIXES)
-    else:
-        wanted = included(path)
     try:
         # A link to a file is read, a broken link is not, and a pipe in a folder would block.
-        return wanted and entry.is_file()
+        return (included is None or included(path)) and entry.is_file()
     except OSError:
         return False
 
@@ -338,11 +337,13 @@ class _GitIgnored:
 
     def __init__(self, top: str) -> None:
         self._patterns: dict[str, Patterns] = {}
+        self._above: dict[str, list[tuple[Patterns, int]]] = {}
         parents = _parents_in_repository(top)
         for parent in parents:
             self._load(parent)
         if any(self(folder, folder=True) for folder in (top, *parents[:-1])):
             self._patterns.clear()
+        self._above.clear()
 
     def enter(self, folder: str, has_file: bool) -> None:
         if has_file:
@@ -351,19 +352,20 @@ class _GitIgnored:
     def __call__(self, path: str, *, folder: bool) -> bool:
         if not self._patterns:
             return False
-        # The deepest .gitignore with a matching pattern decides.
-        parent = os.path.dirname(path)
-        while True:
-            patterns = self._patterns.get(parent)
-            if patterns is not None:
-                relative = path[len(parent.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
-                verdict = patterns.verdict(relative, folder=folder)
-                if verdict is not None:
-                    return verdict
-            parent_folder = os.path.dirname(parent)
-            if parent_folder == parent:
-                return False
-            parent = parent_folder
+        for patterns, length in self._patterns_above(os.path.dirname(path)):
+            verdict = patterns.verdict(path[length:].replace(os.sep, "/"), folder=folder)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _patterns_above(self, folder: str) -> list[tuple[Patterns, int]]:
+        """Return the patterns that apply in a folder, the deepest first, with the length of the path that theirs are relative to."""
+        if folder not in self._above:
+            parent = os.path.dirname(folder)
+            above = self._patterns_above(parent) if parent != folder else []
+            own = self._patterns.get(folder)
+            self._above[folder] = above if own is None else [(own, len(folder.rstrip(os.sep)) + 1), *above]
+        return self._above[folder]
 
     def _load(self, folder: str) -> None:
         try:
