@@ -19,8 +19,8 @@ UNCOMPILED = """
 import sys
 from importlib.util import cache_from_source
 from pathlib import Path
-from afflint.cli import _guarded
-_guarded()
+from afflint.cli import _exit_code
+_exit_code()
 modules = [each for each in sys.modules.values() if "SourceFileLoader" in str(getattr(getattr(each, "__spec__", 0), "loader", 0))]
 print("not compiled:", [each.__name__ for each in modules if not Path(cache_from_source(each.__file__)).exists()])
 """

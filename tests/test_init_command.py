@@ -139,7 +139,7 @@ def test_every_offer_can_be_taken_up(afflint: Afflint) -> None:
 
 def test_nothing_to_see_is_a_configuration_too(afflint: Afflint) -> None:
     done = afflint("init")
-    assert (done.code, done.out.splitlines()[0]) == (0, "Wrote .afflint.yaml, for you to fill in.")
+    assert (done.code, done.out.splitlines()[0]) == (0, "Wrote .afflint.yaml, with all settings as comments.")
     assert "found no workloads" in Path(".afflint.yaml").read_text(encoding="utf-8")
     assert loaded() == loaded()._replace(context=(), nodes=())
     assert afflint("check").code == 0
@@ -150,7 +150,7 @@ def test_what_is_there_stays(afflint: Afflint) -> None:
         Path(name).write_text("jobs: 3\n", encoding="utf-8")
         done = afflint("init")
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith(f"afflint: '{name}' configures afflint already")
+        assert done.err.startswith(f"afflint: '{name}' already configures afflint")
         assert Path(name).read_text(encoding="utf-8") == "jobs: 3\n"
         Path(name).unlink()
     Path("pyproject.toml").write_text("[tool.afflint]\njobs = 3\n", encoding="utf-8")
@@ -204,7 +204,7 @@ def test_the_baseline_holds_what_is_found_under_the_configuration(afflint: Affli
         0,
         [
             "Wrote .afflint.yaml, which sets exclude, baseline.",
-            "Wrote the 1 finding of today to .afflint-baseline.json: they stay silent from now on.",
+            "Wrote 1 finding to .afflint-baseline.json, which afflint no longer reports.",
         ],
     )
     assert '"file": "web.yaml"' in Path(".afflint-baseline.json").read_text(encoding="utf-8")
@@ -215,7 +215,7 @@ def test_a_baseline_that_is_there_is_named_and_stays(afflint: Afflint) -> None:
     put(web=WEB)
     Path(".afflint-baseline.json").write_text('{"version": 1, "findings": []}', encoding="utf-8")
     done = afflint("init", "--baseline")
-    assert "is there already, and stays as it is" in done.out
+    assert "already exists and is left unchanged" in done.out
     assert loaded().baseline == ".afflint-baseline.json"
     assert afflint("check").code == 1
 
@@ -223,7 +223,7 @@ def test_a_baseline_that_is_there_is_named_and_stays(afflint: Afflint) -> None:
 def test_without_findings_there_is_no_baseline(afflint: Afflint) -> None:
     put(orders=ORDERS)
     done = afflint("init", "--baseline")
-    assert done.out.endswith("Nothing is found today.\n")
+    assert done.out.endswith("There are no findings today.\n")
     assert not Path(".afflint-baseline.json").exists()
     assert loaded().baseline is None
 
@@ -244,7 +244,7 @@ def test_pyproject_gets_a_table_at_its_end(afflint: Afflint) -> None:
 
 
 def test_pyproject_that_cannot_take_a_table(afflint: Afflint) -> None:
-    assert afflint("init", "--pyproject").err.startswith("afflint: there is no 'pyproject.toml'")
+    assert afflint("init", "--pyproject").err.startswith("afflint: 'pyproject.toml' does not exist")
     Path("pyproject.toml").write_text("[project\n", encoding="utf-8")
     done = afflint("init", "--pyproject")
     assert (done.code, Path("pyproject.toml").read_text(encoding="utf-8")) == (2, "[project\n")
@@ -382,7 +382,7 @@ def test_rendering_is_offered_with_the_tools_that_are_there(afflint: Afflint) ->
 
 def test_a_folder_is_asked_for(afflint: Afflint) -> None:
     put(web=WEB)
-    assert afflint("init", "web.yaml").err == "afflint: init takes the folder that the configuration is for, and 'web.yaml' is none\n"
+    assert afflint("init", "web.yaml").err == "afflint: 'web.yaml' is not a folder; init takes the folder that the configuration is for\n"
     assert afflint("init", "nowhere").code == 2
 
 

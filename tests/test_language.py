@@ -23,25 +23,10 @@ PAGES = [
 ]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
-PENDING_PAGES = frozenset(["reference.md"])
+PENDING_PAGES: frozenset[str] = frozenset()
 """Pages with parts that are generated from the other packages."""
 REVISED = frozenset(
-    (
-        ".",
-        "config",
-        "controllers",
-        "findings",
-        "init",
-        "inventory",
-        "lsp",
-        "policies",
-        "pools",
-        "rendering",
-        "report",
-        "scheduler",
-        "source",
-        "yaml",
-    )
+    (".", "cli", "config", "controllers", "findings", "init", "inventory", "lsp", "policies", "pools", "rendering", "report", "scheduler", "source", "yaml")
 )
 """The packages whose texts have been revised; the others are expected to fail."""
 

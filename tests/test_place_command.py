@@ -178,7 +178,7 @@ NO_NODES: list[str] = []
             ["--nodes", "."], {}, ".: is a directory, but a file is required; name the files in it instead", id="a folder of nodes"
         ),
         pytest.param(["--pods", "none.yaml"], {}, "none.yaml: cannot be read: ", id="no such file of pods"),
-        pytest.param(["--format", "jsn"], {}, "--format: there is no 'jsn'; did you mean 'json'?", id="no such format"),
+        pytest.param(["--format", "jsn"], {}, "--format: unknown value 'jsn'; did you mean 'json'?", id="no such format"),
     ],
 )
 def test_wrong_usage_is_said_on_one_line(place: Place, arguments: list[str], files: dict[str, str], complaint: str) -> None:
@@ -202,7 +202,7 @@ def test_all_manifests_that_are_refused_take_one_line_in_the_report_and_one_besi
     broken = "---\n".join(WEB.replace("name: web, ", f"name: till-{number}, ") + "      tolerations: all\n" for number in range(5))
     done = place("web.yaml", "broken.yaml", "--nodes", "nodes.yaml", "--format", "json", broken=broken)
     first = "broken.yaml:15:20: `tolerations` must be a list, not a string"
-    assert done.err == f"afflint: {first} (and 4 more: `afflint check` tells them all)\n"
+    assert done.err == f"afflint: {first} (and 4 more: `afflint check` reports them all)\n"
     [note] = [note for note in done.plan["notes"] if "refused" in note]
     assert note.startswith(f"5 manifests cannot be read or would be refused, and `afflint check` says more: {first}; ")
     assert note.endswith("; and 2 more")
@@ -313,7 +313,7 @@ def test_a_toleration_that_misses_by_a_slip_is_named(place: Place) -> None:
 
 def test_a_file_that_is_named_and_holds_nothing_is_said(place: Place) -> None:
     done = place("web.yaml", "nodes.yaml", "notes.yaml", "--format", "json", notes="hello: x\n")
-    assert done.plan["notes"][0] == "notes.yaml holds no manifest"
+    assert done.plan["notes"][0] == "notes.yaml contains no manifest"
     assert done.code == 0
 
 

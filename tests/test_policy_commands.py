@@ -73,11 +73,11 @@ class TestCheck:
 
     def test_a_slip_is_told_from_them(self, afflint: Afflint) -> None:
         done = afflint("check", "--ignore", "no-host")
-        assert (done.code, done.err) == (2, "afflint: --ignore: there is no 'no-host'; did you mean 'no-hosts'?\n")
+        assert (done.code, done.err) == (2, "afflint: --ignore: unknown value 'no-host'; did you mean 'no-hosts'?\n")
 
     def test_a_selection_that_leaves_all_of_them_out_is_told(self, afflint: Afflint, project: Path) -> None:
         (project / ".afflint.yaml").write_text(f"select: [admission]\n{POLICIES}")
-        assert "no policy is selected: `select` stands in place of all that is on by default" in afflint("check").err
+        assert "no policy is selected: `select` replaces all rules that are on by default" in afflint("check").err
         (project / ".afflint.yaml").write_text(f"select: [admission]\nextend-select: [weights]\n{POLICIES}")
         assert "no policy" not in afflint("check").err
 
@@ -130,7 +130,7 @@ class TestRule:
     def test_a_check_is_no_rule(self, afflint: Afflint) -> None:
         done = afflint("rule", "required-spread")
         assert (done.code, done.out) == (2, "")
-        assert "`required-spread` is a check that policies ask for" in done.err
+        assert "`required-spread` is a policy check, not a rule" in done.err
         assert "docs/policies.md" in done.err
         assert "`afflint rule policy`" in done.err
 
@@ -161,7 +161,7 @@ def test_config_shows_where_nodes_come_from(afflint: Afflint, project: Path, sai
 
 
 class TestWithoutNodes:
-    """A policy about outcomes decides nothing without nodes, and says so, also where the run before is found again."""
+    """A policy about outcomes is not evaluated without nodes, and says so, also where the run before is found again."""
 
     @pytest.fixture(autouse=True)
     def outcome(self, project: Path) -> None:
@@ -169,12 +169,12 @@ class TestWithoutNodes:
 
     def test_that_is_told(self, afflint: Afflint) -> None:
         done = afflint("check", "--quiet")
-        assert (done.code, done.err) == (0, "afflint: no nodes are known, so `placed` decides nothing: name the nodes with --nodes\n")
+        assert (done.code, done.err) == (0, "afflint: no nodes are known, so `placed` is not evaluated: name the nodes with --nodes\n")
 
     def test_each_time(self, afflint: Afflint, project: Path) -> None:
         for number in range(80):
             (project / f"pod{number}.yaml").write_text(POD.replace("web}", f"web-{number}}}", 1).replace("  nodeName: n1\n", ""))
-        assert {afflint("check", "--quiet", "--cache-dir", "kept").err.count("decides nothing") for _ in range(3)} == {1}
+        assert {afflint("check", "--quiet", "--cache-dir", "kept").err.count("is not evaluated") for _ in range(3)} == {1}
 
     def test_with_nodes_there_is_nothing_to_tell(self, afflint: Afflint, project: Path) -> None:
         (project / "nodes.yaml").write_text("nodes:\n- name: n1\n- name: n2\n")

@@ -10,7 +10,7 @@ import sys
 import click
 import pytest
 
-from afflint.cli.click_app import Sectioned, cli
+from afflint.cli.click_app import SectionedCommand, cli
 from checkout import ROOT, clean_environment, run
 from pages import with_parts
 
@@ -25,7 +25,7 @@ def _command(name: str) -> str:
 
 
 def with_generated(page: str) -> str:
-    """The page with its generated parts made anew."""
+    """The page with its generated parts regenerated."""
     from website import reference
 
     options = "\n".join(map(_command, COMMANDS))
@@ -77,7 +77,7 @@ def test_no_section_of_a_help_is_too_long_to_look_through() -> None:
     context = click.Context(cli)
     for name in COMMANDS:
         command = cli.get_command(context, name)
-        if isinstance(command, Sectioned):
+        if isinstance(command, SectionedCommand):
             assert {title: len(options) for title, options in command.sections.items() if len(options) > 12} == {}, name
 
 
@@ -85,7 +85,7 @@ def test_each_option_stands_in_one_section_of_the_help() -> None:
     context = click.Context(cli)
     for name in COMMANDS:
         command = cli.get_command(context, name)
-        if isinstance(command, Sectioned):
+        if isinstance(command, SectionedCommand):
             named = [each.name for options in command.sections.values() for each in options]
             assert sorted(named) == sorted(each.name or "" for each in command.params if isinstance(each, click.Option))
 

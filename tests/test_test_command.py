@@ -67,7 +67,7 @@ def test_what_is_not_found_and_what_is_not_expected_is_said_at_its_line(tested: 
     done = tested({"wrong-type.md": page(("bad", GOOD.replace("  containers", "  #^ finding\n  containers")), ("good", BAD))})
     assert done.code == 1
     assert done.out.splitlines() == [
-        "./wrong-type.md:12:4: expected a finding of `wrong-type`, there is none",
+        "./wrong-type.md:12:4: expected a finding of `wrong-type`, but got none",
         "./wrong-type.md:22:24: not expected: the value of `disk` must be a string, but unquoted `1` is a number [wrong-type]",
         "2 examples, 2 not as expected",
     ]
@@ -95,7 +95,7 @@ def test_files_say_by_their_names_what_they_are_examples_of(tested: Examples, ba
     swapped = tested({bad: GOOD, good: BAD})
     assert swapped.code == 1
     assert sorted(line.split(":", 3)[3].split(" [")[0] for line in swapped.out.splitlines()[:-1]) == [
-        " a bad example, and `wrong-type` finds nothing in it",
+        " bad example, but `wrong-type` reports nothing",
         " not expected: the value of `disk` must be a string, but unquoted `1` is a number",
     ]
 
@@ -103,7 +103,7 @@ def test_files_say_by_their_names_what_they_are_examples_of(tested: Examples, ba
 def test_a_bad_file_with_markers_is_held_to_them(tested: Examples) -> None:
     assert tested({"wrong-type.bad.yaml": MARKED}).code == 0
     done = tested({"wrong-type.bad.yaml": MARKED.replace("   ^ finding", "  ^ finding")})
-    assert done.out.splitlines()[0] == "./wrong-type.bad.yaml:5:23: expected a finding of `wrong-type`, there is none"
+    assert done.out.splitlines()[0] == "./wrong-type.bad.yaml:5:23: expected a finding of `wrong-type`, but got none"
 
 
 def test_the_nodes_of_an_example_are_its_inventory(tested: Examples) -> None:
@@ -220,7 +220,8 @@ def test_where_there_is_no_example_the_command_says_what_one_is(tested: Examples
     with pytest.raises(UserError) as raised:
         tested({})
     assert str(raised.value) == (
-        "no example in '.': pages with fences ```yaml bad and ```yaml good, or files such as `POLICY.bad.yaml` and `POLICY.good.yaml`"
+        "no examples in '.': examples are fences ```yaml bad and ```yaml good in pages, or files such as "
+        "`POLICY.bad.yaml` and `POLICY.good.yaml`"
     )
 
 
@@ -235,7 +236,7 @@ PINNED = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  nodeName: n
 def test_a_line_says_which_policies_no_example_exercises(tested: Examples) -> None:
     files = {".afflint.yaml": POLICIES, "no-names.bad.yaml": PINNED, "no-names.good.yaml": GOOD, "light.good.yaml": GOOD}
     done = tested(files)
-    assert done == (0, "3 examples, all as expected\n1 of 2 policies exercised; no bad example of `light`\n")
+    assert done == (0, "3 examples, all as expected\n1 of 2 policies exercised; no bad example violates `light`\n")
     assert tested({}, ".", "--format", "json").out.endswith(
         '"summary": {\n    "examples": 3,\n    "failed": 0,\n    "policies": 2,\n    "unexercised": [\n      "light"\n    ]\n  }\n}\n'
     )
@@ -245,7 +246,7 @@ def test_what_takes_nodes_to_decide_says_where_an_example_has_them(tested: Examp
     policy = "policies:\n- {name: has-room, check: fits}\n"
     done = tested({".afflint.yaml": policy, "has-room.bad.yaml": PINNED})
     assert done.out.splitlines()[:2] == [
-        "./has-room.bad.yaml:1:1: a bad example, and `has-room` finds nothing in it",
+        "./has-room.bad.yaml:1:1: bad example, but `has-room` reports nothing",
         "  policy `has-room`: without nodes nobody can tell; `kind: Node` in the example has them",
     ]
     node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n2}\n"

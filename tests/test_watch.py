@@ -207,10 +207,10 @@ def test_a_terminal_is_cleared_before_each_run() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--fix"], "--watch goes without --fix"),
-        (["--diff"], "--watch goes without --diff"),
-        (["--write-baseline"], "--watch goes without --write-baseline"),
-        (["--shard", "1/2", "--output", "x"], "--shard goes without --watch"),
+        (["--fix"], "--watch cannot be used with --fix"),
+        (["--diff"], "--watch cannot be used with --diff"),
+        (["--write-baseline"], "--watch cannot be used with --write-baseline"),
+        (["--shard", "1/2", "--output", "x"], "--shard cannot be used with --watch"),
         (["-"], "--watch checks files, not standard input"),
         (["nowhere"], "no such file or folder: 'nowhere'"),
         (["--select", "nothing"], "--select: there is no 'nothing'; `afflint rule` lists them"),

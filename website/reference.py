@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from afflint.cli.click_app import Sectioned, cli
+from afflint.cli.click_app import SectionedCommand, cli
 from afflint.config import Config
 from afflint.config.validation import schema
 
@@ -31,8 +31,10 @@ def usage(name: str) -> str:
 def options(name: str) -> Iterator[str]:
     """Yield the options of a command in tables, with the headings of its help."""
     command, context = _command(name), click.Context(cli)
-    if isinstance(command, Sectioned):
-        sections = [(heading, [each for each in found if "--help" not in each.opts]) for heading, found in command.sectioned(context)]
+    if isinstance(command, SectionedCommand):
+        sections = [
+            (heading, [each for each in found if "--help" not in each.opts]) for heading, found in command.options_by_section(context)
+        ]
     else:
         sections = [("", [each for each in command.params if isinstance(each, click.Option)])]
     for heading, found in sections:

@@ -374,7 +374,7 @@ def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
 
     def run(*words: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["afflint", *words])
-        code = cli._guarded()
+        code = cli._exit_code()
         out, err = capsys.readouterr()
         return Ended(code, out, err, 0, 0)
 

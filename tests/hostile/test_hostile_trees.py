@@ -112,7 +112,7 @@ def test_a_working_directory_that_is_gone(afflint: Afflint, tmp_path: Path) -> N
     (tmp_path / "web.yaml").write_text(LACKING)
     shell = ["/bin/sh", "-c", 'mkdir gone; cd gone; rmdir ../gone; exec "$@"', "sh"]
     ended = afflint("check", "--no-config", str(tmp_path / "web.yaml"), before=shell)
-    assert (ended.code, ended.err) == (2, "afflint: the working directory no longer exists; change to one that does\n")
+    assert (ended.code, ended.err) == (2, "afflint: the working directory no longer exists; change to an existing one\n")
 
 
 def test_a_baseline_nested_without_end_is_none(afflint: Afflint, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_baseline_is_not_written_through_a_link_of_the_tree(afflint: Afflint, 
     (tmp_path / ".afflint-baseline.json").symlink_to("precious")
     ended = afflint("check", "--no-config", "--write-baseline", "web.yaml")
     assert ended.code == 2
-    assert ended.err == "afflint: '.afflint-baseline.json' is a link; name the file to write with --baseline FILE\n"
+    assert ended.err == "afflint: '.afflint-baseline.json' is a symbolic link; name the file to write with --baseline FILE\n"
     assert (tmp_path / "precious").read_text() == "mine"
 
 

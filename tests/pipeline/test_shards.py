@@ -162,7 +162,7 @@ def test_nodes_among_the_files_are_found_where_all_files_are(fleet: Path, afflin
     merged = afflint("merge", *sharded(afflint, 2, "fleet"))
     assert (merged.code, merged.out) == (one.code, one.out)
     assert merged.err == (
-        "afflint: nodes lie among the files, which no shard could know; all files were checked anew: name them with --nodes\n"
+        "afflint: there are nodes among the files, which no shard could know, so all files were checked again: use --nodes for them\n"
     )
 
 
@@ -192,7 +192,7 @@ def test_what_has_changed_since_is_checked_anew_and_said(fleet: Path, afflint: A
     one = afflint("check", "fleet")
     merged = afflint("merge", *files)
     assert (merged.code, merged.out) == (one.code, one.out)
-    assert merged.err == f"afflint: 1 file is not as the shards saw it and checked anew: {Path('fleet/team-0/db.yaml')}\n"
+    assert merged.err == f"afflint: 1 file has changed since the shards ran, and was checked again: {Path('fleet/team-0/db.yaml')}\n"
 
 
 def test_a_shard_may_have_nothing_to_do(project: Path, afflint: Afflint) -> None:
@@ -307,20 +307,29 @@ class TestUsage:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            ("--shard 9/8 --output x", "--shard takes a share and how many there are, such as 1/8 to 8/8, not '9/8'"),
-            ("--shard 0/8 --output x", "--shard takes a share and how many there are, such as 1/8 to 8/8, not '0/8'"),
-            ("--shard 2 --output x", "--shard takes a share and how many there are, such as 1/8 to 8/8, not '2'"),
-            ("--shard -1/2 --output x", "--shard takes a share and how many there are, such as 1/8 to 8/8, not '-1/2'"),
+            (
+                "--shard 9/8 --output x",
+                "--shard takes a share and the number of shares, such as 1/8, not '9/8'",
+            ),
+            (
+                "--shard 0/8 --output x",
+                "--shard takes a share and the number of shares, such as 1/8, not '0/8'",
+            ),
+            ("--shard 2 --output x", "--shard takes a share and the number of shares, such as 1/8, not '2'"),
+            (
+                "--shard -1/2 --output x",
+                "--shard takes a share and the number of shares, such as 1/8, not '-1/2'",
+            ),
             ("--shard 1/2", "--shard needs one --output FILE for its results; `afflint merge` reads those of all shards"),
             (
                 "--shard 1/2 --output x --output y",
                 "--shard needs one --output FILE for its results; `afflint merge` reads those of all shards",
             ),
-            ("--shard 1/2 --output x --format json", "--shard makes no report: --format goes with `afflint merge`"),
-            ("--shard 1/2 --output x --exit-zero", "--shard makes no report: --exit-zero goes with `afflint merge`"),
-            ("--shard 1/2 --output x --write-baseline", "--shard makes no report: --write-baseline goes with `afflint merge`"),
-            ("--shard 1/2 --output x --fix", "--shard goes without --fix"),
-            ("--shard 1/2 --output x --kustomize .", "--shard goes without --kustomize"),
+            ("--shard 1/2 --output x --format json", "--shard writes no report: use --format with `afflint merge`"),
+            ("--shard 1/2 --output x --exit-zero", "--shard writes no report: use --exit-zero with `afflint merge`"),
+            ("--shard 1/2 --output x --write-baseline", "--shard writes no report: use --write-baseline with `afflint merge`"),
+            ("--shard 1/2 --output x --fix", "--shard cannot be used with --fix"),
+            ("--shard 1/2 --output x --kustomize .", "--shard cannot be used with --kustomize"),
             ("--shard 1/2 --output x -", "--shard checks files, not standard input"),
         ],
     )

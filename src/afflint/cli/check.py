@@ -1,4 +1,4 @@
-"""``afflint check``: lint manifests and report what is found."""
+"""``afflint check``: lint manifests and report the findings."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from afflint import __version__
 from afflint.cli import options
-from afflint.cli.command import NUMBER, SEVERAL, Argument, Command, flag, option
-from afflint.cli.output import FOUND, USAGE, ProgressLine, among, colored, say, show, show_bytes, shown, write
+from afflint.cli.command import MULTIPLE, NUMBER, Argument, Command, flag, option
+from afflint.cli.output import FOUND, USAGE, ProgressLine, colored, named_files, notify, show, show_bytes, write
 from afflint.config import RENDERERS
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
-from afflint.findings.phrases import pluralize
+from afflint.findings.phrases import join_words, pluralize, quoted, visible
 from afflint.report import FORMATS
 
 if TYPE_CHECKING:
@@ -27,76 +27,76 @@ if TYPE_CHECKING:
     from afflint.source.sources import Source
 
 
-def check(paths: tuple[str, ...], **given: Any) -> int:
+def check(paths: tuple[str, ...], **args: Any) -> int:
     """Lint manifests: files, folders, globs or '-'. Default: the current folder."""
-    if given["shard"] is not None:
+    if args["shard"] is not None:
         from afflint.cli.shards import write_share
 
-        return write_share(paths, given)
-    if given["executor"] is None:
-        return _once_or_watched(paths, given)
+        return write_share(paths, args)
+    if args["executor"] is None:
+        return _run(paths, args)
     from afflint.pipeline.dask_executor import DaskMapper, address
 
-    cluster = DaskMapper(address(given["executor"]), _cache_folder(given))
+    cluster = DaskMapper(address(args["executor"]), _cache_folder(args))
     try:
-        return _once_or_watched(paths, {**given, "mapper": cluster})
+        return _run(paths, {**args, "mapper": cluster})
     finally:
         cluster.close()
 
 
-def _once_or_watched(paths: tuple[str, ...], given: dict[str, Any]) -> int:
-    if not given["watch"]:
-        return _checked(paths, given)
-    from afflint.cli.watch import watched
+def _run(paths: tuple[str, ...], args: dict[str, Any]) -> int:
+    if not args["watch"]:
+        return _run_once(paths, args)
+    from afflint.cli.watch import watch_and_check
 
-    return watched(paths, given, lambda seen: _checked(paths, given, seen))
+    return watch_and_check(paths, args, lambda on_outcome: _run_once(paths, args, on_outcome))
 
 
-def _checked(paths: tuple[str, ...], given: dict[str, Any], seen: Callable[[Outcome], None] | None = None) -> int:
+def _run_once(paths: tuple[str, ...], args: dict[str, Any], on_outcome: Callable[[Outcome], None] | None = None) -> int:
     from afflint.pipeline.session import Session
 
-    see_that_reports_go_together(given)
-    if given["diff"] and any(given[each] for each in ("formats", "outputs", "statistics", "write_baseline")):
-        raise UserError("--diff is all that is shown, and goes without --format, --output, --statistics and --write-baseline")
-    config = options.configuration(given)
-    targets = targets_of(config.format, config.output)
-    check_targets(config, given)
-    if given["render"] and (given["fix"] or given["diff"]):
-        raise UserError("--fix and --diff mend manifests as they stand, and go without --render")
+    check_report_options(args)
+    if args["diff"] and any(args[each] for each in ("formats", "outputs", "statistics", "write_baseline")):
+        raise UserError("--diff cannot be used with --format, --output, --statistics or --write-baseline")
+    config = options.configuration(args)
+    targets = report_targets(config.format, config.output)
+    check_targets(config, args)
+    if args["render"] and (args["fix"] or args["diff"]):
+        raise UserError("--fix and --diff change source files, and cannot be used with --render")
     session = Session(config)
-    sources = _sources(session, paths, given)
-    if given["show_files"]:
-        show(f"{shown(source.name)}\n" for source in sources)
+    sources = _sources(session, paths, args)
+    if args["show_files"]:
+        show(f"{visible(source.name)}\n" for source in sources)
         return 0
     for note in notes(session):
-        say(f"afflint: {note}")
-    if given["fix"] or given["diff"]:
-        fixed = _fixed(session, sources, paths, given)
-        if given["diff"]:
-            return _differences(fixed, given)
-        outcome, unwritten = _made(session, sources, fixed, given)
+        notify(f"afflint: {note}")
+    if args["fix"] or args["diff"]:
+        fixed = _fix(session, sources, paths, args)
+        if args["diff"]:
+            return _show_diff(fixed, args)
+        outcome, unwritten = _write_fixes(session, sources, fixed, args)
     else:
-        outcome, unwritten = _outcome(session, sources, given), False
-    # What is mended of standard input goes to standard output, as editors expect it.
-    beside = given["fix"] and session.stdin is not None
-    if seen is not None:
-        seen(outcome)
-    code = reported(outcome, config, targets, paths, given, beside=beside)
+        outcome, unwritten = _outcome(session, sources, args), False
+    # The fixed text of standard input is written to standard output, as editors expect; the report goes to standard error.
+    to_stderr = args["fix"] and session.stdin is not None
+    if on_outcome is not None:
+        on_outcome(outcome)
+    code = report_outcome(outcome, config, targets, paths, args, to_stderr=to_stderr)
     return USAGE if unwritten else code
 
 
-def check_targets(config: Config, given: dict[str, Any]) -> None:
-    """Refuse, before anything is read, files to write that a configuration which was found names and may not write. Raises UserError."""
+def check_targets(config: Config, args: dict[str, Any]) -> None:
+    """Raise UserError, before anything is read, if a configuration that was found names an output file that it may not write."""
     if config.repository is None:
         return
     from afflint.config.trust import check_writable
 
-    if given["write_baseline"]:
+    if args["write_baseline"]:
         from afflint.pipeline.baseline import is_baseline
 
         if config.baseline:
             check_writable(config, "baseline", config.baseline, is_baseline)
-    elif not (given["statistics"] or given.get("diff") or given.get("show_files")):
+    elif not (args["statistics"] or args.get("diff") or args.get("show_files")):
         from afflint.report.recognition import is_report
 
         for target in config.output:
@@ -104,29 +104,29 @@ def check_targets(config: Config, given: dict[str, Any]) -> None:
                 check_writable(config, "output", target, is_report)
 
 
-def see_that_reports_go_together(given: dict[str, Any]) -> None:
-    """Refuse what is wrong with the options of reports, before anything is read."""
-    targets_of(given["formats"], given["outputs"])
-    if given["statistics"] and (given["formats"] or given["outputs"]):
-        raise UserError("--statistics is a report of its own and goes without --format and --output")
-    options.one_of("--color", given["color"], options.COLORS)
+def check_report_options(args: dict[str, Any]) -> None:
+    """Raise UserError, before anything is read, for report options that cannot be combined."""
+    report_targets(args["formats"], args["outputs"])
+    if args["statistics"] and (args["formats"] or args["outputs"]):
+        raise UserError("--statistics cannot be used with --format or --output")
+    options.check_choice("--color", args["color"], options.COLORS)
 
 
-def reported(
-    outcome: Outcome, config: Config, targets: list[tuple[str, str]], paths: Sequence[str], given: dict[str, Any], *, beside: bool = False
+def report_outcome(
+    outcome: Outcome, config: Config, targets: list[tuple[str, str]], paths: Sequence[str], args: dict[str, Any], *, to_stderr: bool = False
 ) -> int:
-    """Report what was found in whichever way is asked for; the exit code. ``beside``: standard output is taken."""
-    if given["write_baseline"]:
-        return _write_baseline(config.baseline, outcome, beside=beside)
-    if given["statistics"]:
-        show(_statistics(outcome), beside=beside)
+    """Report the outcome as the options say, and return the exit code. ``beside``: use standard error instead of standard output."""
+    if args["write_baseline"]:
+        return _write_baseline(config.baseline, outcome, to_stderr=to_stderr)
+    if args["statistics"]:
+        show(_statistics(outcome), to_stderr=to_stderr)
     else:
-        report = _report_of(outcome, config, paths, quiet=given["quiet"], verbose=given["verbose"], unsafe=given["unsafe_fixes"])
+        report = _create_report(outcome, config, paths, quiet=args["quiet"], verbose=args["verbose"], unsafe=args["unsafe_fixes"])
         if "html" in config.format:
             from afflint.cli.page_metadata import page_metadata
 
             report = report._replace(made=page_metadata())
-        _report(targets, report, given["color"], beside=beside)
+        _report(targets, report, args["color"], to_stderr=to_stderr)
     renders = outcome.summary.renders
     if (
         renders is not None
@@ -135,32 +135,30 @@ def reported(
     ):
         from afflint.report.text import rendered_lines
 
-        for line in rendered_lines(renders, given["verbose"]):
-            say(f"afflint: {line}")
+        for line in rendered_lines(renders, args["verbose"]):
+            notify(f"afflint: {line}")
     if outcome.unused_nodes:
-        say(f"afflint: {shown(outcome.unused_nodes)}; so no nodes are taken into account: name those of one cluster with --nodes")
+        notify(f"afflint: {visible(outcome.unused_nodes)}; so no nodes are used: name the nodes of one cluster with --nodes")
     if outcome.undecided:
-        from afflint.findings.phrases import join_words, quoted
-
         names = join_words(
             [*map(quoted, outcome.undecided[:_FEW]), *([f"{more} more"] if (more := len(outcome.undecided) - _FEW) > 0 else [])]
         )
-        decides = "decides" if len(outcome.undecided) == 1 else "decide"
-        say(f"afflint: no nodes are known, so {names} {decides} nothing: name the nodes with --nodes")
-    if not given["quiet"]:
+        are = "is" if len(outcome.undecided) == 1 else "are"
+        notify(f"afflint: no nodes are known, so {names} {are} not evaluated: name the nodes with --nodes")
+    if not args["quiet"]:
         for line in outcome.unevaluated:
-            say(f"afflint: {shown(line)}")
+            notify(f"afflint: {visible(line)}")
     if outcome.gone:
         entries = (
             "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"
         )
-        say(f"afflint: {entries}; --write-baseline prunes")
-    failed = _fails(outcome, config.fail_on) or (given["fail_on_empty"] and not outcome.summary.documents)
-    return FOUND if failed and not given["exit_zero"] else 0
+        notify(f"afflint: {entries}; --write-baseline removes {'it' if outcome.gone == 1 else 'them'}")
+    failed = _fails(outcome, config.fail_on) or (args["fail_on_empty"] and not outcome.summary.documents)
+    return FOUND if failed and not args["exit_zero"] else 0
 
 
 def notes(session: Session) -> Iterator[str]:
-    """What the configuration asks for and does not get."""
+    """Yield notices about settings of the configuration that have no effect."""
     from afflint.config import COMMAND_LINE, is_selected
     from afflint.findings.finding import field_of
     from afflint.kube import NEWEST, OLDEST
@@ -169,138 +167,138 @@ def notes(session: Session) -> Iterator[str]:
     if config.policies and config.select is not None:
         idle = [each.name for each in config.policies if not is_selected(each.name, "policy", True, config)]
         if len(idle) == len(config.policies) and config.origins["select"] != COMMAND_LINE:
-            yield "no policy is selected: `select` stands in place of all that is on by default; name `policy` in it, or in `extend-select`"
+            yield "no policy is selected: `select` replaces all rules that are on by default; add `policy` to it or to `extend-select`"
     if len(config.policies) > 1:
         from afflint.policies.contradictions import contradictions
 
         for each in contradictions(policy for policy in config.policies if is_selected(policy.name, "policy", True, config)):
             yield f"{config.origins[field_of(('policies', each.policy))]}: {each.message}"
     if (config.select is not None or config.ignore) and not session.settings().rules:
-        yield "no rule is selected, so nothing can be found: `afflint config` shows what `select` and `ignore` say"
+        yield "no rule is selected, so nothing is checked: `afflint config` shows the values of `select` and `ignore`"
     version = tuple(map(int, config.kubernetes_version.split(".")))
     known = min(max(version, OLDEST), NEWEST)
     if version != known:
         which = "newest" if version > NEWEST else "oldest"
-        yield f"the {which} Kubernetes that is known here is 1.{known[1]}: 1.{version[1]} is taken to be like it"
+        yield f"the {which} supported version of Kubernetes is 1.{known[1]}: 1.{version[1]} is checked as 1.{known[1]}"
 
 
 def note_unused_render(config: Config) -> None:
-    """Say that nothing is rendered where only a configuration that was found asks for it."""
+    """Print a notice if nothing is rendered because only a configuration that was found, and is not trusted, sets `render`."""
     if config.render and config.repository is not None:
         from afflint.config.trust import renderers
 
         if not renderers(config):
-            say(f"afflint: note: {config.origins['render']}: `render` needs --render on the command line, or --config with this file")
+            notify(f"afflint: note: {config.origins['render']}: `render` needs --render on the command line, or --config with this file")
 
 
-def _sources(session: Session, paths: Sequence[str], given: dict[str, Any]) -> list[Source]:
-    """What is to be checked: the paths that are named, and what kustomize and helm make of theirs."""
+def _sources(session: Session, paths: Sequence[str], args: dict[str, Any]) -> list[Source]:
+    """Return the sources of the paths, and of the kustomizations and charts that --kustomize and --helm name."""
     rendered: list[Source] = []
-    if given["kustomizations"] or given["charts"] or given["values"]:
-        if given["values"] and not given["charts"]:
-            raise UserError("--values FILE goes with --helm CHART, and no chart is named")
-        rendered = session.rendered(given["kustomizations"], given["charts"], given["values"])
+    if args["kustomizations"] or args["charts"] or args["values"]:
+        if args["values"] and not args["charts"]:
+            raise UserError("--values FILE needs --helm CHART")
+        rendered = session.rendered(args["kustomizations"], args["charts"], args["values"])
     named = paths or (() if rendered else (".",))
-    return session.sources(named, rendered, stdin_name=given["stdin_filename"], force_exclude=given["force_exclude"])
+    return session.sources(named, rendered, stdin_name=args["stdin_filename"], force_exclude=args["force_exclude"])
 
 
-def _outcome(session: Session, sources: Sequence[Source], given: dict[str, Any]) -> Outcome:
+def _outcome(session: Session, sources: Sequence[Source], args: dict[str, Any]) -> Outcome:
     with ProgressLine(len(sources)) as progress:
-        options = run_options(session.config, given, progress)
-        if not given["fix"]:
+        options = run_options(session.config, args, progress)
+        if not args["fix"]:
             note_unused_render(session.config)
-            sources, options = session.with_renders(sources, options, network=given["render_network"])
+            sources, options = session.with_renders(sources, options, network=args["render_network"])
         return session.check(sources, options)
 
 
-def _fixed(session: Session, sources: Sequence[Source], paths: Sequence[str], given: dict[str, Any]) -> FixOutcome:
+def _fix(session: Session, sources: Sequence[Source], paths: Sequence[str], args: dict[str, Any]) -> FixOutcome:
     from afflint.fix.rounds import fix_files
 
     with ProgressLine(len(sources)) as progress:
-        options = run_options(session.config, given, progress)
-        return fix_files(session, sources, options, unsafe=given["unsafe_fixes"], tops=paths or (".",))
+        options = run_options(session.config, args, progress)
+        return fix_files(session, sources, options, unsafe=args["unsafe_fixes"], tops=paths or (".",))
 
 
-def _differences(fixed: FixOutcome, given: dict[str, Any]) -> int:
-    """Show what would be changed, and say on standard error how much that is."""
+def _show_diff(fixed: FixOutcome, args: dict[str, Any]) -> int:
+    """Print the changes as a diff, and a summary on standard error; return the exit code."""
     from afflint.cli.fixes import diff, patch, would_fix
 
-    if (color := colored(given["color"])) or (sys.stdout is not None and sys.stdout.isatty()):
+    if (color := colored(args["color"])) or (sys.stdout is not None and sys.stdout.isatty()):
         show(diff(fixed, color))
     else:
         show_bytes(b"".join(patch(fixed)))
-    _say_left_alone(fixed)
-    if not given["quiet"]:
-        say(would_fix(fixed, unsafe=given["unsafe_fixes"]))
-    return FOUND if fixed.changes and not given["exit_zero"] else 0
+    _notify_unchanged(fixed)
+    if not args["quiet"]:
+        notify(would_fix(fixed, unsafe=args["unsafe_fixes"]))
+    return FOUND if fixed.changes and not args["exit_zero"] else 0
 
 
-def _made(session: Session, sources: Sequence[Source], fixed: FixOutcome, given: dict[str, Any]) -> tuple[Outcome, bool]:
-    """What is found once the fixes are written; and whether some could not be, which is said."""
+def _write_fixes(session: Session, sources: Sequence[Source], fixed: FixOutcome, args: dict[str, Any]) -> tuple[Outcome, bool]:
+    """Write the fixes; return the outcome afterwards, and whether some files could not be written."""
     from afflint.cli.fixes import write_fixes
 
-    _say_left_alone(fixed)
+    _notify_unchanged(fixed)
     count, problems = write_fixes(fixed, session.stdin)
     for problem in problems:
-        say(f"afflint: {shown(problem)}")
-    # Then the files are partly as they were.
-    outcome = _outcome(session, sources, given) if problems else fixed.outcome
+        notify(f"afflint: {visible(problem)}")
+    # Some files were not written: check again what is on disk.
+    outcome = _outcome(session, sources, args) if problems else fixed.outcome
     return outcome._replace(summary=outcome.summary._replace(fixed=count)), bool(problems)
 
 
-def _say_left_alone(fixed: FixOutcome) -> None:
+def _notify_unchanged(fixed: FixOutcome) -> None:
     for name, reason in fixed.left_alone:
-        say(f"afflint: {shown(name)} is left as it is: {reason}")
+        notify(f"afflint: {visible(name)} is left unchanged: {reason}")
 
 
-def run_options(config: Config, given: dict[str, Any], progress: ProgressLine) -> Options:
-    """How to run. ``given["mapper"]``, if any, takes the place of the map step."""
+def run_options(config: Config, args: dict[str, Any], progress: ProgressLine) -> Options:
+    """Return the options of the run. ``given["mapper"]``, if any, replaces the map step."""
     from afflint.pipeline.run import Options
 
     known = None
-    if config.baseline and not given["write_baseline"]:
+    if config.baseline and not args["write_baseline"]:
         from afflint.pipeline.baseline import of_config
 
         known = of_config(config)
-    jobs, mapper, cache = options.jobs(config.jobs), given.get("mapper"), _cache_folder(given)
-    inline, crds = not given["no_ignore"], given.get("crds")
+    jobs, mapper, cache = options.jobs(config.jobs), args.get("mapper"), _cache_folder(args)
+    inline, crds = not args["no_ignore"], args.get("crds")
     definitions = _definitions(crds) if crds else None
     return Options(jobs, inline=inline, progress=progress, baseline=known, mapper=mapper, cache=cache, definitions=definitions)
 
 
 def _definitions(paths: Sequence[str]) -> Callable[[], Iterable[Source]]:
-    """What gives the files of definitions. That they are there is seen to at once, whether or not anybody asks for them."""
+    """Return a function that returns the files of --crds. Raises UserError at once if a path does not exist."""
     from afflint.source.sources import discover
 
-    found = list(discover(paths))
-    return lambda: found
+    files = list(discover(paths))
+    return lambda: files
 
 
-def _cache_folder(given: dict[str, Any]) -> str | None:
+def _cache_folder(args: dict[str, Any]) -> str | None:
     from afflint.pipeline.mapping import DEFAULT_CACHE
 
-    return None if given["no_cache"] else given["cache_dir"] or DEFAULT_CACHE
+    return None if args["no_cache"] else args["cache_dir"] or DEFAULT_CACHE
 
 
-def _write_baseline(path: str | None, outcome: Outcome, *, beside: bool = False) -> int:
+def _write_baseline(path: str | None, outcome: Outcome, *, to_stderr: bool = False) -> int:
     from afflint.cli.page_metadata import today
     from afflint.pipeline.baseline import DEFAULT_FILE, BaselineError, dump, load
 
     target = path or DEFAULT_FILE
     if path is None and os.path.islink(target):
-        raise UserError(f"{target!r} is a link; name the file to write with --baseline FILE")
+        raise UserError(f"{target!r} is a symbolic link; name the file to write with --baseline FILE")
     before = None
     if os.path.isfile(target):
-        with contextlib.suppress(BaselineError):  # What nobody can read, this takes the place of.
+        with contextlib.suppress(BaselineError):  # An unreadable baseline is replaced.
             before = load(target)
     write(target, [dump(outcome.findings, os.path.dirname(target), today=today(), before=before)])
-    count, name = len(outcome.findings), shown(target)
-    show([f"Wrote {pluralize(count, 'finding')} to {name}; `--baseline {name}` keeps them silent.\n"], beside=beside)
+    count, name = len(outcome.findings), visible(target)
+    show([f"Wrote {pluralize(count, 'finding')} to {name}; `--baseline {name}` leaves them out.\n"], to_stderr=to_stderr)
     return 0
 
 
 def _statistics(outcome: Outcome) -> Iterator[str]:
-    """A line for each rule with findings, the most frequent first."""
+    """Yield a line for each rule with findings, the most frequent first."""
     from collections import Counter
 
     counts = Counter((finding.rule, finding.category, finding.severity) for finding in outcome.findings)
@@ -318,23 +316,23 @@ def _fails(outcome: Outcome, fail_on: str) -> bool:
     return any(severity in failing for _, severity in outcome.summary.counts)
 
 
-def targets_of(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:
-    """Each report format with where it goes. Only one may go to standard output."""
+def report_targets(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each report format with its output file ("-": standard output). Raises UserError if two use standard output."""
     for name in formats:
-        options.one_of("--format", name, FORMATS)
+        options.check_choice("--format", name, FORMATS)
     if len(outputs) > max(len(formats), 1):
-        raise UserError("there are more --output FILE than --format: name a format for each of them")
+        raise UserError("more --output than --format options: each --output needs a --format")
     chosen = list(formats) or ["text"]
     targets = [(name, outputs[number] if number < len(outputs) else "-") for number, name in enumerate(chosen)]
     if sum(target == "-" for _, target in targets) > 1:
-        raise UserError("only one report can go to standard output; give the others an --output FILE")
+        raise UserError("only one report can be written to standard output; the others need an --output FILE")
     return targets
 
 
-def _report_of(outcome: Outcome, config: Config, paths: Sequence[str], *, quiet: bool, verbose: bool, unsafe: bool) -> Report:
+def _create_report(outcome: Outcome, config: Config, paths: Sequence[str], *, quiet: bool, verbose: bool, unsafe: bool) -> Report:
     from afflint.report import Report
 
-    summary = outcome.summary._replace(empty=among((outcome.sources[file].name for file in outcome.empty), paths))
+    summary = outcome.summary._replace(empty=named_files((outcome.sources[file].name for file in outcome.empty), paths))
     return Report(outcome.findings, summary, lambda: _rule_infos(config), outcome.text, __version__, verbose, quiet, unsafe)
 
 
@@ -346,12 +344,12 @@ def _rule_infos(config: Config) -> list[Any]:
     return [RuleInfo(each.name, each.category, each.severity, each.summary(), each.remedy(), each.page()) for each in known]
 
 
-def _report(targets: list[tuple[str, str]], report: Report, color: str, *, beside: bool) -> None:
+def _report(targets: list[tuple[str, str]], report: Report, color: str, *, to_stderr: bool) -> None:
     from afflint.report import render
 
     for name, target in targets:
         if target == "-":
-            show(render(name, report, color=colored(color)), beside=beside)
+            show(render(name, report, color=colored(color)), to_stderr=to_stderr)
         else:
             write(target, render(name, report))
 
@@ -359,110 +357,121 @@ def _report(targets: list[tuple[str, str]], report: Report, color: str, *, besid
 _FEW = 3
 
 _SECTIONS = {
-    "What is read": (
+    "Input": (
         options.nodes,
         option(
             "--render",
             metavar="[TOOLS]",
-            bare=",".join(RENDERERS),
-            completes=options.one_word(RENDERERS),
-            about="Check kustomizations and charts as rendered.",
+            bare_value=",".join(RENDERERS),
+            completion=options.word_completion(RENDERERS),
+            help_text="Check what kustomizations and charts render to.",
         ),
-        flag("--render-network", about="Let --render fetch what is not in the repository."),
+        flag("--render-network", help_text="Let --render fetch bases and charts over the network."),
         option(
             "--kustomize",
-            called="kustomizations",
+            dest="kustomizations",
             metavar="DIR",
-            takes=SEVERAL,
-            completes=options.folder,
-            about="Check a kustomization as it is built. Repeatable.",
+            kind=MULTIPLE,
+            completion=options.folder,
+            help_text="Check the output of a kustomization. Repeatable.",
         ),
         option(
             "--helm",
-            called="charts",
+            dest="charts",
             metavar="CHART",
-            takes=SEVERAL,
-            completes=options.folder,
-            about="Check a chart as it is rendered. Repeatable.",
+            kind=MULTIPLE,
+            completion=options.folder,
+            help_text="Check the output of a chart. Repeatable.",
         ),
-        option("--values", metavar="FILE", takes=SEVERAL, completes=options.file, about="A values file for --helm. Repeatable."),
+        option("--values", metavar="FILE", kind=MULTIPLE, completion=options.file, help_text="Use a values file for --helm. Repeatable."),
         option(
             "--crds",
             metavar="PATH",
-            takes=SEVERAL,
-            completes=options.file,
-            about="Definitions of custom resources. Repeatable.",
+            kind=MULTIPLE,
+            completion=options.file,
+            help_text="Read CustomResourceDefinitions. Repeatable.",
         ),
-        option("--stdin-filename", metavar="NAME", completes=options.file, about="The file that standard input ('-') stands in for."),
-        flag("--force-exclude", about="Let `exclude` hold for files that are named, too."),
-        flag("--show-files", about="List the files that would be read, and stop."),
+        option("--stdin-filename", metavar="NAME", completion=options.file, help_text="Name the file that standard input ('-') replaces."),
+        flag("--force-exclude", help_text="Apply `exclude` to files that are named, too."),
+        flag("--show-files", help_text="List the files that would be read, and exit."),
     ),
-    "What is looked for": (
+    "Rules and configuration": (
         option(
             "--select",
             metavar="NAMES",
-            takes=SEVERAL,
-            completes=options.rule_names,
-            about="Only these rules or categories; comma-separated.",
+            kind=MULTIPLE,
+            completion=options.rule_names,
+            help_text="Enable only these rules or categories; comma-separated.",
         ),
-        option("--extend-select", metavar="NAMES", takes=SEVERAL, completes=options.rule_names, about="These rules or categories as well."),
-        option("--ignore", metavar="NAMES", takes=SEVERAL, completes=options.rule_names, about="Not these rules or categories."),
-        option("--kubernetes-version", metavar="1.N", completes=options.version, about="The cluster's version. Default: the newest known."),
+        option(
+            "--extend-select",
+            metavar="NAMES",
+            kind=MULTIPLE,
+            completion=options.rule_names,
+            help_text="Enable these rules or categories as well.",
+        ),
+        option("--ignore", metavar="NAMES", kind=MULTIPLE, completion=options.rule_names, help_text="Disable these rules or categories."),
+        option(
+            "--kubernetes-version",
+            metavar="1.N",
+            completion=options.version,
+            help_text="Set the version of the cluster. Default: the newest.",
+        ),
         *options.configured,
     ),
-    "What is reported": (
+    "Output": (
         option(
             "--format",
-            called="formats",
+            dest="formats",
             metavar="FORMAT",
-            takes=SEVERAL,
-            completes=options.one_word(FORMATS),
-            about=f"{', '.join(FORMATS)}.",
+            kind=MULTIPLE,
+            completion=options.word_completion(FORMATS),
+            help_text=f"Report as {join_words(FORMATS, 'or')}.",
         ),
         option(
             "--output",
-            called="outputs",
+            dest="outputs",
             metavar="FILE",
-            takes=SEVERAL,
-            completes=options.file,
-            about="Where each --format goes, in that order; '-': standard output.",
+            kind=MULTIPLE,
+            completion=options.file,
+            help_text="Write the report to a file ('-': standard output), one for each --format.",
         ),
-        flag("--statistics", about="Count findings by rule instead of listing them."),
-        option("--baseline", metavar="FILE", completes=options.file, about="Leave out what --write-baseline has recorded."),
-        flag("--write-baseline", about="Record what is found in --baseline (.afflint-baseline.json)."),
-        flag("--no-ignore", about="Report what comments and annotations silence, too."),
+        flag("--statistics", help_text="Count findings by rule instead of listing them."),
+        option("--baseline", metavar="FILE", completion=options.file, help_text="Leave out findings that --write-baseline recorded."),
+        flag("--write-baseline", help_text="Record all findings in --baseline (.afflint-baseline.json)."),
+        flag("--no-ignore", help_text="Report suppressed findings, too."),
         options.color,
-        flag("-q", "--quiet", about="Only findings, no summary."),
-        flag("-v", "--verbose", about="More about each finding and what was skipped."),
+        flag("-q", "--quiet", help_text="Print only findings, no summary."),
+        flag("-v", "--verbose", help_text="Explain each finding and list skipped files."),
     ),
-    "What is mended": (
-        flag("--fix", about="Mend what keeps its meaning; report the rest."),
-        flag("--unsafe-fixes", about="With --fix, --diff: also what may alter meaning."),
-        flag("--diff", about="Show what --fix would change, write nothing; exit 1 if anything."),
+    "Fixes": (
+        flag("--fix", help_text="Apply safe fixes; report the remaining findings."),
+        flag("--unsafe-fixes", help_text="Let --fix and --diff change the meaning of manifests."),
+        flag("--diff", help_text="Show what --fix would change and write nothing; exit with 1 on changes."),
     ),
-    "When it fails": (
+    "Exit code": (
         option(
             "--fail-on",
             metavar="SEVERITY",
-            completes=options.one_word(SEVERITIES),
-            about="Exit with 1 from this severity on: error, warning (default), info.",
+            completion=options.word_completion(SEVERITIES),
+            help_text="Exit with 1 for findings of at least this severity: error, warning (default) or info.",
         ),
-        flag("--fail-on-empty", about="Exit with 1 if no manifest was found."),
-        flag("--exit-zero", about="Exit with 0 even if there are findings."),
+        flag("--fail-on-empty", help_text="Exit with 1 if no manifest was found."),
+        flag("--exit-zero", help_text="Exit with 0 even if there are findings."),
     ),
-    "How it runs": (
-        option("--jobs", metavar="N", takes=NUMBER, about="How many processes. Default: as many as cores."),
-        flag("--no-cache", about="Neither use nor keep results of earlier runs.", variable="AFFLINT_NO_CACHE"),
+    "Execution": (
+        option("--jobs", metavar="N", kind=NUMBER, help_text="Use N processes. Default: one per CPU."),
+        flag("--no-cache", help_text="Do not read or write the cache.", envvar="AFFLINT_NO_CACHE"),
         option(
             "--cache-dir",
             metavar="DIR",
-            variable="AFFLINT_CACHE_DIR",
-            completes=options.folder,
-            about="Where results are kept, not the platform's folder.",
+            envvar="AFFLINT_CACHE_DIR",
+            completion=options.folder,
+            help_text="Keep the cache here, not in the platform's folder.",
         ),
-        option("--executor", metavar="URL", about="A Dask cluster: dask://HOST:PORT; ?paths=shared sends no files."),
-        option("--shard", metavar="I/N", about="Only this share of the files, for `afflint merge`."),
-        flag("--watch", about="Check again whenever something changes."),
+        option("--executor", metavar="URL", help_text="Run on a Dask cluster, dask://HOST:PORT; ?paths=shared sends no files."),
+        option("--shard", metavar="I/N", help_text="Check only this share of the files, for `afflint merge`."),
+        flag("--watch", help_text="Check again after each change."),
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The whole command line, by click: help, errors, completion, and every way of spelling options."""
+"""The complete command line, built with click: help, errors, completion, and every spelling of options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from afflint import __version__
-from afflint.cli.command import FLAG, NUMBER, SEVERAL, Argument, Command, Option
+from afflint.cli.command import FLAG, MULTIPLE, NUMBER, Argument, Command, Option
 from afflint.cli.output import USAGE
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import nearest
@@ -30,7 +30,7 @@ _COMMANDS = {
 
 
 def run() -> int:
-    """Run what the words of the command line ask for; the exit code. Raises UserError for what cannot be understood."""
+    """Run the command line and return the exit code. Raises UserError for wrong usage."""
     try:
         result = cli.main(prog_name="afflint", standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -43,88 +43,89 @@ def run() -> int:
     except click.ClickException as error:
         raise UserError(" ".join(error.format_message().split())) from None
     except SystemExit:
-        return 0  # Click's way out when whoever reads its output has gone.
+        return 0  # Click exits this way when the reader of its output has closed the pipe.
     return result if isinstance(result, int) else 0
 
 
-class Sectioned(click.Command):
-    """A command whose help gives its options in sections, one line after the other."""
+class SectionedCommand(click.Command):
+    """A command whose help lists its options in sections."""
 
     def __init__(self, *args: Any, sections: Mapping[str, Sequence[Option]], **more: Any) -> None:
-        """``sections``: options by heading. Any other option stands in the last section."""
+        """``sections``: options by heading. Any other option is in the last section."""
         super().__init__(*args, **more)
         self.sections = sections
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give options that may do without a value what they mean then, so that what follows them stays a path."""
-        options = {spelled: each for section in self.sections.values() for each in section for spelled in each.spelled}
-        words = enumerate(args)
-        for number, word in words:
-            if word == "--":
+        """Insert the value of each option that is given without one, so that the next argument stays a path."""
+        options = {spellings: each for section in self.sections.values() for each in section for spellings in each.spellings}
+        tokens = enumerate(args)
+        for number, token in tokens:
+            if token == "--":
                 break
-            option = options.get(word)
-            if option is None or option.takes == FLAG:
+            option = options.get(token)
+            if option is None or option.kind == FLAG:
                 continue
-            meant = option.bare
-            if meant is not None and not {*"".join(args[number + 1 : number + 2]).split(",")} <= {*meant.split(",")}:
-                args = [*args[:number], f"{word}={meant}", *args[number + 1 :]]
+            value = option.bare_value
+            if value is not None and not {*"".join(args[number + 1 : number + 2]).split(",")} <= {*value.split(",")}:
+                args = [*args[:number], f"{token}={value}", *args[number + 1 :]]
             else:
-                next(words, None)  # Its value, whatever it looks like.
+                next(tokens, None)  # Its value, even if it looks like an option.
         return super().parse_args(ctx, args)
 
-    def sectioned(self, context: click.Context) -> Iterator[tuple[str, list[click.Option]]]:
-        """Each heading with its options, in the order of the sections."""
-        given = {parameter.name: parameter for parameter in self.get_params(context) if isinstance(parameter, click.Option)}
-        named = {heading: [given.pop(each.name) for each in options] for heading, options in self.sections.items()}
-        *_, last = named
-        named[last] += given.values()
-        yield from named.items()
+    def options_by_section(self, context: click.Context) -> Iterator[tuple[str, list[click.Option]]]:
+        """Yield each heading with its options, in the order of the sections."""
+        remaining = {parameter.name: parameter for parameter in self.get_params(context) if isinstance(parameter, click.Option)}
+        sections = {heading: [remaining.pop(option.name) for option in options] for heading, options in self.sections.items()}
+        *_, last = sections
+        sections[last] += remaining.values()
+        yield from sections.items()
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """The sections, their texts below one another, and no empty lines between them: the help is to fit on a screen."""
+        """Write the sections with aligned texts and without empty lines between them, so that the help fits on a screen."""
         records = [
-            (heading, [record for option in found if (record := option.get_help_record(context))])
-            for heading, found in self.sectioned(context)
+            (heading, [record for option in options if (record := option.get_help_record(context))])
+            for heading, options in self.options_by_section(context)
         ]
-        width = max(len(spelled) for _, found in records for spelled, _ in found)
+        width = max(len(spelling) for _, section in records for spelling, _ in section)
         formatter.write_paragraph()
-        for heading, found in records:
+        for heading, section in records:
             formatter.write_heading(heading)
             with formatter.indentation():
-                formatter.write_dl([(spelled.ljust(width), text) for spelled, text in found])
+                formatter.write_dl([(spelling.ljust(width), text) for spelling, text in section])
 
 
-def _made(name: str, command: Command) -> click.Command:
-    """A command as click knows it."""
+def _click_command(name: str, command: Command) -> click.Command:
     params: list[click.Parameter] = [_option(each) for each in command.options]
     if command.argument is not None:
         params.insert(0, _argument(command.argument))
     more: dict[str, Any] = {"help": command.run.__doc__, "short_help": command.short_help}
     if "" in command.sections:
         return click.Command(name, callback=command.run, params=params, **more)
-    return Sectioned(name, callback=command.run, params=params, sections=command.sections, **more)
+    return SectionedCommand(name, callback=command.run, params=params, sections=command.sections, **more)
 
 
-def _argument(given: Argument) -> click.Argument:
-    count = -1 if given.several else 1
-    return click.Argument([given.name], nargs=count, required=given.required, metavar=given.metavar, shell_complete=given.completes)
+def _argument(argument: Argument) -> click.Argument:
+    count = -1 if argument.multiple else 1
+    return click.Argument(
+        [argument.name], nargs=count, required=argument.required, metavar=argument.metavar, shell_complete=argument.completion
+    )
 
 
-def _option(given: Option) -> click.Option:
-    common: dict[str, Any] = {"help": given.about, "envvar": given.variable, "shell_complete": given.completes}
-    spelled = [*given.spelled, given.name]
-    if given.takes == FLAG:
-        return click.Option(spelled, is_flag=True, **common)
-    if given.takes == SEVERAL:
-        return click.Option(spelled, multiple=True, metavar=given.metavar, **common)
-    return click.Option(spelled, type=int if given.takes == NUMBER else str, default=given.default, metavar=given.metavar, **common)
+def _option(option: Option) -> click.Option:
+    common: dict[str, Any] = {"help": option.help_text, "envvar": option.envvar, "shell_complete": option.completion}
+    spellings = [*option.spellings, option.name]
+    if option.kind == FLAG:
+        return click.Option(spellings, is_flag=True, **common)
+    if option.kind == MULTIPLE:
+        return click.Option(spellings, multiple=True, metavar=option.metavar, **common)
+    return click.Option(spellings, type=int if option.kind == NUMBER else str, default=option.default, metavar=option.metavar, **common)
 
 
 class _Commands(click.Group):
-    """Imports of its commands only the one that is asked for."""
+    """The group of all commands, which imports only the command that is run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Answer ``--version -v``: of click's options none can see the others."""
+        """Handle ``--version -v``: an eager option of click does not see the others."""
         if "--version" in args and {*args} - {"--version"} and {*args} <= {"--version", "-v", "--verbose"}:
             from afflint.cli import version
 
@@ -137,18 +138,18 @@ class _Commands(click.Group):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
-            if name.startswith("-") or context.resilient_parsing:  # A shell that completes hears no errors.
+            if name.startswith("-") or context.resilient_parsing:  # Completion in a shell prints no errors.
                 return None
             close = "--version" if name == "version" else nearest(name, _COMMANDS)
             raise click.UsageError(f"No such command {name!r}." + (f" Did you mean {close!r}?" if close else ""))
         module, _, attribute = _COMMANDS[name].partition(":")
-        return _made(name, getattr(import_module(module), attribute))
+        return _click_command(name, getattr(import_module(module), attribute))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="afflint", help="Show the version and exit; with -v all that a report of a fault needs.")
+@click.version_option(__version__, prog_name="afflint", help="Show the version and exit; with -v, everything a bug report needs.")
 def cli() -> None:
     """Lint where Kubernetes and KubeVirt workloads are placed: labels, affinity, spread, tolerations.
 
-    Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage or configuration; 3 a fault of afflint.
+    Exit codes: 0 no findings at or above --fail-on; 1 findings; 2 wrong usage or configuration; 3 a bug in afflint.
     """

@@ -1,4 +1,4 @@
-"""Commands as data: what they take, for whoever reads the words of a command line or tells what there is."""
+"""Commands as data: their options and arguments, for the parsers of the command line and for its help."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,72 +11,72 @@ if TYPE_CHECKING:
 
     Completion = Callable[[Context, Parameter, str], list[CompletionItem]]
 
-FLAG, ONE, SEVERAL, NUMBER = "flag", "one", "several", "number"
-"""What options take: nothing, a text, a text each time they are given, a whole number."""
+FLAG, SINGLE, MULTIPLE, NUMBER = "flag", "one", "several", "number"
+"""The kinds of options: without a value, with a string, with a string each time the option is repeated, with an integer."""
 
 
 class Option(NamedTuple):
-    """An option of a command: how it is spelled (``-q``, ``--quiet``), what its help says, and what it takes."""
+    """An option of a command: its spellings (``-q``, ``--quiet``), its help and its kind."""
 
-    spelled: tuple[str, ...]
-    about: str
-    takes: str
+    spellings: tuple[str, ...]
+    help_text: str
+    kind: str
     metavar: str | None = None
-    called: str | None = None
-    """The name of its value among those given, where it is not that of the option."""
+    dest: str | None = None
+    """The key of its value, where it differs from the name of the option."""
     default: str | None = None
-    variable: str | None = None
-    """The environment variable that gives the value where the option does not."""
-    completes: Any = None
-    """What completes its value: a Completion."""
-    bare: str | None = None
-    """What it means without a value, which is one or more of these words, with commas between them."""
+    envvar: str | None = None
+    """The environment variable that sets the value if the option is not given."""
+    completion: Any = None
+    """The Completion of its value."""
+    bare_value: str | None = None
+    """The value of the option when it is given alone: all words that it accepts, comma-separated."""
 
     @property
     def name(self) -> str:
-        """The key of its value among those given."""
-        return self.called or self.spelled[-1].lstrip("-").replace("-", "_")
+        """The key of its value in the arguments of the command."""
+        return self.dest or self.spellings[-1].lstrip("-").replace("-", "_")
 
     @property
-    def without(self) -> Any:
+    def unset_value(self) -> Any:
         """The value when the option is not given."""
-        return False if self.takes == FLAG else () if self.takes == SEVERAL else self.default
+        return False if self.kind == FLAG else () if self.kind == MULTIPLE else self.default
 
 
-def flag(*spelled: str, about: str, variable: str | None = None) -> Option:
-    """An option that takes no value."""
-    return Option(spelled, about, FLAG, variable=variable)
+def flag(*spellings: str, help_text: str, envvar: str | None = None) -> Option:
+    """Return an option that takes no value."""
+    return Option(spellings, help_text, FLAG, envvar=envvar)
 
 
 def option(
-    *spelled: str,
-    about: str,
+    *spellings: str,
+    help_text: str,
     metavar: str,
-    takes: str = ONE,
-    called: str | None = None,
+    kind: str = SINGLE,
+    dest: str | None = None,
     default: str | None = None,
-    variable: str | None = None,
-    completes: "Completion | None" = None,
-    bare: str | None = None,
+    envvar: str | None = None,
+    completion: "Completion | None" = None,
+    bare_value: str | None = None,
 ) -> Option:
-    """An option that takes a value: ``takes`` says how many, and of which type."""
-    return Option(spelled, about, takes, metavar, called, default, variable, completes, bare)
+    """Return an option that takes a value; ``kind`` is its type and whether it can be repeated."""
+    return Option(spellings, help_text, kind, metavar, dest, default, envvar, completion, bare_value)
 
 
 class Argument(NamedTuple):
-    """What a command takes besides options: any number of texts, at least one if it is ``required``; or at most one."""
+    """The positional argument of a command: any number of strings, at least one if it is ``required``; or at most one."""
 
     name: str
     metavar: str
-    completes: Any = None
+    completion: Any = None
     required: bool = False
-    several: bool = True
+    multiple: bool = True
 
 
 class Command(NamedTuple):
-    """A command: what runs it, with its help as docstring, and what it takes.
+    """A command: the function that runs it, whose docstring is its help, its options and its argument.
 
-    ``sections``: the options by their heading in the help, "" for none.
+    ``sections``: the options by their heading in the help, "" for no heading.
     """
 
     run: Callable[..., Any]
@@ -87,4 +87,4 @@ class Command(NamedTuple):
     @property
     def options(self) -> list[Option]:
         """All options, in the order of the help."""
-        return [each for section in self.sections.values() for each in section]
+        return [option for section in self.sections.values() for option in section]

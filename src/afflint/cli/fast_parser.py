@@ -1,6 +1,6 @@
-"""The words of an ordinary command line, read without click, whose import takes a quarter of a run over one file.
+"""A parser of ordinary command lines without click, whose import takes a quarter of a run over one file.
 
-What is not surely read as click would read it, click reads: this decides nothing about what is right or wrong.
+It leaves every command line that click might read differently to click, so it never decides what is valid.
 """
 
 import os
@@ -8,45 +8,45 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from afflint.cli.command import FLAG, NUMBER, ONE, SEVERAL, Command
+from afflint.cli.command import FLAG, MULTIPLE, NUMBER, SINGLE, Command
 
 
-def read(command: Command, words: Sequence[str]) -> dict[str, Any] | None:
-    """The values of a command's options and argument by name, as click gives them; None for words that click has to read.
+def parse(command: Command, tokens: Sequence[str]) -> dict[str, Any] | None:
+    """Return the values of a command's options and argument by name, as click does; None if click has to parse the command line.
 
-    The argument of the command has to take any number of words.
+    The argument of the command must accept any number of values.
     """
-    options = {spelled: option for option in command.options for spelled in option.spelled}
-    # Click expands wildcards on Windows, and completes where a shell asks for it.
+    options = {spelling: option for option in command.options for spelling in option.spellings}
+    # Click expands wildcards on Windows, and answers a shell that asks for completions.
     if os.name == "nt" or "_AFFLINT_COMPLETE" in os.environ:
         return None
-    given: dict[str, Any] = {option.name: option.without for option in command.options}
+    values: dict[str, Any] = {option.name: option.unset_value for option in command.options}
     for option in command.options:
-        said = os.environ.get(option.variable) if option.variable is not None else None
-        if said is not None:
-            if not said or option.takes not in (FLAG, ONE) or (option.takes == FLAG and said != "1"):
+        setting = os.environ.get(option.envvar) if option.envvar is not None else None
+        if setting is not None:
+            if not setting or option.kind not in (FLAG, SINGLE) or (option.kind == FLAG and setting != "1"):
                 return None
-            given[option.name] = True if option.takes == FLAG else said
-    named: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            named += rest
-        elif word == "-" or not word.startswith("-"):
-            named.append(word)
+            values[option.name] = True if option.kind == FLAG else setting
+    arguments: list[str] = []
+    remaining = iter(tokens)
+    for token in remaining:
+        if token == "--":
+            arguments += remaining
+        elif token == "-" or not token.startswith("-"):
+            arguments.append(token)
         else:
-            spelled, equals, attached = word.partition("=")
-            found = options.get(spelled)
-            # Of short options several may stand in one word, or a value behind one.
-            if found is None or (equals and (found.takes == FLAG or not spelled.startswith("--"))):
+            spelling, equals, attached = token.partition("=")
+            match = options.get(spelling)
+            # One token may contain several short options, or a short option and its value.
+            if match is None or (equals and (match.kind == FLAG or not spelling.startswith("--"))):
                 return None
-            if found.bare is not None and not equals:
+            if match.bare_value is not None and not equals:
                 return None
-            value: Any = True if found.takes == FLAG else attached if equals else next(rest, None)
-            if found.takes == NUMBER and value is not None:
+            value: Any = True if match.kind == FLAG else attached if equals else next(remaining, None)
+            if match.kind == NUMBER and value is not None:
                 value = int(value) if re.fullmatch("[0-9]{1,8}", value) else None
             if value is None:
                 return None
-            given[found.name] = (*given[found.name], value) if found.takes == SEVERAL else value
-    given[command.argument.name] = tuple(named)
-    return given
+            values[match.name] = (*values[match.name], value) if match.kind == MULTIPLE else value
+    values[command.argument.name] = tuple(arguments)
+    return values

@@ -1,4 +1,4 @@
-"""What becomes of fixes: files are written, or shown as a diff."""
+"""Writes fixed files, or shows the fixes as a diff."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from afflint.cli.output import show_bytes, shown
-from afflint.findings.phrases import pluralize
+from afflint.cli.output import show_bytes
+from afflint.findings.phrases import pluralize, visible
 from afflint.fix.fixing import text_of
 from afflint.report.diff import unified
 from afflint.source.atomic_write import WriteError, replace_file
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def write_fixes(fixed: FixOutcome, stdin: Source | None) -> tuple[int, list[str]]:
-    """Write the files with their fixes, and standard input to standard output, mended or not: how many findings that mends, and what
-    could not be written. Files are written one by one; each is either mended or as it was.
+    """Write the fixed files, and standard input to standard output; return the number of fixed findings and the errors.
+
+    Files are written one by one, and each is either replaced or left unchanged. Standard input is written even without fixes.
     """
     count, problems = 0, []
     text = stdin.data if stdin else None
@@ -41,9 +42,9 @@ def write_fixes(fixed: FixOutcome, stdin: Source | None) -> tuple[int, list[str]
 
 
 def patch(fixed: FixOutcome) -> Iterator[bytes]:
-    """All changes as one unified diff that ``git apply`` and ``patch`` take: the lines of each file are in its own encoding."""
+    """Yield all changes as one unified diff for ``git apply`` and ``patch``; the lines of each file keep its encoding."""
     for change in fixed.changes:
-        # Byte by byte in UTF-16, which Latin-1 does: a diff knows only the line feed of ASCII.
+        # A diff splits at the line feed byte of ASCII, so UTF-16 is compared byte by byte, decoded as Latin-1.
         encoding = "utf-8" if encoding_of(change.before)[1] == "utf-8" else "latin-1"
         before, after = (data.decode(encoding, "surrogateescape") for data in (change.before, change.after))
         for number, line in enumerate(unified(_name(change), before, after)):
@@ -51,12 +52,12 @@ def patch(fixed: FixOutcome) -> Iterator[bytes]:
 
 
 def diff(fixed: FixOutcome, color: bool) -> Iterator[str]:
-    """All changes as one unified diff to be read, which no text out of a manifest makes move a terminal."""
+    """Yield all changes as one unified diff for people; text from a manifest cannot send escape sequences to the terminal."""
     for change in fixed.changes:
         before, after = (text_of(data) or "" for data in (change.before, change.after))
         for line in unified(_name(change), before, after):
             if sys.stdout is not None and sys.stdout.isatty():
-                line = shown(line.rstrip("\r\n").replace("\t", "    ")) + "\n"
+                line = visible(line.rstrip("\r\n").replace("\t", "    ")) + "\n"
             style = next((style for lead, style in _STYLES if line.startswith(lead)), "") if color else ""
             yield f"\x1b[{style}m{line[:-1]}\x1b[0m\n" if style else line
 
@@ -66,12 +67,12 @@ def _name(change: FileChange) -> str:
 
 
 _HEADER = 2
-"""So many lines of a diff name the file."""
+"""The number of lines at the start of a diff that name the file."""
 _STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("-", "31"), ("+", "32"))
 
 
 def would_fix(fixed: FixOutcome, *, unsafe: bool) -> str:
-    """How much a diff would mend, and how much more could be."""
+    """Return the summary of a diff: how many findings it would fix, and how many more with unsafe fixes."""
     more = 0 if unsafe else sum(each.fix is not None and not each.fix.safe for each in fixed.outcome.findings)
     hint = f" ({more} more with --unsafe-fixes)" if more else ""
     if not fixed.changes:

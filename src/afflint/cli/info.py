@@ -1,4 +1,4 @@
-"""The commands that tell about afflint itself: ``afflint rule`` and ``afflint config``."""
+"""The commands that describe rules and settings: ``afflint rule`` and ``afflint config``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
-from afflint.cli.output import colored, say, show, shown
+from afflint.cli.output import colored, notify, show
 from afflint.findings.errors import UserError
+from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
     from afflint.checks.registry import Rule
@@ -17,18 +18,18 @@ _FORMATS = ("text", "json")
 
 
 def rule(name: str | None, form: str, config_file: str | None, no_config: bool) -> None:
-    """The page of a rule, or the rules of a category; without a name all rules, the policies of the configuration included."""
+    """Show the page of a rule, or list the rules of a category; without a name, list all rules and configured policies."""
     from afflint.checks.registry import CATEGORIES, rules
     from afflint.report import rule_pages
 
-    options.one_of("--format", form, _FORMATS)
+    options.check_choice("--format", form, _FORMATS)
     known = dict(rules())
     if name not in known:
         known |= {each.name: each for each in _policies(config_file, no_config=no_config)}
     if name is not None:
         if name not in (*known, *CATEGORIES):
-            _refuse_check(name)
-        options.one_of("rule", name, (*known, *CATEGORIES), "afflint rule")
+            _check_not_policy_check(name)
+        options.check_choice("rule", name, (*known, *CATEGORIES), "afflint rule")
     single = name in known
     chosen = [each for each in known.values() if name in (None, each.name, each.category)]
     if form == "json":
@@ -38,7 +39,7 @@ def rule(name: str | None, form: str, config_file: str | None, no_config: bool) 
 
 
 def _policies(config_file: str | None, *, no_config: bool) -> list[Rule]:
-    """The policies of the configuration that holds here. One with mistakes is no reason not to tell of the rules."""
+    """Return the policies of the configuration; if it has mistakes, print them and return none, so that rules are still shown."""
     from afflint.checks.registry import policy_rule
     from afflint.config import ConfigError
     from afflint.findings.finding import field_of
@@ -46,26 +47,26 @@ def _policies(config_file: str | None, *, no_config: bool) -> list[Rule]:
     try:
         effective = options.configuration({"config_file": config_file, "no_config": no_config})
     except ConfigError as error:
-        say("\n".join(f"afflint: {shown(line)}" for line in str(error).splitlines()))
+        notify("\n".join(f"afflint: {visible(line)}" for line in str(error).splitlines()))
         return []
-    # As with other rules, `severity` of the configuration has the last word.
+    # As with other rules, `severity` of the configuration takes precedence.
     declared = [each._replace(severity=effective.severity.get(each.name) or each.severity) for each in effective.policies]
     return [policy_rule(each, effective.origins[field_of(("policies", each.name))].file or "") for each in declared]
 
 
-def _refuse_check(name: str) -> None:
-    """Say of the name of a check what it is: policies have pages, which are called as the configuration calls them."""
+def _check_not_policy_check(name: str) -> None:
+    """Raise UserError for the name of a policy check: only policies have pages, under their names in the configuration."""
     from afflint.policies.registry import CHECKS
 
     if name in CHECKS and CHECKS[name].subject != "admission":
         raise UserError(
-            f"rule: `{name}` is a check that policies ask for, no rule; docs/policies.md describes it, and `afflint rule policy` lists the "
+            f"rule: `{name}` is a policy check, not a rule; docs/policies.md describes it, and `afflint rule policy` lists the "
             "policies of the configuration"
         )
 
 
 def _terminal_width() -> int | None:
-    """How wide the terminal is; None where the output goes elsewhere, and lines are left as they are."""
+    """Return the width of the terminal; None if the output is not a terminal, so that lines are not wrapped."""
     if not sys.stdout.isatty():
         return None
     import shutil
@@ -74,7 +75,7 @@ def _terminal_width() -> int | None:
 
 
 def config(config_file: str | None, no_config: bool, schema: bool) -> None:
-    """The effective configuration and where each value comes from."""
+    """Show the effective configuration and where each value comes from."""
     from afflint.config.display import describe
 
     if schema:
@@ -98,8 +99,8 @@ def _config_schema() -> str:
 
 RULE = Command(
     rule,
-    {"": (options.form(_FORMATS), *options.configured)},
-    Argument("name", "[NAME]", options.rule_name, several=False),
-    "The page of a rule, or a list of rules.",
+    {"": (options.format_option(_FORMATS), *options.configured)},
+    Argument("name", "[NAME]", options.rule_name, multiple=False),
+    "Show the page of a rule, or list rules.",
 )
-CONFIG = Command(config, {"": (*options.configured, flag("--schema", about="The JSON schema of a configuration, for editors."))})
+CONFIG = Command(config, {"": (*options.configured, flag("--schema", help_text="Show the JSON schema of the configuration, for editors."))})

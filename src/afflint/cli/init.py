@@ -1,4 +1,4 @@
-"""``afflint init``: a first configuration, out of what the repository shows."""
+"""``afflint init``: writes a first configuration for a repository."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
-from afflint.cli.output import ProgressLine, show, shown
+from afflint.cli.output import ProgressLine, show
 from afflint.findings.errors import UserError
-from afflint.findings.phrases import pluralize
+from afflint.findings.phrases import pluralize, visible
 from afflint.source.sources import relative
 
 if TYPE_CHECKING:
@@ -24,67 +24,69 @@ _LARGEST_PROJECT = 8 << 20
 
 
 def init(folder: str | None, dry_run: bool, pyproject: bool, baseline: bool) -> int:
-    """Write a first .afflint.yaml, out of what the repository shows.
+    """Write a first .afflint.yaml for a folder.
 
-    FOLDER is where it goes, and what it is about. Default: the current folder. What can be told from the manifests, nodes, kustomizations
-    and charts there is set, with the reason; what only you can know stands there as a comment. Nothing that is there is overwritten.
+    FOLDER is scanned, and the file is written to it. Default: the current folder. Settings that follow from its manifests, nodes,
+    kustomizations and charts are set, with the reason; settings that only you can decide are added as comments. Existing files are
+    never overwritten.
     """
     from afflint.init import proposal
     from afflint.pipeline.baseline import DEFAULT_FILE, dump
 
     place = os.path.normpath(folder or os.curdir)
     if not os.path.isdir(place):
-        raise UserError(f"init takes the folder that the configuration is for, and {place!r} is none")
+        raise UserError(f"{place!r} is not a folder; init takes the folder that the configuration is for")
     target = os.path.normpath(os.path.join(place, _PROJECT if pyproject else _FILE))
     if not dry_run:
-        _refuse(place, target, pyproject=pyproject)
-    above = _above(place)
+        _check_target(place, target, pyproject=pyproject)
+    above = _inherited(place)
     config = _configuration(above)._replace(root=os.path.abspath(place))
-    seen = _looked(config, place)
+    scan = _scan(config, place)
     known = os.path.normpath(os.path.join(place, DEFAULT_FILE))
     extends = relative(above, place).replace(os.sep, "/") if above else None
-    entries = [*proposal.entries(seen, above=extends)]
+    entries = [*proposal.entries(scan, above=extends)]
     outcome = None
     if baseline and not os.path.lexists(known):
-        outcome = _checked(proposal.as_config(entries, config, target), place)
+        outcome = _check(proposal.as_config(entries, config, target), place)
     if os.path.lexists(known) or (outcome is not None and outcome.findings):
-        entries = [*proposal.entries(seen, above=extends, baseline=True)]
-    text = _text(proposal.heading(seen), entries, pyproject=pyproject)
+        entries = [*proposal.entries(scan, above=extends, baseline=True)]
+    text = _text(proposal.heading(scan), entries, pyproject=pyproject)
     if dry_run:
         show([text])
         return 0
-    there = os.path.lexists(known)
+    exists = os.path.lexists(known)
     if outcome is not None and outcome.findings:
         from afflint.cli.page_metadata import today
 
         _write(known, dump(outcome.findings, place, today=today()))
-    _put(target, text, pyproject=pyproject)
+    _write_configuration(target, text, pyproject=pyproject)
     keys = [each.key for each in entries if not each.offered]
     show(
         [
-            f"Wrote {shown(target)}{', which sets ' + ', '.join(keys) if keys else ', for you to fill in'}.\n",
-            _about(known, outcome, there=there),
+            f"Wrote {visible(target)}{', which sets ' + ', '.join(keys) if keys else ', with all settings as comments'}.\n",
+            _baseline_message(known, outcome, exists=exists),
         ]
     )
     return 0
 
 
-def _refuse(place: str, target: str, *, pyproject: bool) -> None:
-    """Refuse to begin where somebody has begun."""
+def _check_target(place: str, target: str, *, pyproject: bool) -> None:
+    """Raise UserError if the folder is configured already, or the file cannot be written."""
     from afflint.config import find
 
-    found = find(place)
-    if found is not None and os.path.dirname(os.path.abspath(found)) == os.path.abspath(place):
-        what = f"{found!r} configures afflint already; `afflint config` shows what it says"
-        raise UserError(f"{what}, and `afflint init --dry-run` what would be written")
+    existing = find(place)
+    if existing is not None and os.path.dirname(os.path.abspath(existing)) == os.path.abspath(place):
+        raise UserError(
+            f"{existing!r} already configures afflint; `afflint config` shows its settings, and `afflint init --dry-run` a new proposal"
+        )
     if pyproject and not os.path.isfile(target):
-        raise UserError(f"there is no {target!r}; without --pyproject it is {_FILE} that is written")
+        raise UserError(f"{target!r} does not exist; without --pyproject, init writes {_FILE}")
     if not pyproject and os.path.lexists(target):
-        raise UserError(f"{target!r} is there already, and no file that can be read")
+        raise UserError(f"{target!r} already exists and is not a readable file")
 
 
-def _above(place: str) -> str | None:
-    """The configuration that holds in a folder because it stands above it, in the same repository."""
+def _inherited(place: str) -> str | None:
+    """Return the configuration in a parent folder of the same repository, which applies to the folder as well."""
     from afflint.config import find
 
     here = os.path.abspath(place)
@@ -93,7 +95,7 @@ def _above(place: str) -> str | None:
     if found is None:
         return None
     top = os.path.dirname(os.path.abspath(found))
-    # One above the repository is of this machine only.
+    # A configuration above the repository exists on this machine only.
     while above != top:
         if os.path.lexists(os.path.join(above, ".git")):
             return None
@@ -102,11 +104,11 @@ def _above(place: str) -> str | None:
 
 
 def _configuration(above: str | None) -> Config:
-    """The settings that hold before there is a configuration of the folder."""
+    """Return the settings that apply to the folder before it has its own configuration."""
     return options.configuration({"config_file": above, "no_config": above is None}, was_found=True)
 
 
-def _looked(config: Config, place: str) -> RepositoryScan:
+def _scan(config: Config, place: str) -> RepositoryScan:
     from afflint.init import repository_scan
     from afflint.pipeline.session import Session
 
@@ -116,8 +118,8 @@ def _looked(config: Config, place: str) -> RepositoryScan:
         return repository_scan.scan_repository(session, sources, place, _options(config, progress))
 
 
-def _checked(config: Config, place: str) -> Outcome:
-    """What `afflint check` will find in the folder."""
+def _check(config: Config, place: str) -> Outcome:
+    """Return what `afflint check` will find in the folder."""
     from afflint.pipeline.session import Session
 
     session = Session(config)
@@ -140,7 +142,7 @@ def _text(heading: str, entries: Sequence[ConfigEntry], *, pyproject: bool) -> s
     return (writer.as_toml if pyproject else writer.as_yaml)(heading, entries)
 
 
-def _put(target: str, text: str, *, pyproject: bool) -> None:
+def _write_configuration(target: str, text: str, *, pyproject: bool) -> None:
     if not pyproject:
         _write(target, text)
         return
@@ -157,13 +159,13 @@ def _put(target: str, text: str, *, pyproject: bool) -> None:
         read_toml(decode(after))
     except OSError as error:
         raise UserError(f"cannot read {target!r}: {error.strerror or error}") from None
-    except ReadError as refused:
-        raise UserError(f"a table cannot be added to {target!r}, which {refused.message}") from None
+    except ReadError as error:
+        raise UserError(f"a table cannot be added to {target!r}, which {error.message}") from None
     replace_file(target, before, after, doing="write to")
 
 
 def _write(target: str, text: str) -> None:
-    """Write a file that is not there yet."""
+    """Write a file that does not exist yet."""
     from afflint.source.atomic_write import write_new_file
 
     try:
@@ -172,30 +174,30 @@ def _write(target: str, text: str) -> None:
         raise UserError(f"cannot write {target!r}: {error.strerror or error}") from None
 
 
-def _about(known: str, outcome: Outcome | None, *, there: bool) -> str:
-    """What has been done about a baseline, or what to do."""
-    if there:
-        return f"{shown(known)} is there already, and stays as it is.\n"
+def _baseline_message(known: str, outcome: Outcome | None, *, exists: bool) -> str:
+    """Say whether a baseline was written, or how to write one."""
+    if exists:
+        return f"{visible(known)} already exists and is left unchanged.\n"
     if outcome is None:
         return (
-            "`afflint check` tells what it finds. To hear only of what is new from now on: `afflint check --write-baseline`, and take the\n"
-            "comment sign from `baseline`.\n"
+            "`afflint check` reports the findings. To see only new findings from now on, run `afflint check --write-baseline` and\n"
+            "uncomment `baseline`.\n"
         )
     count = len(outcome.findings)
     if not count:
-        return "Nothing is found today.\n"
-    return f"Wrote the {pluralize(count, 'finding')} of today to {shown(known)}: they stay silent from now on.\n"
+        return "There are no findings today.\n"
+    return f"Wrote {pluralize(count, 'finding')} to {visible(known)}, which afflint no longer reports.\n"
 
 
 COMMAND = Command(
     init,
     {
         "": (
-            flag("--dry-run", about="Print what would be written, and write nothing."),
-            flag("--baseline", about="Record what is found today in .afflint-baseline.json, which stays silent."),
-            flag("--pyproject", about="Put it at the end of pyproject.toml, as the table [tool.afflint]."),
+            flag("--dry-run", help_text="Print what would be written, and write nothing."),
+            flag("--baseline", help_text="Record today's findings in .afflint-baseline.json, so that they are not reported again."),
+            flag("--pyproject", help_text="Append the configuration to pyproject.toml, as the table [tool.afflint]."),
         )
     },
-    Argument("folder", "[FOLDER]", options.folder, several=False),
+    Argument("folder", "[FOLDER]", options.folder, multiple=False),
     "Write a first configuration.",
 )

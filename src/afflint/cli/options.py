@@ -1,4 +1,4 @@
-"""Options that commands share, and how their values are checked: a word that is not known is refused with the nearest one."""
+"""Options that several commands share, and the checks of their values: an error for an unknown word names the nearest known one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afflint.cli.command import SEVERAL, flag, option
+from afflint.cli.command import MULTIPLE, flag, option
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from afflint.config import Config
 
 
-def one_word(known: Sequence[str]) -> Completion:
-    """Completes to one of these words."""
+def word_completion(known: Sequence[str]) -> Completion:
+    """Return a completion to one of these words."""
 
     def complete(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
         from afflint.cli.completion import words
@@ -30,99 +30,101 @@ def one_word(known: Sequence[str]) -> Completion:
 
 
 def rule_names(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes the last of several rules and categories, with commas between them."""
+    """Complete the last of several comma-separated rules and categories."""
     from afflint.cli import completion
 
-    return completion.rule_names(incomplete, several=True)
+    return completion.rule_names(incomplete, multiple=True)
 
 
 def rule_name(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes a rule or a category."""
+    """Complete a rule or a category."""
     from afflint.cli import completion
 
-    return completion.rule_names(incomplete, several=False)
+    return completion.rule_names(incomplete, multiple=False)
 
 
 def version(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes a version of Kubernetes."""
+    """Complete a version of Kubernetes."""
     from afflint.cli.completion import versions
 
     return versions(incomplete)
 
 
 def file(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes a file."""
-    from afflint.cli.completion import places
+    """Complete a file."""
+    from afflint.cli.completion import complete_paths
 
-    return places(incomplete, "file")
+    return complete_paths(incomplete, "file")
 
 
 def folder(_context: Context, _parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes a folder."""
-    from afflint.cli.completion import places
+    """Complete a folder."""
+    from afflint.cli.completion import complete_paths
 
-    return places(incomplete, "dir")
+    return complete_paths(incomplete, "dir")
 
 
 nodes = option(
     "--nodes",
     metavar="FILE",
-    takes=SEVERAL,
-    completes=file,
-    about="Nodes: a dump (- for stdin), manifests, pools, a list; or none.",
+    kind=MULTIPLE,
+    completion=file,
+    help_text="Take nodes from a dump (- for stdin), manifests, pools or a list; or none.",
 )
 COLORS = ("auto", "always", "never")
 color = option(
     "--color",
     default="auto",
     metavar="WHEN",
-    completes=one_word(COLORS),
-    about="auto (default), always or never; NO_COLOR and FORCE_COLOR count.",
+    completion=word_completion(COLORS),
+    help_text="Use colors: auto (default), always or never. NO_COLOR and FORCE_COLOR apply.",
 )
 
 
-def form(words: Sequence[str]) -> Option:
-    """Which form the output takes: one of some words, the first where none is asked for."""
+def format_option(words: Sequence[str]) -> Option:
+    """Return the --format option of a command, whose default is the first of ``words``."""
     from afflint.findings.phrases import join_words
 
-    about = join_words([f"{words[0]} (default)", *words[1:]], "or")
-    return option("--format", called="form", default=words[0], metavar="FORMAT", completes=one_word(words), about=f"{about}.")
+    help_text = join_words([f"{words[0]} (default)", *words[1:]], "or")
+    return option(
+        "--format", dest="form", default=words[0], metavar="FORMAT", completion=word_completion(words), help_text=f"Write {help_text}."
+    )
 
 
 configured = (
-    option("--config", called="config_file", metavar="FILE", completes=file, about="This configuration, not the nearest upward."),
-    flag("--no-config", about="No configuration file at all."),
+    option("--config", dest="config_file", metavar="FILE", completion=file, help_text="Use this configuration file, not the nearest one."),
+    flag("--no-config", help_text="Use no configuration file."),
 )
-"""The two options that say which configuration holds."""
+"""The two options that select the configuration."""
 
 
-def one_of(option: str, value: str, known: Collection[str], listing: str = "") -> None:
-    """Refuse a word that is none of the known ones, with the nearest of them."""
+def check_choice(option: str, value: str, known: Collection[str], listing: str = "") -> None:
+    """Raise UserError for a value that is not known; the message names the nearest known one, or how to list them."""
     if value in known:
         return
     from afflint.findings.phrases import nearest
 
     close = nearest(value, known)
-    hint = f"; did you mean {close!r}?" if close else f"; `{listing}` lists them" if listing else f"; it takes {', '.join(known)}"
-    raise UserError(f"{option}: there is no {value!r}{hint}")
+    hint = f"; did you mean {close!r}?" if close else f"; `{listing}` lists them" if listing else f"; use one of {', '.join(known)}"
+    raise UserError(f"{option}: unknown value {value!r}{hint}")
 
 
 def configuration_file(options: Mapping[str, Any]) -> str | None:
-    """The configuration file that the options of a command ask for: the one that is named, or found; None for none."""
+    """Return the configuration file that the options of a command select: the named one, or the nearest; None for no file."""
     from afflint.config import find
 
     path = options.get("config_file")
     if path is not None and options.get("no_config"):
-        raise UserError("--config and --no-config exclude each other")
+        raise UserError("--config cannot be used with --no-config")
     if path is not None and not os.path.isfile(path):
         raise UserError(f"no such configuration file: {path!r}")
     return find(os.getcwd()) if path is None and not options.get("no_config") else path
 
 
 def configuration(options: Mapping[str, Any], *, was_found: bool = False) -> Config:
-    """The settings that the options of a command ask for: a configuration file with what the command line says on top.
+    """Return the settings of a command: those of the configuration file, overridden by the options.
 
-    ``was_found``: the configuration file among the options is not one that the user names, so it is not trusted as one.
+    ``was_found``: the user did not name the configuration file, so it is not trusted as one that the user names.
     """
     from afflint import config as settings
     from afflint.checks.registry import CATEGORIES, rules
@@ -141,7 +143,7 @@ def configuration(options: Mapping[str, Any], *, was_found: bool = False) -> Con
             raise UserError(f"--nodes: no such file: {file!r}")
     fail_on = options.get("fail_on")
     if fail_on is not None:
-        one_of("--fail-on", fail_on, SEVERITIES)
+        check_choice("--fail-on", fail_on, SEVERITIES)
     return settings.with_overrides(
         config,
         **chosen,
@@ -157,14 +159,14 @@ def configuration(options: Mapping[str, Any], *, was_found: bool = False) -> Con
 
 
 def _names(option: str, values: Sequence[str], policies: Sequence[str]) -> tuple[str, ...]:
-    """The names of rules, ``policies`` and categories in comma-separated values, each known."""
+    """Split comma-separated names of rules, ``policies`` and categories. Raises UserError for an unknown name."""
     from afflint.checks.registry import CATEGORIES, rules
 
     listed = tuple(name.strip() for value in values for name in value.split(",") if name.strip())
     if option == "--select" and values and not listed:
-        raise UserError(f"{option} names no rule and no category")
+        raise UserError(f"{option} needs the name of a rule or a category")
     for name in listed:
-        one_of(option, name, (*rules(), *policies, *CATEGORIES, "all"), "afflint rule")
+        check_choice(option, name, (*rules(), *policies, *CATEGORIES, "all"), "afflint rule")
     return listed
 
 
@@ -173,7 +175,7 @@ def _renderers(text: str | None) -> tuple[str, ...]:
 
     listed = tuple(name.strip() for name in (text or "").split(",") if name.strip())
     for name in listed:
-        one_of("--render", name, RENDERERS)
+        check_choice("--render", name, RENDERERS)
     return listed
 
 
@@ -187,16 +189,16 @@ def _version(text: str | None) -> str | None:
     return f"1.{int(minor)}"
 
 
-def _jobs(given: int | None) -> int | None:
-    if given is not None and given < 1:
-        raise UserError("--jobs takes a number of processes, 1 or more")
-    return given
+def _jobs(number: int | None) -> int | None:
+    if number is not None and number < 1:
+        raise UserError("--jobs takes a number of processes of at least 1")
+    return number
 
 
-def jobs(asked: int | None) -> int:
-    """How many processes: as many as asked for, or as the machine lets us have."""
-    if asked is not None:
-        return asked
+def jobs(number: int | None) -> int:
+    """Return the number of processes: ``number``, or the CPUs that this process may use."""
+    if number is not None:
+        return number
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""What reaches the user: standard output, files, standard error, and the exit codes."""
+"""Output for the user: standard output, files, standard error, and the exit codes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import IO, Any, BinaryIO
 from afflint.findings.errors import UserError
 
 FOUND, USAGE, FAULT = 1, 2, 3
-"""Exit codes: findings at or above --fail-on; wrong usage or configuration; a fault of afflint."""
+"""Exit codes: findings at or above --fail-on; wrong usage or configuration; a bug in afflint."""
 
 
 def write(target: str, chunks: Iterable[str]) -> None:
-    """A whole file or none: written beside its place and then moved there. Devices and pipes are written as they are."""
+    """Write a file completely or not at all, through a temporary file; devices and pipes are written directly. Raises UserError."""
     from afflint.source.atomic_write import write_temporary_beside
 
     def encoded(file: BinaryIO) -> None:
         file.writelines(chunk.encode() for chunk in chunks)
 
     try:
-        # What /dev/stdout leads to may have no path of its own.
+        # The target of /dev/stdout may have no path of its own.
         if os.path.isfile(target) or not os.path.exists(target):
             write_temporary_beside(os.path.realpath(target), encoded)
         else:
@@ -32,17 +32,17 @@ def write(target: str, chunks: Iterable[str]) -> None:
         raise UserError(f"cannot write {target!r}: {error.strerror}") from None
 
 
-def show(chunks: Iterable[str], *, beside: bool = False) -> None:
-    """Print to standard output (``beside``: error), whatever its encoding; a reader that has gone ends it quietly."""
-    stream = sys.stderr if beside else sys.stdout
+def show(chunks: Iterable[str], *, to_stderr: bool = False) -> None:
+    """Print to standard output (``beside``: error), in any encoding; a closed pipe ends the output silently."""
+    stream = sys.stderr if to_stderr else sys.stdout
     if stream is None:
-        raise UserError(f"standard {'error' if beside else 'output'} is closed; --output FILE takes the report")
+        raise UserError(f"standard {'error' if to_stderr else 'output'} is closed; write the report with --output FILE")
     prepare(stream, windows=os.name == "nt")
-    _put(stream, chunks)
+    _write_chunks(stream, chunks)
 
 
 def write_or_show(target: str | None, chunks: Iterable[str]) -> None:
-    """Write to a file, or print to standard output where none is named."""
+    """Write to the file, or print to standard output if ``target`` is None."""
     if target is None:
         show(chunks)
     else:
@@ -50,10 +50,10 @@ def write_or_show(target: str | None, chunks: Iterable[str]) -> None:
 
 
 def prepare(stream: IO[str], *, windows: bool) -> None:
-    """Make standard output take whatever is printed.
+    """Make standard output accept all characters.
 
-    On Windows text that does not go to the console would be in the code page of the system, with line ends of its own: reports are UTF-8
-    everywhere, and the same bytes.
+    On Windows, text that is not written to the console would use the code page and the line ends of the system; reports are UTF-8 with
+    the same bytes everywhere.
     """
     if not isinstance(stream, TextIOWrapper):
         return
@@ -64,29 +64,29 @@ def prepare(stream: IO[str], *, windows: bool) -> None:
 
 
 def show_bytes(data: bytes) -> None:
-    """Print bytes to standard output just as they are."""
+    """Print bytes to standard output unchanged."""
     if sys.stdout is None:
-        raise UserError("standard output is closed, where the fixed text is to go")
+        raise UserError("standard output is closed; --fix of standard input writes the fixed text to it")
     sys.stdout.flush()
-    _put(sys.stdout.buffer, [data])
+    _write_chunks(sys.stdout.buffer, [data])
 
 
-def _put(stream: IO[Any], chunks: Iterable[Any]) -> None:
+def _write_chunks(stream: IO[Any], chunks: Iterable[Any]) -> None:
     try:
         stream.writelines(chunks)
         stream.flush()
     except OSError as error:
-        # What is still buffered would fail again when the process ends.
+        # The rest of the buffer would fail again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        if not isinstance(error, BrokenPipeError):  # Whoever reads our output may have seen enough.
+        if not isinstance(error, BrokenPipeError):  # A reader such as `head` may stop early.
             raise UserError(f"cannot write the report: {error.strerror}") from None
 
 
-def say(message: str, code: int = 0) -> int:
-    """Print a message to standard error; ``code`` is given back, as the exit code that goes with it."""
+def notify(message: str, code: int = 0) -> int:
+    """Print a message to standard error, and return ``code``, the exit code of the message."""
     import contextlib
 
-    if sys.stderr is not None:  # Closed: then the exit code has to do.
+    if sys.stderr is not None:  # It is None if closed; the exit code is returned in any case.
         with contextlib.suppress(OSError):
             sys.stderr.write(f"{message}\n")
             sys.stderr.flush()
@@ -94,7 +94,7 @@ def say(message: str, code: int = 0) -> int:
 
 
 def colored(when: str) -> bool:
-    """Whether standard output gets colours: ``always``, ``never``, or ``auto`` by the environment and the terminal."""
+    """Return whether standard output is coloured: ``always``, ``never``, or ``auto``, which asks the environment and the terminal."""
     if when != "auto":
         return when == "always"
     if os.environ.get("NO_COLOR"):
@@ -105,7 +105,7 @@ def colored(when: str) -> bool:
 
 
 def _console_has_colours() -> bool:
-    """Whether the console obeys escape sequences: on Windows only once it has been asked to, and older ones never."""
+    """Return whether the console interprets escape sequences; on Windows it has to be asked to, and older consoles cannot."""
     if sys.platform != "win32":
         return True
     import ctypes
@@ -116,15 +116,8 @@ def _console_has_colours() -> bool:
     return bool(kernel.GetConsoleMode(console, ctypes.byref(mode)) and kernel.SetConsoleMode(console, mode.value | 4))
 
 
-def shown(text: str) -> str:
-    """Text out of manifests, file names or errors, fit for a terminal."""
-    from afflint.findings.phrases import visible
-
-    return visible(text)
-
-
 class ProgressLine:
-    """How many files are done, on standard error, once a run on a terminal takes longer than a second. Gone when its context is left."""
+    """A progress bar on standard error: the number of files done, shown after a second on a terminal, erased at the end of its context."""
 
     def __init__(self, total: int) -> None:
         import time
@@ -154,7 +147,7 @@ class ProgressLine:
             sys.stderr.flush()
 
 
-def among(names: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:
-    """Those of some files' names that are named one by one, and not by the folder that they lie in."""
-    given = {os.path.normpath(path) for path in paths if not os.path.isdir(path)}
-    return tuple([name for name in names if os.path.normpath(name) in given])
+def named_files(names: Iterable[str], paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of files that are among the paths themselves, not only inside a folder of these."""
+    files = {os.path.normpath(path) for path in paths if not os.path.isdir(path)}
+    return tuple([name for name in names if os.path.normpath(name) in files])

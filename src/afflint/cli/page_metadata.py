@@ -1,4 +1,4 @@
-"""What a page says about its making: when, and by which command line."""
+"""The metadata of a report page: when it was created, and by which command line."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import shlex
 import sys
 from datetime import datetime, timezone
 
-from afflint.cli.output import shown
 from afflint.findings.errors import UserError
+from afflint.findings.phrases import visible
 from afflint.report.html_page import PageMetadata
 
 
 def page_metadata() -> PageMetadata:
-    """The time to be shown, and the command line that is being run, as it can be typed again in a shell."""
+    """Return the current time, and the command line of this process, quoted for a shell."""
     return PageMetadata(f"{_now():%Y-%m-%d %H:%M} UTC", shlex.join(["afflint", *sys.argv[1:]]))
 
 
 def today() -> str:
-    """The day, in UTC, as baselines have it."""
+    """Return the current day in UTC as YYYY-MM-DD, the format of baselines."""
     return f"{_now():%Y-%m-%d}"
 
 
 def _now() -> datetime:
-    """The time, in UTC: that of SOURCE_DATE_EPOCH where it is set, for output that can be made again byte by byte."""
+    """Return the time in UTC: SOURCE_DATE_EPOCH if it is set, for reproducible output. Raises UserError."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     try:
         return datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else datetime.now(timezone.utc)
     except (ValueError, OverflowError, OSError):
-        raise UserError(f"SOURCE_DATE_EPOCH takes a number of seconds, not {shown(epoch)!r}") from None
+        raise UserError(f"SOURCE_DATE_EPOCH takes a number of seconds, not {visible(epoch)!r}") from None

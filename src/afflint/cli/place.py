@@ -1,4 +1,4 @@
-"""``afflint place``: where each replica can go on the given nodes, and what a failure, a drain or the removal of nodes does."""
+"""``afflint place``: schedules the replicas on the known nodes, and simulates failures, drains and removals of nodes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.cli import options
-from afflint.cli.command import SEVERAL, Argument, Command, flag, option
-from afflint.cli.output import FOUND, among, colored, say, shown, write_or_show
+from afflint.cli.command import MULTIPLE, Argument, Command, flag, option
+from afflint.cli.output import FOUND, colored, named_files, notify, write_or_show
 from afflint.findings.errors import UserError
+from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
     from afflint.placement.plan import Plan
@@ -16,49 +17,49 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json", "html")
 
 
-def place(paths: tuple[str, ...], **given: Any) -> int:
-    """Where each replica can go on the given nodes, and what a failure, a drain or a removal does.
+def place(paths: tuple[str, ...], **args: Any) -> int:
+    """Show on which nodes each replica can be scheduled, and simulate failures, drains and removals of nodes.
 
-    PATHS are manifests: files, folders, globs. Default: the current folder, where the nodes may lie as well.
+    PATHS are manifests: files, folders, globs. Default: the current folder, which may contain the nodes as well.
 
-    Exit code 1 when a replica has no place, now or after what was asked for, when a drain does not end, or when pods of no
-    manifest run on the nodes and were not judged.
+    Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain never completes, or if affected pods
+    without a manifest are not evaluated.
     """
     from afflint.pipeline.session import Session
     from afflint.placement.planner import DisruptionRequest, make_plan
 
-    options.one_of("--format", given["form"], _FORMATS)
-    options.one_of("--color", given["color"], options.COLORS)
-    session = Session(options.configuration(given))
-    sources, reading = session.sources(paths or (".",)), {name: given[name] for name in ("resources", "only_running", "replan")}
+    options.check_choice("--format", args["form"], _FORMATS)
+    options.check_choice("--color", args["color"], options.COLORS)
+    session = Session(options.configuration(args))
+    sources, settings = session.sources(paths or (".",)), {name: args[name] for name in ("resources", "only_running", "replan")}
     simulation_input, problems, names, notes, empty, classes = session.simulation_input(
-        sources, given["pods"], counts=_counts(given["count"]), **reading
+        sources, args["pods"], counts=_counts(args["count"]), **settings
     )
-    asked = DisruptionRequest(given["lose"], given["drain"], given["remove"])
+    request = DisruptionRequest(args["lose"], args["drain"], args["remove"])
     plan = make_plan(
         simulation_input.inventory,
         simulation_input.pod_sources,
-        given["group_by"],
-        asked,
+        args["group_by"],
+        request,
         names.__getitem__,
         simulation_input.budgets,
         simulation_input.evictions,
         classes,
     )
-    plan = plan._replace(notes=(*_nothing_in(among(empty, paths)), *notes, *plan.notes))
+    plan = plan._replace(notes=(*_empty_file_notes(named_files(empty, paths)), *notes, *plan.notes))
     if problems:
-        more = f" (and {len(problems) - 1} more: `afflint check` tells them all)" if len(problems) > 1 else ""
-        say(f"afflint: {shown(problems[0])}{more}")
-    write_or_show(given["output"], _chunks(plan, given, to_file=given["output"] is not None))
+        more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
+        notify(f"afflint: {visible(problems[0])}{more}")
+    write_or_show(args["output"], _chunks(plan, args, to_file=args["output"] is not None))
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
-    hurt = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
-    return FOUND if (unplaced or hurt or problems) and not given["exit_zero"] else 0
+    disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
+    return FOUND if (unplaced or disrupted or problems) and not args["exit_zero"] else 0
 
 
-def _counts(given: Sequence[str]) -> dict[str, int]:
-    """The nodes of pools by the names of these. Raises UserError."""
+def _counts(values: Sequence[str]) -> dict[str, int]:
+    """Parse the values of --count: numbers of nodes by pool name. Raises UserError."""
     counts = {}
-    for each in given:
+    for each in values:
         name, _, number = each.rpartition("=")
         if not (name and number.isascii() and number.isdigit() and int(number) <= _MOST_NODES):
             raise UserError(f"--count takes the name of a pool and a number of nodes up to {_MOST_NODES}, as in `gpu=3`, not {each!r}")
@@ -69,15 +70,15 @@ def _counts(given: Sequence[str]) -> dict[str, int]:
 _MOST_NODES = 5000
 
 
-def _nothing_in(files: tuple[str, ...]) -> list[str]:
-    """That files were named in vain, a line for each of a few."""
+def _empty_file_notes(files: tuple[str, ...]) -> list[str]:
+    """Return notes for named files without a manifest: one for each file, or their number if there are more than three."""
     if len(files) > 3:
-        return [f"{len(files)} of the named files hold no manifest"]
-    return [f"{shown(name)} holds no manifest" for name in files]
+        return [f"{len(files)} of the named files contain no manifest"]
+    return [f"{visible(name)} contains no manifest" for name in files]
 
 
-def _chunks(plan: Plan, given: dict[str, Any], *, to_file: bool) -> Iterator[str]:
-    form = given["form"]
+def _chunks(plan: Plan, args: dict[str, Any], *, to_file: bool) -> Iterator[str]:
+    form = args["form"]
     if form == "json":
         from afflint.report.place import json_report
 
@@ -91,53 +92,51 @@ def _chunks(plan: Plan, given: dict[str, Any], *, to_file: bool) -> Iterator[str
 
     from afflint.report.place import table
 
-    color, width = not to_file and colored(given["color"]), shutil.get_terminal_size((100, 24)).columns
-    return table.render(plan, color=color, width=width, verbose=given["verbose"])
+    color, width = not to_file and colored(args["color"]), shutil.get_terminal_size((100, 24)).columns
+    return table.render(plan, color=color, width=width, verbose=args["verbose"])
 
 
 _OPTIONS = (
     options.nodes,
-    option("--count", metavar="POOL=N", takes=SEVERAL, about="So many nodes in that pool, where nodes are declared as pools. Repeatable."),
+    option("--count", metavar="POOL=N", kind=MULTIPLE, help_text="Assume N nodes in a pool, if nodes are declared as pools. Repeatable."),
     option(
         "--pods",
         metavar="FILE",
-        takes=SEVERAL,
-        completes=options.file,
-        about="A dump of the pods (or VMIs) that run already: `kubectl get pods -A -o yaml`. Repeatable.",
+        kind=MULTIPLE,
+        completion=options.file,
+        help_text="Read running pods (or VMIs) from a dump: `kubectl get pods -A -o yaml`. Repeatable.",
     ),
-    flag("--replan", about="Place running pods of the workloads anew; else they stay where they are."),
-    flag("--resources", about="Count CPU, memory, pods and other resources: requests against what nodes have."),
-    flag("--only-running", about="Leave out virtual machines that wait for somebody to start them."),
+    flag("--replan", help_text="Schedule running pods of the workloads again; by default they stay on their nodes."),
+    flag("--resources", help_text="Compare requests for CPU, memory and other resources with what nodes can allocate."),
+    flag("--only-running", help_text="Leave out virtual machines that do not start by themselves."),
     option(
         "--by",
-        called="group_by",
+        dest="group_by",
         metavar="KEY",
         default="zone",
-        completes=options.one_word(("zone", "region")),
-        about="The node label to group nodes by: zone (default), region, or any key.",
+        completion=options.word_completion(("zone", "region")),
+        help_text="Group nodes by a label: zone (default), region, or any key.",
     ),
     option(
         "--lose",
         metavar="WHAT",
-        takes=SEVERAL,
-        about="Nodes that fail, and stay out of reach: the name of one, KEY=VALUE for those with a label, or each:node, each:zone, "
-        "each:KEY for one after the other. Repeatable.",
+        kind=MULTIPLE,
+        help_text="Simulate the failure of a node by name, of all nodes with the label KEY=VALUE, or of each:node, each:zone or each:KEY, "
+        "one at a time. Repeatable.",
     ),
     option(
         "--drain",
         metavar="WHAT",
-        takes=SEVERAL,
-        about="Nodes that `kubectl drain` empties as far as disruption budgets allow; WHAT as for --lose. Repeatable.",
+        kind=MULTIPLE,
+        help_text="Simulate `kubectl drain`, which evicts pods as far as PodDisruptionBudgets allow; WHAT as for --lose. Repeatable.",
     ),
-    option("--remove", metavar="WHAT", takes=SEVERAL, about="Nodes that are deleted from the cluster; WHAT as for --lose. Repeatable."),
-    options.form(_FORMATS),
-    option("--output", metavar="FILE", completes=options.file, about="Where the plan goes. Default: standard output."),
-    flag("-v", "--verbose", about="Show what each score is made of, too."),
-    flag("--exit-zero", about="Exit with 0 even if a replica has no place."),
+    option("--remove", metavar="WHAT", kind=MULTIPLE, help_text="Simulate the deletion of Node objects; WHAT as for --lose. Repeatable."),
+    options.format_option(_FORMATS),
+    option("--output", metavar="FILE", completion=options.file, help_text="Write the plan to a file. Default: standard output."),
+    flag("-v", "--verbose", help_text="Show the parts of each score, too."),
+    flag("--exit-zero", help_text="Exit with 0 even if a replica cannot be scheduled."),
     *options.configured,
     options.color,
 )
 
-COMMAND = Command(
-    place, {"": _OPTIONS}, Argument("paths", "[PATHS]...", options.file), "Where each replica can go, and what failures and drains do."
-)
+COMMAND = Command(place, {"": _OPTIONS}, Argument("paths", "[PATHS]...", options.file), "Simulate scheduling, failures and drains.")

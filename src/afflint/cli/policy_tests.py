@@ -1,4 +1,4 @@
-"""``afflint test``: whether policies find in examples what these say they find."""
+"""``afflint test``: checks that policies report what their examples expect."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
-from afflint.cli.output import FOUND, colored, show, shown
+from afflint.cli.output import FOUND, colored, show
 from afflint.findings.errors import UserError
-from afflint.findings.phrases import pluralize
+from afflint.findings.phrases import pluralize, visible
 
 if TYPE_CHECKING:
     from afflint.pipeline.policy_tests import ExampleVerdict
@@ -19,38 +19,38 @@ _FORMATS = ("text", "json")
 _BOLD, _RED, _GREEN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
 
-def test(paths: tuple[str, ...], **given: Any) -> int:
-    """Whether policies find in examples what these say they find.
+def test(paths: tuple[str, ...], **args: Any) -> int:
+    """Test that policies report what their examples expect.
 
-    PATHS are pages and folders of them, with examples as the rules have them, or files of YAML that are called bad or good. The
-    configuration is the nearest from the first of them upward.
+    PATHS are Markdown pages with bad and good examples, YAML files named bad or good, or folders of these. The configuration is the
+    nearest one in the folder of the first path or above it.
 
-    Exit code 1 when an example does not give what it says, or cannot be read.
+    Exits with 1 if an example does not give the expected findings or cannot be read.
     """
     from afflint.checks.registry import rules
     from afflint.pipeline.policy_tests import ExampleRunner, examples_in
     from afflint.source.examples import Example
 
-    options.one_of("--format", given["form"], _FORMATS)
-    options.one_of("--color", given["color"], options.COLORS)
+    options.check_choice("--format", args["form"], _FORMATS)
+    options.check_choice("--color", args["color"], options.COLORS)
     if not os.path.exists(paths[0]):
         raise UserError(f"no such file or folder: {paths[0]!r}")
-    if given["config_file"] is None and not given["no_config"]:
+    if args["config_file"] is None and not args["no_config"]:
         from afflint.config import find
 
-        given["config_file"] = find(paths[0])
-    judgement = ExampleRunner(options.configuration({**given, "no_config": given["config_file"] is None}))
-    found = examples_in(paths, {*rules(), *judgement.policies})
-    if not found:
+        args["config_file"] = find(paths[0])
+    runner = ExampleRunner(options.configuration({**args, "no_config": args["config_file"] is None}))
+    examples = examples_in(paths, {*rules(), *runner.policies})
+    if not examples:
         raise UserError(
-            f"no example in {', '.join(map(repr, paths))}: pages with fences ```yaml bad and ```yaml good, or files such as "
+            f"no examples in {', '.join(map(repr, paths))}: examples are fences ```yaml bad and ```yaml good in pages, or files such as "
             "`POLICY.bad.yaml` and `POLICY.good.yaml`"
         )
-    verdicts = [judgement.verdict(each) if isinstance(each, Example) else each for each in found]
-    if given["form"] == "json":
-        show([_as_json(verdicts, judgement.policies)])
+    verdicts = [runner.verdict(each) if isinstance(each, Example) else each for each in examples]
+    if args["form"] == "json":
+        show([_as_json(verdicts, runner.policies)])
     else:
-        show(_as_text(verdicts, judgement.policies, color=colored(given["color"]), quiet=given["quiet"]))
+        show(_as_text(verdicts, runner.policies, color=colored(args["color"]), quiet=args["quiet"]))
     return 0 if all(each.passed for each in verdicts) else FOUND
 
 
@@ -58,9 +58,9 @@ def _as_text(verdicts: Sequence[ExampleVerdict], policies: Sequence[str], *, col
     bold, red, green, plain = (_BOLD, _RED, _GREEN, _PLAIN) if color else ("", "", "", "")
     for verdict in verdicts:
         for line, column, text in _differences(verdict):
-            yield f"{bold}{shown(verdict.example.file)}:{line}:{column}:{plain} {text}\n"
+            yield f"{bold}{visible(verdict.example.file)}:{line}:{column}:{plain} {text}\n"
         for note in () if verdict.passed else verdict.notes:
-            yield f"  {shown(note)}\n"
+            yield f"  {visible(note)}\n"
     failed = sum(not each.passed for each in verdicts)
     if quiet:
         return
@@ -68,35 +68,35 @@ def _as_text(verdicts: Sequence[ExampleVerdict], policies: Sequence[str], *, col
     yield f"{red}{examples}, {failed} not as expected{plain}\n" if failed else f"{green}{examples}, all as expected{plain}\n"
     if policies:
         idle = _idle(verdicts, policies)
-        listed = f"; no bad example of {', '.join(f'`{name}`' for name in idle)}" if idle else ""
+        listed = f"; no bad example violates {', '.join(f'`{name}`' for name in idle)}" if idle else ""
         yield f"{len(policies) - len(idle)} of {pluralize(len(policies), 'policy')} exercised{listed}\n"
 
 
 def _idle(verdicts: Sequence[ExampleVerdict], policies: Sequence[str]) -> list[str]:
-    """The policies of which no example shows that they find anything."""
+    """Return the policies that no bad example violates."""
     exercised = {name for verdict in verdicts for name in verdict.exercised}
     return [name for name in policies if name not in exercised]
 
 
 def _differences(verdict: ExampleVerdict) -> list[tuple[int, int, str]]:
-    """What an example expects and nobody found, and the other way round, or why it cannot be judged, with line and column in the file."""
+    """Return missing and unexpected findings of an example, or why it cannot be run, with line and column in the file."""
     if verdict.fault is not None:
-        return [(verdict.fault.line, verdict.fault.column, shown(verdict.fault.message))]
+        return [(verdict.fault.line, verdict.fault.column, visible(verdict.fault.message))]
     first = verdict.example.line
     lines = [
-        (each.line + first, each.column, f"expected a finding of `{shown(each.rule)}`, there is none")
+        (each.line + first, each.column, f"expected a finding of `{visible(each.rule)}`, but got none")
         if each.rule
-        else (each.line + first, each.column, "expected a finding, there is none")
+        else (each.line + first, each.column, "expected a finding, but got none")
         for each in verdict.missing
         if each.line
     ]
     lines += [
-        (max(first, 1), 1, f"a bad example, and {f'`{shown(each.rule)}` finds' if each.rule else 'no policy finds'} nothing in it")
+        (max(first, 1), 1, f"bad example, but {f'`{visible(each.rule)}` reports nothing' if each.rule else 'no policy reports anything'}")
         for each in verdict.missing
         if not each.line
     ]
     lines += [
-        (each.span.line + first, each.span.column, f"not expected: {shown(each.message)} [{shown(each.rule)}]")
+        (each.span.line + first, each.span.column, f"not expected: {visible(each.message)} [{visible(each.rule)}]")
         for each in verdict.unexpected
     ]
     return sorted(lines)
@@ -129,10 +129,8 @@ def _as_json(verdicts: Sequence[ExampleVerdict], policies: Sequence[str]) -> str
 
 _OPTIONS = (
     *options.configured,
-    options.form(_FORMATS),
+    options.format_option(_FORMATS),
     options.color,
-    flag("-q", "--quiet", about="Only what is not as expected, no summary."),
+    flag("-q", "--quiet", help_text="Print only what differs from the examples, no summary."),
 )
-COMMAND = Command(
-    test, {"": _OPTIONS}, Argument("paths", "PATHS...", options.folder, required=True), "Examples of policies, held to what they say."
-)
+COMMAND = Command(test, {"": _OPTIONS}, Argument("paths", "PATHS...", options.folder, required=True), "Test policies on their examples.")

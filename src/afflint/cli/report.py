@@ -1,4 +1,4 @@
-"""``afflint report``: where all workloads stand with the policies, met or not."""
+"""``afflint report``: the compliance of all workloads with the policies."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json", "html")
 
 
-def report(paths: tuple[str, ...], **given: Any) -> int:
-    """Where all workloads stand with the policies: each policy, who meets it and who does not, and since when.
+def report(paths: tuple[str, ...], **args: Any) -> int:
+    """Show which workloads comply with which policies, by namespace and by owner.
 
-    PATHS are manifests: files, folders, globs. Default: the current folder. Since when is what the baseline of the configuration says. By
-    namespace, and by the label that names owners. The exit code is 0 whatever it says: `afflint check` is what fails.
+    PATHS are manifests: files, folders, globs. Default: the current folder. The baseline of the configuration shows since when a
+    workload violates a policy. Exits with 0 even if there are violations; use `afflint check` to fail on them.
     """
     from afflint.pipeline.compliance import compliance
     from afflint.pipeline.session import Session
 
-    options.one_of("--format", given["form"], _FORMATS)
-    config = options.configuration({**given, "formats": (), "outputs": ()})
+    options.check_choice("--format", args["form"], _FORMATS)
+    config = options.configuration({**args, "formats": (), "outputs": ()})
     if not config.policies:
-        raise UserError('no policies: `policies` in the configuration has them, or `extends: ["afflint:strict"]` and the like')
+        raise UserError('no policies: add `policies` to the configuration, or a profile such as `extends: ["afflint:strict"]`')
     session = Session(config)
     sources = session.sources(paths or (".",))
     checking.note_unused_render(config)
     with ProgressLine(len(sources)) as progress:
-        run = checking.run_options(config, {"no_ignore": False, "write_baseline": False, **given}, progress)
-        found = compliance(session, *session.with_renders(sources, run, network=given["render_network"]), given["owner"])
-    write_or_show(given["output"], _chunks(found, given))
+        run = checking.run_options(config, {"no_ignore": False, "write_baseline": False, **args}, progress)
+        found = compliance(session, *session.with_renders(sources, run, network=args["render_network"]), args["owner"])
+    write_or_show(args["output"], _chunks(found, args))
     return 0
 
 
-def _chunks(found: Compliance, given: dict[str, Any]) -> Iterator[str]:
-    form = given["form"]
+def _chunks(found: Compliance, args: dict[str, Any]) -> Iterator[str]:
+    form = args["form"]
     if form == "json":
         from afflint.report.policies import json_report
 
@@ -53,19 +53,21 @@ def _chunks(found: Compliance, given: dict[str, Any]) -> Iterator[str]:
         return page.render(found._replace(made=page_metadata()))
     from afflint.report.policies import text
 
-    return text.render(found, verbose=given["verbose"])
+    return text.render(found, verbose=args["verbose"])
 
 
 _OF_CHECK = {each.name: each for each in checking.COMMAND.options}
 _SECTIONS = {
-    "What is read": [_OF_CHECK[name] for name in ("nodes", "render", "render_network")],
-    "What is asked": [*(_OF_CHECK[name] for name in ("select", "ignore", "kubernetes_version")), *options.configured],
-    "What is reported": (
-        option("--owner", metavar="KEY", about="The label that names owners. Default: of owner, team and the like the most frequent."),
-        options.form(_FORMATS),
-        option("--output", metavar="FILE", completes=options.file, about="Where the report goes. Default: standard output."),
+    "Input": [_OF_CHECK[name] for name in ("nodes", "render", "render_network")],
+    "Rules and configuration": [*(_OF_CHECK[name] for name in ("select", "ignore", "kubernetes_version")), *options.configured],
+    "Output": (
+        option("--owner", metavar="KEY", help_text="Group by this label. Default: the most frequent of owner, team and similar labels."),
+        options.format_option(_FORMATS),
+        option("--output", metavar="FILE", completion=options.file, help_text="Write the report to a file. Default: standard output."),
         *(_OF_CHECK[name] for name in ("baseline", "verbose")),
     ),
-    "How it runs": [_OF_CHECK[name] for name in ("jobs", "no_cache", "cache_dir")],
+    "Execution": [_OF_CHECK[name] for name in ("jobs", "no_cache", "cache_dir")],
 }
-COMMAND = Command(report, _SECTIONS, Argument("paths", "[PATHS]...", options.file), "Where all workloads stand with the policies.")
+COMMAND = Command(
+    report, _SECTIONS, Argument("paths", "[PATHS]...", options.file), "Show the compliance of all workloads with the policies."
+)

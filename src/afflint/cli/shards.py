@@ -1,4 +1,4 @@
-"""``afflint check --shard`` writes what a share of the files tells; ``afflint merge`` makes the report of all shares."""
+"""``afflint check --shard`` writes the results of a share of the files; ``afflint merge`` reports on all shares."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from afflint.cli import check as checking
 from afflint.cli import options
 from afflint.cli.command import Argument, Command
-from afflint.cli.output import ProgressLine, say, shown, write_or_show
+from afflint.cli.output import ProgressLine, notify, write_or_show
 from afflint.findings.errors import UserError
+from afflint.findings.phrases import visible
 from afflint.source.sources import STDIN, relative
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _OF_THE_REPORT = (
     *("formats", "outputs", "fail_on", "fail_on_empty", "exit_zero", "baseline", "write_baseline", "statistics", "no_ignore"),
     *("jobs", "color", "quiet", "verbose"),
 )
-"""What `check` takes and `merge` takes as well."""
+"""The options of `check` that `merge` has as well."""
 
 _ONLY_WITH_MERGE = {
     "formats": "--format",
@@ -44,58 +45,58 @@ _NEVER_WITH_SHARD = {
 }
 
 
-def merge(files: tuple[str, ...], **given: Any) -> int:
-    """Report what all shards of a run found, as one run would have.
+def merge(files: tuple[str, ...], **args: Any) -> int:
+    """Report the findings of all shards of a run, as a single run would.
 
-    FILE... are the results of all shards, as check writes them with --shard. Run it where they were made, or in another checkout of the
-    same state: what has changed since is checked anew.
+    FILE... are the results of all shards, written by `afflint check --shard`. Run it in the same checkout or in another one of the same
+    commit: files that have changed since are checked again.
     """
     from afflint.pipeline.session import Session
     from afflint.pipeline.shards import Merged, refusing_what_does_not_fit
 
-    checking.see_that_reports_go_together(given)
+    checking.check_report_options(args)
     merged = Merged(files)
     arguments = merged.arguments
-    given = {**given, **arguments._asdict(), "no_config": arguments.config_file is None, "no_cache": True, "unsafe_fixes": False}
-    config = options.configuration(given, was_found=True)  # It is the shards that name it, not the user.
-    targets = checking.targets_of(config.format, config.output)
-    checking.check_targets(config, given)
+    args = {**args, **arguments._asdict(), "no_config": arguments.config_file is None, "no_cache": True, "unsafe_fixes": False}
+    config = options.configuration(args, was_found=True)  # The shards name the file, not the user.
+    targets = checking.report_targets(config.format, config.output)
+    checking.check_targets(config, args)
     session = Session(config)
     merged.see_that_it_fits(session.settings())
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
     for note in checking.notes(session):
-        say(f"afflint: {note}")
+        notify(f"afflint: {note}")
     with refusing_what_does_not_fit():
         with ProgressLine(len(sources)) as progress:
             merged.with_help_of(options.jobs(config.jobs), progress)
-            outcome = session.check(sources, checking.run_options(config, {**given, "mapper": merged}, progress))
+            outcome = session.check(sources, checking.run_options(config, {**args, "mapper": merged}, progress))
         for note in _notes(merged):
-            say(f"afflint: {note}")
-        return checking.reported(outcome, config, targets, arguments.paths, given)
+            notify(f"afflint: {note}")
+        return checking.report_outcome(outcome, config, targets, arguments.paths, args)
 
 
 def _notes(merged: Merged) -> list[str]:
-    """Where the shares did not tell what there is now."""
-    said = []
+    """Return notices about files that were checked again because the shards did not know their current state."""
+    notes = []
     if merged.new_nodes:
-        said.append("nodes lie among the files, which no shard could know; all files were checked anew: name them with --nodes")
+        notes.append("there are nodes among the files, which no shard could know, so all files were checked again: use --nodes for them")
     if merged.changed:
-        names = ", ".join(map(shown, merged.changed[:3])) + (", …" if len(merged.changed) > 3 else "")
-        count = f"{len(merged.changed)} files are" if len(merged.changed) > 1 else "1 file is"
-        said.append(f"{count} not as the shards saw {'them' if len(merged.changed) > 1 else 'it'} and checked anew: {names}")
-    return said
+        names = ", ".join(map(visible, merged.changed[:3])) + (", …" if len(merged.changed) > 3 else "")
+        count = f"{len(merged.changed)} files have" if len(merged.changed) > 1 else "1 file has"
+        notes.append(f"{count} changed since the shards ran, and {'were' if len(merged.changed) > 1 else 'was'} checked again: {names}")
+    return notes
 
 
-def write_share(paths: Sequence[str], given: dict[str, Any]) -> int:
-    """Write the results of a share, as the options of `check` ask for it."""
+def write_share(paths: Sequence[str], args: dict[str, Any]) -> int:
+    """Write the results of the share that the options of `check` name, and return the exit code."""
     from afflint.pipeline.session import Session
     from afflint.pipeline.shards import lines_of_share
 
-    share = _share(given["shard"])
-    _see_that_it_goes_with(paths, given)
-    arguments = _arguments(tuple(paths) or (".",), given)
-    (target,) = given["outputs"]
-    config = options.configuration({**given, "outputs": ()})
+    share = _share(args["shard"])
+    _check_options(paths, args)
+    arguments = _arguments(tuple(paths) or (".",), args)
+    (target,) = args["outputs"]
+    config = options.configuration({**args, "outputs": ()})
     session = Session(config)
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
     with ProgressLine(len(sources) // share.of) as progress:
@@ -110,34 +111,37 @@ def _share(text: str) -> Share:
     number, _, of = text.partition("/")
     if all(each.isascii() and each.isdigit() and len(each) < 9 for each in (number, of)) and 0 < int(number) <= int(of) <= MOST_SHARDS:
         return Share(int(number), int(of))
-    raise UserError(f"--shard takes a share and how many there are, such as 1/8 to 8/8, not {text!r}")
+    raise UserError(f"--shard takes a share and the number of shares, such as 1/8, not {text!r}")
 
 
-def _see_that_it_goes_with(paths: Sequence[str], given: dict[str, Any]) -> None:
+def _check_options(paths: Sequence[str], args: dict[str, Any]) -> None:
     for name, option in _NEVER_WITH_SHARD.items():
-        if given[name]:
-            raise UserError(f"--shard goes without {option}")
+        if args[name]:
+            raise UserError(f"--shard cannot be used with {option}")
     for name, option in _ONLY_WITH_MERGE.items():
-        if given[name]:
-            raise UserError(f"--shard makes no report: {option} goes with `afflint merge`")
+        if args[name]:
+            raise UserError(f"--shard writes no report: use {option} with `afflint merge`")
     if STDIN in paths:
         raise UserError("--shard checks files, not standard input")
-    if len(given["outputs"]) != 1:
+    if len(args["outputs"]) != 1:
         raise UserError("--shard needs one --output FILE for its results; `afflint merge` reads those of all shards")
 
 
-def _arguments(paths: tuple[str, ...], given: dict[str, Any]) -> Arguments:
-    """What decides what is read and found; the configuration by the way from here, so that it is the same wherever the checkout lies."""
+def _arguments(paths: tuple[str, ...], args: dict[str, Any]) -> Arguments:
+    """Return the options that decide what is read and reported.
+
+    The path of the configuration is relative to the working directory, so that it does not depend on the path of the checkout.
+    """
     from afflint.pipeline.shards import Arguments
 
-    file = options.configuration_file(given)
-    names = {name: tuple(given[name]) for name in ("nodes", "select", "extend_select", "ignore")}
+    file = options.configuration_file(args)
+    names = {name: tuple(args[name]) for name in ("nodes", "select", "extend_select", "ignore")}
     return Arguments(
         paths,
         **names,
-        config_file=relative(file) if file is not None and given["config_file"] is None else file,
-        kubernetes_version=given["kubernetes_version"],
-        force_exclude=given["force_exclude"],
+        config_file=relative(file) if file is not None and args["config_file"] is None else file,
+        kubernetes_version=args["kubernetes_version"],
+        force_exclude=args["force_exclude"],
     )
 
 

@@ -1,4 +1,4 @@
-"""``afflint --version -v``: what somebody who gets a report needs to know about where afflint ran."""
+"""``afflint --version -v``: the versions that a bug report needs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from afflint import __version__
 from afflint.findings.phrases import visible
 
 _LIBRARIES = ("ruamel.yaml", "ruamel.yaml.clib", "click", "jsonschema", "platformdirs")
-"""The parser first. What is only there with an extra is in the next line."""
+"""The libraries that are always installed, the YAML parser first."""
 _EXTRAS = ("watchfiles", "distributed", "cel-expr-python")
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
+"""Seconds for a program to print its version."""
+_NO_VERSION = "found, but does not print its version"
 
 
 def details() -> str:
-    """Version, Python, platform, parser and libraries, and the programs that ``--render`` would start, a line each; no paths, no names."""
+    """Return a line each for the versions of afflint, Python, platform, libraries and the programs of ``--render``.
+
+    They contain no paths and no names of users or hosts.
+    """
     return "".join(f"{name:<12} {text}\n" for name, text in _lines())
 
 
@@ -30,10 +35,10 @@ def _lines() -> Iterator[tuple[str, str]]:
     yield "libraries", _installed(_LIBRARIES)
     yield "extras", _installed(_EXTRAS)
     kustomize, helm = kustomize_command(), helm_command()
-    # `kustomize` may be kubectl, whose client tells both versions.
+    # `kustomize` may be kubectl, which prints the versions of its client and of its kustomize.
     standalone = kustomize is not None and kustomize[1] == "build"
-    yield "kustomize", _said(kustomize and [kustomize[0], "version"] + ([] if standalone else ["--client"]))
-    yield "helm", _said(helm and [helm[0], "version", "--short"])
+    yield "kustomize", _output(kustomize and [kustomize[0], "version"] + ([] if standalone else ["--client"]))
+    yield "helm", _output(helm and [helm[0], "version", "--short"])
 
 
 def _installed(names: Sequence[str]) -> str:
@@ -47,14 +52,14 @@ def _version(name: str) -> str:
         return "(not installed)"
 
 
-def _said(command: list[str] | None) -> str:
-    """What a program prints of its version, on one line."""
+def _output(command: list[str] | None) -> str:
+    """Return the version that a program prints, on one line."""
     if command is None:
         return "not found"
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return "found, and does not say its version"
+        return _NO_VERSION
     lines = done.stdout.decode(errors="replace").split("\n")
-    told = ", ".join(line.strip() for line in lines if line.strip())
-    return visible(told) if told and done.returncode == 0 else "found, and does not say its version"
+    text = ", ".join(line.strip() for line in lines if line.strip())
+    return visible(text) if text and done.returncode == 0 else _NO_VERSION
