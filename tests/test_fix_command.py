@@ -295,7 +295,7 @@ class TestWriting:
         Path("here/link.yaml").symlink_to("../elsewhere/pod.yaml")
         done = afflint("--fix", "here")
         assert (done.code, path.read_text()) == (1, POD)
-        assert done.err == ("afflint: here/link.yaml is left unchanged: it is a link that leads out of the folders that were named\n")
+        assert done.err == ("afflint: here/link.yaml is left unchanged: it is a symbolic link that leads out of the named folders\n")
         assert afflint("--fix", "here/link.yaml").code == 0
 
     def test_of_hard_links_only_the_named_one_is_mended(self, afflint: Afflint) -> None:

@@ -247,7 +247,7 @@ def _write_fixes(session: Session, sources: Sequence[Source], fixed: FixOutcome,
 
 
 def _notify_unchanged(fixed: FixOutcome) -> None:
-    for name, reason in fixed.left_alone:
+    for name, reason in fixed.skipped:
         notify(f"afflint: {visible(name)} is left unchanged: {reason}")
 
 

@@ -35,7 +35,7 @@ def write_fixes(fixed: FixOutcome, stdin: Source | None) -> tuple[int, list[str]
             except WriteError as error:
                 problems.append(str(error))
                 continue
-        count += change.mended
+        count += change.fixed
     if text is not None:
         show_bytes(text)
     return count, problems

@@ -1,1 +1,1 @@
-"""Fixes: edits of findings become new bytes of files, in rounds until nothing is left to fix."""
+"""Fixes: applies the edits of findings to files, in rounds until nothing is left to fix."""

@@ -1,6 +1,6 @@
-"""Fixes made in rounds: what all files together say after one is what the next mends, until there is nothing left to mend.
+"""Applies fixes in rounds: each round fixes what a check of all files finds after the previous one, until nothing is left to fix.
 
-Nothing is written here: what comes out are the bytes that files would have, and what would still be found in them.
+Nothing is written here: the result is the new bytes of files, and the remaining findings.
 """
 
 from __future__ import annotations
@@ -26,64 +26,64 @@ _MOST_ROUNDS = 50
 
 
 class FileChange(NamedTuple):
-    """A file with the bytes that were read and those that it is to have. ``mended``: how many findings that mends."""
+    """A file with its old and new bytes. ``fixed``: the number of fixed findings."""
 
     source: Source
     before: bytes
     after: bytes
-    mended: int
+    fixed: int
 
 
 class FixOutcome(NamedTuple):
-    """What was mended, what is left, and why a file with fixes was left alone: its name and the reason."""
+    """The outcome after fixing, the changed files, and the skipped files with fixes: their names and the reasons."""
 
     outcome: Outcome
     changes: tuple[FileChange, ...]
-    left_alone: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
 
     @property
     def number(self) -> int:
-        """How many findings were mended."""
-        return sum(change.mended for change in self.changes)
+        """The number of fixed findings."""
+        return sum(change.fixed for change in self.changes)
 
 
 def fix_files(
     session: Session, sources: Sequence[Source], options: Options, *, unsafe: bool, tops: Iterable[str] = (), only: Collection[str] = ()
 ) -> FixOutcome:
-    """Mend what can be mended in ``sources``, also what may change the meaning of a manifest with ``unsafe``.
+    """Fix findings in ``sources``, with ``unsafe`` also by fixes that may change the meaning of a manifest.
 
-    ``tops`` are the paths that were named, out of which no link may lead. With ``only`` nothing but the files at these paths is mended.
+    ``tops`` are the paths that the user named; links that lead out of them are skipped. With ``only``, other files are not changed.
     """
-    wanted = _any if unsafe else is_safe
-    return _Rounds(session, sources, options, wanted, _Reachable(tops), only, fix_writer(session.settings())).fixed()
+    wanted = _has_fix if unsafe else is_safe
+    return _Rounds(session, sources, options, wanted, _Reachable(tops), only, fix_writer(session.settings())).run()
 
 
 def fix_text(source: Source, check: Callable[[Source], Iterable[Finding]], wanted: Callable[[Finding], bool], checker: Checker) -> bytes:
-    """The bytes of a text, which nobody else looks at meanwhile, with the fixes that are wanted.
+    """Return the bytes of a single text with the fixes of the ``wanted`` findings.
 
-    ``check`` says what is found in it as it is by then, ``checker`` is what fixes are tried with: see ``mender``.
+    ``check`` returns the findings of the text in its current state; ``checker`` verifies fixes, see ``fix_writer``.
     """
-    done = _Rounds(_SingleTextChecker(source, check), (source,), Options(), wanted, _Reachable(()), (), checker).fixed()
+    done = _Rounds(_SingleTextChecker(source, check), (source,), Options(), wanted, _Reachable(()), (), checker).run()
     return done.changes[0].after if done.changes else read_bytes(source)
 
 
 def fix_writer(settings: MapSettings) -> Checker:
-    """What fixes are tried with: what the cluster refuses counts, whichever rules are asked for."""
-    besides = {name for name, rule in rules().items() if rule.category == "admission"}.difference(each.name for each in settings.rules)
-    return Checker(settings._replace(rules=(*settings.rules, *bind_rules(besides))))
+    """Return the checker that verifies fixes: with all rules of the category admission, even if they are not selected."""
+    missing = {name for name, rule in rules().items() if rule.category == "admission"}.difference(each.name for each in settings.rules)
+    return Checker(settings._replace(rules=(*settings.rules, *bind_rules(missing))))
 
 
 def is_safe(finding: Finding) -> bool:
-    """Whether the fix of a finding can be made without asking."""
+    """Return whether a finding has a safe fix."""
     return finding.fix is not None and finding.fix.safe
 
 
-def _any(_finding: Finding) -> bool:
+def _has_fix(_finding: Finding) -> bool:
     return True
 
 
 class _FindingsSource(Protocol):
-    """What says what is found in some files: a session as a rule."""
+    """A source of findings: a session, or a single text."""
 
     stdin: Source | None
 
@@ -91,19 +91,20 @@ class _FindingsSource(Protocol):
 
 
 class _SingleTextChecker:
-    """In place of a session: one text."""
+    """A findings source for one text, instead of a session."""
 
     def __init__(self, source: Source, check: Callable[[Source], Iterable[Finding]]) -> None:
         self.stdin: Source | None = source
         self._check = check
 
     def check(self, sources: Sequence[Source], _options: Options | None = None) -> Outcome:
-        found = [each._replace(source=0) for each in self._check(sources[0])]
-        return Outcome(found, summary_of((), found, 0), tuple(sources))
+        """Check the text."""
+        findings = [each._replace(source=0) for each in self._check(sources[0])]
+        return Outcome(findings, summary_of((), findings, 0), tuple(sources))
 
 
 class _FileDraft:
-    """A file that is mended: the bytes that were read and those that it is to have by now."""
+    """A file that is being fixed: its original bytes, and its bytes after the rounds so far."""
 
     def __init__(self, source: Source, before: bytes) -> None:
         self.source = source
@@ -112,14 +113,14 @@ class _FileDraft:
 
 
 class _RoundChange(NamedTuple):
-    """What one round did to a file: the bytes before it, and the findings that it mended."""
+    """The change of a file in one round: the bytes before it, and the findings that it fixed."""
 
     before: bytes
     findings: tuple[Finding, ...]
 
 
 class _Rounds:
-    """The files of a run, as they are after the rounds so far. Each is known by its place, links resolved."""
+    """The files of a run after the rounds so far, identified by their real paths."""
 
     def __init__(
         self,
@@ -135,121 +136,122 @@ class _Rounds:
         self._options = options._replace(mapper=_CachingMapper(options))
         self._reachable, self._only = reachable, only
         self._sources = list(sources)
-        self._given = {source.path: source for source in sources}
+        self._by_path = {source.path: source for source in sources}
         self._numbers = _numbers(sources)
         self._drafts: dict[str, _FileDraft] = {}
         self._refused: set[tuple[object, ...]] = set()
-        self._left_alone: dict[str, str] = {}
+        self._skipped: dict[str, str] = {}
 
-    def fixed(self) -> FixOutcome:
+    def run(self) -> FixOutcome:
+        """Fix in rounds until nothing changes."""
         outcome = self._check()
         for _ in range(_MOST_ROUNDS):
-            made = self._round(outcome)
-            if not made:
+            changes = self._round(outcome)
+            if not changes:
                 break
             known = Counter(map(_key, outcome.findings))
             after = self._check()
-            outcome = self._check() if self._undone(made, known, after) else after
+            outcome = self._check() if self._undo_ineffective(changes, known, after) else after
         outcome = outcome._replace(findings=[each._replace(fix=None) if _key(each) in self._refused else each for each in outcome.findings])
         drafts = sorted((each for each in self._drafts.values() if each.after != each.before), key=lambda each: each.source.name)
-        changes = tuple([FileChange(each.source, each.before, each.after, each.count) for each in drafts])
-        return FixOutcome(outcome, changes, tuple(sorted(self._left_alone.items())))
+        files = tuple([FileChange(each.source, each.before, each.after, each.count) for each in drafts])
+        return FixOutcome(outcome, files, tuple(sorted(self._skipped.items())))
 
     def _check(self) -> Outcome:
         return self._session.check(self._sources, self._options)
 
     def _round(self, outcome: Outcome) -> dict[str, _RoundChange]:
-        """Mend what can be mended at once, by the places of the files that this changes."""
-        made: dict[str, _RoundChange] = {}
+        """Apply the fixes that can be applied together, and return the changes by the real paths of the files."""
+        changes: dict[str, _RoundChange] = {}
         for file, findings in self._fixable(outcome.findings).items():
             source = outcome.sources[file]
-            place = self._place(source)
-            if place is None or place in made:
-                continue  # What a link leads to is one file, under whichever name.
+            real_path = self._real_path(source)
+            if real_path is None or real_path in changes:
+                continue  # A file that several links lead to is fixed once.
             try:
                 data = read_bytes(source)
             except OSError:
-                continue  # It has gone meanwhile.
+                continue  # It was deleted meanwhile.
             result = apply_fixes(source.known_as, data, findings, self._checker)
             self._refused.update(map(_key, result.refused))
             if result.made:
-                made[place] = _RoundChange(data, result.made)
-                draft = self._drafts.setdefault(place, _FileDraft(self._given[source.path], data))
+                changes[real_path] = _RoundChange(data, result.made)
+                draft = self._drafts.setdefault(real_path, _FileDraft(self._by_path[source.path], data))
                 draft.count += len(result.made)
-                self._put(place, source.path, result.data)
-        return made
+                self._set_data(real_path, source.path, result.data)
+        return changes
 
     def _fixable(self, findings: Iterable[Finding]) -> dict[FileId, list[Finding]]:
-        found: dict[FileId, list[Finding]] = {}
+        by_file: dict[FileId, list[Finding]] = {}
         for finding in findings:
             if finding.fix is not None and self._wanted(finding) and _key(finding) not in self._refused:
-                found.setdefault(finding.source, []).append(finding)
-        return found
+                by_file.setdefault(finding.source, []).append(finding)
+        return by_file
 
-    def _place(self, source: Source) -> str | None:
-        """Where the bytes of a file are; None for one that is not to be changed."""
-        given = self._given.get(source.path)
-        if given is None or (self._only and source.path not in self._only):
+    def _real_path(self, source: Source) -> str | None:
+        """Return the real path of a file; None if the file must not be changed."""
+        original = self._by_path.get(source.path)
+        if original is None or (self._only and source.path not in self._only):
             return None
         stdin = self._session.stdin
-        if given.data is not None or given.path == STDIN:
-            return STDIN if stdin is not None and stdin.path == given.path else None
-        place, reason = self._reachable(given.path)
+        if original.data is not None or original.path == STDIN:
+            return STDIN if stdin is not None and stdin.path == original.path else None
+        real_path, reason = self._reachable(original.path)
         if reason:
-            self._left_alone[source.name] = reason
-        return None if reason else place
+            self._skipped[source.name] = reason
+        return None if reason else real_path
 
-    def _put(self, place: str, path: str, data: bytes) -> None:
-        """From now on the file at this place has these bytes."""
-        self._drafts[place].after = data
-        for number in self._numbers.get(place) or self._numbers[path]:
+    def _set_data(self, real_path: str, path: str, data: bytes) -> None:
+        """Replace the bytes of a file for the next rounds."""
+        self._drafts[real_path].after = data
+        for number in self._numbers.get(real_path) or self._numbers[path]:
             self._sources[number] = self._sources[number]._replace(data=data)
 
-    def _undone(self, made: dict[str, _RoundChange], known: Counter[tuple[object, ...]], outcome: Outcome) -> bool:
-        """Undo the fixes after which what they were to mend is found all the same, as rules across manifests see it."""
+    def _undo_ineffective(self, changes: dict[str, _RoundChange], known: Counter[tuple[object, ...]], outcome: Outcome) -> bool:
+        """Undo the changes of files whose findings a rule across manifests still reports; return whether there were any."""
         left = Counter(map(_key, outcome.findings))
         undone = False
-        for place, mending in made.items():
-            counts = Counter(map(_key, mending.findings))
-            vain = {key for key, count in counts.items() if left[key] > known[key] - count}
-            if vain:
+        for real_path, change in changes.items():
+            counts = Counter(map(_key, change.findings))
+            ineffective = {key for key, count in counts.items() if left[key] > known[key] - count}
+            if ineffective:
                 undone = True
-                self._refused |= vain
-                draft = self._drafts[place]
-                draft.count -= len(mending.findings)
-                self._put(place, draft.source.path, mending.before)
+                self._refused |= ineffective
+                draft = self._drafts[real_path]
+                draft.count -= len(change.findings)
+                self._set_data(real_path, draft.source.path, change.before)
         return undone
 
 
 class _CachingMapper:
-    """The map step of all rounds: only what has changed is read again, so that all of them see a file as it was at first."""
+    """The map step of all rounds, which checks only changed files again, so that all rounds see the same state of the other files."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
         self._known: dict[tuple[object, ...], FileResult] = {}
 
     def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
-        # These settings differ between the calls of one run; the others do not.
+        # Only these settings differ between the calls of one run.
         variant = (bool(settings.rules), settings.with_nodes, settings.learnt, settings.defining, settings.target.known_labels)
         keys = [(source.path, source.data, *variant) for source in sources]
         new = {key: source for key, source in zip(keys, sources, strict=True) if key not in self._known}
-        asked = self._options
-        self._known.update(zip(new, map_files(new.values(), settings, asked.jobs, asked.progress, asked.cache), strict=True))
+        options = self._options
+        self._known.update(zip(new, map_files(new.values(), settings, options.jobs, options.progress, options.cache), strict=True))
         return (self._known[key] for key in keys)
 
 
 def _numbers(sources: Sequence[Source]) -> dict[str, list[int]]:
-    """The sources by their paths; and where there are links by the places of their files, so that each is known under all its names."""
-    found: dict[str, list[int]] = {}
+    """Return the indexes of the sources by path; if there are links, by real path as well, so that all names of a file are known."""
+    numbers: dict[str, list[int]] = {}
     for number, source in enumerate(sources):
-        found.setdefault(source.path, []).append(number)
+        numbers.setdefault(source.path, []).append(number)
     files = [(number, source.path) for number, source in enumerate(sources) if source.data is None and source.path != STDIN]
     if any(os.path.islink(path) for _, path in files):
-        places: dict[str, list[int]] = {}
+        by_real_path: dict[str, list[int]] = {}
         for number, path in files:
-            places.setdefault(os.path.realpath(path), []).append(number)
-        found.update(places)
-    return found
+            by_real_path.setdefault(os.path.realpath(path), []).append(number)
+        numbers.update(by_real_path)
+    return numbers
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
@@ -257,7 +259,7 @@ def _key(finding: Finding) -> tuple[object, ...]:
 
 
 class _Reachable:
-    """Which files may be changed: those that were named, and those below folders that were; not what links in these lead to elsewhere."""
+    """The files that may be changed: named files, and files below named folders, but not the targets of links that lead out of these."""
 
     def __init__(self, tops: Iterable[str]) -> None:
         named = list(tops)
@@ -265,8 +267,8 @@ class _Reachable:
         self._files = {os.path.normpath(top) for top in named if not os.path.isdir(top)}
 
     def __call__(self, path: str) -> tuple[str, str]:
-        """The file itself, links resolved, and why it is not to be changed; "" if it may be."""
-        place = os.path.realpath(path)
+        """Return the real path, and the reason why the file must not be changed; "" if it may be."""
+        real_path = os.path.realpath(path)
         is_named = not os.path.islink(path) or os.path.normpath(path) in self._files
-        inside = any(place.startswith(folder) for folder in self._folders)
-        return place, "" if is_named or inside else "it is a link that leads out of the folders that were named"
+        inside = any(real_path.startswith(folder) for folder in self._folders)
+        return real_path, "" if is_named or inside else "it is a symbolic link that leads out of the named folders"
