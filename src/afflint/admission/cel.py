@@ -34,17 +34,17 @@ _LARGEST_OBJECT = 1 << 20
 _DEEPEST = 100
 """Levels of an object: the library goes down them by recursion."""
 _MOST_ROUNDS = 10_000
-"""Rounds of macros in all, one in another included: the library ends an expression that goes on."""
+"""The limit of iterations of all macros, nested ones included: the library aborts an expression with more."""
 _MOST_MADE = 1 << 29
-"""Characters and items that the rounds of an expression may go through and put together at most, by what can be told beforehand."""
+"""The limit of characters and items that the iterations of an expression read and create, estimated before the evaluation."""
 _MOST_COMPARED = 1 << 27
-"""Values that its rounds may compare at most."""
+"""The limit of values that the iterations compare."""
 _MOST_GIVEN = 1 << 28
 """The limit for an expression with functions in Python: the library keeps their arguments until the evaluation ends."""
 _ITEM = 16
 """A list item that is passed to such a function takes about as much memory as this number of characters."""
 _MOST_HANDED_OVER = 1 << 23
-"""Characters and items that functions in Python take and give in one evaluation."""
+"""The limit of characters and items that functions in Python take and return in one evaluation."""
 _MANY_VARIABLES = 100
 _SLOW = 16
 """How many times longer finding all matches of a pattern takes than other functions."""
@@ -68,12 +68,12 @@ class OfflineError(Exception):
 class EvaluationError(Exception):
     """The expression cannot be evaluated for an object, for the reason in the message. ``word`` is the name that causes it.
 
-    ``certain``: the API server could not evaluate it either for the same values.
+    ``certain``: the API server could not evaluate it either for the same values. ``is_missing_key``: a map does not have the key ``word``.
     """
 
-    def __init__(self, message: str, word: str = "", certain: bool = False) -> None:
+    def __init__(self, message: str, word: str = "", certain: bool = False, is_missing_key: bool = False) -> None:
         super().__init__(message)
-        self.word, self.certain = word, certain
+        self.word, self.certain, self.is_missing_key = word, certain, is_missing_key
 
 
 def ensure_available() -> None:
@@ -95,7 +95,7 @@ def _library() -> Any:
             ) from None
         raise UserError("policies in CEL need `cel-expr-python`: pip install 'afflint[cel]'") from None
     if sys.version_info < (3, 12):
-        # It gives away None without counting that when it calls back, and would use it up. From there on None is never counted.
+        # The library returns None from callbacks without a reference, which would use up its count. A large count prevents that.
         _held.append([None] * (1 << 20))
     return cel
 
@@ -138,7 +138,7 @@ class Program:
             failure = EvaluationError(f"afflint does not support one of its values: {visible(str(error))}")
         given.sizes.left = left
         where = place_of(failure.word, self.text, _QUIET) if failure.word else ""
-        raise EvaluationError(f"{failure}{where}", failure.word, failure.certain) from None
+        raise EvaluationError(f"{failure}{where}", failure.word, failure.certain, failure.is_missing_key) from None
 
     def _is_too_much(self, sizes: _Sizes) -> bool:
         """Return whether the expression may read or create more characters and items than the limits allow."""
@@ -150,7 +150,7 @@ class Program:
         rounds = self._growth.factor * min(items**self._growth.loops, _MOST_ROUNDS)
         if rounds * longest > _MOST_MADE or (_COMPARES_ALL.search(self.text) and items**2 > _MOST_MADE):
             return True
-        # In each round it may compare one of the values with itself; and what is no literal may be as long a pattern as any text.
+        # Each iteration may compare one of the values with itself; a pattern that is not a literal may be as long as any string.
         if self._growth.loops and rounds * sizes.values > _MOST_COMPARED:
             return True
         if longest**2 > _MOST_MADE and any(each not in "\"'rRbB" for each in _PATTERN.findall(self.text)):
@@ -181,9 +181,9 @@ class EvaluationInput:
 
     def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Program | None] | None = None) -> None:
         self.sizes = _Sizes()
-        """Those of all values, as far as they have been evaluated."""
+        """The sizes of all values that have been evaluated so far."""
         self._values = {name: _cleaned(value, self.sizes) for name, value in values.items()}
-        self.sizes.left = _LARGEST_OBJECT  # For all that its variables come to.
+        self.sizes.left = _LARGEST_OBJECT  # The limit for the values of all variables.
         self._variables = variables or {}
         self._known: dict[str, Any] = {}
         self._failed: dict[str, str] = {}
@@ -222,7 +222,7 @@ class EvaluationInput:
                 self._evaluate(name, variable)
 
     def _unknown(self, program: Program) -> list[str]:
-        """The variables that an expression may refer to and that have not been evaluated, the first one last."""
+        """Return the variables that an expression may refer to and that have not been evaluated, in reverse order."""
         names = self._variables if program.needs is None else program.needs
         return [each for each in reversed([*names]) if each in self._variables and each not in self._known and each not in self._failed]
 
@@ -272,7 +272,7 @@ def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
 
 
 def _has_untyped(text: str) -> str:
-    """The text with objects without types in each ``has(…)``; nothing moves."""
+    """Replace typed objects in each ``has(…)`` by untyped ones; positions in the text do not change."""
     from afflint.admission.cel_types import UNTYPED
 
     return _HAS.sub(lambda found: found[0] if not found[1] else found[1] + UNTYPED[found[2]], text) if "has" in text else text
@@ -291,7 +291,7 @@ def _refusal(mistakes: Sequence[ExpressionMistake], text: str, scope: Expression
 
 
 def _fails(checked: Checked, node: SyntaxNode) -> bool:
-    """Whether an expression without variables comes to no result; of a literal text, whether it is no pattern."""
+    """Return whether the evaluation of an expression without variables fails; for a string literal, whether it is an invalid pattern."""
     _handed_over.left = _MOST_HANDED_OVER
     sizes = _Sizes()
     sizes.left = _LARGEST_OBJECT
@@ -314,9 +314,9 @@ _OPTIONAL = frozenset(("validate", "format.named"))
 
 
 def _rewritten(checked: Checked) -> bytes:
-    """A checked expression as the library can evaluate it.
+    """Rewrite a checked expression so that the library can evaluate it.
 
-    Functions in Python give neither times nor optional values: of text and of empty lists such are made here.
+    Functions in Python cannot return times or optional values: the expression converts strings and empty lists to them.
     """
 
     def wrapper(node: SyntaxNode) -> str:
@@ -337,7 +337,7 @@ def _known_functions() -> Iterator[str]:
     yield from ("duration", "timestamp", "dyn", "orValue")
 
 
-# Literals and comments, which may hold anything.
+# Literals and comments, which may contain anything.
 _QUIET = (
     r"""[rR][bB]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')"""
     r"""|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*"""
@@ -354,21 +354,21 @@ _STEP = re.compile(r"""\.\s*\??\s*(\w+)|\[\s*\??\s*(?:"([^"]*)"|'([^']*)'|([0-9]
 
 
 class Chain(NamedTuple):
-    """Fields that an expression names, below ``object`` or ``variables``."""
+    """A chain of fields below ``object`` or ``variables`` in an expression."""
 
     root: str
     path: Path
 
 
 def chains_in(text: str) -> Iterator[Chain]:
-    """The fields that an expression names, in its order."""
+    """Yield the field chains of an expression in their order."""
     for found in _CHAIN.finditer(text):
         if found[1]:
             yield _chain(found)
 
 
 def chain_of(text: str) -> Chain | None:
-    """The fields that an expression names and nothing besides; None for any other."""
+    """Return the field chain that an expression consists of; None for any other expression."""
     found = _ONLY_A_CHAIN.fullmatch(text)
     return None if found is None else _chain(found)
 
@@ -386,13 +386,13 @@ def _named_variables(text: str) -> tuple[str, ...] | None:
 
 
 class _HandedOver:
-    """Counts what functions in Python take and give: the library keeps all of it until the evaluation is over, and copies lists."""
+    """Counts the arguments and results of functions in Python: the library keeps all until the evaluation ends, and copies lists."""
 
     def __init__(self) -> None:
         self.left = 0
 
     def take(self, values: Iterable[Any]) -> None:
-        """Raises ValueError where that is too much."""
+        """Count values. Raises ValueError if the limit is exceeded."""
         for value in values:
             self.left -= len(value) if type(value) in (str, list, dict) else 1
         if self.left < 0:
@@ -414,7 +414,7 @@ def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def _environment() -> Any:
-    """CEL with what Kubernetes adds to it, to evaluate expressions: here its functions take any value."""
+    """CEL with the functions of Kubernetes, for evaluation: here the functions accept any value."""
     cel = _library()
     from afflint.admission.cel_functions import FUNCTIONS, INTERNAL_FUNCTIONS
 
@@ -440,7 +440,7 @@ def _evaluated_type(name: str) -> str:
 
 
 def _overlap(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
-    """Whether two ways to call a function take the same values: then the first one takes those of the second, too."""
+    """Return whether two overloads of a function accept the same values: then the first one handles those of the second, too."""
     return len(one) == len(two) and all(first == second or "DYN" in (first, second) for first, second in zip(one, two, strict=True))
 
 
@@ -452,7 +452,7 @@ def _searches() -> tuple[Function, ...]:
 
 @cache
 def _checker(scope: ExpressionScope) -> Any:
-    """CEL as the API server has it when it checks the types of an expression."""
+    """CEL with the types that the API server uses to check an expression."""
     from afflint.admission.cel_types import UNTYPED, declared_fields
 
     cel = _library()
@@ -464,7 +464,7 @@ def _checker(scope: ExpressionScope) -> Any:
 
 
 def _as_variable(kind: str) -> str:
-    """The type of a variable of a policy: of lists, maps, times and plain values the API server keeps it."""
+    """Return the declared type of a policy variable; the API server keeps the types of lists, maps, times and scalars."""
     known = re.sub(r"google\.protobuf\.(?:Duration|Timestamp)", "", kind)
     return "dyn" if re.search(r"\.|optional|type", known) else kind.replace("(", "<").replace(")", ">")
 
@@ -482,7 +482,7 @@ def _extended(names: Sequence[str]) -> Any:
 
 @cache
 def _finder() -> tuple[Any, Any]:
-    """What finds all matches of a pattern: CEL has RE2, Python has not."""
+    """Return an environment and a program that finds all matches of a pattern: CEL uses RE2, which Python does not have."""
     cel = _library()
     environment = cel.NewEnv(config=_extended(("optional", "regex")), variables={"text": cel.Type.STRING, "pattern": cel.Type.STRING})
     return environment, environment.compile("regex.extractAll(text, pattern)")
@@ -512,7 +512,7 @@ def _some_found(text: str, pattern: str, most: int = -1) -> list[str]:
 
 
 def _given_to(text: str) -> str:
-    """The text as the library can take it: it counts on Unicode, and ends where a NUL stands."""
+    """Return the text in a form that the library accepts: it needs valid Unicode, and ends at a NUL character."""
     if "\0" in text:
         raise ExpressionError([ExpressionMistake("it contains a NUL character", 0, 0)])
     return text.encode("utf-8", "replace").decode()
@@ -522,9 +522,9 @@ def _given_to(text: str) -> str:
 
 
 class _Sizes:
-    """The length of the longest text and of the longest list or map of some data, and how many values there are.
+    """The length of the longest string and of the longest list or map in data, and the number of values.
 
-    ``left``: so much more may be counted.
+    ``left``: the number of characters and values that may still be added.
     """
 
     def __init__(self) -> None:
@@ -597,7 +597,7 @@ _SCALARS = frozenset(("BOOL", "INT", "UINT", "DOUBLE", "STRING", "TIMESTAMP", "D
 
 
 def _plain(value: Any, sizes: _Sizes) -> Any:
-    """What the library gives, as data. Never by its own way of doing so: that loses count of Python's None."""
+    """Convert a value of the library to plain data. The library's own conversion miscounts the references to Python's None."""
     kind, _, _ = str(value.type()).partition("<")
     if kind in _SCALARS:
         scalar = value.value()
@@ -621,7 +621,7 @@ def _plain(value: Any, sizes: _Sizes) -> Any:
     if kind == "ERROR":
         try:
             reason = value.value()
-        except TypeError:  # So it is with optional values.
+        except TypeError:  # An optional value.
             reason = "its result is an optional value; use `orValue` to unwrap it"
         raise EvaluationError(*reason_of(reason))
     raise EvaluationError(f"afflint does not support a value of type {kind.lower()}")

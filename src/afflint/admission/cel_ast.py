@@ -72,11 +72,11 @@ class Checked:
         self._types = {entry[_KEY].value: entry[_VALUE].data for entry in self._maps(_TYPES) if _VALUE in entry}
 
     def type_of(self, node: SyntaxNode) -> str:
-        """The type of an expression, such as ``list(string)``; ``dyn`` where nothing is known."""
+        """Return the type of an expression, such as ``list(string)``; ``dyn`` if it is unknown."""
         return _type(self._types.get(node.id, b""))
 
     def place_of(self, node: SyntaxNode, text: str) -> tuple[int, int]:
-        """The line and the column, both from 1, at which an expression stands in its text."""
+        """Return the line and the column of an expression in its text, both from 1."""
         source = list(_fields(_data(self._parts, _SOURCE)))
         entries = [{each.number: each.value for each in _fields(entry.data)} for entry in source if entry.number == _POSITIONS]
         offset = next((entry.get(_VALUE, 0) for entry in entries if entry.get(_KEY) == node.id), 0)
@@ -85,9 +85,9 @@ class Checked:
     def rewritten(
         self, names: Mapping[str, str], wrap: Callable[[SyntaxNode], str], unresolved: tuple[str, ...], path: Callable[[str], list[str]]
     ) -> bytes:
-        """The same with other names of functions, and with calls within calls of the functions that ``wrap`` names ("": none).
+        """Serialize the expression with other names of functions, and with calls wrapped in the functions that ``wrap`` names ("": none).
 
-        Names of variables that begin with one of ``unresolved`` become selections of fields again: ``path`` gives their parts.
+        Names of variables that begin with one of ``unresolved`` become selections of fields again: ``path`` splits them into parts.
         """
         last = max((node.id for node in self.root.walk()), default=0)
 
@@ -119,7 +119,7 @@ class Checked:
         return self._with(parts)
 
     def part(self, node: SyntaxNode) -> bytes:
-        """An expression within, serialized alone."""
+        """Serialize a part of the expression."""
         return self._with([each._replace(data=node.raw) if each.number == _EXPRESSION else each for each in self._parts])
 
     def _with(self, parts: Iterable[_Field]) -> bytes:
@@ -132,7 +132,7 @@ class Checked:
 
 
 def _referred(entry: bytes) -> str:
-    """The name of the variable or function that an entry of the references is about."""
+    """Return the name of the variable or function in an entry of the references."""
     return _data(_fields(_data(_fields(entry), _VALUE)), _NAME).decode()
 
 
@@ -175,7 +175,7 @@ def _map(number: int, raw: bytes, below: list[_Field]) -> SyntaxNode:
 
 
 def _replaced(node: SyntaxNode, name: str, parts: Iterator[bytes]) -> bytes:
-    """An expression serialized with other parts, and, of a call, with another name."""
+    """Serialize an expression with other parts and, for a call, with another name."""
     fields = []
     for field in _fields(node.raw):
         if field.number != node.kind or node.kind in (CONSTANT, IDENTIFIER):
@@ -243,7 +243,7 @@ def _data(fields: Iterable[_Field], number: int) -> bytes:
 
 
 def _indexes(field: _Field) -> Iterator[int]:
-    """Numbers that are packed into one field, or stand in one each."""
+    """Yield numbers that are packed into one field, or have one field each."""
     if not field.data:
         yield field.value
     position = 0
@@ -253,7 +253,7 @@ def _indexes(field: _Field) -> Iterator[int]:
 
 
 def _fields(data: bytes) -> Iterator[_Field]:
-    """The fields of a message."""
+    """Yield the fields of a message."""
     position = 0
     while position < len(data):
         tag, position = _number(data, position)
@@ -268,7 +268,7 @@ def _fields(data: bytes) -> Iterator[_Field]:
 
 
 def _number(data: bytes, position: int) -> tuple[int, int]:
-    """A number of variable length, and where it ends."""
+    """Read a number of variable length; return it and its end position."""
     value = shift = 0
     while True:
         byte = data[position]

@@ -1,8 +1,8 @@
-"""What is to be known of a compiled expression before it is evaluated.
+"""Checks of a compiled expression that are needed before it is evaluated.
 
-The library cannot give an optional value to a function that is written in Python: it ends the process. So no expression is evaluated that
-might hand one to anything but what is made for optional values. Nor does it count what texts and lists come to that an expression puts
-together: `growth` tells beforehand.
+The library aborts the process if it passes an optional value to a function in Python. So an expression is evaluated only if it passes
+optional values to nothing but the operations for them. The library also does not limit the size of the strings and lists that an
+expression creates: `growth` estimates it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from afflint.admission.cel_ast import CALL, IDENTIFIER, LIST, LOOP, MAP, Checked, SyntaxNode
 from afflint.findings.namedtuples import NamedTuple
 
-_ENDING = frozenset(("orValue", "hasValue", "value", "_==_", "_!=_", "type"))
-_GOING_ON = frozenset(("_?._", "_[?_]", "_[_]", "or", "optional.of", "_?_:_"))
-"""Of these an optional value comes again, which the expression has to know."""
+_UNWRAPS = frozenset(("orValue", "hasValue", "value", "_==_", "_!=_", "type"))
+_PASSES_ON = frozenset(("_?._", "_[?_]", "_[_]", "or", "optional.of", "_?_:_"))
+"""Operations on optional values that return an optional value again, if the type of the expression is known to be one."""
 
 
 def misused_optional(checked: Checked) -> str | None:
-    """What an optional value is handed to in an expression that is no place for one: a function, or a list or map; None for nothing."""
+    """Return the function, list or map that receives an optional value and does not support it; None if there is no such case."""
     return next((misuse for node in checked.root.walk() for misuse in _misuses(node, checked)), None)
 
 
@@ -27,7 +27,7 @@ def _misuses(node: SyntaxNode, checked: Checked) -> Iterator[str]:
         if any(_is_optional(each, checked) for index, each in enumerate(node.parts) if index not in node.optional):
             yield "a list" if node.kind == LIST else "a map"
     elif node.kind == CALL:
-        allowed = node.name in _ENDING or (node.name in _GOING_ON and _is_optional(node, checked))
+        allowed = node.name in _UNWRAPS or (node.name in _PASSES_ON and _is_optional(node, checked))
         taken = node.parts[1:] if node.name == "orValue" else () if allowed else node.parts
         if any(_is_optional(each, checked) for each in taken):
             yield node.name
@@ -38,19 +38,19 @@ def _is_optional(node: SyntaxNode, checked: Checked) -> bool:
 
 
 class Growth(NamedTuple):
-    """How much longer the longest text or list of the input may become: by which factor, and in how many nested loops."""
+    """The growth of the longest string or list of the input: a factor, and the number of nested loops."""
 
     factor: float
     loops: int
 
 
 def growth(checked: Checked) -> Growth:
-    """How much longer an expression makes texts and lists at most, each time that it goes through something."""
+    """Return an upper bound for how much an expression enlarges strings and lists in each iteration."""
     return _grown(checked.root, {})
 
 
 def _grown(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
-    """``known`` are the variables of the loops around it, with their growth. What is inside counts even where it comes to a number."""
+    """Return the growth of a node. ``known``: the variables of its loops with their growth. Operands of a number count as well."""
     if node.kind == IDENTIFIER:
         return Growth(known.get(node.name, 1), 0)
     if node.kind == LOOP:
@@ -62,7 +62,7 @@ def _grown(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
 
 
 def _looped(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
-    """A comprehension. What its iterations collect counts per iteration, because the number of iterations is limited."""
+    """Return the growth of a comprehension, counted for one iteration, because the number of iterations is limited."""
     range_ = _grown(node.parts[0], known)
     inside = {**known, **dict.fromkeys(node.items[:-1], range_.factor), node.items[-1]: 0.0}
     below = [_grown(each, inside) for each in node.parts[1:4]]

@@ -162,7 +162,7 @@ def _fixed(number: float, decimals: int) -> str:
 
 
 def _scientific(number: float, width: int) -> str:
-    """The precision of such a clause is its width: the decimals are always six."""
+    """Format a number as ``%e``: the precision of the clause is its width, and there are always six decimals."""
     if not math.isfinite(number):
         return _fixed(number, 0).rjust(width)
     mantissa, _, exponent = f"{number:.{_DECIMALS}e}".partition("e")
@@ -170,7 +170,7 @@ def _scientific(number: float, width: int) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A value as ``%s`` writes it; ``string()`` writes those so that are not lists or maps."""
+    """Format a value as ``%s`` does; ``string()`` does the same for values other than lists and maps."""
     if isinstance(value, list):
         return "[" + ", ".join(map(_inside_text, value)) + "]"
     if isinstance(value, dict):
@@ -182,7 +182,7 @@ def as_text(value: Any) -> str:
 
 
 def _inside_text(value: Any) -> str:
-    """A value within a list or map."""
+    """Format a value within a list or map."""
     kind = type(value)
     if kind is str or kind is bytearray:
         return ("b" if kind is bytearray else "") + _quoted(_scalar(value))
@@ -217,7 +217,7 @@ _TYPE_NAMES = {
 
 
 def _shortest(number: float) -> str:
-    """A number in as few digits as tell it from others, with an exponent from a million and below 0.0001: Go's ``%g``."""
+    """Format a number with the fewest unique digits, and with an exponent from a million and below 0.0001: Go's ``%g``."""
     if not math.isfinite(number):
         return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
     sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
@@ -234,7 +234,7 @@ _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 
 
 def _quoted(text: str) -> str:
-    """A text in quotation marks, as Go's ``%q`` writes it."""
+    """Quote a string as Go's ``%q`` does."""
     return '"' + "".join(_ESCAPES.get(each) or (each if each.isprintable() else _escape(each)) for each in text) + '"'
 
 
@@ -244,7 +244,7 @@ def _escape(char: str) -> str:
 
 
 def _kind(value: Any) -> str:
-    """The type of a value, for messages."""
+    """Return the type of a value, for messages."""
     own = value.keys() & _OWN_TYPES if isinstance(value, dict) else ()
     if own:
         return str(next(iter(own))).rpartition(".")[2]
@@ -253,7 +253,7 @@ def _kind(value: Any) -> str:
 
 
 def _string(value: Any) -> str:
-    """What ``string()`` makes of a value."""
+    """Convert a value as ``string()`` does."""
     if isinstance(value, dict):
         return str(_held(value, _IP, _CIDR)[1])
     if value is None or isinstance(value, list):
@@ -310,7 +310,7 @@ def _sum(values: list[Any]) -> Any:
 
 
 def _timed(value: Any) -> Any:
-    """A value as a function may give it back: the library takes no duration or timestamp from Python, only text."""
+    """Convert a value to a result of a function: the library does not accept durations and timestamps from Python, only strings."""
     return _scalar(value) if isinstance(value, datetime | timedelta) else value
 
 
@@ -362,7 +362,7 @@ _NANO = 10**9
 
 
 def _held(value: Any, *kinds: str) -> tuple[str, Any]:
-    """What kind of thing a value is, of these, and what it holds."""
+    """Return which of the kinds a value has, and its content."""
     if isinstance(value, dict):
         for kind in kinds:
             if kind in value:
@@ -569,7 +569,7 @@ def _escaped_path(address: _IPAddress) -> str:
 
 
 def _query(address: _IPAddress) -> dict[str, list[str]]:
-    """What a query asks, without what Go leaves out of it: parts with a semicolon, or with an escape that is not one."""
+    """Parse a query without the parts that Go ignores: those with a semicolon or an invalid escape."""
     from urllib.parse import unquote_plus
 
     found: dict[str, list[str]] = {}
@@ -707,7 +707,7 @@ _ENDS = "must start and end with an alphanumeric character"
 
 
 def _matched(pattern: str, most: int, rule: str, *examples: str) -> Callable[[str], list[str]]:
-    """A format: the maximum length and the pattern of a valid text; ``rule`` and ``examples`` are for the message."""
+    """Return a validator with the maximum length and the pattern of a valid string; ``rule`` and ``examples`` are for its message."""
     given = ",  or ".join(f"'{each}'" for each in examples)
     message = f"{rule} (e.g. {given}, regex used for validation is '{pattern}')"
     compiled = re.compile(pattern)
@@ -720,7 +720,7 @@ def _matched(pattern: str, most: int, rule: str, *examples: str) -> Callable[[st
 
 
 def _as_prefix(faults: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
-    """A name that is to be a prefix may end in a dash: the API server puts a letter there."""
+    """Adapt a validator to prefixes of names, which may end in a dash: the API server replaces it by a letter."""
     return lambda text: faults(f"{text[:-1]}a" if len(text) > 1 and text.endswith("-") else text)
 
 
@@ -863,7 +863,7 @@ INTERNAL_FUNCTIONS = (
 
 
 def without_groups(pattern: str) -> str:
-    """A pattern of RE2 whose groups capture nothing, so that what is found is all that it matches."""
+    """Return an RE2 pattern whose groups do not capture, so that a search returns the complete match."""
     return "".join(_ungrouped(pattern))
 
 

@@ -201,6 +201,7 @@ class UnevaluatedReason(NamedTuple):
     message: str
     word: str = ""
     certain: bool = False
+    is_missing_key: bool = False
 
 
 def reason_of(error: str) -> UnevaluatedReason:
@@ -209,7 +210,7 @@ def reason_of(error: str) -> UnevaluatedReason:
     if found := _NO_VALUE.search(text):
         return UnevaluatedReason(f"the value of {quoted(found[1])} is unknown")
     if found := _NO_KEY.search(text):
-        return UnevaluatedReason(f"{quoted(found[1])} does not exist", found[1], certain=True)
+        return UnevaluatedReason(f"{quoted(found[1])} does not exist", found[1], certain=True, is_missing_key=True)
     if found := _NO_OVERLOADS.match(text):
         types = [*_types(found[1] or ""), *_types(found[3] or "")]
         return UnevaluatedReason(_no_overload(found[2], types), found[2] if found[1] else "", certain=True)

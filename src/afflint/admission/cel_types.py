@@ -49,7 +49,7 @@ _NAMES = {untyped: name for name, untyped in UNTYPED.items()}
 
 
 def field_path(name: str) -> list[str]:
-    """The parts of such a name, from the object on."""
+    """Return the parts of such a name, from the object on."""
     root, *fields = name.split(".")
     return [_NAMES.get(root, root), *fields]
 
@@ -60,7 +60,7 @@ _COMPARED = ("bool", "string", "bytes", "timestamp", "duration")
 
 
 def declared_fields() -> dict[str, str]:
-    """The fields of ``request`` and ``namespaceObject``, such as ``request.kind.group``, with their types."""
+    """Return the fields of ``request`` and ``namespaceObject``, such as ``request.kind.group``, with their types."""
     return dict(_fields_below("", _OBJECTS))
 
 
@@ -73,7 +73,7 @@ def _fields_below(path: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, s
 
 
 def configuration(extensions: Iterable[str]) -> str:
-    """The environment in which expressions are checked, in YAML: extensions of the library and the functions of Kubernetes."""
+    """Return the environment that checks expressions, in YAML: extensions of the library and the functions of Kubernetes."""
     lines = ["stdlib:", "  exclude_functions:", *(f"  - name: {name}" for name in (*_COMPARISONS, "string"))]
     lines += ["extensions:", *(f"- name: {name}" for name in extensions), "functions:"]
     declared: dict[str, list[Function]] = {}
@@ -101,7 +101,7 @@ def _standard() -> Iterator[Function]:
 
 
 def mistakes(checked: Checked, text: str, fails: Callable[[SyntaxNode], bool]) -> Iterator[ExpressionMistake]:
-    """What the API server refuses besides: ``fails`` says whether an expression without variables comes to no result."""
+    """Yield mistakes that only the API server rejects; ``fails`` returns whether an expression without variables fails."""
     for node, message in _found(checked, fails):
         yield ExpressionMistake(message, *checked.place_of(node, text))
 
@@ -138,7 +138,7 @@ def _is_constant(node: SyntaxNode) -> bool:
 
 
 def _is_misread(node: SyntaxNode) -> bool:
-    """A text that the library reads as a number, and the API server does not: with spaces around it, too large, or with a sign."""
+    """Return whether the library reads a string as a number but the API server does not: with spaces, a sign, or too large."""
     literal = node.parts[0].text if node.parts[0].kind == CONSTANT else None
     if node.name not in ("int", "uint", "double") or literal is None:
         return False
@@ -228,7 +228,7 @@ def _format_faults(checked: Checked, node: SyntaxNode) -> Iterator[tuple[SyntaxN
 
 
 def _written(value: SyntaxNode, letter: str) -> Iterator[SyntaxNode]:
-    """A value and, where all of it is written, those in a literal list or map."""
+    """Yield a value and the values in it, if it is a literal list or map."""
     yield value
     if letter == "s" and value.kind in (LIST, MAP):
         for each in value.parts:

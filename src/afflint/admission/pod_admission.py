@@ -58,12 +58,12 @@ class NamespaceRule(NamedTuple):
         return (*self.site.base, *(("spec",) if self.field == DEFAULT_SELECTOR else ("metadata", "annotations")), self.field)
 
     @property
-    def where(self) -> str:
+    def title(self) -> str:
         """``openshift.io/node-selector of namespace shop``."""
         return f"{self.field} of {self.owner}"
 
     @property
-    def who(self) -> str:
+    def enforcer(self) -> str:
         """The component that applies the rule."""
         return f"the admission plugin {self.plugin}" if self.plugin else "OpenShift"
 
@@ -85,28 +85,28 @@ class NamespaceRule(NamedTuple):
 class PodAdmission(NamedTuple):
     """The rules for the pods of one namespace: a node selector, default tolerations, and allowed tolerations.
 
-    ``unsure`` is the reason why the rules may not apply. ``guessed``: other rules may apply instead; False if the rules only depend on
-    whether an admission plugin is enabled.
+    ``uncertainty`` is the reason why the rules may not apply; "" if they do. ``is_guess``: other rules may apply instead; False if the
+    rules only depend on whether an admission plugin is enabled.
     """
 
     selector: NamespaceRule | None = None
     default_tolerations: NamespaceRule | None = None
     allowed_tolerations: NamespaceRule | None = None
-    unsure: str = ""
-    guessed: bool = False
+    uncertainty: str = ""
+    is_guess: bool = False
 
     @property
-    def sayings(self) -> tuple[NamespaceRule, ...]:
-        """All of them that there are."""
+    def rules(self) -> tuple[NamespaceRule, ...]:
+        """The rules that are set."""
         return tuple([each for each in self if isinstance(each, NamespaceRule)])
 
 
-class PodRefusal(NamedTuple):
+class PodRejection(NamedTuple):
     """The reason why pods are rejected: the rule, the path in the pod spec that violates it (None if no pod can meet it), and a message."""
 
-    said: NamespaceRule
+    rule: NamespaceRule
     path: Path | None
-    words: str
+    message: str
 
 
 def namespace_rules(manifest: Manifest, site: Site) -> Iterator[NamespaceRule]:
@@ -131,22 +131,22 @@ def combined(
 
     ``known`` is False if the manifest of the namespace is missing; ``plugins`` are the admission plugins known to be enabled.
     """
-    by_field = {said.field: said for said in own}
+    by_field = {rule.field: rule for rule in own}
     selector = by_field.get(NAMESPACE_SELECTOR) or by_field.get(PROJECT_SELECTOR)
-    unsure, guessed = "", False
+    uncertainty, is_guess = "", False
     # The namespaces of the platform disable the default.
     if selector is None and default is not None and (known or not namespace.startswith(_OF_PLATFORM)):
         selector = default
         if not known:
-            guessed = True
-            unsure = f"the manifest of namespace {namespace} is missing; its node selector may override the {default.where}"
+            is_guess = True
+            uncertainty = f"the manifest of namespace {namespace} is missing; its node selector may override the {default.title}"
     found = PodAdmission(selector, by_field.get(DEFAULT_TOLERATIONS), by_field.get(ALLOWED_TOLERATIONS))
-    for said in found.sayings:
-        if is_placeholder(said.text):
-            unsure, guessed = f"{said.where} is a placeholder", True
-        elif said.plugin and said.plugin not in plugins and not guessed:
-            unsure = f"{said.where} only has an effect if the admission plugin {said.plugin} is enabled"
-    return found._replace(unsure=unsure, guessed=guessed) if found.sayings else None
+    for rule in found.rules:
+        if is_placeholder(rule.text):
+            uncertainty, is_guess = f"{rule.title} is a placeholder", True
+        elif rule.plugin and rule.plugin not in plugins and not is_guess:
+            uncertainty = f"{rule.title} only has an effect if the admission plugin {rule.plugin} is enabled"
+    return found._replace(uncertainty=uncertainty, is_guess=is_guess) if found.rules else None
 
 
 _OF_PLATFORM = ("openshift-", "kube-", "default", "openshift")
@@ -182,37 +182,37 @@ def tolerations(text: str) -> list[dict[str, Any]] | None:
     return found if type(found) is list and all(type(each) is dict for each in found) else None
 
 
-def refusals(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
+def rejections(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRejection]:
     """Yield the reasons why the pods of a spec are rejected."""
-    for said in admission.sayings:
-        if said.fault:
-            yield PodRefusal(said, None, f"{said.where} is {said.text}, {said.fault}")
+    for rule in admission.rules:
+        if rule.fault:
+            yield PodRejection(rule, None, f"{rule.title} is {rule.text}, {rule.fault}")
     yield from _contradicted(admission, pod)
     yield from _not_allowed(admission, pod)
 
 
-def _contradicted(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
+def _contradicted(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRejection]:
     """Yield labels in the pod's nodeSelector with another value than in the namespace."""
-    said, own = admission.selector, pod.get("nodeSelector")
-    if said is None or not isinstance(own, dict):
+    rule, own = admission.selector, pod.get("nodeSelector")
+    if rule is None or not isinstance(own, dict):
         return
     for key, value in given_labels(admission).items():
         other = own.get(key, value)
         if other != value and type(other) is str and not is_placeholder(other):
-            yield PodRefusal(said, ("nodeSelector", key), f"{said.where} sets {key}={value}, but its nodeSelector has {key}={other}")
+            yield PodRejection(rule, ("nodeSelector", key), f"{rule.title} sets {key}={value}, but its nodeSelector has {key}={other}")
 
 
-def _not_allowed(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRefusal]:
+def _not_allowed(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRejection]:
     """Yield tolerations of the pod that no allowed toleration covers."""
-    said, own = admission.allowed_tolerations, pod.get("tolerations")
-    allowed = tolerations(said.text) if said is not None and not is_placeholder(said.text) else None
-    if said is None or not allowed or not isinstance(own, list):
+    rule, own = admission.allowed_tolerations, pod.get("tolerations")
+    allowed = tolerations(rule.text) if rule is not None and not is_placeholder(rule.text) else None
+    if rule is None or not allowed or not isinstance(own, list):
         return
     for index, each in enumerate(own):
         known = isinstance(each, dict) and not any(type(value) is str and is_placeholder(value) for value in each.values())
         if known and not any(_covers(other, each) for other in allowed):
             name = each.get("key") or "every taint"
-            yield PodRefusal(said, ("tolerations", index), f"{said.where} does not allow its toleration of {name}")
+            yield PodRejection(rule, ("tolerations", index), f"{rule.title} does not allow its toleration of {name}")
             return
 
 
@@ -235,11 +235,11 @@ def _covers(allowed: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
 
 def given_labels(admission: PodAdmission) -> dict[str, str]:
     """Return the labels that are added to the nodeSelector of pods; none if they cannot be parsed."""
-    said = admission.selector
-    return {} if said is None or is_placeholder(said.text) else node_labels(said.text) or {}
+    rule = admission.selector
+    return {} if rule is None or is_placeholder(rule.text) else node_labels(rule.text) or {}
 
 
 def given_tolerations(admission: PodAdmission) -> list[dict[str, Any]]:
     """Return the tolerations that are added to pods; none if they cannot be parsed."""
-    said = admission.default_tolerations
-    return [] if said is None or is_placeholder(said.text) else tolerations(said.text) or []
+    rule = admission.default_tolerations
+    return [] if rule is None or is_placeholder(rule.text) else tolerations(rule.text) or []

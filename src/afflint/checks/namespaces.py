@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.admission.pod_admission import NamespaceRule, PodAdmission, given_labels, refusals
+from afflint.admission.pod_admission import NamespaceRule, PodAdmission, given_labels, rejections
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
 from afflint.findings.finding import Path, Severity
 from afflint.findings.phrases import quoted
@@ -23,7 +23,7 @@ def contradicted_pods(manifest_index: ManifestIndex) -> Iterator[CrossManifestMa
         if pods.spec is None or pods.namespace is None or is_placeholder(pods.namespace):
             continue
         admission = manifest_index.admission(pods.namespace)
-        if admission is not None and not admission.guessed:
+        if admission is not None and not admission.is_guess:
             match = _refused(pods, pods.spec, admission) or _excluded(pods, pods.spec, admission)
             if match is not None:
                 yield CrossManifestMatch(pods.site, pods.ref, match)
@@ -34,10 +34,10 @@ def _refused(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match
 
     Settings that cannot be parsed are reported in the namespace.
     """
-    for refusal in refusals(admission, spec):
+    for refusal in rejections(admission, spec):
         if refusal.path is not None:
-            said, which = refusal.said, refusal.path[-1]
-            who = f"{said.who}, where it is enabled," if admission.unsure else said.who
+            said, which = refusal.rule, refusal.path[-1]
+            who = f"{said.enforcer}, where it is enabled," if admission.uncertainty else said.enforcer
             if type(which) is str:
                 asked, given = f"{which}={spec['nodeSelector'][which]}", f"{which}={given_labels(admission)[which]}"
                 message, remedy = f"they require {quoted(asked)}, but {quoted(said.field)} of {said.owner} sets {quoted(given)}", _AGREE
@@ -45,7 +45,7 @@ def _refused(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match
                 key = spec["tolerations"][which].get("key") or "every taint"
                 message, remedy = f"{quoted(said.field)} of {said.owner} does not allow their toleration of {quoted(key)}", _ALLOW
             path: Path = (*pods.template_path, "spec", *refusal.path)
-            severity: Severity | None = "warning" if admission.unsure else None
+            severity: Severity | None = "warning" if admission.uncertainty else None
             return Match(path, f"{who} rejects these pods: {message}", remedy, related=(_place(said),), severity=severity)
     return None
 
@@ -76,13 +76,13 @@ def _excluded(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Matc
     if not clashes:
         return None
     gives, asks = clashes[0]
-    who = f"with the admission plugin {said.plugin} enabled, " if admission.unsure else ""
+    who = f"with the admission plugin {said.plugin} enabled, " if admission.uncertainty else ""
     restricts = f"{quoted(said.field)} of {said.owner} restricts these pods to nodes with {quoted(gives)}"
     message = f"{who}{restricts}, but no such node satisfies {quoted(asks)}"
     remedy = "Require the same labels as the namespace, or only labels that it does not set; until then the pods stay Pending."
-    severity: Severity | None = "warning" if admission.unsure else None
+    severity: Severity | None = "warning" if admission.uncertainty else None
     return Match(required[0].path, message, remedy, related=(_place(said),), severity=severity)
 
 
 def _place(said: NamespaceRule) -> RelatedPlace:
-    return RelatedPlace(said.site.file, said.site.document, said.path, False, said.where)
+    return RelatedPlace(said.site.file, said.site.document, said.path, False, said.title)

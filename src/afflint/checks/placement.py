@@ -49,7 +49,7 @@ def _given(view: ClusterView, pod_source: PodSource) -> tuple[RelatedPlace, ...]
         return ()
     own = (view.pods_of(pod_source).spec or {}).get("nodeSelector") or {}
     added = [f"{key}={value}" for key, value in given_labels(admission).items() if key not in own]
-    where = f"{said.where} adds {quoted(','.join(added))} to the nodeSelector"
+    where = f"{said.title} adds {quoted(','.join(added))} to the nodeSelector"
     return (RelatedPlace(said.site.file, said.site.document, said.path, False, where),) if added else ()
 
 

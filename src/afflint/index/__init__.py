@@ -1,1 +1,1 @@
-"""Facts of all manifests and their cross references."""
+"""The facts of all manifests, and an index of them."""

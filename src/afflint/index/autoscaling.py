@@ -1,4 +1,4 @@
-"""Autoscalers joined with what they scale: how many pods there are at least, at most and at first. Imported only where there are any."""
+"""Joins autoscalers with their workloads: the minimum, maximum and initial number of pods. Imported only if there are autoscalers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from afflint.index.cluster_objects import Scaler
 from afflint.index.facts import Pods
 from afflint.index.manifest_index import apart
 
-# Of these an autoscaler sets no number of pods, or the number of groups of them.
+# An autoscaler does not set the number of pods of these kinds, or it sets the number of groups of pods.
 _NOT_COUNTED = frozenset(("Pod", "Job", "CronJob", "DaemonSet", "VirtualMachine", "VirtualMachineInstance", "JobSet", "LeaderWorkerSet"))
-# Deployments were in several groups.
+# The API groups that Deployments have been in.
 _SAME_GROUP = ("apps", "extensions", "")
 
 
 def scaled(every: Sequence[Pods], scalers: Iterable[Scaler]) -> list[Pods]:
-    """The same pods, with the range of those that an autoscaler scales."""
+    """Return the same pods, with the replica range of their autoscalers."""
     by_target: dict[tuple[str, str], list[Scaler]] = {}
     parts: dict[str, list[Scaler]] = {}
     for scaler in scalers:
@@ -29,10 +29,10 @@ def scaled(every: Sequence[Pods], scalers: Iterable[Scaler]) -> list[Pods]:
             parts.setdefault(scaler.title, []).append(scaler)
     templates = Counter(pods.site for pods in every)
     return [
-        _with(pods, found, parts)
+        _with(pods, nearest, parts)
         if pods.ref.kind not in _NOT_COUNTED
         and templates[pods.site] == 1
-        and (found := _nearest(pods, by_target.get((pods.ref.kind or "", pods.ref.name or ""), ())))
+        and (nearest := _nearest(pods, by_target.get((pods.ref.kind or "", pods.ref.name or ""), ())))
         else pods
         for pods in every
     ]
@@ -40,7 +40,7 @@ def scaled(every: Sequence[Pods], scalers: Iterable[Scaler]) -> list[Pods]:
 
 def _nearest(pods: Pods, scalers: Iterable[Scaler]) -> list[Scaler]:
     """Return the nearest autoscalers that scale these pods: by namespace, or in the same folder if no namespace is set."""
-    found: dict[tuple[int, int], list[Scaler]] = {}
+    by_distance: dict[tuple[int, int], list[Scaler]] = {}
     group = (pods.ref.api_version or "").rpartition("/")[0]
     for scaler in scalers:
         if scaler.group != group and not (scaler.group in _SAME_GROUP and group in _SAME_GROUP):
@@ -51,8 +51,8 @@ def _nearest(pods: Pods, scalers: Iterable[Scaler]) -> list[Scaler]:
         else:
             belongs = distance[0] == 0 and distance[1] <= _CLOSE
         if belongs:
-            found.setdefault(distance, []).append(scaler)
-    return found[min(found)] if found else []
+            by_distance.setdefault(distance, []).append(scaler)
+    return by_distance[min(by_distance)] if by_distance else []
 
 
 # A folder counts as the same as those up to two levels below it.
@@ -60,10 +60,10 @@ _CLOSE = 2
 
 
 def _with(pods: Pods, scalers: Sequence[Scaler], parts: dict[str, list[Scaler]]) -> Pods:
-    """The pods with what their autoscalers say; overlays may each have one for the same object, or change a part of one."""
+    """Return the pods with the range of their autoscalers; each overlay may have one for the same object, or patch one."""
     declared, first = pods.scale.current, scalers[0]
     if declared == 0 and not first.wakes:
-        return pods  # Without pods it is switched off.
+        return pods  # Autoscaling is disabled at 0 replicas.
     changes = [part for scaler in scalers for part in parts.get(scaler.title, ()) if _may_change(part, scaler)]
     low = [scaler.least for scaler in scalers] + [part.least for part in changes if part.least is not None]
     high = [scaler.most for scaler in scalers] + [part.most for part in changes if part.most is not None]

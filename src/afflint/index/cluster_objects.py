@@ -1,4 +1,4 @@
-"""What a cluster has besides workloads, as the manifests of a run tell it: namespaces, services, budgets, and what can be none of them."""
+"""Objects other than workloads in the manifests of a run: namespaces, services, PodDisruptionBudgets, autoscalers and KubeVirt objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Unusable(NamedTuple):
-    """A malformed object, about which nothing else is known: the position and the message."""
+    """A malformed object that cannot be read: its position and the error message."""
 
     document: int
     span: Span
@@ -28,7 +28,7 @@ class Unusable(NamedTuple):
 
 
 class KubeVirtObject(NamedTuple):
-    """The KubeVirt resource, an instance type, a preference or a claim: what decides on virtual machines besides these."""
+    """A KubeVirt resource, an instance type, a preference or a claim, which virtual machines depend on."""
 
     kind: str
     namespace: str | None
@@ -37,23 +37,23 @@ class KubeVirtObject(NamedTuple):
 
 
 class NamespaceAnnotations(NamedTuple):
-    """What a Namespace says about the pods that are made in it. ``namespace`` is None for what OpenShift's Scheduler says of the others."""
+    """The annotations of a Namespace about its pods. ``namespace`` is None for the defaults in OpenShift's Scheduler."""
 
     namespace: str | None
-    sayings: tuple[NamespaceRule, ...]
+    rules: tuple[NamespaceRule, ...]
 
 
 def namespace_annotations(manifest: Manifest, site: Site) -> Iterator[NamespaceAnnotations]:
-    """What a Namespace says about its pods, or OpenShift's Scheduler about those of all namespaces; nothing if that is nothing."""
-    sayings = tuple(namespace_rules(manifest, site))
-    if sayings:
-        yield NamespaceAnnotations(manifest.ref.name if manifest.kind.name == "Namespace" else None, sayings)
+    """Yield the annotations of a Namespace about its pods, or the defaults in OpenShift's Scheduler, if there are any."""
+    rules = tuple(namespace_rules(manifest, site))
+    if rules:
+        yield NamespaceAnnotations(manifest.ref.name if manifest.kind.name == "Namespace" else None, rules)
 
 
 class Scaler(NamedTuple):
-    """An autoscaler: which object it scales, and between how many pods. None for what it leaves out or is yet to be filled in.
+    """An autoscaler with its target and its range of replicas; None for a bound that is missing or a placeholder.
 
-    A part of one that is made whole elsewhere names no target: its ``kind`` is empty. ``wakes``: it starts what has no pods, too.
+    A patch without a target has an empty ``kind``. ``wakes``: it also starts a workload with 0 replicas.
     """
 
     site: Site
@@ -68,7 +68,7 @@ class Scaler(NamedTuple):
 
 
 def scalers(manifest: Manifest, site: Site) -> Iterator[Scaler]:
-    """A HorizontalPodAutoscaler (pkg/controller/podautoscaler) or a ScaledObject of KEDA (apis/keda/v1alpha1)."""
+    """Yield a HorizontalPodAutoscaler (pkg/controller/podautoscaler) or a ScaledObject of KEDA (apis/keda/v1alpha1)."""
     spec = manifest.data.get("spec")
     target = spec.get("scaleTargetRef") if type(spec) is dict else None
     if type(spec) is not dict:
@@ -91,7 +91,7 @@ _PAUSED = "autoscaling.keda.sh/paused-replicas"
 
 
 def _target(target: object, *, of_keda: bool) -> tuple[str, str, str]:
-    """Group, kind and name of what an autoscaler scales; KEDA takes a Deployment where none is said."""
+    """Return group, kind and name of the target of an autoscaler; KEDA defaults to a Deployment."""
     if type(target) is not dict or type(target.get("name")) is not str:
         return "", "", ""
     version, kind = target.get("apiVersion"), target.get("kind")
@@ -108,9 +108,9 @@ def _annotation(manifest: Manifest, key: str) -> str | None:
 
 
 def kubevirt_object(manifest: Manifest) -> KubeVirtObject:
-    """Such an object, as a manifest says it."""
-    kept: dict[str, Any] = {field: manifest.data[field] for field in ("spec", "status") if field in manifest.data}
-    return KubeVirtObject(manifest.kind.name, manifest.ref.namespace, manifest.ref.name or "", kept)
+    """Return the KubeVirt object, instance type, preference or claim of a manifest."""
+    data: dict[str, Any] = {field: manifest.data[field] for field in ("spec", "status") if field in manifest.data}
+    return KubeVirtObject(manifest.kind.name, manifest.ref.namespace, manifest.ref.name or "", data)
 
 
 _READERS: dict[str, Callable[[object], Namespace | Service | Budget]] = {
@@ -121,7 +121,7 @@ _READERS: dict[str, Callable[[object], Namespace | Service | Budget]] = {
 
 
 def object_of(manifest: Manifest) -> Namespace | Service | Budget | Unusable:
-    """The Namespace, Service or PodDisruptionBudget that a manifest is."""
+    """Return the Namespace, Service or PodDisruptionBudget of a manifest, or Unusable if it is malformed."""
     try:
         return _READERS[manifest.kind.name](manifest.data)
     except InventoryError as error:
@@ -129,7 +129,7 @@ def object_of(manifest: Manifest) -> Namespace | Service | Budget | Unusable:
 
 
 def unusable_pods(manifest: Manifest, pod_source: PodSource) -> Iterator[Unusable]:
-    """That a workload's pods can be no pods, if so: the scheduler could not even decode them."""
+    """Yield an Unusable if the pods of a workload are malformed, so that the scheduler cannot decode them."""
     metadata = {"name": pod_source.name, "namespace": pod_source.namespace, "labels": pod_source.labels}
     try:
         read_pod({"metadata": metadata, "spec": dict(pod_source.pod)})

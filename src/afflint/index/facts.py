@@ -1,6 +1,6 @@
-"""What one manifest tells about itself that others may depend on: pods with their labels, and selectors with their reach.
+"""The facts of one manifest that others may depend on: pods with their labels, and selectors with their scope.
 
-Facts are extracted in the map step, travel between processes, and are all that cross-manifest checks ever see.
+Facts are collected in the map step, are sent between processes, and are all that the checks across manifests see.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,10 +49,10 @@ PodsKey = tuple[Site, Path]
 
 
 class Migration(NamedTuple):
-    """Of a VM that asks for live migration when its node is drained: the one host that it is required to run on, if any.
+    """The live migration of a virtual machine when its node is drained. ``pin``: the one host that it is required to run on, if any.
 
-    ``obstacles`` are those for which it cannot migrate, unless the KubeVirt resource or its claims say otherwise. ``strategy`` is None
-    for a VM that leaves it to the cluster whether it asks. ``instancetype`` is the kind and the name of the one that it refers to.
+    ``obstacles`` prevent migration unless the KubeVirt resource or its claims allow it. ``strategy`` is the eviction strategy, None for
+    the default of the cluster. ``instancetype`` is the kind and the name of the instance type that the virtual machine refers to.
     """
 
     pin: tuple[Path, str] | None
@@ -62,17 +62,17 @@ class Migration(NamedTuple):
 
 
 class NodeRequirement(NamedTuple):
-    """One requirement on nodes, and where it stands; None for one that something else than the manifest makes."""
+    """A requirement on nodes and its path in the manifest; None if it does not come from the manifest."""
 
     requirement: Requirement
     path: Path | None
 
 
 class Pods(NamedTuple):
-    """An object that makes pods, by one of its templates. ``namespace`` is None where the manifest does not say.
+    """The pods of one template of a workload. ``namespace`` is None if the manifest does not set it.
 
-    ``labels`` are the object's own, ``template_labels`` those that the pods surely get. ``labels_known`` is False when they may get
-    more or others: the manifest is partial, or something fills in values later.
+    ``labels`` are those of the object, ``template_labels`` those that the pods certainly get. ``labels_known`` is False if they may get
+    other labels: the manifest is partial, or contains placeholders.
     """
 
     site: Site
@@ -86,47 +86,47 @@ class Pods(NamedTuple):
     has_own_template: bool
     partial: bool
     scale: ReplicaRange
-    """How many pods there are: what the manifest asks for, and in a fleet what an autoscaler makes of that."""
+    """The number of pods: the replicas of the manifest, and in the index the range of an autoscaler."""
     labels_known: bool = True
     application: str | None = None
-    """The application that the object says it belongs to."""
+    """The application in the labels of the object."""
     migration: Migration | None = None
     added: ControllerContext = NOTHING
-    """What decides which labels controllers put on the pods."""
+    """The values from which controllers derive labels of the pods."""
     spec: dict[str, Any] | None = None
-    """The placement fields of the pod spec; in runs without nodes those that a namespace may contradict, None where there are none."""
+    """The placement fields of the pod spec; in runs without nodes only those that a namespace may contradict, None without any."""
     operated: bool = False
-    """Whether an operator makes them, so that they have labels of which the manifest does not tell."""
+    """Whether an operator creates the pods, with labels that the manifest does not contain."""
     pod_source: "PodSource | None" = None
-    """What the nodes are to be filled with; only in runs that have nodes, and None for what makes no pods by itself."""
+    """The workload for scheduling; only in runs that have nodes, and None for an object that does not create pods by itself."""
     asks: tuple[tuple[NodeRequirement, ...], ...] = ()
-    """Of what operators make, what each alternative of the node constraints asks for; only in runs that have nodes."""
+    """For pods of operators, the requirements of each alternative of the node constraints; only in runs that have nodes."""
 
     @property
     def pod_labels(self) -> PodLabels:
-        """All labels of the pods: what selectors are held against."""
+        """All labels of the pods, which selectors are matched with."""
         return PodLabels(self.template_labels, self.added)
 
     @property
     def merged_labels(self) -> Labels:
-        """The labels the pods would have if those of the object stood on the template as well."""
+        """The labels that the pods would have if the template had those of the object as well."""
         return {**self.labels, **self.template_labels}
 
     def with_site(self, site: Site) -> "Pods":
-        """The same at another site."""
+        """Return the same pods at another site."""
         moved = Pods(site, *self[1:])
         return moved if self.pod_source is None else moved._replace(pod_source=self.pod_source.with_site(site))
 
     @property
     def key(self) -> PodsKey:
-        """What tells these pods from all others: an object may have several templates."""
+        """The identity of these pods: an object may have several templates."""
         return self.site, self.template_path
 
 
 class SelectorRef(NamedTuple):
-    """A selector of pods. ``namespaces``: the names it covers, () for the object's own; ``everywhere``: or any others.
+    """A selector of pods. ``namespaces``: the names of its namespaces, () for that of the object; ``everywhere``: others as well.
 
-    Which others, ``namespace_selector`` says: all where it is empty.
+    ``namespace_selector`` selects these others: all of them if it is empty.
     """
 
     site: Site
@@ -140,20 +140,20 @@ class SelectorRef(NamedTuple):
     selector: Selector
     topology_key: str | None
     template_path: Path | None = None
-    """The template that carries the term; None for the selectors of objects without pods."""
+    """The template that contains the term; None for the selectors of objects without pods."""
     application: str | None = None
     max_skew: int | None = None
-    """Of a required spread constraint."""
+    """Only for a required spread constraint."""
     namespace_selector: Selector | None = None
 
     @property
     def is_required(self) -> bool:
-        """Whether something fails where it selects nobody: a preference is merely not met, a policy or a soft spread forbids nothing."""
+        """Whether it has no effect, or blocks pods, if it selects no pods; preferences, NetworkPolicies and soft spreads do not."""
         return self.what in _REQUIRED or (self.what == SPREAD and self.max_skew is not None)
 
     @property
     def scope(self) -> tuple[str, ...] | None:
-        """The namespaces that it covers; None when nobody can tell from the manifest: any may be meant."""
+        """The namespaces that it covers; None if the manifest does not show them, so that it may cover any."""
         if self.everywhere:
             return None
         if self.namespaces:
@@ -168,24 +168,24 @@ class Facts(NamedTuple):
     reaches: tuple[SelectorRef, ...] = ()
     namespaces: tuple["Namespace", ...] = ()
     kubevirt: tuple["KubeVirtObject", ...] = ()
-    """KubeVirt's own resource, instance types and preferences, and the claims behind disks."""
+    """The KubeVirt resource, instance types and preferences, and the claims of disks."""
     about_pods: tuple["NamespaceAnnotations", ...] = ()
     scalers: tuple["Scaler", ...] = ()
     services: tuple["Service", ...] = ()
-    """Only in runs that have nodes, as are all that follow."""
+    """Only in runs that have nodes, as `budgets` and `unusable`."""
     budgets: tuple["Budget", ...] = ()
     unusable: tuple["Unusable", ...] = ()
     holds_nodes: bool = False
-    """Whether nodes stand in the file, in every run."""
+    """Whether the file contains nodes, in every run."""
     pools: "tuple[Pool, ...]" = ()
-    """The pools of nodes that it declares, in every run."""
+    """The node pools of the file, in every run."""
     pool_parts: "tuple[PoolPart, ...]" = ()
-    """What completes pools that are declared elsewhere, or here."""
+    """Objects that complete node pools of this or other files."""
     policy_candidates: "tuple[PolicyCandidate, ...]" = ()
-    """The pods that policies may have to refuse; only in runs that have policies."""
+    """Only in runs that have policies."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
-        """The same, with the file that they were read from in every site."""
+        """Return the same facts with this file in every site."""
         sites: dict[Site, Site] = {}
 
         def stamped(site: Site) -> Site:
@@ -196,15 +196,12 @@ class Facts(NamedTuple):
         pods = tuple([pods.with_site(stamped(pods.site)) for pods in self.pods])
         reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
         if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.policy_candidates):
-            return Facts(pods, reaches, *self[2:])  # As nearly all files.
+            return Facts(pods, reaches, *self[2:])  # The common case.
         return self._replace(
             pods=pods,
             reaches=reaches,
             about_pods=tuple(
-                [
-                    about._replace(sayings=tuple([said._replace(site=stamped(said.site)) for said in about.sayings]))
-                    for about in self.about_pods
-                ]
+                [about._replace(rules=tuple([rule._replace(site=stamped(rule.site)) for rule in about.rules])) for about in self.about_pods]
             ),
             scalers=tuple([scaler._replace(site=stamped(scaler.site)) for scaler in self.scalers]),
             pools=tuple([pool._replace(site=stamped(pool.site)) for pool in self.pools]),
@@ -215,7 +212,7 @@ class Facts(NamedTuple):
         )
 
     def of_patches(self) -> "Facts":
-        """The same where all that the file holds are patches of objects that stand elsewhere: it makes no pods."""
+        """Return the same facts for a file of patches for objects in other files: it creates no pods."""
         return self._replace(
             pods=tuple([each._replace(pod_source=None, partial=True, labels_known=False) for each in self.pods]),
             budgets=(),
@@ -228,7 +225,7 @@ Fact: TypeAlias = "Pods | SelectorRef | Namespace | Service | Budget | KubeVirtO
 
 
 def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool | PoolPart]" = ()) -> Facts:
-    """The facts of a file, by what they are; ``pools`` are those of nodes, with what completes some."""
+    """Collect the facts of a file by type; ``pools`` are its node pools and their parts."""
     pods = [each for each in facts if isinstance(each, Pods)]
     reaches = [each for each in facts if isinstance(each, SelectorRef)]
     found = Facts(tuple(pods), tuple(reaches), holds_nodes=holds_nodes)
@@ -256,9 +253,9 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool
 
 
 def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = False) -> Iterator[Fact]:
-    """The facts of one object, ``with_spec`` the placement fields of its pods too. Malformed selectors give none: admission rules do.
+    """Yield the facts of one object; ``with_spec`` with the placement fields of its pods, ``resources`` with their requests.
 
-    ``resources``: with what the pods request. Their sites name no file yet: see ``Facts.of_file``.
+    A malformed selector yields nothing, because admission rules report it. The sites do not have a file yet: see ``Facts.of_file``.
     """
     site = Site(NO_FILE, manifest.document.index, manifest.base)
     if isinstance(manifest, Workload):
@@ -278,7 +275,7 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
     elif not manifest.kind.templates:
         if manifest.kind.name in _EVIDENCE:
             yield from _evidence(manifest, site)
-        # Without a name it is a fragment, made whole elsewhere.
+        # Without a name it is a fragment, which another tool completes.
         if manifest.ref.name is not None and (
             manifest.kind.name == "Namespace" or (with_spec and manifest.kind.name in ("Service", "PodDisruptionBudget"))
         ):
@@ -300,7 +297,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
 
 
 def asked_of_nodes(constraints: Constraints) -> tuple[tuple[NodeRequirement, ...], ...]:
-    """What the nodeSelector asks for, with each of the required terms: the alternatives. None of what cannot be read or matches no node."""
+    """Return the alternatives: the requirements of the nodeSelector with those of each required node selector term.
+
+    There are none if a term is malformed; a term that matches no node is left out.
+    """
     own = constraints.node_selector
     selector = from_labels(own.data if own is not None else None)
     terms = [(term, parse_node_term(term.data)) for term in constraints.node_terms if term.required]
@@ -356,25 +356,25 @@ def _pods(workload: Workload, site: Site) -> Pods:
         _application(workload),
         _migration(workload),
         added=controller_context(workload, count),
-        # Of pods that an operator makes, the fields stand where its kind has them.
+        # Pods of an operator: the paths of the fields depend on the kind.
         spec=_contradicted(workload) if workload.ref.namespace is not None and not workload.operated else None,
         operated=workload.operated,
     )
 
 
 def _contradicted(workload: Workload) -> dict[str, Any] | None:
-    """The parts of the pod spec that a namespace may contradict; None where there are none, as mostly."""
+    """Return the fields of the pod spec that a namespace may contradict; usually None."""
     pod = workload.pod
-    found = {field: pod[field] for field in ("nodeSelector", "tolerations") if pod.get(field)}
+    fields = {field: pod[field] for field in ("nodeSelector", "tolerations") if pod.get(field)}
     affinity = pod.get("affinity")
     node = affinity.get("nodeAffinity") if type(affinity) is dict else None
     if type(node) is dict and node.get(REQUIRED):
-        found["affinity"] = {"nodeAffinity": {REQUIRED: node[REQUIRED]}}
-    return found or None
+        fields["affinity"] = {"nodeAffinity": {REQUIRED: node[REQUIRED]}}
+    return fields or None
 
 
 def labels_known(workload: Workload, partial: bool) -> bool:
-    """Whether the labels of the pods are those in the manifest: not in a patch or base, and not while a value is to be filled in."""
+    """Return whether the pods have exactly the labels in the manifest: not for a patch or base, and not with placeholders."""
     labels = workload.template_labels
     if partial or (not labels and workload.kind.name in LABELLED):
         return False
@@ -382,7 +382,7 @@ def labels_known(workload: Workload, partial: bool) -> bool:
 
 
 def _selected_labels(workload: Workload) -> Labels:
-    """The labels that a controller's selector asks of its own pods, so that they must get them, wherever that is written."""
+    """Return the labels that a controller's selector requires of its pods, so that they must have them even if the manifest does not."""
     selector = workload.spec.get("selector")
     if workload.kind.name not in LABELLED or type(selector) is not dict:
         return {}
@@ -400,11 +400,11 @@ def _migration(workload: Workload) -> Migration | None:
 
 
 def migration_of(workload: Workload) -> Migration:
-    """What keeps a VM from migrating, whether or not it asks for that."""
-    said = workload.pod.get("evictionStrategy")
-    strategy = said if type(said) is str else None
-    referred = workload.above(1).get("instancetype") if workload.has_own_template else None
-    instancetype = (str(referred.get("kind") or ""), str(referred.get("name") or "")) if type(referred) is dict else None
+    """Return what prevents the live migration of a virtual machine, for any eviction strategy."""
+    value = workload.pod.get("evictionStrategy")
+    strategy = value if type(value) is str else None
+    reference = workload.above(1).get("instancetype") if workload.has_own_template else None
+    instancetype = (str(reference.get("kind") or ""), str(reference.get("name") or "")) if type(reference) is dict else None
     return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload), strategy, instancetype)
 
 
@@ -465,19 +465,19 @@ def _reach(
 
 
 def pod_selector(data: dict[str, Any], workload: Workload) -> Parsed:
-    """The label selector of a pod term or spread constraint as the API server stores it for the pods of a workload."""
+    """Return the label selector of a pod term or spread constraint as the API server stores it for the pods of a workload."""
     return selector_for(data, pod_labels(workload)) if "matchLabelKeys" in data or "mismatchLabelKeys" in data else selector_for(data)
 
 
 def selector_for(data: dict[str, Any], labels: PodLabels | None = None) -> Parsed:
-    """The same for pods with some labels; without any, what stands there alone."""
+    """Return the label selector, with the label keys merged for pods with these labels; without ``labels``, they are not merged."""
     parsed = parse_label_selector(data.get("labelSelector"))
     match, mismatch = texts_at(data, "matchLabelKeys"), texts_at(data, "mismatchLabelKeys")
     return merge_label_keys(parsed, labels.certain, match, mismatch) if labels is not None and (match or mismatch) else parsed
 
 
 def namespaces_of(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
-    """The names a term lists, and the selector that may add others: which, only the cluster knows, unless it asks for names."""
+    """Return the namespaces that a term names, and its namespaceSelector; one that selects by name only is added to the names."""
     names = term.data.get("namespaces")
     listed = tuple(name for name in names if type(name) is str) if type(names) is list else ()
     if any(type(name) is str and is_placeholder(name) for name in (names, *listed)):
@@ -506,7 +506,7 @@ _REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, BUDGET_SELECTO
 
 
 def _evidence(manifest: Manifest, site: Site) -> Iterator[SelectorRef]:
-    """What people mean to select. A Service without selector and a policy for all pods say nothing about labels."""
+    """Yield the selectors of other objects, which show how pods are labelled; an empty or missing selector shows nothing."""
     spec = manifest.data.get("spec")
     if type(spec) is not dict:
         return

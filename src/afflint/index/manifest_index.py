@@ -1,4 +1,4 @@
-"""All manifests of a run taken together: which pods a selector reaches, by an index over labels instead of a search."""
+"""The index of all manifests of a run: finds the pods that a selector matches through their labels, without a search."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 Scope = tuple[str, ...] | None
 
-# Labels by which people name an application or a machine: one is easily written where another stands.
+# Labels that name an application or a virtual machine: users easily confuse them.
 IDENTITY = ("app", "name", "k8s-app", "app.kubernetes.io/name", "kubevirt.io/domain", "kubevirt.io/vm")
-# Of pods that share a label so many are looked at, in the order of their files, where any that is near would do.
+# The most pods with one label that are searched for a near one, in the order of their files.
 _LOOKED_AT = 100
 
 
 class NearMiss(NamedTuple):
-    """A label that was probably meant by a selector that matches nothing: it asks for ``asked``, these pods have ``key: value``.
+    """The label that a selector without matches probably means: it requires ``asked``, these pods have ``key: value``.
 
-    ``in_template`` is False when the label stands only on the object itself.
+    ``in_template`` is False if only the object itself has the label, not its template.
     """
 
     asked: Requirement
@@ -45,11 +45,11 @@ class NearMiss(NamedTuple):
 
 
 class ManifestIndex:
-    """The facts of a run, indexed. Selecting costs what it finds, not what there is.
+    """The index of the facts of a run. The cost of a selection depends on its result, not on the number of pods.
 
-    Facts are kept in the order of their files, so that answers do not depend on which files were named first. With ``complete``
-    all namespaces that matter are there, so that a namespaceSelector can be held against them. ``plugins`` are the admission plugins
-    that are known to be on.
+    Facts are in the order of their files, so that results do not depend on the order of the arguments. With ``complete``, all relevant
+    namespaces are known, so that a namespaceSelector can be evaluated. ``plugins`` are the admission plugins that are known to be
+    enabled.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ManifestIndex:
     ) -> None:
         each_file = list(facts)
         self.whole = whole
-        """All manifests of the run, where these are only those of one cluster."""
+        """The index of all manifests of the run, if this one has only those of one cluster."""
         self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
         scalers = [scaler for each in each_file for scaler in each.scalers]
         if scalers:
@@ -71,9 +71,9 @@ class ManifestIndex:
         self.policy_candidates: list[PolicyCandidate] = sorted(
             (each for facts in each_file for each in facts.policy_candidates), key=lambda each: each[:2]
         )
-        """The pods that policies may have to refuse."""
+        """The pods that may violate policies."""
         self.namespaces: dict[str, Namespace] = {}
-        """By name. Of several objects the first counts."""
+        """By name; the first one of several objects with the same name."""
         self.ambiguous = {
             each.name for facts in each_file for each in facts.namespaces if self.namespaces.setdefault(each.name, each) != each
         }
@@ -101,30 +101,30 @@ class ManifestIndex:
 
     @property
     def _by_merged(self) -> _Index:
-        """Objects by the labels that their pods would have with those of the object: for what matches nothing as it is."""
+        """Objects by the labels that their pods would have with those of the object: for selectors without matches."""
         if self._merged is None:
-            # What its template has anyway, is found as it is.
+            # Labels that the template has as well are in the other index.
             own = [pods for pods in self.pods if pods.has_own_template and not pods.labels.keys() <= pods.template_labels.keys()]
             self._merged = _Index(own, lambda pods: pods.merged_labels)
         return self._merged
 
     def with_scale(self, pods: Pods) -> Pods:
-        """Pods of a file of the run, with what an autoscaler makes of their number."""
+        """Return pods of a file of the run with the range of their autoscaler."""
         return self._by_key.get(pods.key, pods)
 
     def pods_at(self, key: PodsKey) -> Pods | None:
-        """The pods of the template at a place."""
+        """Return the pods of a template."""
         return self._by_key.get(key)
 
     # KubeVirt.
 
     @property
     def kubevirt_resource(self) -> Mapping[str, Any]:
-        """The KubeVirt resource, of which a cluster has one; empty where there is none."""
+        """The KubeVirt resource, one for a cluster; empty if the manifests do not contain one."""
         return next((each.data for each in self.kubevirt if each.kind == "KubeVirt"), {})
 
     def access_modes(self, namespace: str | None) -> Mapping[str, tuple[str, ...]]:
-        """Those of the claims of a namespace by their names, as far as they are known."""
+        """Return the known access modes of the claims of a namespace, by the names of the claims."""
         if self._access_modes is None:
             from afflint.controllers.claims import CLAIM, VOLUME, access_modes
 
@@ -132,7 +132,7 @@ class ManifestIndex:
             for each in self.kubevirt:
                 if each.kind in (CLAIM, VOLUME):
                     claims = self._access_modes.setdefault(each.namespace or "default", {})
-                    # A claim and the DataVolume that makes it have one name; where both tell, the claim does.
+                    # A claim has the name of the DataVolume that creates it; the claim takes precedence.
                     if each.kind == CLAIM or each.name not in claims:
                         claims[each.name] = access_modes(each.kind, each.data)
         return self._access_modes.get(namespace or "default", {})
@@ -140,7 +140,7 @@ class ManifestIndex:
     # Namespaces.
 
     def matches_namespace(self, selector: Selector, name: str | None) -> bool | None:
-        """Whether a namespaceSelector covers a namespace; None when the labels of that one are not known, or not which one it is."""
+        """Return whether a namespaceSelector matches a namespace; None if the namespace or its labels are not known."""
         if name is None:
             return None
         if name in self.namespaces and name not in self.ambiguous:
@@ -155,11 +155,11 @@ class ManifestIndex:
 
     @property
     def says_about_pods(self) -> bool:
-        """Whether any object says anything about the pods of a namespace."""
+        """Whether any object has annotations about the pods of a namespace."""
         return bool(self._about_pods)
 
     def admission(self, namespace: str) -> PodAdmission | None:
-        """What is said about the pods of a namespace; None where nothing is, or where objects contradict each other."""
+        """Return the admission settings for the pods of a namespace; None without any, or if objects contradict each other."""
         if not self._about_pods:
             return None
         if namespace not in self._admissions:
@@ -170,17 +170,17 @@ class ManifestIndex:
         from afflint.admission.pod_admission import combined
 
         objects = self._namespace_objects[namespace]
-        own = [each.sayings for each in self._about_pods if each.namespace == namespace]
-        if len(own) not in (0, objects) or len({tuple([said[1:] for said in each]) for each in own}) > 1:
+        own = [each.rules for each in self._about_pods if each.namespace == namespace]
+        if len(own) not in (0, objects) or len({tuple([rule[1:] for rule in each]) for each in own}) > 1:
             return None
-        general = [each.sayings[0] for each in self._about_pods if each.namespace is None]
-        default = general[0] if len({said.text for said in general}) == 1 else None
+        general = [each.rules[0] for each in self._about_pods if each.namespace is None]
+        default = general[0] if len({rule.text for rule in general}) == 1 else None
         return combined(namespace, own[0] if own else (), default, self._plugins, known=objects > 0)
 
     def _resolved(self, reach: SelectorRef, names: Iterable[str], known: dict[Selector, tuple[str, ...] | None]) -> SelectorRef:
-        """The same with the namespaces that its selector chooses by name, if these are known and there are some.
+        """Return the selector with the namespaces that its namespaceSelector matches, if these are known and there are any.
 
-        ``names`` are those of all namespaces of the run, ``known`` what has been found for a selector already.
+        ``names`` are those of all namespaces of the run; ``known`` has the results for selectors so far.
         """
         selector = reach.namespace_selector
         if selector is None or selector == EVERYTHING:
@@ -188,15 +188,15 @@ class ManifestIndex:
         if selector not in known:
             chosen = {name: self.matches_namespace(selector, name) for name in names}
             known[selector] = None if None in chosen.values() else tuple([name for name, is_chosen in chosen.items() if is_chosen])
-        found = known[selector]
-        if not found:
+        matching = known[selector]
+        if not matching:
             return reach
-        return reach._replace(namespaces=tuple(dict.fromkeys((*reach.namespaces, *found))), everywhere=False)
+        return reach._replace(namespaces=tuple(dict.fromkeys((*reach.namespaces, *matching))), everywhere=False)
 
-    # What a selector reaches.
+    # The pods that a selector matches.
 
     def selected(self, reach: SelectorRef) -> Iterator[Pods]:
-        """The objects of which the selector matches a pod, in namespaces that it covers."""
+        """Yield the objects with a pod that the selector matches, in namespaces that it covers."""
         return self._candidates(reach.selector, reach.scope)
 
     def _candidates(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
@@ -207,22 +207,22 @@ class ManifestIndex:
         return self._by_template.candidates_with(self._by_added, selector, scope)
 
     def _asks_for_added(self, selector: Selector) -> bool:
-        """Whether it asks for labels that controllers add: few do, and only for these the added labels are looked at."""
+        """Return whether a selector requires labels that controllers add: few do, and only these need the index of added labels."""
         return any(each.key in self._added_keys for each in selector.requirements)
 
     def is_selected(self, reach: SelectorRef) -> bool:
-        """Whether the selector matches any pods in namespaces that it covers. Remembered: many workloads ask for the same."""
+        """Return whether the selector matches any pods in namespaces that it covers. Cached: many workloads have the same selector."""
         key = reach.selector, reach.scope
         if key not in self._selected:
             self._selected[key] = next(self.selected(reach), None) is not None
         return self._selected[key]
 
     def may_be_operated(self, reach: SelectorRef) -> bool:
-        """Whether pods of an operator may be meant, whose labels the manifests tell only in part."""
+        """Return whether the selector may match pods of an operator, whose labels the manifests show only in part."""
         return any(_may_match(pods, reach.selector) and covers(reach, pods.namespace) for pods in self.pods if pods.operated)
 
     def selected_by_all(self, reaches: Sequence[SelectorRef]) -> Iterator[Pods]:
-        """The objects of which one pod meets every one of the terms."""
+        """Yield the objects with a pod that all of the selectors match."""
         rest = reaches[1:]
         together = Selector(tuple([each for reach in reaches for each in reach.selector.requirements]))
         for pods in self.selected(reaches[0]):
@@ -230,37 +230,37 @@ class ManifestIndex:
                 yield pods
 
     def selected_anywhere(self, reach: SelectorRef) -> Iterator[Pods]:
-        """The objects whose pods the selector matches in whatever namespace."""
+        """Yield the objects whose pods the selector matches, in any namespace."""
         return self._candidates(reach.selector, None)
 
     def nearly_selected(self, reach: SelectorRef) -> Iterator[Pods]:
-        """The objects with labels of their own that their template lacks, whose pods would be matched if these stood there as well."""
+        """Yield the objects whose pods the selector would match if their template had the labels of the object as well."""
         return self._nearly(reach.selector, reach.scope)
 
     def _nearly(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
         if not self._asks_for_added(selector):
             return self._by_merged.candidates(selector, scope)
-        # What is added is so whatever stands on the object: it is found by the rest.
+        # Added labels do not depend on the labels of the object: look up the other requirements.
         own = Selector(tuple([each for each in selector.requirements if each.key not in self._added_keys]))
         candidates = self._by_merged.candidates(own if own.requirements else selector, scope)
         return (pods for pods in candidates if PodLabels(pods.merged_labels, pods.added).some(selector))
 
     def is_nearly_selected(self, reach: SelectorRef) -> bool:
-        """Whether there are such objects that belong together with the selector. Remembered, too."""
-        key = _standing(reach)
+        """Return whether there are such objects that are related to the selector. Cached, too."""
+        key = _relation_key(reach)
         if key not in self._nearly_selected:
             nearly = islice(self.nearly_selected(reach), _LOOKED_AT)
             self._nearly_selected[key] = any(self.related(reach, pods) for pods in nearly)
         return self._nearly_selected[key]
 
-    # Who asks.
+    # The owner of a selector.
 
     def owner(self, reach: SelectorRef) -> Pods | None:
-        """The object whose pods carry this term; None for what makes no pods itself."""
+        """Return the workload whose template contains this selector; None for an object that creates no pods."""
         return None if reach.template_path is None else self._by_key.get((reach.site, reach.template_path))
 
     def reaches_of(self, pods: Pods) -> list[SelectorRef]:
-        """The terms and spread constraints that these pods carry."""
+        """Return the selectors of the terms and spread constraints of these pods."""
         if self._reaches_of is None:
             self._reaches_of = {}
             for reach in self.reaches:
@@ -268,11 +268,11 @@ class ManifestIndex:
                     self._reaches_of.setdefault((reach.site, reach.template_path), []).append(reach)
         return self._reaches_of.get(pods.key, [])
 
-    # What was probably meant.
+    # Suggestions for selectors without matches.
 
     def near_miss(self, reach: SelectorRef) -> NearMiss | None:
-        """The label that a selector which matches nothing was probably meant to ask for, on pods that belong together with it."""
-        key = _standing(reach)
+        """Return the label that a selector without matches probably means, on pods that are related to it."""
+        key = _relation_key(reach)
         if key not in self._near_misses:
             self._near_misses[key] = self._near_miss(reach)
         return self._near_misses[key]
@@ -290,33 +290,33 @@ class ManifestIndex:
         return None
 
     def related(self, reach: SelectorRef, pods: Pods) -> bool:
-        """Whether a selector and the pods that it matches, or nearly, belong together.
+        """Return whether a selector and the pods that it matches, or nearly matches, belong to one application.
 
-        A large repository holds many applications with the same few labels, and most do not name their namespace. So their files lie
-        close together, or in neighbouring folders with a label that nobody else has.
+        A large repository contains many applications with the same few labels, and most manifests do not set a namespace. So the files
+        of one application are close together, or in neighbouring folders with a label that no other application has.
         """
         if close(reach, pods):
             return True
-        return _beside(reach, pods) and self._is_unique(reach.selector)
+        return _is_neighbour(reach, pods) and self._is_unique(reach.selector)
 
     def _is_unique(self, selector: Selector) -> bool:
         if selector not in self._unique:
-            found = {pods.key for index in (self._candidates, self._nearly) for pods in islice(index(selector, None), 2)}
-            self._unique[selector] = len(found) < 2
+            keys = {pods.key for select in (self._candidates, self._nearly) for pods in islice(select(selector, None), 2)}
+            self._unique[selector] = len(keys) < 2
         return self._unique[selector]
 
 
 def _may_match(pods: Pods, selector: Selector) -> bool:
-    """Whether a selector may match some pods, if the labels that nobody tells are as it asks."""
+    """Return whether a selector may match pods, assuming that their unknown labels meet its requirements."""
     labels = pods.pod_labels
-    told = [each for each in selector.requirements if each.key in labels.template or each.key in labels.added]
-    return labels.some(Selector(tuple(told)))
+    known = [each for each in selector.requirements if each.key in labels.template or each.key in labels.added]
+    return labels.some(Selector(tuple(known)))
 
 
 def own_near_miss(reach: SelectorRef, pods: Pods) -> NearMiss | None:
-    """The label of the pods themselves that a selector on them was probably meant to ask for; None when it misses them otherwise.
+    """Return the label of pods that their own selector probably means; None if it differs in another way.
 
-    It misses them by one requirement: by a slip, by another key for the same name, or by a key akin to one that they have.
+    The pods do not meet one of its requirements: because of a typo, another key for the same name, or a key similar to one of theirs.
     """
     labels, all_labels = pods.template_labels, pods.pod_labels
     missed = [each for each in reach.selector.requirements if not all_labels.some(Selector((each,)))]
@@ -326,15 +326,15 @@ def own_near_miss(reach: SelectorRef, pods: Pods) -> NearMiss | None:
     own = labels.get(asked.key)
     if own is not None and any(is_likely_typo(each, own) for each in asked.values):
         return NearMiss(asked, pods, asked.key, own, True)
-    akin = [key for key in labels if _akin(key, asked.key)]
+    similar = [key for key in labels if _is_similar(key, asked.key)]
     for key, value in labels.items():
-        if value in asked.values and (key in akin or (key in IDENTITY and (akin or asked.key in IDENTITY))):
+        if value in asked.values and (key in similar or (key in IDENTITY and (similar or asked.key in IDENTITY))):
             return NearMiss(asked, pods, key, value, True)
     return None
 
 
-def _akin(one: str, other: str) -> bool:
-    """Whether two keys are written alike: one with another prefix, one with a part more in front, or a slip."""
+def _is_similar(one: str, other: str) -> bool:
+    """Return whether two keys are similar: they differ in the prefix, in one more leading part, or by a typo."""
     if one == other:
         return False
     return _name(one) == _name(other) or one.endswith(f".{other}") or other.endswith(f".{one}") or is_likely_typo(one, other)
@@ -345,13 +345,13 @@ def _name(key: str) -> str:
 
 
 def covers(reach: SelectorRef, namespace: str | None) -> bool:
-    """Whether pods of a namespace are in reach. A manifest that leaves its namespace open may land in any."""
+    """Return whether a selector covers a namespace. A manifest without a namespace may be applied to any."""
     scope = reach.scope
     return scope is None or namespace is None or namespace in scope
 
 
 def close(reach: SelectorRef, pods: Pods) -> bool:
-    """Whether a selector and some pods stand close together: the same object, namespace or folder, or one application in two folders.
+    """Return whether a selector and pods are in the same object, namespace or folder, or of one application in two folders.
 
     A folder counts as the same as those up to two levels below it.
     """
@@ -363,24 +363,24 @@ def close(reach: SelectorRef, pods: Pods) -> bool:
     return reach.application is not None and reach.application == pods.application and down <= 2
 
 
-def _standing(reach: SelectorRef) -> tuple[object, ...]:
-    """What a selector asks for and where it stands: all that bears on which pods it was meant for."""
+def _relation_key(reach: SelectorRef) -> tuple[object, ...]:
+    """Return the requirements and the position of a selector: everything that decides which pods are related to it."""
     return reach.selector, reach.scope, reach.namespace, reach.application, reach.site.folder
 
 
 def may_mean(reach: SelectorRef, pods: Pods) -> bool:
-    """Whether pods that a selector matches are near enough to be what it is there for; not an application at the other end of the tree."""
+    """Return whether pods that a selector matches are near enough to be its intended target: same namespace or nearby folders."""
     return (reach.namespace is not None and reach.namespace == pods.namespace) or apart(reach.site, pods.site)[1] <= 2
 
 
-def _beside(reach: SelectorRef, pods: Pods) -> bool:
-    """Whether two objects stand in folders side by side, as the parts of one application do, but also two applications."""
+def _is_neighbour(reach: SelectorRef, pods: Pods) -> bool:
+    """Return whether two objects are in neighbouring folders, like the parts of one application, but also two applications."""
     up, down = apart(reach.site, pods.site)
     return up <= 1 and down <= 2
 
 
 def apart(first: Site, second: Site) -> tuple[int, int]:
-    """How many folders each of two files lies below the nearest folder that holds both, the smaller number first."""
+    """Return how many levels each of two files is below their nearest common folder, the smaller number first."""
     one, other = first.folder, second.folder
     shared = 0
     for left, right in zip(one, other, strict=False):
@@ -391,8 +391,8 @@ def apart(first: Site, second: Site) -> tuple[int, int]:
     return up, down
 
 
-class _Shelf:
-    """Objects in the order of their files: all of them, and by the namespace that they state once somebody asks for those of some."""
+class _PodsList:
+    """Pods in the order of their files: all of them, and by namespace, which is computed on first use."""
 
     __slots__ = ("_by_namespace", "all")
 
@@ -401,7 +401,7 @@ class _Shelf:
         self._by_namespace: dict[str | None, list[Pods]] | None = None
 
     def within(self, scope: Scope) -> list[list[Pods]]:
-        """The lists of those that are, or may be, in the given namespaces."""
+        """Return the lists of pods that are, or may be, in the given namespaces."""
         if scope is None:
             return [self.all]
         if self._by_namespace is None:
@@ -411,18 +411,18 @@ class _Shelf:
         return [self._by_namespace[name] for name in (*dict.fromkeys(scope), None) if name in self._by_namespace]
 
 
-_EMPTY_SHELF = _Shelf()
+_NO_PODS = _PodsList()
 
 
 class _Index:
-    """Objects by each of their (key, value) labels and by key; a selector is looked up by its rarest requirement."""
+    """Pods by each of their labels and by label key; a selector is looked up by its rarest requirement."""
 
     def __init__(self, pods: list[Pods], labels_of: Callable[[Pods], Labels]) -> None:
         self.labels_of = labels_of
-        self._all = _Shelf(pods)
+        self._all = _PodsList(pods)
         self._by_label: dict[tuple[str, str], list[Pods]] = {}
-        self._by_key: dict[str, _Shelf] = {}
-        self._shelves: dict[tuple[str, str], _Shelf] = {}
+        self._by_key: dict[str, _PodsList] = {}
+        self._lists: dict[tuple[str, str], _PodsList] = {}
         self._places: dict[int, int] | None = None
         self._values: dict[str, dict[str, None]] = {}
         self._slips: dict[str, Slips] = {}
@@ -439,7 +439,7 @@ class _Index:
             self._keys_named.setdefault(_name(key), {})[key] = None
 
     def alike(self, requirement: Requirement) -> Iterator[tuple[str, str]]:
-        """Labels that somebody has and that are easily mistaken for one that is asked for: a slip, or another key for the same name."""
+        """Yield labels of pods that are easily mistaken for a required one: a typo, or another key for the same name."""
         for asked in requirement.values:
             for value in self._slips_of(requirement.key).of(asked):
                 yield requirement.key, value
@@ -454,78 +454,78 @@ class _Index:
         return self._slips[key]
 
     def with_label(self, key: str, value: str, scope: Scope) -> Iterator[Pods]:
-        """The objects with a label that are, or may be, in the given namespaces."""
+        """Return the pods with a label that are, or may be, in the given namespaces."""
         return chain.from_iterable(self._labelled(key, value).within(scope))
 
     def candidates(self, selector: Selector, scope: Scope) -> Iterator[Pods]:
-        """The objects that a selector matches in the given namespaces."""
-        rarest = self._rarest([(each, self._shelves_for(each)) for each in selector.requirements], scope)
+        """Return the pods that a selector matches in the given namespaces."""
+        rarest = self._rarest([(each, self._lists_for(each)) for each in selector.requirements], scope)
         return (each for each in chain.from_iterable(rarest) if matches(selector, self.labels_of(each)))
 
     def candidates_with(self, added: _AddedIndex, selector: Selector, scope: Scope) -> Iterator[Pods]:
-        """The same with the labels that controllers add, of which it is known what they may be."""
-        rarest = self._rarest([(each, [*self._shelves_for(each), *added.shelves(each)]) for each in selector.requirements], scope)
+        """Return the pods that a selector may match, with the possible values of the labels that controllers add."""
+        rarest = self._rarest([(each, [*self._lists_for(each), *added.lists_for(each)]) for each in selector.requirements], scope)
         unique = {each.key: each for each in chain.from_iterable(rarest)}
         return (each for each in unique.values() if each.pod_labels.some(selector))
 
-    def _shelves_for(self, requirement: Requirement) -> list[_Shelf]:
+    def _lists_for(self, requirement: Requirement) -> list[_PodsList]:
         if requirement.operator == "In":
             return [self._labelled(requirement.key, value) for value in dict.fromkeys(requirement.values)]
         return [self._keyed(requirement.key)]
 
-    def _labelled(self, key: str, value: str) -> _Shelf:
-        """The objects with a label. Most labels are never asked for."""
+    def _labelled(self, key: str, value: str) -> _PodsList:
+        """Return the pods with a label; created on first use, because most labels are never selected."""
         label = key, value
-        if label not in self._shelves:
-            self._shelves[label] = _Shelf(self._by_label[label]) if label in self._by_label else _EMPTY_SHELF
-        return self._shelves[label]
+        if label not in self._lists:
+            self._lists[label] = _PodsList(self._by_label[label]) if label in self._by_label else _NO_PODS
+        return self._lists[label]
 
-    def _keyed(self, key: str) -> _Shelf:
-        """The objects that have a label with a key, whatever its value."""
+    def _keyed(self, key: str) -> _PodsList:
+        """Return the pods that have a label with this key."""
         if key not in self._by_key:
             if self._places is None:
                 self._places = {id(each): place for place, each in enumerate(self._all.all)}
             places = self._places
-            found = [each for value in self._values.get(key, ()) for each in self._by_label[key, value]]
-            self._by_key[key] = _Shelf(sorted(found, key=lambda each: places[id(each)]))
+            pods = [each for value in self._values.get(key, ()) for each in self._by_label[key, value]]
+            self._by_key[key] = _PodsList(sorted(pods, key=lambda each: places[id(each)]))
         return self._by_key[key]
 
-    def _rarest(self, shelves: Iterable[tuple[Requirement, list[_Shelf]]], scope: Scope) -> list[list[Pods]]:
-        """The lists on the shelves of the requirement that has the fewest; all objects where none asks for a label."""
+    def _rarest(self, lists_for: Iterable[tuple[Requirement, list[_PodsList]]], scope: Scope) -> list[list[Pods]]:
+        """Return the lists for the requirement with the fewest pods; all pods if no requirement needs a label."""
         best, fewest = self._all.within(scope), -1
-        for requirement, found in shelves:
-            if requirement.operator in _ASKING:
-                lists = [each for shelf in found for each in shelf.within(scope)]
+        for requirement, candidates in lists_for:
+            if requirement.operator in _NEEDS_LABEL:
+                lists = [each for pods_list in candidates for each in pods_list.within(scope)]
                 count = sum(map(len, lists))
                 if fewest < 0 or count < fewest:
                     best, fewest = lists, count
         return best
 
 
-# The operators that ask for a label to be there.
-_ASKING = ("In", "Exists")
+# The operators that match only nodes or pods with the label.
+_NEEDS_LABEL = ("In", "Exists")
 
 
 class _AddedIndex:
-    """Objects by the labels that controllers add to their pods: by key, and by the parts up to a dash that the values begin with."""
+    """Pods by the labels that controllers add: by key, and by the start of the value up to a dash."""
 
     def __init__(self, pods: list[Pods]) -> None:
-        self._by_key: dict[str, _Shelf] = {}
-        self._by_start: dict[tuple[str, str], _Shelf] = {}
+        self._by_key: dict[str, _PodsList] = {}
+        self._by_start: dict[tuple[str, str], _PodsList] = {}
         for each in pods:
             for key, values in each.pod_labels.added.items():
                 start = values.prefix[: values.prefix.rfind("-") + 1] if values.rest else values.prefix
-                self._by_key.setdefault(key, _Shelf()).all.append(each)
-                self._by_start.setdefault((key, start), _Shelf()).all.append(each)
+                self._by_key.setdefault(key, _PodsList()).all.append(each)
+                self._by_start.setdefault((key, start), _PodsList()).all.append(each)
 
-    def shelves(self, requirement: Requirement) -> list[_Shelf]:
-        """Where those stand that may meet a requirement that asks for a label, and possibly others."""
+    def lists_for(self, requirement: Requirement) -> list[_PodsList]:
+        """Return lists with all pods that may meet a requirement that needs a label, and possibly others."""
         if requirement.operator != "In":
-            return [self._by_key.get(requirement.key, _EMPTY_SHELF)]
+            return [self._by_key.get(requirement.key, _NO_PODS)]
         if requirement.key not in self._by_key:
             return []
         starts = dict.fromkeys(start for value in requirement.values for start in _starts(value))
-        return [self._by_start.get((requirement.key, start), _EMPTY_SHELF) for start in starts]
+        return [self._by_start.get((requirement.key, start), _NO_PODS) for start in starts]
 
 
 def _starts(value: str) -> Iterator[str]:

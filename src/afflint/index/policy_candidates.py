@@ -1,4 +1,4 @@
-"""What goes from the map step to the reduce step of pods that policies may have to refuse. Only in runs with policies."""
+"""Policy candidates, which the map step passes to the reduce step. Only in runs with policies."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from afflint.kube.selectors import Selector
 
 
 class PolicyCandidate(NamedTuple):
-    """Pods of one template with which some ``policies``, by their names, may not be content, and what their checks look at.
+    """The pods of one template that may violate some ``policies`` (their names), with the data that policy checks read.
 
-    ``whole`` is False for a patch or a fragment. ``pod`` are the other fields of the pod spec that place pods. ``operator`` are the
-    constraints with those that an operator adds by itself, None if these are unknown; of what no operator makes the same.
+    ``whole`` is False for a patch or a fragment. ``pod`` has the other placement fields of the pod spec. ``operator`` has the
+    constraints with those that an operator adds, None if these are unknown; without an operator it equals ``constraints``.
     """
 
     site: Site
@@ -25,12 +25,12 @@ class PolicyCandidate(NamedTuple):
     operator: Constraints | None
     pod: dict[str, Any]
     migration: Migration | None = None
-    """Of a VM, whatever its eviction strategy."""
+    """For a virtual machine, with any eviction strategy."""
     object: dict[str, Any] | None = None
-    """The whole object, for checks that ask for it."""
+    """The complete object, for checks that need it."""
     selector: Selector | None = None
-    """By which their controller selects them; None where it does not say."""
+    """The selector of their controller; None if it does not have one."""
     from_cluster: bool = False
-    """Whether a cluster gave the object out, with what it added."""
+    """Whether the object was exported from a cluster, with the fields that the cluster added."""
     labels_added: tuple[str, ...] = ()
-    """The keys of labels that kustomizations put on the pods."""
+    """The keys of the labels that kustomizations add to the pods."""

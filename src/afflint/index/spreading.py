@@ -1,4 +1,4 @@
-"""How pods keep apart from each other: over which topology key and how strictly, or why a constraint only seems to do so."""
+"""Spreading constraints of pods: their topology key and strictness, or why a constraint has no effect."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from afflint.yaml.document import text_at
 from afflint.yaml.placeholders import is_placeholder
 
 Covers = Callable[[Selector, str | None], bool | None]
-"""Whether a namespaceSelector covers a namespace; None where that is not known."""
+"""Returns whether a namespaceSelector matches a namespace; None if that is not known."""
 
 
 class OwnPods(NamedTuple):
-    """What is known of the pods that carry constraints. ``known``: they have these labels and no others."""
+    """The labels and the namespace of the pods that have the constraints. ``known``: they have exactly these labels."""
 
     labels: PodLabels
     known: bool
@@ -30,10 +30,10 @@ class OwnPods(NamedTuple):
 
 
 class SpreadingConstraint(NamedTuple):
-    """A constraint by which pods keep apart from their own kind over a topology key, or would if it selected them.
+    """A constraint that keeps replicas of a workload in different domains of a topology key, or would if it selected them.
 
-    ``name`` is what people call it. ``hard``: a pod stays pending rather than break it. ``most`` of the pods can share a domain while
-    another one has none; None where that is not limited. ``unsure``: something is yet to be filled in, or cannot be read.
+    ``name`` is its display name. ``hard``: a pod stays Pending rather than violate it. ``most`` is the largest number of the pods in
+    one domain while another domain has none; None if it is unlimited. ``undecidable``: a value is a placeholder or cannot be read.
     """
 
     path: Path
@@ -43,29 +43,29 @@ class SpreadingConstraint(NamedTuple):
     most: int | None
     selector: Selector | None
     skew: int | None = None
-    """The maxSkew of a spread constraint, also of one that is a preference."""
-    unsure: bool = False
+    """The maxSkew of a spread constraint, also with ScheduleAnyway."""
+    undecidable: bool = False
     elsewhere: bool = False
-    """Whether it is about other namespaces than that of the pods that carry it."""
+    """Whether it applies only to namespaces other than that of its pods."""
     missed: Requirement | None = None
-    """What its selector asks for that the pods do not have."""
+    """A requirement of its selector that the pods do not meet."""
 
     @property
     def selects_no_pods(self) -> bool:
-        """Whether it has no selector, or an empty one by which a spread constraint counts no pods."""
+        """Whether it has no selector, or is a spread constraint with an empty one, which counts no pods."""
         return self.selector is None or (self.name == SPREAD and not self.selector.requirements)
 
     @property
     def works(self) -> bool:
-        """Whether it is about the pods that carry it, as far as one can tell."""
-        return self.unsure or not (self.elsewhere or self.missed or self.selects_no_pods)
+        """Whether it applies to its own pods, as far as known."""
+        return self.undecidable or not (self.elsewhere or self.missed or self.selects_no_pods)
 
 
 def spreading_constraints(constraints: Constraints, own: OwnPods, covers: Covers) -> Iterator[SpreadingConstraint]:
-    """The anti-affinity terms and spread constraints of some pods, in the order of the manifest.
+    """Yield the anti-affinity terms and spread constraints of pods, in the order of the manifest.
 
-    Semantics: a pod that matches its own required anti-affinity has the domain for itself; a spread constraint lets the fullest domain
-    have maxSkew pods more than the emptiest, as far as its selector counts them (pkg/scheduler/framework/plugins/podtopologyspread).
+    A pod that matches its own required anti-affinity term does not share its domain with another replica; with a spread constraint, the
+    fullest domain has at most maxSkew more matching pods than the emptiest (pkg/scheduler/framework/plugins/podtopologyspread).
     """
     for term in constraints.pod_terms:
         if term.anti:
@@ -79,35 +79,37 @@ def _of_term(term: PodTerm, own: OwnPods, covers: Covers) -> SpreadingConstraint
     elsewhere = own.namespace is not None and (bool(names) or others is not None) and own.namespace not in names
     if elsewhere and others is not None:
         elsewhere = others != EVERYTHING and covers(others, own.namespace) is False
-    found = SpreadingConstraint(term.path, term.name, text_at(term.data, "topologyKey"), term.required, 1 if term.required else None, None)
-    return _selecting(found, term.data, own)._replace(elsewhere=elsewhere)
+    constraint = SpreadingConstraint(
+        term.path, term.name, text_at(term.data, "topologyKey"), term.required, 1 if term.required else None, None
+    )
+    return _selecting(constraint, term.data, own)._replace(elsewhere=elsewhere)
 
 
 def _of_spread(spread: ConstraintItem, own: OwnPods) -> SpreadingConstraint:
     when, skew = spread.data.get("whenUnsatisfiable"), spread.data.get("maxSkew")
     hard = when == "DoNotSchedule"
     number = skew if type(skew) is int else None
-    unsure = when not in ("DoNotSchedule", "ScheduleAnyway") or number is None
-    found = SpreadingConstraint(
-        spread.path, SPREAD, text_at(spread.data, "topologyKey"), hard, number if hard else None, None, number, unsure
+    undecidable = when not in ("DoNotSchedule", "ScheduleAnyway") or number is None
+    constraint = SpreadingConstraint(
+        spread.path, SPREAD, text_at(spread.data, "topologyKey"), hard, number if hard else None, None, number, undecidable
     )
-    return _selecting(found, spread.data, own)
+    return _selecting(constraint, spread.data, own)
 
 
-def _selecting(found: SpreadingConstraint, data: Data, own: OwnPods) -> SpreadingConstraint:
-    """The constraint with what it selects of the pods that carry it."""
+def _selecting(constraint: SpreadingConstraint, data: Data, own: OwnPods) -> SpreadingConstraint:
+    """Return the constraint with its selector, and the requirement that its own pods do not meet."""
     parsed = selector_for(data, own.labels)
     if parsed is not None and not isinstance(parsed, Selector):
-        return found._replace(unsure=True)
-    found = found._replace(selector=parsed, unsure=found.unsure or is_placeholder(found.key))
+        return constraint._replace(undecidable=True)
+    constraint = constraint._replace(selector=parsed, undecidable=constraint.undecidable or is_placeholder(constraint.key))
     if parsed is None or own.labels.some(parsed):
-        return found
+        return constraint
     if any(is_placeholder(text) for each in parsed.requirements for text in (each.key, *each.values)):
-        return found._replace(unsure=True)
+        return constraint._replace(undecidable=True)
     missed = [each for each in parsed.requirements if not own.labels.some(Selector((each,)))] or list(parsed.requirements)
-    # Of a patch only what it says is known: another label may well be there.
+    # A patch contains only some labels: the pods may have others.
     surely = [each for each in missed if own.known or _is_given(each, own)]
-    return found._replace(missed=surely[0]) if surely else found._replace(unsure=True)
+    return constraint._replace(missed=surely[0]) if surely else constraint._replace(undecidable=True)
 
 
 def _is_given(requirement: Requirement, own: OwnPods) -> bool:
@@ -117,18 +119,18 @@ def _is_given(requirement: Requirement, own: OwnPods) -> bool:
 
 @lru_cache(maxsize=1024)
 def is_wider(key: str, other: str) -> bool:
-    """Whether pods in two domains of ``key`` are in two of ``other``, for a domain of the one holds whole domains of the other.
+    """Return whether pods in two domains of ``key`` are always in two domains of ``other``.
 
-    Pods in two regions are in two zones, and not the other way round. Of labels that everybody knows, deprecated ones too.
+    Pods in two regions are in two zones, but not the other way round. Only well-known labels are compared, deprecated ones too.
     """
     return at_least_as_wide(DEPRECATED.get(key, key), DEPRECATED.get(other, other))
 
 
 class RequiredSpreading(NamedTuple):
-    """What is demanded of pods: that they are never all in one domain of ``key``, or with ``hard`` False that they prefer not to be.
+    """The requirement that pods are never all in one domain of ``key``; with ``hard`` False, that they prefer not to be.
 
-    ``max_skew`` is how far the fullest domain may be from the emptiest, None if it does not matter; ``replicas`` how many pods there
-    are at least. ``wider`` is ``is_wider``, or one that knows more labels.
+    ``max_skew`` is the largest allowed skew, None if it is not limited; ``replicas`` the minimum number of pods. ``wider`` is
+    ``is_wider``, or a function that knows more labels.
     """
 
     key: str
@@ -138,8 +140,8 @@ class RequiredSpreading(NamedTuple):
     wider: Callable[[str, str], bool] = is_wider
 
     def is_met_by(self, each: SpreadingConstraint) -> bool:
-        """Whether a constraint alone sees to it."""
-        if each.unsure:
+        """Return whether a constraint alone meets the requirement."""
+        if each.undecidable:
             return is_placeholder(each.key) or self.wider(each.key, self.key)
         if (self.hard and not self.holds_apart(each)) or not self.wider(each.key, self.key) or not each.works:
             return False
@@ -147,25 +149,25 @@ class RequiredSpreading(NamedTuple):
             return True
         if self.max_skew is None or each.name != SPREAD:
             return True
-        # Where regions differ by one pod, their zones may differ by any number.
+        # If regions differ by one pod, their zones may differ by any number.
         return each.most is not None and each.most <= self.max_skew and self.is_over(each)
 
     def is_over(self, each: SpreadingConstraint) -> bool:
-        """Whether a constraint is about this very key, by its name of today or a deprecated one."""
+        """Return whether a constraint has this topology key, under its current or a deprecated name."""
         return each.key in same_label(self.key)
 
     def holds_apart(self, each: SpreadingConstraint) -> bool:
-        """Whether the pods cannot all be in one domain: maxSkew may allow all of them there."""
+        """Return whether a constraint forbids all pods in one domain; a large maxSkew does not."""
         return each.most is not None and (each.name != SPREAD or each.most < self.replicas)
 
 
 def unmet(constraints: Iterable[SpreadingConstraint], wanted: RequiredSpreading) -> list[SpreadingConstraint] | None:
-    """The constraints by which what is wanted was probably meant, the nearest first; None where one of them sees to it."""
-    found = list(constraints)
-    for each in found:
+    """Return the constraints sorted by how nearly they meet the requirement, the nearest first; None if one of them meets it."""
+    candidates = list(constraints)
+    for each in candidates:
         if wanted.is_met_by(each):
             return None
-    return sorted(found, key=lambda each: _distance(each, wanted))
+    return sorted(candidates, key=lambda each: _distance(each, wanted))
 
 
 def _distance(each: SpreadingConstraint, wanted: RequiredSpreading) -> int:

@@ -97,7 +97,7 @@ class ClusterView:
         }
 
     def pods_of(self, pod_source: PodSource) -> Pods:
-        """The manifest that a workload was read from."""
+        """Return the manifest of a workload."""
         return self._pods_by_key[pod_source.key]
 
     @cached_property
@@ -125,7 +125,7 @@ class ClusterView:
         return Disruptions(self.arrangement, self.simulation_input.budgets)
 
     def budgets_over(self, pod_source: PodSource) -> tuple[int, ...]:
-        """The numbers of the budgets that cover a workload."""
+        """Return the indexes of the budgets that cover a workload."""
         return self._budgets_over.get(pod_source.key, ())
 
     @cached_property
@@ -179,7 +179,7 @@ class ClusterView:
                 yield FailureDomain(word, value, key), tuple(names)
 
     def asks_for(self, pod_source: PodSource) -> set[str]:
-        """The node labels by which a workload is required to choose its nodes; for nodes by name that of the host name."""
+        """Return the node labels in required constraints of a workload; for a node name, the label of the host name."""
         constraints = constraints_of(dict(pod_source.pod), ())
         keys = {place.key for place in node_choices(constraints) if place.required}
         for term in constraints.node_terms:

@@ -26,9 +26,9 @@ class RunningPods(NamedTuple):
 
 
 def running_pods(sources: Iterable[Source], *, resources: bool = False) -> RunningPods:
-    """The pods in dumps, as parsed, and a pod for each running machine whose own is in none of them.
+    """Return the pods in dumps, as parsed, and a pod for each running virtual machine whose pod is not in any dump.
 
-    Raises NodeFileError for a file without pods and machines, or with something that can be neither.
+    Raises NodeFileError for a file without pods and virtual machines, or with a malformed one.
     """
     pods: list[dict[str, Any]] = []
     machines: list[tuple[dict[str, Any], dict[str, Any]]] = []
@@ -59,7 +59,7 @@ def _machine_of(pod: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _in_file(source: Source, *, resources: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """What runs, and its pod, which is the same for what is one."""
+    """Yield each running pod or virtual machine with its pod; a pod is paired with itself."""
     found = False
     for document in documents_of(source.name, bytes_of(source)):
         # A list of objects may well be empty.
@@ -79,7 +79,7 @@ def _in_file(source: Source, *, resources: bool) -> Iterator[tuple[dict[str, Any
 
 
 def _pod_of(machine: dict[str, Any], *, resources: bool) -> dict[str, Any] | None:
-    """The pod of a machine on the node that its status names; None for one that does not run. It names the machine's owners, too."""
+    """Return the pod of a virtual machine on the node in its status, with its owners; None if it does not run."""
     status, metadata = map_at(machine, "status"), map_at(machine, "metadata")
     node = text_at(status, "nodeName")
     if not node or text_at(status, "phase") in ("Succeeded", "Failed") or metadata.get("deletionTimestamp") is not None:

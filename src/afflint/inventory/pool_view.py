@@ -106,7 +106,7 @@ class PoolView:
         )
 
     def survey(self, pod_sources: Sequence[PodSource]) -> ScheduleBounds:
-        """What is true of every order of scheduling some of the workloads, as far as it does not depend on nodes."""
+        """Return what is true for every order of scheduling some of the workloads and does not depend on nodes."""
         return ScheduleBounds(self._stage.inventory.cluster(), pod_sources)
 
     @cached_property
@@ -146,7 +146,7 @@ class PoolView:
 
 
 def _alternatives(pods: Pods, rules: NodeRules) -> Iterator[tuple[NodeRequirement, ...]]:
-    """What a scheduler reads in the pods of a workload, with what others than its manifest ask for."""
+    """Return what the scheduler reads from the pods of a workload, with requirements from outside its manifest."""
     selector = tuple(_asked_by_selector(pods, rules.node_selector))
     terms = _asked_by_terms(pods, rules.terms) if rules.terms is not None else ((),)
     yield from ((*selector, *term) for term in terms)
@@ -160,7 +160,7 @@ def _asked_by_selector(pods: Pods, selector: Selector) -> Iterator[NodeRequireme
 
 
 def _asked_by_terms(pods: Pods, terms: Sequence[object]) -> Iterator[tuple[NodeRequirement, ...]]:
-    """The requirements of each required term that can be read; a term without any matches no node."""
+    """Return the requirements of each required term that can be read; a term without any matches no node."""
     places = [term for term in constraints_of(pods.spec or {}, (*pods.template_path, "spec")).node_terms if term.required]
     for index, term in enumerate(terms):
         if isinstance(term, Selector):

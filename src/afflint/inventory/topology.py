@@ -50,8 +50,9 @@ class KnownTopology:
         return self._whole[key, other]
 
     def most_in_one(self, pods: Pods, key: str) -> int | None:
-        """How many replicas of a workload have room in the same domain of a key, at most, by the constraints that they have; None where
-        that is not bounded, or not known. By nodes alone.
+        """Return the most replicas of a workload that its constraints allow in one domain of a key; None if unbounded or unknown.
+
+        Only nodes are considered, not pools.
         """
         found: int | None = None
         for view in self.views:
@@ -80,7 +81,7 @@ class KnownTopology:
 
 
 def _values(labels: PoolLabels, key: str) -> tuple[str, ...]:
-    """The values of a label that the nodes of a pool may have; none if they are unknown."""
+    """Return the values of a label that the nodes of a pool may have; none if they are unknown."""
     return labels.values(key) or (labels.pool.zones if key == ZONE else ())
 
 

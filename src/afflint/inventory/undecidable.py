@@ -1,6 +1,6 @@
-"""Workloads whose nodes are undecidable: a value is a placeholder, the labels of a namespace are unknown, or it is unknown whether
-the annotations of the namespace are enforced.
+"""Workloads whose nodes are undecidable.
 
+A value is a placeholder, the labels of a namespace are unknown, or it is unknown whether the annotations of the namespace are enforced.
 Workloads with affinity to such pods are undecidable, too. Nothing is proved about any of them.
 """
 
@@ -25,8 +25,8 @@ def undecidable_workloads(manifest_index: ManifestIndex) -> dict[PodsKey, str]:
         if text is not None:
             found[pods.key] = f"{quoted(text)} is a placeholder, and is used as it is"
         admission = manifest_index.admission(pods.pod_source.namespace) if pods.pod_source is not None else None
-        if admission is not None and admission.unsure and pods.pod_source is not None and affects(pods.pod_source, admission):
-            found.setdefault(pods.key, admission.unsure)
+        if admission is not None and admission.uncertainty and pods.pod_source is not None and affects(pods.pod_source, admission):
+            found.setdefault(pods.key, admission.uncertainty)
     for owner, name in _of_unknown_namespaces(manifest_index):
         if name is None:
             where = "a namespace that no manifest names"

@@ -43,12 +43,12 @@ def with_virtualization(pod_source: PodSource, manifest_index: ManifestIndex, *,
 
 
 def instancetype_of(manifest_index: ManifestIndex, namespace: str, reference: Reference) -> Mapping[str, Any] | None:
-    """The spec of the instance type that a machine refers to; None where it is not among the manifests."""
+    """Return the spec of the instance type that a virtual machine refers to; None if it is not among the manifests."""
     return _spec(manifest_index, namespace, _INSTANCETYPE, reference)
 
 
 def _spec(manifest_index: ManifestIndex, namespace: str, what: str, reference: Reference) -> Mapping[str, Any] | None:
-    """The spec of what is referred to: of the cluster's unless the kind says otherwise."""
+    """Return the spec of the referenced object, which is cluster-scoped unless the kind says otherwise."""
     named = reference.kind.lower().removesuffix("s")
     own = named == f"virtualmachine{what.lower()}"
     return next((spec for spec in _specs(manifest_index, what, namespace if own else None) if spec[0] == reference.name), ("", None))[1]

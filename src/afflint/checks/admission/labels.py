@@ -188,7 +188,7 @@ def _annotations_about_pods(namespace: Manifest) -> Iterator[Match]:
 
     for rule in namespace_rules(namespace, Site(NO_FILE, 0, namespace.base)):
         if rule.fault:
-            message = f"{quoted(rule.text)} is {rule.fault.removeprefix('which is ')}: {rule.who} rejects every pod of the namespace"
+            message = f"{quoted(rule.text)} is {rule.fault.removeprefix('which is ')}: {rule.enforcer} rejects every pod of the namespace"
             remedy = "Write `key=value,key=value`; a label without a value is `key=`." if rule.of_labels else _TOLERATION_LIST
             yield Match(rule.path, message, remedy, severity="warning" if rule.plugin else None)
 

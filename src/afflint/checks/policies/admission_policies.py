@@ -195,7 +195,7 @@ class AdmissionEvaluator:
             answer = compiled.program.evaluate(given)
         except EvaluationError as error:
             if each.policy.fails_closed and _errs_in_cluster(error, compiled.program, given):
-                reason = f"no such key: {error.word}" if str(error).startswith(f"{quoted(error.word)} does not exist") else str(error)
+                reason = f"no such key: {error.word}" if error.is_missing_key else str(error)
                 message = f"expression '{compiled.expression.text.strip()}' resulted in error: {reason}"
                 return self._refusal(each, severity, compiled, given, message)
             return Unknown(each.policy.name, compiled.expression.place, given.failure(compiled.program) or str(error))

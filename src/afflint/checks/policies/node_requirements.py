@@ -165,7 +165,7 @@ class NodeAlternatives:
         """Return the subject and verb of a message, such as ``term 2 of the required node affinity allows``."""
         admission = self._case.admission
         if admission is not None and admission.selector is not None and key in self._given:
-            return f"{admission.selector.where} allows"
+            return f"{admission.selector.title} allows"
         if len(self._asked) > 1:
             return f"term {self._readable[found.alternative] + 1} of the required node affinity allows"
         return "its node constraints allow" if self._asked[0] else "nothing prevents its pods from running on"

@@ -91,7 +91,7 @@ def _means(case: PolicySubject, constraints: Constraints) -> list[SpreadingConst
         # The map step does not know the labels of the namespace, and assumes the worst.
         covers = case.manifest_index.matches_namespace if case.manifest_index is not None else lambda _selector, _name: False
         found = case.kept["means"] = [
-            each if each.missed is None or each.missed.key not in case.labels_added else each._replace(missed=None, unsure=True)
+            each if each.missed is None or each.missed.key not in case.labels_added else each._replace(missed=None, undecidable=True)
             for each in spreading_constraints(constraints, own, covers)
         ]
     return found
@@ -113,7 +113,7 @@ def _shown_by_nodes(
     most = known_topology.most_in_one(pods, wanted.key)
     if most is not None and most < wanted.replicas:
         return True
-    each_node = [each.most for each in means if each.key == HOSTNAME and each.works and not each.unsure and each.most is not None]
+    each_node = [each.most for each in means if each.key == HOSTNAME and each.works and not each.undecidable and each.most is not None]
     nodes = known_topology.nodes_in_one(demands_of(case).alternatives, wanted.key) if each_node else None
     return nodes is not None and nodes * min(each_node) < wanted.replicas
 
@@ -204,7 +204,7 @@ def _adding_spread(case: PolicySubject, found: Sequence[SpreadingConstraint], wa
         return ()
     skew, when = wanted.max_skew or 1, "DoNotSchedule" if wanted.hard else "ScheduleAnyway"
     over = [each for each in found if each.name == SPREAD and wanted.is_over(each)]
-    if len(over) == 1 and over[0].works and not over[0].unsure:
+    if len(over) == 1 and over[0].works and not over[0].undecidable:
         harden = () if over[0].hard else (Replace((*over[0].path, "whenUnsatisfiable"), when),)
         limit = wanted.max_skew or wanted.replicas - 1
         return (*harden, *((Replace((*over[0].path, "maxSkew"), skew),) if wanted.hard and (over[0].skew or 0) > limit else ()))
@@ -236,7 +236,7 @@ def _shared(case: PolicySubject, means: Sequence[SpreadingConstraint], wanted: R
     meeting = []
     for each in means:
         if wanted.is_met_by(each):
-            if each.unsure or each.name != SPREAD or _selects_own(case, each):
+            if each.undecidable or each.name != SPREAD or _selects_own(case, each):
                 return None
             meeting.append(each)
     if case.manifest_index is None:

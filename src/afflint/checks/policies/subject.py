@@ -87,7 +87,7 @@ class PolicySubject:
         self.admission: PodAdmission | None = (
             manifest_index.admission(pods.namespace) if manifest_index is not None and pods.namespace is not None else None
         )
-        """The settings of the namespace for its pods, ``admission.unsure`` if they may not apply; None without any."""
+        """The settings of the namespace for its pods, ``admission.uncertainty`` if they may not apply; None without any."""
         self.known_topology = known_topology
         """The nodes and pools of the run, if it has any."""
         self.kept: dict[str, Any] = {}
@@ -283,12 +283,12 @@ class PolicySubject:
     @property
     def given_labels(self) -> dict[str, str]:
         """The labels that the namespace certainly adds to the nodeSelector of its pods."""
-        return {} if self.admission is None or self.admission.unsure else given_labels(self.admission)
+        return {} if self.admission is None or self.admission.uncertainty else given_labels(self.admission)
 
     @property
     def given_tolerations(self) -> list[dict[str, Any]]:
         """The tolerations that the namespace certainly adds to its pods."""
-        return [] if self.admission is None or self.admission.unsure else given_tolerations(self.admission)
+        return [] if self.admission is None or self.admission.uncertainty else given_tolerations(self.admission)
 
     # Results.
 
