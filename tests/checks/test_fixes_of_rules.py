@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from mending import becomes, mended_by, stays
+from fixed_text import becomes, fix_by_rule, stays
 
 
 def pod(spec: str) -> str:
@@ -202,7 +202,7 @@ def test_a_number_is_quoted_where_its_field_takes_the_string() -> None:
     assert becomes("wrong-type", pod("nodeSelector: {a: 1, b: yes}\n"), pod('nodeSelector: {a: "1", b: "yes"}\n'))
     assert stays("wrong-type", pod("nodeSelector: {a: -1}\n"))
     assert stays("wrong-type", pod("tolerations: [{key: a, operator: 1}]\n"))
-    assert mended_by("wrong-type", pod("tolerations: [{key: a, value: 5}]\n")).endswith('value: "5"}]\n')
+    assert fix_by_rule("wrong-type", pod("tolerations: [{key: a, value: 5}]\n")).endswith('value: "5"}]\n')
 
 
 class TestDuplicateKey:

@@ -43,7 +43,7 @@ _MOST_GIVEN = 1 << 28
 """The limit for an expression with functions in Python: the library keeps their arguments until the evaluation ends."""
 _ITEM = 16
 """A list item that is passed to such a function takes about as much memory as this number of characters."""
-_MOST_HANDED_OVER = 1 << 23
+_MOST_TRANSFERRED = 1 << 23
 """The limit of characters and items that functions in Python take and return in one evaluation."""
 _MANY_VARIABLES = 100
 _SLOW = 16
@@ -117,15 +117,15 @@ class Program:
         self._compiled = _environment().deserialize(_rewritten(checked))
         self._growth = growth(checked)
 
-    def evaluate(self, given: EvaluationInput) -> Any:
+    def evaluate(self, inputs: EvaluationInput) -> Any:
         """Return the result as plain data. Raises EvaluationError."""
-        given.prepare(self)
-        if self._is_too_much(given.sizes):
+        inputs.prepare(self)
+        if self._is_too_much(inputs.sizes):
             raise EvaluationError("it may create values from the object that exceed the memory limit")
-        _handed_over.left = _MOST_HANDED_OVER
-        left = given.sizes.left
+        _transferred.left = _MOST_TRANSFERRED
+        left = inputs.sizes.left
         try:
-            return _plain(self._compiled.eval(given.activation(self)), given.sizes)
+            return _plain(self._compiled.eval(inputs.activation(self)), inputs.sizes)
         except EvaluationError as error:
             failure = error
         except RuntimeError as error:
@@ -136,7 +136,7 @@ class Program:
             from afflint.findings.phrases import visible
 
             failure = EvaluationError(f"afflint does not support one of its values: {visible(str(error))}")
-        given.sizes.left = left
+        inputs.sizes.left = left
         where = place_of(failure.word, self.text, _QUIET) if failure.word else ""
         raise EvaluationError(f"{failure}{where}", failure.word, failure.certain, failure.is_missing_key) from None
 
@@ -259,7 +259,7 @@ def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
     if len(text) > LONGEST_EXPRESSION:
         raise OfflineError(f"it has {len(text)} characters; the limit is {LONGEST_EXPRESSION}")
     try:
-        checked = Checked(_checker(scope).compile(_has_untyped(_given_to(text))).serialize())
+        checked = Checked(_checker(scope).compile(_has_untyped(_library_text(text))).serialize())
     except RuntimeError as error:
         raise _refusal(mistakes_in(str(error)), text, scope) from None
     further = list(further_mistakes(checked, text, lambda node: _fails(checked, node)))
@@ -275,7 +275,7 @@ def _has_untyped(text: str) -> str:
     """Replace typed objects in each ``has(…)`` by untyped ones; positions in the text do not change."""
     from afflint.admission.cel_types import UNTYPED
 
-    return _HAS.sub(lambda found: found[0] if not found[1] else found[1] + UNTYPED[found[2]], text) if "has" in text else text
+    return _HAS.sub(lambda match: match[0] if not match[1] else match[1] + UNTYPED[match[2]], text) if "has" in text else text
 
 
 def _refusal(mistakes: Sequence[ExpressionMistake], text: str, scope: ExpressionScope) -> ExpressionError | OfflineError:
@@ -292,13 +292,13 @@ def _refusal(mistakes: Sequence[ExpressionMistake], text: str, scope: Expression
 
 def _fails(checked: Checked, node: SyntaxNode) -> bool:
     """Return whether the evaluation of an expression without variables fails; for a string literal, whether it is an invalid pattern."""
-    _handed_over.left = _MOST_HANDED_OVER
+    _transferred.left = _MOST_TRANSFERRED
     sizes = _Sizes()
     sizes.left = _LARGEST_OBJECT
     environment = _environment()
     try:
         if node.kind == CONSTANT:
-            _all_found("", node.text or "")
+            _find_all("", node.text or "")
         else:
             _plain(environment.deserialize(checked.part(node)).eval(environment.Activation({})), sizes)
     except (EvaluationError, RuntimeError, TypeError, ValueError, OverflowError):
@@ -362,30 +362,30 @@ class Chain(NamedTuple):
 
 def chains_in(text: str) -> Iterator[Chain]:
     """Yield the field chains of an expression in their order."""
-    for found in _CHAIN.finditer(text):
-        if found[1]:
-            yield _chain(found)
+    for match in _CHAIN.finditer(text):
+        if match[1]:
+            yield _chain(match)
 
 
 def chain_of(text: str) -> Chain | None:
     """Return the field chain that an expression consists of; None for any other expression."""
-    found = _ONLY_A_CHAIN.fullmatch(text)
-    return None if found is None else _chain(found)
+    match = _ONLY_A_CHAIN.fullmatch(text)
+    return None if match is None else _chain(match)
 
 
-def _chain(found: re.Match[str]) -> Chain:
-    steps = [int(step[4]) if step[4] else step[1] or step[2] or step[3] or "" for step in _STEP.finditer(found[2])]
-    return Chain(found[1], tuple(steps))
+def _chain(match: re.Match[str]) -> Chain:
+    steps = [int(step[4]) if step[4] else step[1] or step[2] or step[3] or "" for step in _STEP.finditer(match[2])]
+    return Chain(match[1], tuple(steps))
 
 
 def _named_variables(text: str) -> tuple[str, ...] | None:
     if "variables" not in text:
         return ()
-    found = [match[1] for match in _VARIABLE.finditer(text) if match[0].startswith("variables")]
-    return None if None in found else tuple(dict.fromkeys(found))
+    names = [match[1] for match in _VARIABLE.finditer(text) if match[0].startswith("variables")]
+    return None if None in names else tuple(dict.fromkeys(names))
 
 
-class _HandedOver:
+class _TransferLimit:
     """Counts the arguments and results of functions in Python: the library keeps all until the evaluation ends, and copies lists."""
 
     def __init__(self) -> None:
@@ -399,17 +399,17 @@ class _HandedOver:
             raise ValueError("the arguments of its functions have more than 8 million characters and items in all")
 
 
-_handed_over = _HandedOver()
+_transferred = _TransferLimit()
 
 
-def _counted(function: Callable[..., Any]) -> Callable[..., Any]:
-    def counted(*given: Any) -> Any:
-        _handed_over.take(given)
-        made = function(*given)
-        _handed_over.take((made,))
-        return made
+def _with_transfer_limit(function: Callable[..., Any]) -> Callable[..., Any]:
+    def limited(*arguments: Any) -> Any:
+        _transferred.take(arguments)
+        result = function(*arguments)
+        _transferred.take((result,))
+        return result
 
-    return counted
+    return limited
 
 
 @cache
@@ -418,16 +418,18 @@ def _environment() -> Any:
     cel = _library()
     from afflint.admission.cel_functions import FUNCTIONS, INTERNAL_FUNCTIONS
 
-    ways: dict[str, dict[tuple[Any, ...], Any]] = {}
+    overloads: dict[str, dict[tuple[Any, ...], Any]] = {}
     for each in (*FUNCTIONS, *INTERNAL_FUNCTIONS, *_searches()):
         names = tuple(map(_evaluated_type, each.takes))
         takes = (each.member, *names)
-        known = ways.setdefault(each.name, {})
+        known = overloads.setdefault(each.name, {})
         if each.name in _OWN_NAMES or any(_overlap(takes, others) for others in known):
             continue
         types = [getattr(cel.Type, name) for name in names]
-        known[takes] = cel.Overload(f"kubernetes_{each.name}_{len(known)}", cel.Type.DYN, types, each.member, _counted(each.made))
-    extension = cel.CelExtension("kubernetes", [cel.FunctionDecl(name, [*known.values()]) for name, known in ways.items() if known])
+        known[takes] = cel.Overload(
+            f"kubernetes_{each.name}_{len(known)}", cel.Type.DYN, types, each.member, _with_transfer_limit(each.implementation)
+        )
+    extension = cel.CelExtension("kubernetes", [cel.FunctionDecl(name, [*known.values()]) for name, known in overloads.items() if known])
     return cel.NewEnv(config=_extended(_EXTENSIONS), variables=dict.fromkeys(VARIABLES, cel.Type.DYN), extensions=[extension])
 
 
@@ -447,7 +449,7 @@ def _overlap(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
 def _searches() -> tuple[Function, ...]:
     from afflint.admission.cel_functions import SEARCHES
 
-    return tuple(each._replace(made=_first_found if each.gives == "string" else _some_found) for each in SEARCHES)
+    return tuple(each._replace(implementation=_find_first if each.gives == "string" else _find_some) for each in SEARCHES)
 
 
 @cache
@@ -488,30 +490,30 @@ def _finder() -> tuple[Any, Any]:
     return environment, environment.compile("regex.extractAll(text, pattern)")
 
 
-def _all_found(text: str, pattern: str) -> list[str]:
+def _find_all(text: str, pattern: str) -> list[str]:
     from afflint.admission.cel_functions import without_groups
 
     environment, program = _finder()
     try:
-        _handed_over.take((text,) * (_SLOW - 1))
+        _transferred.take((text,) * (_SLOW - 1))
         sizes = _Sizes()
         sizes.left = 2 * _LARGEST_OBJECT
-        found = _plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})), sizes)
+        matches = _plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})), sizes)
     except (RuntimeError, EvaluationError) as error:
         raise ValueError(reason_of(str(error)).message) from None
-    return found if isinstance(found, list) else []
+    return matches if isinstance(matches, list) else []
 
 
-def _first_found(text: str, pattern: str) -> str:
-    return next(iter(_all_found(text, pattern)), "")
+def _find_first(text: str, pattern: str) -> str:
+    return next(iter(_find_all(text, pattern)), "")
 
 
-def _some_found(text: str, pattern: str, most: int = -1) -> list[str]:
-    found = _all_found(text, pattern)
-    return found if most < 0 else found[:most]
+def _find_some(text: str, pattern: str, most: int = -1) -> list[str]:
+    matches = _find_all(text, pattern)
+    return matches if most < 0 else matches[:most]
 
 
-def _given_to(text: str) -> str:
+def _library_text(text: str) -> str:
     """Return the text in a form that the library accepts: it needs valid Unicode, and ends at a NUL character."""
     if "\0" in text:
         raise ExpressionError([ExpressionMistake("it contains a NUL character", 0, 0)])

@@ -46,26 +46,26 @@ class Growth(NamedTuple):
 
 def growth(checked: Checked) -> Growth:
     """Return an upper bound for how much an expression enlarges strings and lists in each iteration."""
-    return _grown(checked.root, {})
+    return _growth_of(checked.root, {})
 
 
-def _grown(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
+def _growth_of(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
     """Return the growth of a node. ``known``: the variables of its loops with their growth. Operands of a number count as well."""
     if node.kind == IDENTIFIER:
         return Growth(known.get(node.name, 1), 0)
     if node.kind == LOOP:
-        return _looped(node, known)
-    below = [_grown(each, known) for each in node.parts]
+        return _loop_growth(node, known)
+    below = [_growth_of(each, known) for each in node.parts]
     adds = node.kind in (LIST, MAP) or (node.kind == CALL and node.name == "_+_")
     factors = [each.factor for each in below]
     return Growth(max(1, sum(factors) if adds else max(factors, default=1)), max((each.loops for each in below), default=0))
 
 
-def _looped(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
+def _loop_growth(node: SyntaxNode, known: Mapping[str, float]) -> Growth:
     """Return the growth of a comprehension, counted for one iteration, because the number of iterations is limited."""
-    range_ = _grown(node.parts[0], known)
+    range_ = _growth_of(node.parts[0], known)
     inside = {**known, **dict.fromkeys(node.items[:-1], range_.factor), node.items[-1]: 0.0}
-    below = [_grown(each, inside) for each in node.parts[1:4]]
+    below = [_growth_of(each, inside) for each in node.parts[1:4]]
     return Growth(
         max(1, range_.factor, *(each.factor for each in below)),
         max(range_.loops, 1 + max((each.loops for each in below), default=0)),

@@ -35,7 +35,7 @@ class Function(NamedTuple):
     name: str
     takes: tuple[str, ...]
     gives: str
-    made: Callable[..., Any]
+    implementation: Callable[..., Any]
     member: bool = True
 
 
@@ -99,11 +99,11 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 
 
 def _lower_ascii(text: str) -> str:
-    return re.sub("[A-Z]+", lambda found: found[0].lower(), text)
+    return re.sub("[A-Z]+", lambda match: match[0].lower(), text)
 
 
 def _upper_ascii(text: str) -> str:
-    return re.sub("[a-z]+", lambda found: found[0].upper(), text)
+    return re.sub("[a-z]+", lambda match: match[0].upper(), text)
 
 
 def _quote(text: str) -> str:
@@ -123,16 +123,16 @@ _NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 def _format(text: str, values: list[Any]) -> str:
     rest = iter(values)
 
-    def clause(found: re.Match[str]) -> str:
-        if found[0] == "%%":
+    def clause(match: re.Match[str]) -> str:
+        if match[0] == "%%":
             return "%"
-        if found[3] is not None:
-            raise ValueError(f"format does not support the clause `%{found[3]}`")
+        if match[3] is not None:
+            raise ValueError(f"format does not support the clause `%{match[3]}`")
         try:
             value = next(rest)
         except StopIteration:
             raise ValueError("format has fewer values than clauses") from None
-        return _clause(found[2], min(int(found[1] or _DECIMALS), _MOST_DIGITS), value)
+        return _clause(match[2], min(int(match[1] or _DECIMALS), _MOST_DIGITS), value)
 
     return _short(CLAUSE.sub(clause, text))
 
@@ -202,7 +202,7 @@ def _scalar(value: Any) -> str:
         return value.decode()
     if isinstance(value, datetime):
         text = value.isoformat().replace("+00:00", "Z")
-        return re.sub(r"(\.[0-9]*?)0+(?=Z|[+-])", lambda found: found[1].rstrip("."), text)
+        return re.sub(r"(\.[0-9]*?)0+(?=Z|[+-])", lambda match: match[1].rstrip("."), text)
     if isinstance(value, timedelta):
         whole, micros = divmod(abs(value) // timedelta(microseconds=1), 10**6)
         return f"{'-' if value < timedelta() else ''}{whole}{f'.{micros:06}'.rstrip('0').rstrip('.')}s"
@@ -390,10 +390,10 @@ _BITS = {f"{suffix}i": 10 * power for power, suffix in enumerate("KMGTPE", 1)}
 
 def _is_whole(text: str) -> bool:
     """Whether the API machinery keeps a quantity as an integer that it can hand out: one that is written without a fraction, and small."""
-    found = _DIGITS.fullmatch(text)
-    if found is None:
+    match = _DIGITS.fullmatch(text)
+    if match is None:
         return False
-    digits, fraction, suffix = found.groups()
+    digits, fraction, suffix = match.groups()
     number = int(digits + fraction or "0")
     if suffix in _BITS:
         return not fraction and len(digits or "0") + int(_BITS[suffix] * 0.3) <= 14
@@ -537,10 +537,10 @@ def _parsed_url(text: str) -> _IPAddress | None:
     host = port = ""
     if body.startswith("//"):
         authority, slash, path = body[2:].partition("/")
-        found = _AUTHORITY.fullmatch(authority)
-        if found is None:
+        match = _AUTHORITY.fullmatch(authority)
+        if match is None:
             return None
-        host, port, body = found[1], found[2] or "", slash + path
+        host, port, body = match[1], match[2] or "", slash + path
     if _BAD_ESCAPE.search(body):
         return None
     path = body.partition("#")[0]
@@ -572,12 +572,12 @@ def _query(address: _IPAddress) -> dict[str, list[str]]:
     """Parse a query without the parts that Go ignores: those with a semicolon or an invalid escape."""
     from urllib.parse import unquote_plus
 
-    found: dict[str, list[str]] = {}
+    match: dict[str, list[str]] = {}
     for part in address.query.partition("#")[0].split("&"):
         if part and ";" not in part and not _BAD_ESCAPE.search(part):
             key, _, value = part.partition("=")
-            found.setdefault(unquote_plus(key), []).append(unquote_plus(value))
-    return found
+            match.setdefault(unquote_plus(key), []).append(unquote_plus(value))
+    return match
 
 
 _URLS = (
@@ -785,8 +785,8 @@ def _is_date(text: str) -> bool:
 
 
 def _is_date_time(text: str) -> bool:
-    found = _DATE_TIME.fullmatch(text)
-    return found is not None and _is_date(found[1])
+    match = _DATE_TIME.fullmatch(text)
+    return match is not None and _is_date(match[1])
 
 
 def _uri(text: str) -> list[str]:

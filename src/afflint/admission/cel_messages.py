@@ -85,20 +85,20 @@ def in_words(
 
 def _rewritten(mistake: ExpressionMistake, text: str, variables: Collection[str], functions: Collection[str]) -> ExpressionMistake:
     message = mistake.message
-    if found := UNDECLARED.match(message):
-        return _undeclared(found[1], mistake, text, variables, functions)
-    if found := _SYNTAX.match(message):
-        return mistake._replace(message=_of_grammar(found[1], _rest(text, mistake)))
-    if found := _RESERVED.match(message):
-        return mistake._replace(message=f"{quoted(found[1])} is a reserved word in CEL{did_you_mean(nearest(found[1], variables))}")
-    if found := _NO_OVERLOAD.match(message):
-        return mistake._replace(message=_no_overload(found[1], list(_types(found[2]))))
-    if found := _NO_FIELDS.match(message):
-        return mistake._replace(message=f"{type_in_words(found[1])} has no fields")
-    if found := _NO_ITEMS.match(message):
-        return mistake._replace(message=f"{type_in_words(found[1])} cannot be iterated over")
-    if found := _OTHER_TYPE.match(message):
-        return mistake._replace(message=f"expected {type_in_words(found[1])}, but this is {type_in_words(found[2])}")
+    if match := UNDECLARED.match(message):
+        return _undeclared(match[1], mistake, text, variables, functions)
+    if match := _SYNTAX.match(message):
+        return mistake._replace(message=_of_grammar(match[1], _rest(text, mistake)))
+    if match := _RESERVED.match(message):
+        return mistake._replace(message=f"{quoted(match[1])} is a reserved word in CEL{did_you_mean(nearest(match[1], variables))}")
+    if match := _NO_OVERLOAD.match(message):
+        return mistake._replace(message=_no_overload(match[1], list(_types(match[2]))))
+    if match := _NO_FIELDS.match(message):
+        return mistake._replace(message=f"{type_in_words(match[1])} has no fields")
+    if match := _NO_ITEMS.match(message):
+        return mistake._replace(message=f"{type_in_words(match[1])} cannot be iterated over")
+    if match := _OTHER_TYPE.match(message):
+        return mistake._replace(message=f"expected {type_in_words(match[1])}, but this is {type_in_words(match[2])}")
     if _NO_NUMBER.match(message):
         return mistake._replace(message="this number is too large for CEL")
     if message.startswith("has() argument"):
@@ -128,14 +128,14 @@ def _undeclared(
 
 def _of_grammar(message: str, rest: str) -> str:
     """Rewrite a syntax error; ``rest`` is the text that follows."""
-    if found := _STRAY.match(message):
-        return _stray(found[1])
-    if found := _UNEXPECTED.match(message):
-        return _unexpected(found[1], [each.strip().strip("'") for each in found[2].strip("{}").split(", ")])
-    if found := _MISSING.match(message):
-        return f"syntax error: {quoted(found[1].strip(chr(39)))} is missing {_before(found[2])}"
-    if found := _UNCLEAR.match(message):
-        token = quoted(_BLANK.sub("", found[1]))
+    if match := _STRAY.match(message):
+        return _stray(match[1])
+    if match := _UNEXPECTED.match(message):
+        return _unexpected(match[1], [each.strip().strip("'") for each in match[2].strip("{}").split(", ")])
+    if match := _MISSING.match(message):
+        return f"syntax error: {quoted(match[1].strip(chr(39)))} is missing {_before(match[2])}"
+    if match := _UNCLEAR.match(message):
+        token = quoted(_BLANK.sub("", match[1]))
         return f"syntax error: unexpected {token}" if rest else f"syntax error: something is missing after {token}"
     return f"syntax error: {visible(message)}"
 
@@ -207,13 +207,13 @@ class UnevaluatedReason(NamedTuple):
 def reason_of(error: str) -> UnevaluatedReason:
     """Rewrite the error message of an evaluation."""
     text = _STATUS.sub("", error.strip())
-    if found := _NO_VALUE.search(text):
-        return UnevaluatedReason(f"the value of {quoted(found[1])} is unknown")
-    if found := _NO_KEY.search(text):
-        return UnevaluatedReason(f"{quoted(found[1])} does not exist", found[1], certain=True, is_missing_key=True)
-    if found := _NO_OVERLOADS.match(text):
-        types = [*_types(found[1] or ""), *_types(found[3] or "")]
-        return UnevaluatedReason(_no_overload(found[2], types), found[2] if found[1] else "", certain=True)
+    if match := _NO_VALUE.search(text):
+        return UnevaluatedReason(f"the value of {quoted(match[1])} is unknown")
+    if match := _NO_KEY.search(text):
+        return UnevaluatedReason(f"{quoted(match[1])} does not exist", match[1], certain=True, is_missing_key=True)
+    if match := _NO_OVERLOADS.match(text):
+        types = [*_types(match[1] or ""), *_types(match[3] or "")]
+        return UnevaluatedReason(_no_overload(match[2], types), match[2] if match[1] else "", certain=True)
     if words := _PLAIN.get(text) or _of_values(text):
         return UnevaluatedReason(words, certain="Iteration budget" not in text)
     own = error.strip() == text or error.lstrip().startswith(_OF_FUNCTIONS)
@@ -222,21 +222,21 @@ def reason_of(error: str) -> UnevaluatedReason:
 
 
 def _of_values(text: str) -> str | None:
-    if found := _NO_ITEM.match(text):
-        return f"index {found[1]} is out of range for a list of {found[2]}"
-    if found := _NO_INDEX.match(text):
-        return f"a list index cannot be {type_in_words(found[1])}"
-    if found := _NO_CONTAINER.match(text):
-        return f"{type_in_words(found[1])} cannot be indexed"
-    if found := _CONVERSION.match(text):
-        return f"{type_in_words(found[1] or found[3])} cannot be converted to {type_in_words(found[2] or found[4])}"
-    if found := _TIME.match(text):
-        return f"the string is not a valid {found[1].lower()}"
+    if match := _NO_ITEM.match(text):
+        return f"index {match[1]} is out of range for a list of {match[2]}"
+    if match := _NO_INDEX.match(text):
+        return f"a list index cannot be {type_in_words(match[1])}"
+    if match := _NO_CONTAINER.match(text):
+        return f"{type_in_words(match[1])} cannot be indexed"
+    if match := _CONVERSION.match(text):
+        return f"{type_in_words(match[1] or match[3])} cannot be converted to {type_in_words(match[2] or match[4])}"
+    if match := _TIME.match(text):
+        return f"the string is not a valid {match[1].lower()}"
     if "SELECT to non-message" in text:
         return "null, a number or a string has no fields"
     if "Iteration budget" in text:
         return "the expression iterates over more than 10,000 items"
-    return f"invalid regular expression: {visible(found[1])}" if (found := _NO_PATTERN.match(text)) else None
+    return f"invalid regular expression: {visible(match[1])}" if (match := _NO_PATTERN.match(text)) else None
 
 
 def place_of(name: str, text: str, quiet: str) -> str:
@@ -246,7 +246,7 @@ def place_of(name: str, text: str, quiet: str) -> str:
     """
     field = re.escape(name)
     pattern = re.compile(rf"""\[\s*\??\s*["']({field})["']\s*\]|\.\s*\??\s*({field})(?!\w)|{quiet}""", re.DOTALL)
-    starts = [found.start(found.lastindex) for found in pattern.finditer(text) if found.lastindex]
+    starts = [match.start(match.lastindex) for match in pattern.finditer(text) if match.lastindex]
     if len(starts) != 1:
         return ""
     line, column = text.count("\n", 0, starts[0]) + 1, starts[0] - text.rfind("\n", 0, starts[0])

@@ -102,11 +102,11 @@ def _standard() -> Iterator[Function]:
 
 def mistakes(checked: Checked, text: str, fails: Callable[[SyntaxNode], bool]) -> Iterator[ExpressionMistake]:
     """Yield mistakes that only the API server rejects; ``fails`` returns whether an expression without variables fails."""
-    for node, message in _found(checked, fails):
+    for node, message in _mistakes_in(checked, fails):
         yield ExpressionMistake(message, *checked.place_of(node, text))
 
 
-def _found(checked: Checked, fails: Callable[[SyntaxNode], bool]) -> Iterator[tuple[SyntaxNode, str]]:
+def _mistakes_in(checked: Checked, fails: Callable[[SyntaxNode], bool]) -> Iterator[tuple[SyntaxNode, str]]:
     formatted: set[int] = set()
     for node in checked.root.walk():
         if node.kind == CALL and node.name == "format":

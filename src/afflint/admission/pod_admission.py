@@ -115,8 +115,8 @@ def namespace_rules(manifest: Manifest, site: Site) -> Iterator[NamespaceRule]:
         metadata = manifest.data.get("metadata")
         annotations = metadata.get("annotations") if type(metadata) is dict else None
         if type(annotations) is dict:
-            found = [(field, annotations[field]) for field in ANNOTATIONS if type(annotations.get(field)) is str]
-            yield from (NamespaceRule(site, f"namespace {manifest.ref.name}", field, text) for field, text in found)
+            values = [(field, annotations[field]) for field in ANNOTATIONS if type(annotations.get(field)) is str]
+            yield from (NamespaceRule(site, f"namespace {manifest.ref.name}", field, text) for field, text in values)
     elif manifest.kind.name == SCHEDULER:
         spec = manifest.data.get("spec")
         text = spec.get(DEFAULT_SELECTOR) if type(spec) is dict else None
@@ -140,13 +140,13 @@ def combined(
         if not known:
             is_guess = True
             uncertainty = f"the manifest of namespace {namespace} is missing; its node selector may override the {default.title}"
-    found = PodAdmission(selector, by_field.get(DEFAULT_TOLERATIONS), by_field.get(ALLOWED_TOLERATIONS))
-    for rule in found.rules:
+    admission = PodAdmission(selector, by_field.get(DEFAULT_TOLERATIONS), by_field.get(ALLOWED_TOLERATIONS))
+    for rule in admission.rules:
         if is_placeholder(rule.text):
             uncertainty, is_guess = f"{rule.title} is a placeholder", True
         elif rule.plugin and rule.plugin not in plugins and not is_guess:
             uncertainty = f"{rule.title} only has an effect if the admission plugin {rule.plugin} is enabled"
-    return found._replace(uncertainty=uncertainty, is_guess=is_guess) if found.rules else None
+    return admission._replace(uncertainty=uncertainty, is_guess=is_guess) if admission.rules else None
 
 
 _OF_PLATFORM = ("openshift-", "kube-", "default", "openshift")
@@ -158,13 +158,13 @@ def node_labels(text: str) -> dict[str, str] | None:
     Values may be empty. OpenShift's labelselector.Parse and Kubernetes' labels.ConvertSelectorToLabelsMap only differ for a text of spaces,
     which OpenShift treats as empty.
     """
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for part in text.split(",") if text.strip() else ():
         key, equals, value = (each.strip() for each in part.partition("="))
         if not equals or not is_key(key) or not is_value(value):
             return None
-        found[key] = value
-    return found
+        labels[key] = value
+    return labels
 
 
 def tolerations(text: str) -> list[dict[str, Any]] | None:
@@ -174,12 +174,12 @@ def tolerations(text: str) -> list[dict[str, Any]] | None:
     import json
 
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if found is None:
+    if parsed is None:
         return []
-    return found if type(found) is list and all(type(each) is dict for each in found) else None
+    return parsed if type(parsed) is list and all(type(each) is dict for each in parsed) else None
 
 
 def rejections(admission: PodAdmission, pod: Mapping[str, Any]) -> Iterator[PodRejection]:

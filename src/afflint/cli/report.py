@@ -35,25 +35,25 @@ def report(paths: tuple[str, ...], **args: Any) -> int:
     checking.note_unused_render(config)
     with ProgressLine(len(sources)) as progress:
         run = checking.run_options(config, {"no_ignore": False, "write_baseline": False, **args}, progress)
-        found = compliance(session, *session.with_renders(sources, run, network=args["render_network"]), args["owner"])
-    write_or_show(args["output"], _chunks(found, args))
+        result = compliance(session, *session.with_renders(sources, run, network=args["render_network"]), args["owner"])
+    write_or_show(args["output"], _chunks(result, args))
     return 0
 
 
-def _chunks(found: Compliance, args: dict[str, Any]) -> Iterator[str]:
+def _chunks(result: Compliance, args: dict[str, Any]) -> Iterator[str]:
     form = args["form"]
     if form == "json":
         from afflint.report.policies import json_report
 
-        return json_report.render(found)
+        return json_report.render(result)
     if form == "html":
         from afflint.cli.page_metadata import page_metadata
         from afflint.report.policies import page
 
-        return page.render(found._replace(made=page_metadata()))
+        return page.render(result._replace(made=page_metadata()))
     from afflint.report.policies import text
 
-    return text.render(found, verbose=args["verbose"])
+    return text.render(result, verbose=args["verbose"])
 
 
 _OF_CHECK = {each.name: each for each in checking.COMMAND.options}

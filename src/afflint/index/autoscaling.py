@@ -18,7 +18,7 @@ _NOT_COUNTED = frozenset(("Pod", "Job", "CronJob", "DaemonSet", "VirtualMachine"
 _SAME_GROUP = ("apps", "extensions", "")
 
 
-def scaled(every: Sequence[Pods], scalers: Iterable[Scaler]) -> list[Pods]:
+def apply_autoscalers(all_pods: Sequence[Pods], scalers: Iterable[Scaler]) -> list[Pods]:
     """Return the same pods, with the replica range of their autoscalers."""
     by_target: dict[tuple[str, str], list[Scaler]] = {}
     parts: dict[str, list[Scaler]] = {}
@@ -27,14 +27,14 @@ def scaled(every: Sequence[Pods], scalers: Iterable[Scaler]) -> list[Pods]:
             by_target.setdefault((scaler.kind, scaler.name), []).append(scaler)
         else:
             parts.setdefault(scaler.title, []).append(scaler)
-    templates = Counter(pods.site for pods in every)
+    templates = Counter(pods.site for pods in all_pods)
     return [
         _with(pods, nearest, parts)
         if pods.ref.kind not in _NOT_COUNTED
         and templates[pods.site] == 1
         and (nearest := _nearest(pods, by_target.get((pods.ref.kind or "", pods.ref.name or ""), ())))
         else pods
-        for pods in every
+        for pods in all_pods
     ]
 
 

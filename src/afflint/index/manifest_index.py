@@ -61,9 +61,9 @@ class ManifestIndex:
         self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
         scalers = [scaler for each in each_file for scaler in each.scalers]
         if scalers:
-            from afflint.index.autoscaling import scaled
+            from afflint.index.autoscaling import apply_autoscalers
 
-            self.pods = scaled(self.pods, scalers)
+            self.pods = apply_autoscalers(self.pods, scalers)
         self.reaches: list[SelectorRef] = sorted((reach for each in each_file for reach in each.reaches), key=lambda reach: reach.site)
         self.services: list[Service] = [service for each in each_file for service in each.services]
         self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
@@ -429,9 +429,9 @@ class _Index:
         self._keys_named: dict[str, dict[str, None]] = {}
         for each in pods:
             for label in labels_of(each).items():
-                found = self._by_label.get(label)
-                if found is not None:
-                    found.append(each)
+                labelled = self._by_label.get(label)
+                if labelled is not None:
+                    labelled.append(each)
                 else:
                     self._by_label[label] = [each]
                     self._values.setdefault(label[0], {})[label[1]] = None

@@ -1,4 +1,4 @@
-"""Mends a manifest written in a test, as `--fix --unsafe-fixes` would."""
+"""Fixes a manifest written in a test, as `--fix --unsafe-fixes` would."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from afflint.pipeline.map_step import Checker
 from linting import findings_of, settings_of
 
 
-def mended_by(rule: str, text: str) -> str:
-    """The text with all fixes that one rule offers, one after the other."""
+def fix_by_rule(rule: str, text: str) -> str:
+    """Return the text after all fixes of one rule, applied in rounds."""
     data = textwrap.dedent(text).encode()
     settings = settings_of([rule])
     checker = Checker(settings_of([each.name for each in rules().values()]))
@@ -25,8 +25,8 @@ def mended_by(rule: str, text: str) -> str:
 
 
 def becomes(rule: str, before: str, after: str) -> bool:
-    """Whether the fixes of a rule make the one text of the other."""
-    return mended_by(rule, before) == textwrap.dedent(after)
+    """Return whether the fixes of a rule turn one text into the other."""
+    return fix_by_rule(rule, before) == textwrap.dedent(after)
 
 
 def stays(rule: str, text: str) -> bool:
