@@ -54,7 +54,7 @@ class Watching:
 
     def says(self, *lines: str) -> None:
         """Wait until it has said this at the end of a run."""
-        wanted = [*lines[:-1], f"{lines[-1]}; watching for changes, Ctrl-C ends"]
+        wanted = [*lines[:-1], f"{lines[-1]}; watching for changes, press Ctrl-C to stop"]
         assert self.said() == wanted
 
     def says_nothing(self) -> None:
@@ -213,7 +213,7 @@ def test_a_terminal_is_cleared_before_each_run() -> None:
         (["--shard", "1/2", "--output", "x"], "--shard cannot be used with --watch"),
         (["-"], "--watch checks files, not standard input"),
         (["nowhere"], "no such file or folder: 'nowhere'"),
-        (["--select", "nothing"], "--select: there is no 'nothing'; `afflint rule` lists them"),
+        (["--select", "nothing"], "--select: unknown value 'nothing'; `afflint rule` lists them"),
     ],
 )
 def test_what_does_not_go_with_it(words: list[str], message: str) -> None:

@@ -48,7 +48,7 @@ _NEVER_WITH_SHARD = {
 def merge(files: tuple[str, ...], **args: Any) -> int:
     """Report the findings of all shards of a run, as a single run would.
 
-    FILE... are the results of all shards, written by `afflint check --shard`. Run it in the same checkout or in another one of the same
+    FILE... are the results of all shards, written by check with --shard. Run it in the same checkout or in another one of the same
     commit: files that have changed since are checked again.
     """
     from afflint.pipeline.session import Session
