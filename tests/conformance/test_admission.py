@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from recorded_fields import agree
 
-from afflint.checks.admission.refusal_time import is_refused_later
+from afflint.checks.admission.refusal_time import is_rejected_later
 from afflint.checks.match import Target
 from afflint.checks.registry import rules
 from afflint.findings.finding import Finding
@@ -116,4 +116,4 @@ def test_messages_are_clauses_on_one_line_and_helps_are_sentences(answers: Answe
 
 
 def _is_late(finding: Finding) -> bool:
-    return is_refused_later(finding.message)
+    return is_rejected_later(finding.message)

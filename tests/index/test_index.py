@@ -18,7 +18,7 @@ from afflint.findings.similarity import Slips, is_likely_typo
 from afflint.index.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Facts, Pods, SelectorRef
 from afflint.index.manifest_index import IDENTITY, ManifestIndex, close, covers
 from afflint.kube import NEWEST
-from afflint.kube.selectors import Requirement, Selector, holds, matches
+from afflint.kube.selectors import Requirement, Selector, is_met, matches
 
 TEMPLATE = ("spec", "template")
 
@@ -128,7 +128,7 @@ def near_misses(
     for asked in reach.selector.requirements:
         for each in pods:
             given = labels_of(each)
-            rest = all(holds(other, given.get(other.key)) for other in reach.selector.requirements if other is not asked)
+            rest = all(is_met(other, given.get(other.key)) for other in reach.selector.requirements if other is not asked)
             if asked.operator != "In" or not rest or not covers(reach, each.namespace) or not close(reach, each):
                 continue
             for key, value in given.items():

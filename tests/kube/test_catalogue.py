@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from afflint.kube.catalogue import CatalogueField, custom_kind_of, is_labelled, path_of
+from afflint.kube.catalogue import CatalogueField, custom_kind_of, is_labelled, parse_path
 from afflint.kube.kinds import part_types
 from shared_material import shared
 
@@ -86,4 +86,4 @@ def test_a_name_tells_whether_labels_of_pods_are_known() -> None:
     ],
 )
 def test_paths_go_through_lists_and_maps(text: str, path: tuple[str, ...]) -> None:
-    assert path_of(text) == path
+    assert parse_path(text) == path

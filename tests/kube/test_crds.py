@@ -8,7 +8,7 @@ import pytest
 
 from afflint.findings.finding import Path
 from afflint.kube.catalogue import ConstraintPlace
-from afflint.kube.custom_definitions import _definitions, defined_in, learnt, union
+from afflint.kube.custom_definitions import _definitions, kinds_defined_in, kinds_in_definitions, merged_kinds
 from afflint.yaml.documents import read, split
 from shared_material import shared
 
@@ -40,7 +40,7 @@ def definition(spec: dict[str, Any], *, name: str = "v1", served: bool = True) -
 
 
 def places(spec: dict[str, Any]) -> dict[Path, ConstraintPlace]:
-    kinds = learnt([definition(spec)])
+    kinds = kinds_in_definitions([definition(spec)])
     return {place.path: place for place in kinds["example.com", "Widget"].places} if kinds else {}
 
 
@@ -119,24 +119,24 @@ def test_the_nearest_number_counts_the_pods() -> None:
 def test_all_served_versions_and_all_copies_count() -> None:
     old, new = definition(props(a=props(tolerations=TOLERATIONS)), name="v1beta1"), definition(props(b=props(tolerations=TOLERATIONS)))
     gone = definition(props(c=props(tolerations=TOLERATIONS)), name="v1alpha1", served=False)
-    (kind,) = learnt([old, new, gone]).values()
+    (kind,) = kinds_in_definitions([old, new, gone]).values()
     assert [place.path for place in kind.places_in("v1beta1")] == [("spec", "a")]
     assert [place.path for place in kind.places_in("v1")] == [("spec", "b")]
     assert kind.places_in("v1alpha1") == ()
-    (joined,) = union((*learnt([old]).values(), *learnt([new]).values()))
+    (joined,) = merged_kinds((*kinds_in_definitions([old]).values(), *kinds_in_definitions([new]).values()))
     assert set(joined.places) == set(kind.places)
 
 
 def test_schemas_that_require_nothing_are_lenient() -> None:
-    assert learnt([definition(props(affinity=AFFINITY))])["example.com", "Widget"].lenient
+    assert kinds_in_definitions([definition(props(affinity=AFFINITY))])["example.com", "Widget"].lenient
     strict = props(nodeAffinity=props(**{PREFERRED: {"items": {**props(weight=NUMBER, preference=props()), "required": ["weight"]}}}))
     strict["properties"] |= {"podAffinity": PODS, "podAntiAffinity": PODS}
-    assert not learnt([definition(props(affinity=strict))])["example.com", "Widget"].lenient
+    assert not kinds_in_definitions([definition(props(affinity=strict))])["example.com", "Widget"].lenient
 
 
 @pytest.mark.parametrize("text", [b"", b"kind: CustomResourceDefinition\nspec: Widget", b"CustomResourceDefinition Widget: ["])
 def test_what_cannot_be_read_defines_nothing(text: bytes) -> None:
-    assert defined_in(text, [("example.com", "Widget")]) == ()
+    assert kinds_defined_in(text, [("example.com", "Widget")]) == ()
 
 
 GENERATED = """\
@@ -186,7 +186,7 @@ spec:
 
 
 def test_texts_in_a_schema_are_left_out() -> None:
-    (kind,) = defined_in(GENERATED.encode(), [("example.com", "Widget")])
+    (kind,) = kinds_defined_in(GENERATED.encode(), [("example.com", "Widget")])
     assert {(place.path, tuple(field.name for field in place.fields)) for place in kind.places} == {
         (("spec", "pod"), ("nodeSelector", "tolerations"))
     }
@@ -198,4 +198,4 @@ def test_the_definitions_of_the_corpus_say_the_same_without_their_texts() -> Non
     for path in files:
         for piece, line, problem in split(path.read_bytes()):
             if problem is None:
-                assert learnt(_definitions(piece, line)) == learnt([read(piece, 0, line).data]), path
+                assert kinds_in_definitions(_definitions(piece, line)) == kinds_in_definitions([read(piece, 0, line).data]), path

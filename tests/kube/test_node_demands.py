@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.kube.node_labels import ZONE
-from afflint.kube.node_requirements import Counterexample, counterexample, only_values, same_label, with_given
-from afflint.kube.selectors import Requirement, holds
+from afflint.kube.node_requirements import Counterexample, counterexample, equivalent_keys, possible_values, with_added_labels
+from afflint.kube.selectors import Requirement, is_met
 
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 
@@ -71,25 +71,25 @@ def test_any_value_will_do_where_none_is_named() -> None:
 def test_deprecated_names_are_the_same_label() -> None:
     assert counterexample([asks(f"{OLD_ZONE} In a")], Requirement(ZONE, "In", ("a",))) is None
     assert counterexample([asks(f"{ZONE} In a")], Requirement(OLD_ZONE, "In", ("a",))) is None
-    assert same_label(OLD_ZONE) == same_label(ZONE) == {ZONE, OLD_ZONE}
-    assert same_label("node-role.kubernetes.io/master") == {"node-role.kubernetes.io/master"}
+    assert equivalent_keys(OLD_ZONE) == equivalent_keys(ZONE) == {ZONE, OLD_ZONE}
+    assert equivalent_keys("node-role.kubernetes.io/master") == {"node-role.kubernetes.io/master"}
 
 
 def test_what_the_namespace_gives_is_asked_for_by_every_alternative() -> None:
     alternatives = [asks("disk In ssd"), asks()]
-    assert counterexample(with_given(alternatives, {"performance": "high"}), HIGH) is None
-    assert counterexample(with_given(alternatives, {"performance": "low"}), HIGH) == Counterexample(0, "low")
+    assert counterexample(with_added_labels(alternatives, {"performance": "high"}), HIGH) is None
+    assert counterexample(with_added_labels(alternatives, {"performance": "low"}), HIGH) == Counterexample(0, "low")
 
 
 def test_the_values_that_are_left() -> None:
-    zone = same_label(ZONE)
-    assert only_values([asks(f"{ZONE} In a,b")], zone) == {"a", "b"}
-    assert only_values([asks(f"{ZONE} In a,b", f"{OLD_ZONE} NotIn b")], zone) == {"a"}
-    assert only_values([asks(f"{ZONE} In a"), asks(f"{OLD_ZONE} In b")], zone) == {"a", "b"}
-    assert only_values([asks(f"{ZONE} In a"), asks("disk In ssd", "disk In hdd")], zone) == {"a"}
-    assert only_values([asks(f"{ZONE} In a"), asks("disk In ssd")], zone) is None
-    assert only_values([asks(f"{ZONE} Exists")], zone) is None
-    assert only_values([asks(f"{ZONE} In ${{ZONE}}")], zone) is None
+    zone = equivalent_keys(ZONE)
+    assert possible_values([asks(f"{ZONE} In a,b")], zone) == {"a", "b"}
+    assert possible_values([asks(f"{ZONE} In a,b", f"{OLD_ZONE} NotIn b")], zone) == {"a"}
+    assert possible_values([asks(f"{ZONE} In a"), asks(f"{OLD_ZONE} In b")], zone) == {"a", "b"}
+    assert possible_values([asks(f"{ZONE} In a"), asks("disk In ssd", "disk In hdd")], zone) == {"a"}
+    assert possible_values([asks(f"{ZONE} In a"), asks("disk In ssd")], zone) is None
+    assert possible_values([asks(f"{ZONE} Exists")], zone) is None
+    assert possible_values([asks(f"{ZONE} In ${{ZONE}}")], zone) is None
 
 
 KEYS = ("k", "l")
@@ -117,13 +117,13 @@ wanted = requirement(("k",), ("In",), listed) | st.just(Requirement("k", "Exists
 @given(st.lists(st.lists(requirements, max_size=4), max_size=3), wanted)
 def test_implication_agrees_with_brute_force(alternatives: list[list[Requirement]], asked: Requirement) -> None:
     def lets_in(number: int, labels: dict[str, str | None]) -> bool:
-        return all(holds(each, labels[each.key]) for each in alternatives[number])
+        return all(is_met(each, labels[each.key]) for each in alternatives[number])
 
     free = [
         (number, labels["k"])
         for number in range(len(alternatives))
         for labels in UNIVERSE
-        if lets_in(number, labels) and not holds(asked, labels["k"])
+        if lets_in(number, labels) and not is_met(asked, labels["k"])
     ]
     found = counterexample(alternatives, asked)
     assert (found is None) is (not free)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afflint.kube.quantities import MOST, Quantity, parse_quantity
+from afflint.kube.quantities import LARGEST, Quantity, parse_quantity
 
 SUFFIXES = {
     "n": Fraction(1, 10**9),
@@ -49,8 +49,8 @@ def read(data: object) -> Quantity:
         (" 2 ", 2000),
         (2, 2000),
         (0.1, 100),
-        (1e21, MOST * 1000),
-        pytest.param(10**5000, MOST * 1000, id="an int of 5000 digits"),
+        (1e21, LARGEST * 1000),
+        pytest.param(10**5000, LARGEST * 1000, id="an int of 5000 digits"),
     ],
 )
 def test_exact_amounts(text: object, milli: int) -> None:
@@ -91,7 +91,7 @@ def test_rounding_is_up(text: str, value: int, milli: int) -> None:
 
 @pytest.mark.parametrize("text", ["8Ei", "9.3E", "1e19", "1e999999999", "9223372036854775808"])
 def test_more_than_the_most_is_the_most(text: str) -> None:
-    assert read(text).value == MOST
+    assert read(text).value == LARGEST
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_the_amount_is_the_number_times_the_suffix_rounded_up_to_billionths(numb
     suffix, factor = scale
     exact = Fraction(number.removesuffix(".")) * factor
     nanos = -(-abs(exact) * 10**9 // 1)
-    assert abs(read(number + suffix).nanos) == min(nanos, MOST * 10**9)
+    assert abs(read(number + suffix).nanos) == min(nanos, LARGEST * 10**9)
     assert (read(number + suffix).nanos < 0) == (exact < 0)
 
 

@@ -19,20 +19,20 @@ from afflint.kube.selectors import (
     Requirement,
     Selection,
     Selector,
-    both,
     conflict,
+    find_difference,
     from_labels,
     implies,
+    intersection,
     matches,
-    meeting,
     merge_label_keys,
-    outside,
     parse_int64,
     parse_label_selector,
     parse_node_selector_terms,
     parse_node_term,
     required_nodes,
     requirement_paths,
+    sample_values,
 )
 
 
@@ -392,7 +392,7 @@ def test_implies_agrees_with_brute_force(first: Selection, second: Selection) ->
 @given(selections, selections)
 def test_what_lies_outside_agrees_with_brute_force(first: Selection, second: Selection) -> None:
     plain = [labels for labels in EVERY_LABEL_SET if not {"02", "04"}.intersection(labels.values())]
-    witness = outside(first, second)
+    witness = find_difference(first, second)
     assert (witness is None) is all(matches(second, labels) for labels in plain if matches(first, labels))
     if witness is not None:
         labels = {key: value for (key, _), value in witness.labels.items() if value is not None}
@@ -413,14 +413,14 @@ def test_what_lies_outside_agrees_with_brute_force(first: Selection, second: Sel
 )
 def test_what_lies_outside_is_shown_by_the_plainest_labels(terms: list[str], selector: int, labels: dict[str, str | None]) -> None:
     first = AnyOf(tuple([select(*([term] if term else [])) for term in terms]))
-    witness = outside(first, select("speed In high"))
+    witness = find_difference(first, select("speed In high"))
     assert witness is not None
     assert (witness.selector, {key: value for (key, _), value in witness.labels.items()}) == (selector, labels)
 
 
 def test_numbers_are_taken_to_be_written_plainly_in_what_is_shown() -> None:
     five = select("cores Gt 4", "cores Lt 6")
-    assert outside(five, select("cores In 5")) is None
+    assert find_difference(five, select("cores In 5")) is None
     assert not implies(five, select("cores In 5"))  # To the scheduler 05 is 5 as well.
 
 
@@ -441,7 +441,7 @@ def test_a_conflict_is_a_conflict_and_every_part_of_it_is_needed(listed: list[Re
 @settings(max_examples=60)
 @given(selectors, selectors)
 def test_both_is_the_intersection(first: Selector, second: Selector) -> None:
-    assert set(matched(both(first, second))) == set(matched(first)) & set(matched(second))
+    assert set(matched(intersection(first, second))) == set(matched(first)) & set(matched(second))
 
 
 def test_of_many_requirements_that_contradict_each_other_two_are_named() -> None:
@@ -465,4 +465,4 @@ def test_of_many_requirements_that_contradict_each_other_two_are_named() -> None
     ],
 )
 def test_values_that_meet_requirements_are_named(requirements: list[Requirement], values: list[str | None]) -> None:
-    assert meeting(requirements) == values
+    assert sample_values(requirements) == values

@@ -46,7 +46,7 @@ def _checks() -> Iterator[str]:
             continue
         notes = ["Only with nodes."] if check.subject == "outcome" else []
         notes += ["It has a fix for `--unsafe-fixes`."] if check.fix != "none" else []
-        yield f"### {name}\n\n{' '.join([check.about, *notes])}\n\n"
+        yield f"### {name}\n\n{' '.join([check.requirement, *notes])}\n\n"
         if [*fields_of(class_at(check.params))]:
             yield f"{''.join(_table(class_at(check.params)))}\n"
 

@@ -85,7 +85,10 @@ class TestSurvives:
         asked = session_of(tmp_path, policy("survives", "{loss: topology.kubernetes.io/zones}"))
         outcome = asked.check([Source(name, name, text.encode()) for name, text in files], Options())
         (line,) = outcome.unevaluated
-        assert line == ("policy `ours`: no node has the label topology.kubernetes.io/zones; did you mean 'topology.kubernetes.io/zone'?")
+        assert line == (
+            "policy `ours`: no failure to simulate: no node has the label topology.kubernetes.io/zones; did you mean "
+            "'topology.kubernetes.io/zone'?"
+        )
 
     def test_without_nodes_nothing_is_known(self, tmp_path: Path) -> None:
         assert said(tmp_path, policy("survives", "{loss: zone, keeps: 9}"), workload()) == []

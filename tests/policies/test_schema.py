@@ -97,7 +97,7 @@ def test_the_schema_matches_the_registry() -> None:
 
 def test_every_check_and_parameter_is_described() -> None:
     for name, check in CHECKS.items():
-        assert check.about.endswith("."), name
+        assert check.requirement.endswith("."), name
         assert check.remedy.endswith("."), name
         assert class_at(check.params).__doc__.endswith("."), name
         for key, takes, about, _ in fields_of(class_at(check.params)):

@@ -22,7 +22,7 @@ from afflint.kube.constraints import NodeTerm, items
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, SPREAD, LabelPlace, topology_keys
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Workload
-from afflint.kube.selectors import Requirement, Selector, both, conflict, implies, parse_int64, parse_label_selector, says
+from afflint.kube.selectors import Requirement, Selector, conflict, describe, implies, intersection, parse_int64, parse_label_selector
 from afflint.kube.single_host import pinned_host
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
@@ -41,24 +41,24 @@ def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
     faults: list[tuple[NodeSelection, Selector, tuple[Requirement, ...]]] = []
     for each in required:
         if isinstance(each.parsed, Selector):
-            whole = both(base, each.parsed).requirements
+            whole = intersection(base, each.parsed).requirements
             clash = conflict(whole)
             if clash and not has_placeholder(Selector(tuple(whole[index] for index in clash))):
                 faults.append((each, each.parsed, tuple(whole[index] for index in clash)))
     every = len(faults) == len(required)
     for each, parsed, requirements in faults:
         fault = "no node can satisfy" if every else "this ORed term never matches: no node can satisfy"
-        message = f"{fault} {join_words(_some(requirements), 'and also')}"
+        message = f"{fault} {join_words(_describe_some(requirements), 'and also')}"
         yield Match(_clash_path(each.term, parsed, requirements), message, severity=None if every else "warning")
 
 
-def _some(requirements: Sequence[Requirement]) -> list[str]:
+def _describe_some(requirements: Sequence[Requirement]) -> list[str]:
     """Describe the requirements; of many only the first ones, and how many more there are."""
-    words = [quoted(says(each)) for each in requirements[:_MOST_SAID]]
-    return [*words, f"{len(requirements) - _MOST_SAID} more"] if len(requirements) > _MOST_SAID else words
+    words = [quoted(describe(each)) for each in requirements[:_MOST_DESCRIBED]]
+    return [*words, f"{len(requirements) - _MOST_DESCRIBED} more"] if len(requirements) > _MOST_DESCRIBED else words
 
 
-_MOST_SAID = 8
+_MOST_DESCRIBED = 8
 
 
 def _clash_path(term: NodeTerm, parsed: Selector, clash: tuple[Requirement, ...]) -> Path:
@@ -158,7 +158,7 @@ def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]],
     if not preferred or any(each.term.required and not isinstance(each.parsed, Selector) for each in node_selections(workload)):
         return
     base = node_selector(workload)
-    demanded = [both(base, each) for each in required] or ([base] if base.requirements else [])
+    demanded = [intersection(base, each) for each in required] or ([base] if base.requirements else [])
     demanded = [each for each in demanded if not conflict(each.requirements)]
     keys = {requirement.key for each in demanded for requirement in each.requirements}
     for term, parsed in preferred:
@@ -167,7 +167,7 @@ def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]],
         if all(implies(each, parsed) for each in demanded):
             message = "this preference has no effect: every node that the pods may use satisfies it"
             yield Match(term.path, message, "Remove the preference.", edits=removing(term.path[:-1], prune=True))
-        elif all(conflict(both(each, parsed).requirements) for each in demanded):
+        elif all(conflict(intersection(each, parsed).requirements) for each in demanded):
             yield Match(
                 term.path,
                 "this preference has no effect: no node that the pods may use satisfies it",

@@ -22,7 +22,7 @@ from afflint.index.facts import (
 )
 from afflint.index.manifest_index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
-from afflint.kube.selectors import Requirement, Selector, implies, matches, says
+from afflint.kube.selectors import Requirement, Selector, describe, implies, matches
 from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
@@ -37,19 +37,19 @@ _MOST_TARGETS = 20
 _WAITING_EACH = 10
 
 
-class _Needs(NamedTuple):
+class _AffinityNeeds(NamedTuple):
     """Pods with their required pod affinity terms, all met by one and the same pod."""
 
     pods: Pods
     reaches: list[SelectorRef]
 
     @property
-    def asks(self) -> tuple[object, ...]:
+    def requirements(self) -> tuple[object, ...]:
         """A key that is equal for pods with the same requirements."""
         return tuple((reach.selector, reach.scope) for reach in self.reaches)
 
     @property
-    def may_go_first(self) -> bool:
+    def can_be_first(self) -> bool:
         """Whether one pod can be scheduled before all others.
 
         That is so if it matches all its own terms (the first-pod rule of the scheduler), and assumed if its labels are unknown.
@@ -64,13 +64,13 @@ def _covers_own(reach: SelectorRef) -> bool:
     return reach.scope is None or reach.namespace is None or reach.namespace in reach.scope
 
 
-def _needs(manifest_index: ManifestIndex) -> list[_Needs]:
+def _needs(manifest_index: ManifestIndex) -> list[_AffinityNeeds]:
     """Return all workloads with required pod affinity."""
-    by_owner: dict[PodsKey, _Needs] = {}
+    by_owner: dict[PodsKey, _AffinityNeeds] = {}
     for reach in manifest_index.reaches:
         pods = manifest_index.owner(reach) if reach.what == REQUIRED_AFFINITY else None
         if pods is not None:
-            by_owner.setdefault(pods.key, _Needs(pods, [])).reaches.append(reach)
+            by_owner.setdefault(pods.key, _AffinityNeeds(pods, [])).reaches.append(reach)
     return list(by_owner.values())
 
 
@@ -83,13 +83,13 @@ class _Waiting:
     def __init__(self, manifest_index: ManifestIndex) -> None:
         self._manifest_index = manifest_index
         self._room = _WAITING_EACH * (len(manifest_index.pods) + 100)
-        self.stuck: dict[PodsKey, _Needs] = {need.pods.key: need for need in _needs(manifest_index) if not need.may_go_first}
+        self.stuck: dict[PodsKey, _AffinityNeeds] = {need.pods.key: need for need in _needs(manifest_index) if not need.can_be_first}
         self._targets: dict[tuple[object, ...], list[Pods]] = {}
         askers: dict[tuple[object, ...], list[PodsKey]] = {}
         for key, need in self.stuck.items():
-            askers.setdefault(need.asks, []).append(key)
-            if need.asks not in self._targets:
-                self._targets[need.asks] = self._waiting_targets(need)
+            askers.setdefault(need.requirements, []).append(key)
+            if need.requirements not in self._targets:
+                self._targets[need.requirements] = self._waiting_targets(need)
         asked_for: dict[PodsKey, list[tuple[object, ...]]] = {}
         for asks, targets in self._targets.items():
             for target in targets:
@@ -100,7 +100,7 @@ class _Waiting:
                 if self.stuck.pop(key, None) is not None:
                     placeable += asked_for.get(key, ())
 
-    def _waiting_targets(self, need: _Needs) -> list[Pods]:
+    def _waiting_targets(self, need: _AffinityNeeds) -> list[Pods]:
         """Return the pods that meet the terms if all of them wait as well; none if one does not, or if there may be other pods."""
         targets: list[Pods] = []
         for target in self._manifest_index.selected_by_all(need.reaches):
@@ -110,22 +110,22 @@ class _Waiting:
             targets.append(target)
         return targets
 
-    def targets(self, need: _Needs) -> list[Pods]:
+    def targets(self, need: _AffinityNeeds) -> list[Pods]:
         """Return the stuck pods that these pods wait for."""
-        return self._targets[need.asks]
+        return self._targets[need.requirements]
 
-    def circle(self, need: _Needs) -> list[Pods]:
+    def find_cycle(self, need: _AffinityNeeds) -> list[Pods]:
         """Return the cycle from these pods back to themselves; empty if they only wait for pods in a cycle."""
-        way = [need.pods]
-        while len(way) <= _LONGEST_CIRCLE:
-            following = self.targets(self.stuck[way[-1].key])[0]
+        cycle = [need.pods]
+        while len(cycle) <= _LONGEST_CYCLE:
+            following = self.targets(self.stuck[cycle[-1].key])[0]
             if following.key == need.pods.key:
-                return [*way, following]
-            way.append(following)
+                return [*cycle, following]
+            cycle.append(following)
         return []
 
 
-_LONGEST_CIRCLE = 6
+_LONGEST_CYCLE = 6
 
 
 def affinity_cycle(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
@@ -135,9 +135,9 @@ def affinity_cycle(manifest_index: ManifestIndex, target: Target) -> Iterator[Cr
         targets, reach = waiting.targets(need), need.reaches[0]
         if not target.complete and not any(manifest_index.related(reach, each) for each in targets[:_MOST_TARGETS]):
             continue
-        circle = waiting.circle(need)
-        if circle:
-            steps = [f"{one.title} waits for {other.title}" for one, other in pairwise(circle)]
+        cycle = waiting.find_cycle(need)
+        if cycle:
+            steps = [f"{one.title} waits for {other.title}" for one, other in pairwise(cycle)]
             message = f"no pod can be scheduled first, so all stay Pending: {join_words(steps)}"
         else:
             names = join_words(dict.fromkeys(each.title for each in targets[:_MOST_NAMED]), "or")
@@ -159,9 +159,9 @@ def affinity_conflict(manifest_index: ManifestIndex) -> Iterator[CrossManifestMa
                 break
 
 
-def _conflict_with_itself(manifest_index: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
+def _conflict_with_itself(manifest_index: ManifestIndex, need: _AffinityNeeds, reach: SelectorRef) -> Match | None:
     """Return the match for pods that must share a domain with the same pods that their anti-affinity forbids."""
-    if not reach.topology_key or reach.everywhere or (need.may_go_first and not need.pods.scale.may_replicate):
+    if not reach.topology_key or reach.everywhere or (need.can_be_first and not need.pods.scale.may_replicate):
         return None
     for anti in _required_anti(manifest_index, need.pods):
         if (
@@ -171,14 +171,14 @@ def _conflict_with_itself(manifest_index: ManifestIndex, need: _Needs, reach: Se
             and implies(reach.selector, anti.selector)
         ):
             message = (
-                f"the pods must share {quoted(reach.topology_key)} with pods that have {quoted(_asked(reach.selector))},"
+                f"the pods must share {quoted(reach.topology_key)} with pods that have {quoted(_describe_selector(reach.selector))},"
                 f" but their own required podAntiAffinity over {quoted(anti.topology_key or '')} forbids it"
             )
             return Match(reach.path, message, key=True, related=(_term(anti),))
     return None
 
 
-def _conflict_with_targets(manifest_index: ManifestIndex, need: _Needs, reach: SelectorRef) -> Match | None:
+def _conflict_with_targets(manifest_index: ManifestIndex, need: _AffinityNeeds, reach: SelectorRef) -> Match | None:
     targets = list(islice(manifest_index.selected_by_all(need.reaches), _MOST_TARGETS + 1))
     if not reach.topology_key or not targets or len(targets) > _MOST_TARGETS:
         return None
@@ -186,7 +186,7 @@ def _conflict_with_targets(manifest_index: ManifestIndex, need: _Needs, reach: S
     for target in targets:
         clash = None
         if target.key != need.pods.key and manifest_index.related(reach, target):
-            clash = _keeps_apart(manifest_index, reach, need.pods, target)
+            clash = _separating_term(manifest_index, reach, need.pods, target)
         if clash is None:
             return None
         clashes.append(clash)
@@ -196,7 +196,7 @@ def _conflict_with_targets(manifest_index: ManifestIndex, need: _Needs, reach: S
     return Match(reach.path, message, key=True, related=(_term(clashes[0]),))
 
 
-def _keeps_apart(manifest_index: ManifestIndex, reach: SelectorRef, pods: Pods, target: Pods) -> SelectorRef | None:
+def _separating_term(manifest_index: ManifestIndex, reach: SelectorRef, pods: Pods, target: Pods) -> SelectorRef | None:
     """Return the required anti-affinity of either workload that forbids the two to share a domain of the affinity's topology key."""
     for holder, other in ((pods, target), (target, pods)):
         for anti in _required_anti(manifest_index, holder):
@@ -228,12 +228,12 @@ def _surely_reaches(anti: SelectorRef, other: Pods, affinity: SelectorRef) -> bo
 def no_single_target(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Report required pod affinity terms that pods match one by one, but that no single pod matches together."""
     for need in _needs(manifest_index):
-        if len(need.reaches) < 2 or need.may_go_first or next(manifest_index.selected_by_all(need.reaches), None) is not None:
+        if len(need.reaches) < 2 or need.can_be_first or next(manifest_index.selected_by_all(need.reaches), None) is not None:
             continue
         meeting = [_first_related(manifest_index, reach) for reach in need.reaches]
         if all(pods is not None and pods.labels_known for pods in meeting):
             pairs = [(pods, reach) for pods, reach in zip(meeting, need.reaches, strict=True) if pods is not None]
-            names = join_words(f"{pods.title} ({quoted(_asked(reach.selector))})" for pods, reach in pairs[:_MOST_NAMED])
+            names = join_words(f"{pods.title} ({quoted(_describe_selector(reach.selector))})" for pods, reach in pairs[:_MOST_NAMED])
             all_terms = f"all {len(need.reaches)} required podAffinity terms"
             message = f"a single pod must match {all_terms}, but none does: {names} match only one each"
             related = tuple(_placed(pods, f"{pods.title} matches only one term") for pods, _ in pairs[:_MOST_NAMED])
@@ -255,15 +255,15 @@ def affinity_target_missing(manifest_index: ManifestIndex, target: Target) -> It
             continue
         if manifest_index.is_nearly_selected(reach):
             continue  # label-not-on-template reports it at the label.
-        miss = _meant(manifest_index, reach, owner)
+        miss = _intended_label(manifest_index, reach, owner)
         if miss is not None:
-            yield _at(reach, _missed(reach, miss, owner))
+            yield _at(reach, _near_miss_match(reach, miss, owner))
         elif target.complete and reach.what == REQUIRED_AFFINITY and not manifest_index.may_be_operated(reach):
-            message = f"no pod has {quoted(_asked(reach.selector))}, and the context is complete: the pods stay Pending"
+            message = f"no pod has {quoted(_describe_selector(reach.selector))}, and the context is complete: the pods stay Pending"
             yield _at(reach, Match(reach.path, message, key=True))
 
 
-def _meant(manifest_index: ManifestIndex, reach: SelectorRef, owner: Pods) -> NearMiss | None:
+def _intended_label(manifest_index: ManifestIndex, reach: SelectorRef, owner: Pods) -> NearMiss | None:
     """Return the label that an affinity, or an anti-affinity to other pods, was meant to select.
 
     anti-affinity-misses-itself reports terms that were meant to select the pods' own labels.
@@ -273,12 +273,12 @@ def _meant(manifest_index: ManifestIndex, reach: SelectorRef, owner: Pods) -> Ne
     return None if miss is not None and miss.pods.key == owner.key and reach.what in _ANTI else miss
 
 
-def _missed(reach: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
+def _near_miss_match(reach: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
     label = quoted(f"{miss.key}: {miss.value}")
     where = f"on {miss.pods.title}" if miss.in_template else f"on {miss.pods.title}, but only in metadata.labels"
     if miss.pods.key == owner.key:
         where = "on its own pods"
-    message = f"no pod has {quoted(_asked(Selector((miss.asked,))))}, which this {reach.what} selects; {label} is {where}"
+    message = f"no pod has {quoted(_describe_selector(Selector((miss.asked,))))}, which this {reach.what} selects; {label} is {where}"
     path = (*miss.pods.template_path, "metadata", "labels") if miss.in_template else (*miss.pods.site.base, "metadata", "labels")
     return Match(reach.path, message, key=True, related=(_label(miss.pods, (*path, miss.key), f"{label} of {miss.pods.title}"),))
 
@@ -297,7 +297,7 @@ def namespace_misses_target(manifest_index: ManifestIndex) -> Iterator[CrossMani
         names = [quoted(name) for name in reach.scope]
         own = "its own namespace " if not reach.namespaces else "the namespace " if len(names) == 1 else "the namespaces "
         message = (
-            f"{quoted(_asked(reach.selector))} is on {pods.title} in namespace {quoted(pods.namespace)},"
+            f"{quoted(_describe_selector(reach.selector))} is on {pods.title} in namespace {quoted(pods.namespace)},"
             f" but this {reach.what} selects pods only in {own}{join_words(names)}"
         )
         remedy = "List the namespace in `namespaces` next to topologyKey; without that field, a term applies only to its own namespace."
@@ -321,7 +321,7 @@ def anti_affinity_misses_itself(manifest_index: ManifestIndex, target: Target) -
         if miss is None or (not pods.labels_known and miss.key != miss.asked.key):
             continue
         if next(manifest_index.selected_anywhere(reach), None) is None:
-            yield _at(reach, _misses_itself(reach, pods, miss))
+            yield _at(reach, _own_miss_match(reach, pods, miss))
 
 
 def _other_value(reach: SelectorRef, pods: Pods) -> NearMiss | None:
@@ -333,9 +333,9 @@ def _other_value(reach: SelectorRef, pods: Pods) -> NearMiss | None:
     return None
 
 
-def _misses_itself(reach: SelectorRef, pods: Pods, miss: NearMiss) -> Match:
+def _own_miss_match(reach: SelectorRef, pods: Pods, miss: NearMiss) -> Match:
     label = quoted(f"{miss.key}: {miss.value}")
-    message = f"this {reach.what} separates no pods: it selects {quoted(says(miss.asked))}, but the pods have {label}"
+    message = f"this {reach.what} separates no pods: it selects {quoted(describe(miss.asked))}, but the pods have {label}"
     home = (*pods.template_path, "metadata", "labels")
     remedy = f"Make the selector and {field_of(home[len(pods.site.base) :])} agree if the pods should be separated from each other."
     return Match(reach.path, message, remedy, key=True, related=(_label(pods, (*home, miss.key), f"the pods have {label}"),))
@@ -349,13 +349,13 @@ def operator_label_mismatch(manifest_index: ManifestIndex, target: Target) -> It
             continue
         if reach.what != SPREAD and next(manifest_index.selected_anywhere(reach), None) is not None:
             continue  # It separates the pods from others on purpose.
-        why = _operators_own(reach, owner, complete=target.complete)
+        why = _operator_contradiction(reach, owner, complete=target.complete)
         if why is not None:
             effect = "counts none of its own pods" if reach.what == SPREAD else "separates none of its own pods"
             yield _at(reach, Match(reach.path, f"this {reach.what} {effect}: {why}", key=True))
 
 
-def _operators_own(reach: SelectorRef, owner: Pods, *, complete: bool) -> str | None:
+def _operator_contradiction(reach: SelectorRef, owner: Pods, *, complete: bool) -> str | None:
     """Return how a selector contradicts the labels that the operator sets on the pods, or None if it does not.
 
     A spread constraint is meant to select the pods' own labels. An anti-affinity may select pods that are not in these manifests: only a
@@ -371,7 +371,7 @@ def _operators_own(reach: SelectorRef, owner: Pods, *, complete: bool) -> str | 
             if meant is not None and asked.operator in ("In", "Exists"):
                 return f"the operator does not set the label {quoted(asked.key)}{did_you_mean(meant)}"
         elif values is not None and "{name}" in patterns[asked.key] and _contradicts(asked, values, sure=complete or reach.what == SPREAD):
-            return f"it selects {quoted(says(asked))}, but the operator sets {quoted(f'{asked.key}: {values.prefix}')}"
+            return f"it selects {quoted(describe(asked))}, but the operator sets {quoted(f'{asked.key}: {values.prefix}')}"
     return None
 
 
@@ -396,9 +396,9 @@ def accidental_anti_affinity(manifest_index: ManifestIndex) -> Iterator[CrossMan
         for other in islice(manifest_index.selected(reach), _MOST_TARGETS):
             if not matches(reach.selector, other.template_labels):
                 continue  # A selector of a label that controllers put on many pods means them all.
-            key = _told_apart_by(pods, other, asked)
+            key = _distinguishing_label(pods, other, asked)
             if key is not None and _surely_reaches(reach, other, reach) and close(reach, other):
-                yield _at(reach, _catches(reach, pods, other, key))
+                yield _at(reach, _accidental_match(reach, pods, other, key))
                 break
 
 
@@ -406,7 +406,7 @@ _PART_OF = "app.kubernetes.io/part-of"
 _DAEMONS = "DaemonSet"
 
 
-def _told_apart_by(pods: Pods, other: Pods, asked: set[str]) -> str | None:
+def _distinguishing_label(pods: Pods, other: Pods, asked: set[str]) -> str | None:
     """Return the label that distinguishes two applications.
 
     None if the selector uses that label, or if both are DaemonSets, which may take turns on a node on purpose.
@@ -420,9 +420,9 @@ def _told_apart_by(pods: Pods, other: Pods, asked: set[str]) -> str | None:
     return None
 
 
-def _catches(reach: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
+def _accidental_match(reach: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
     message = (
-        f"this also separates the pods from those of {other.title}, which share {quoted(_asked(reach.selector))}"
+        f"this also separates the pods from those of {other.title}, which share {quoted(_describe_selector(reach.selector))}"
         f" but differ in {quoted(key)}"
     )
     remedy = f"Add {quoted(f'{key}: {pods.template_labels[key]}')} to the selector if it should select only the workload's own pods."
@@ -492,10 +492,10 @@ def obstacle(manifest_index: ManifestIndex, pods: Pods) -> "Obstacle | None":
             known = each.certain or (bool(modes) and "ReadWriteMany" not in modes)
         if known:
             return each
-    return _brought_by_instancetype(manifest_index, pods, *pods.migration.instancetype) if pods.migration.instancetype else None
+    return _instancetype_obstacle(manifest_index, pods, *pods.migration.instancetype) if pods.migration.instancetype else None
 
 
-def _brought_by_instancetype(manifest_index: ManifestIndex, pods: Pods, kind: str, name: str) -> "Obstacle | None":
+def _instancetype_obstacle(manifest_index: ManifestIndex, pods: Pods, kind: str, name: str) -> "Obstacle | None":
     """Return the obstacle to migration that the instance type of a VM adds: devices, or protection of its memory."""
     from afflint.controllers.migratability import HOST_DEVICE, SEV, TDX, obstacles
     from afflint.controllers.pod_source import Reference
@@ -543,10 +543,10 @@ def _at(reach: SelectorRef, match: Match) -> CrossManifestMatch:
     return CrossManifestMatch(reach.site, reach.ref, match)
 
 
-def _asked(selector: Selector) -> str:
+def _describe_selector(selector: Selector) -> str:
     """Describe a selector like labels where possible: ``app: fedora``."""
     parts = [
-        f"{each.key}: {each.values[0]}" if each.operator == "In" and len(each.values) == 1 else says(each)
+        f"{each.key}: {each.values[0]}" if each.operator == "In" and len(each.values) == 1 else describe(each)
         for each in selector.requirements[:3]
     ]
     return ", ".join(parts)

@@ -9,14 +9,14 @@ from afflint.kube.manifests import Workload
 from afflint.kube.shapes import AFFINITY_FIELDS
 
 # These apply whatever the operator does.
-_OF_LABELS = frozenset(("invalid-label-key", "invalid-label-value", "deprecated-node-label"))
-_OF_SHAPE = _OF_LABELS | {
+_LABEL_RULES = frozenset(("invalid-label-key", "invalid-label-value", "deprecated-node-label"))
+_SHAPE_RULES = _LABEL_RULES | {
     "unknown-operator", "operator-values-mismatch", "weight-out-of-range", "empty-topology-key", "invalid-match-field",
     "invalid-toleration", "invalid-spread-constraint", "invalid-namespace-name",
     "contradictory-selector", "contradictory-requirements", "never-matching-comparison", "unparsable-preference",
     "unlikely-topology-key",
 }  # fmt: skip
-_OF_KNOWN = _OF_SHAPE | {
+_SCHEMA_RULES = _SHAPE_RULES | {
     "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
     "duplicate-spread-constraint", "label-keys-conflict", "empty-term", "redundant-term", "unknown-node-label",
     "legacy-control-plane-toleration", "shadowed-toleration", "spread-misses-itself", "untolerated-control-plane",
@@ -31,7 +31,7 @@ _ADMISSION = frozenset(
         "duplicate-spread-constraint", "label-keys-conflict",
     )
 )  # fmt: skip
-_OF_DECODING = frozenset(("wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper"))
+_DECODING_RULES = frozenset(("wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper"))
 
 STORED = " (stored, but the operator's pods are rejected)"
 DROPPED = " (kubectl rejects it, other clients drop it)"
@@ -44,8 +44,8 @@ def applicable_rules(workload: Workload) -> frozenset[str]:
     """Return the rules that apply to the pods of an operator."""
     assert isinstance(workload, CustomWorkload)
     if workload.place is not None and not workload.place.pods:
-        return _OF_LABELS
-    return _OF_SHAPE if workload.known == "shape" else _OF_KNOWN
+        return _LABEL_RULES
+    return _SHAPE_RULES if workload.known == "shape" else _SCHEMA_RULES
 
 
 def applies_to_custom(rule: str, match: Match, workload: Workload) -> bool:
@@ -81,9 +81,9 @@ def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
         return match._replace(message=match.message + IF_IT_REACHES, severity="warning")
     if workload.is_opened(match.path):
         return match._replace(
-            message=match.message + (IGNORED if rule == "misplaced-constraint" else UNREAD if rule in _OF_DECODING else STORED)
+            message=match.message + (IGNORED if rule == "misplaced-constraint" else UNREAD if rule in _DECODING_RULES else STORED)
         )
-    if rule in _OF_DECODING:
+    if rule in _DECODING_RULES:
         return match._replace(message=match.message + DROPPED) if rule != "wrong-type" else match
     if not workload.lenient and value_at(workload, match.path) is None:
         return match  # The schema requires the field, so the API server itself rejects the resource.

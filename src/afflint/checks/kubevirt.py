@@ -15,7 +15,7 @@ from afflint.yaml.placeholders import is_placeholder
 
 _DESCHEDULER = ("descheduler.alpha.kubernetes.io/evict", "descheduler.alpha.kubernetes.io/prefer-no-eviction")
 # The values that virt-controller writes, as messages describe them.
-_IN_WORDS = {
+_VALUE_WORDS = {
     "{uid}": "the UID of the instance",
     "{hostname}": "the name of the VM",
     "{machine}": "the name of the instance",
@@ -72,7 +72,7 @@ def reserved_label(manifest: Workload) -> Iterator[Match]:
     added = pod_labels(manifest).added if labels else {}
     for key in filter(labels.__contains__, own):
         if not (is_placeholder(own[key]) or added[key].certainly_include(own[key])):
-            instead = _IN_WORDS.get(labels[key], labels[key])
+            instead = _VALUE_WORDS.get(labels[key], labels[key])
             message = f"virt-controller overwrites the label {quoted(key)} on the pod with {instead}"
             yield Match((*path, key), message, key=True)
 

@@ -13,7 +13,7 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import SPREAD, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex, may_mean
 from afflint.kube.manifests import Workload
-from afflint.kube.selectors import Selector, conflict, parse_label_selector, says
+from afflint.kube.selectors import Selector, conflict, describe, parse_label_selector
 from afflint.yaml.placeholders import is_placeholder
 
 # Labels of tools: they name the creator of an object and are not expected on pods.
@@ -87,7 +87,7 @@ def contradictory_selector(manifest: Workload) -> Iterator[Match]:
             continue
         clash = conflict(parsed.requirements)
         if clash:
-            words = join_words((quoted(says(parsed.requirements[index])) for index in clash), "and also")
+            words = join_words((quoted(describe(parsed.requirements[index])) for index in clash), "and also")
             what = "namespace" if selector.path[-1] == "namespaceSelector" else "pod"
             path = (*selector.path, *requirement_places(selector.data, parsed)[clash[-1]])
             yield Match(path, f"no {what} can have {words}, so this selector matches nothing")
@@ -112,7 +112,7 @@ def label_not_on_template(manifest_index: ManifestIndex) -> Iterator[CrossManife
                 own = None  # The selector matches other pods, which may be the intended ones.
             others = [] if selected else group.others(manifest_index, pods)
             if own is not None or others:
-                for key in _needed(first.selector, pods):
+                for key in _missing_labels(first.selector, pods):
                     place = pods.site, key
                     found = asked.setdefault(place, _RequestedLabel(pods, own, others))
                     if not found.is_required and any(reach.is_required for reach in others):
@@ -158,7 +158,7 @@ class _SelectorGroup:
     def add(self, reach: SelectorRef) -> None:
         self.reaches.append(reach)
         self._by_owner.setdefault((reach.site, reach.template_path), reach)
-        for folder in _here_and_above(reach.site):
+        for folder in _nearest_folders(reach.site):
             self._by_folder.setdefault(folder, []).append(reach)
 
     def carried_by(self, pods: Pods) -> SelectorRef | None:
@@ -167,7 +167,7 @@ class _SelectorGroup:
 
     def others(self, manifest_index: ManifestIndex, pods: Pods) -> list[SelectorRef]:
         """Return the selectors elsewhere that are close enough to mean these pods: the required ones first, then the closest."""
-        folders = _here_and_above(pods.site)
+        folders = _nearest_folders(pods.site)
         near = [reach for folder in folders for reach in islice(self._by_folder.get(folder, ()), _LOOKED_AT)]
         candidates = dict.fromkeys([*near, *islice(self.reaches, _LOOKED_AT)])
         elsewhere = (each for each in candidates if (each.site, each.template_path) != pods.key and not _is_copy(each, pods))
@@ -181,7 +181,7 @@ def _is_copy(one: Pods | SelectorRef, other: Pods) -> bool:
     return (one.ref.kind, one.ref.namespace, one.ref.name) == (other.ref.kind, other.ref.namespace, other.ref.name)
 
 
-def _here_and_above(site: Site) -> list[tuple[str, ...]]:
+def _nearest_folders(site: Site) -> list[tuple[str, ...]]:
     """Return the folder of a file and its two nearest parents."""
     folder = site.folder
     return list(dict.fromkeys((folder, folder[:-1], folder[:-2])))
@@ -195,7 +195,7 @@ def _alike(manifest_index: ManifestIndex) -> Iterator[_SelectorGroup]:
     return iter(groups.values())
 
 
-def _needed(selector: Selector, pods: Pods) -> list[str]:
+def _missing_labels(selector: Selector, pods: Pods) -> list[str]:
     """Return the labels of the object that the selector requires and the template lacks."""
     asked = dict.fromkeys(requirement.key for requirement in selector.requirements)
     return [key for key in asked if key in pods.labels and key not in pods.template_labels]

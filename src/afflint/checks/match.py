@@ -53,7 +53,7 @@ class Match(NamedTuple):
     severity: Severity | None = None
 
 
-def asks_for_target(check: Any) -> bool:
+def takes_target(check: Any) -> bool:
     """Return whether a check takes the target, which means that it has a parameter named ``target``."""
     code = check.__code__
     return "target" in code.co_varnames[: code.co_argcount]

@@ -12,7 +12,7 @@ from afflint.findings.phrases import quoted
 from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.kube.constraints import constraints_of
-from afflint.kube.selectors import Malformed, Selector, both, conflict, from_labels, parse_node_term, says
+from afflint.kube.selectors import Malformed, Selector, conflict, describe, from_labels, intersection, parse_node_term
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -24,29 +24,29 @@ def contradicted_pods(manifest_index: ManifestIndex) -> Iterator[CrossManifestMa
             continue
         admission = manifest_index.admission(pods.namespace)
         if admission is not None and not admission.is_guess:
-            match = _refused(pods, pods.spec, admission) or _excluded(pods, pods.spec, admission)
+            match = _rejection(pods, pods.spec, admission) or _conflict_with_namespace(pods, pods.spec, admission)
             if match is not None:
                 yield CrossManifestMatch(pods.site, pods.ref, match)
 
 
-def _refused(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match | None:
+def _rejection(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match | None:
     """Return the first label or toleration for which the pods are rejected.
 
     Settings that cannot be parsed are reported in the namespace.
     """
     for refusal in rejections(admission, spec):
         if refusal.path is not None:
-            said, which = refusal.rule, refusal.path[-1]
-            who = f"{said.enforcer}, where it is enabled," if admission.uncertainty else said.enforcer
+            rule, which = refusal.rule, refusal.path[-1]
+            who = f"{rule.enforcer}, where it is enabled," if admission.uncertainty else rule.enforcer
             if type(which) is str:
                 asked, given = f"{which}={spec['nodeSelector'][which]}", f"{which}={given_labels(admission)[which]}"
-                message, remedy = f"they require {quoted(asked)}, but {quoted(said.field)} of {said.owner} sets {quoted(given)}", _AGREE
+                message, remedy = f"they require {quoted(asked)}, but {quoted(rule.field)} of {rule.owner} sets {quoted(given)}", _AGREE
             else:
                 key = spec["tolerations"][which].get("key") or "every taint"
-                message, remedy = f"{quoted(said.field)} of {said.owner} does not allow their toleration of {quoted(key)}", _ALLOW
+                message, remedy = f"{quoted(rule.field)} of {rule.owner} does not allow their toleration of {quoted(key)}", _ALLOW
             path: Path = (*pods.template_path, "spec", *refusal.path)
             severity: Severity | None = "warning" if admission.uncertainty else None
-            return Match(path, f"{who} rejects these pods: {message}", remedy, related=(_place(said),), severity=severity)
+            return Match(path, f"{who} rejects these pods: {message}", remedy, related=(_place(rule),), severity=severity)
     return None
 
 
@@ -54,10 +54,10 @@ _AGREE = "Remove the label from the nodeSelector, because every pod of the names
 _ALLOW = "Remove the toleration, or add one that covers it to the annotation of the namespace."
 
 
-def _excluded(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match | None:
+def _conflict_with_namespace(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Match | None:
     """Return the match for required node affinity that no node satisfies together with the labels of the namespace."""
-    said, given = admission.selector, from_labels(given_labels(admission))
-    if said is None or isinstance(given, Malformed) or given is None:
+    rule, given = admission.selector, from_labels(given_labels(admission))
+    if rule is None or isinstance(given, Malformed) or given is None:
         return None
     base: Path = (*pods.template_path, "spec")
     required = [term for term in constraints_of(spec, base).node_terms if term.required]
@@ -66,23 +66,23 @@ def _excluded(pods: Pods, spec: dict[str, Any], admission: PodAdmission) -> Matc
         parsed = parse_node_term(term.data)
         if not isinstance(parsed, Selector) or conflict(parsed.requirements):
             return None  # Other rules report conflicts inside the node affinity.
-        whole = both(given, parsed).requirements
+        whole = intersection(given, parsed).requirements
         clashing = conflict(whole)
         if not clashing or any(is_placeholder(text) for index in clashing for text in (whole[index].key, *whole[index].values)):
             return None
         # The labels of the namespace come first.
         first, last = whole[min(clashing)], whole[max(clashing)]
-        clashes.append((f"{first.key}={first.values[0]}", says(last)))
+        clashes.append((f"{first.key}={first.values[0]}", describe(last)))
     if not clashes:
         return None
     gives, asks = clashes[0]
-    who = f"with the admission plugin {said.plugin} enabled, " if admission.uncertainty else ""
-    restricts = f"{quoted(said.field)} of {said.owner} restricts these pods to nodes with {quoted(gives)}"
+    who = f"with the admission plugin {rule.plugin} enabled, " if admission.uncertainty else ""
+    restricts = f"{quoted(rule.field)} of {rule.owner} restricts these pods to nodes with {quoted(gives)}"
     message = f"{who}{restricts}, but no such node satisfies {quoted(asks)}"
     remedy = "Require the same labels as the namespace, or only labels that it does not set; until then the pods stay Pending."
     severity: Severity | None = "warning" if admission.uncertainty else None
-    return Match(required[0].path, message, remedy, related=(_place(said),), severity=severity)
+    return Match(required[0].path, message, remedy, related=(_place(rule),), severity=severity)
 
 
-def _place(said: NamespaceRule) -> RelatedPlace:
-    return RelatedPlace(said.site.file, said.site.document, said.path, False, said.title)
+def _place(rule: NamespaceRule) -> RelatedPlace:
+    return RelatedPlace(rule.site.file, rule.site.document, rule.path, False, rule.title)

@@ -80,12 +80,12 @@ def _effect(reach: SelectorRef) -> tuple[str, Severity]:
     return "preferences ignore such a node", "warning"
 
 
-def _unlabelled(view: ClusterView, told: set[str]) -> Iterator[CrossManifestMatch]:
+def _unlabelled(view: ClusterView, reported: set[str]) -> Iterator[CrossManifestMatch]:
     """Report nodes open to all pods that lack a well-known topology label most others have: default spreading uses these labels."""
     nodes = [node for node in view.nodes if is_open(node)]
     for key in (HOSTNAME, ZONE, REGION, view.host_key):
         lacking = [node for node in nodes if key not in node.labels]
-        if key not in told and lacking and 2 * len(lacking) < len(nodes):
+        if key not in reported and lacking and 2 * len(lacking) < len(nodes):
             have = f"which {len(nodes) - len(lacking)} of the {len(nodes)} nodes that are open to all pods have"
             for node in lacking:
                 message = f"node {node.name} lacks the label {quoted(key)}, {have}"
@@ -139,7 +139,7 @@ def near_duplicate_label(view: ClusterView) -> Iterator[CrossManifestMatch]:
             carriers[key].append(node)
             values[key][value].append(node)
     own = {key: nodes for key, nodes in carriers.items() if not is_well_known(key)}
-    for rare, usual in slips(own):
+    for rare, usual in likely_typos(own):
         # Keys on the same node are different on purpose.
         if {node.name for node in own[rare]}.isdisjoint(node.name for node in own[usual]):
             message = f"the label key {quoted(rare)} on {_count(own[rare])} is nearly the same as {quoted(usual)} on {_count(own[usual])}"
@@ -148,18 +148,20 @@ def near_duplicate_label(view: ClusterView) -> Iterator[CrossManifestMatch]:
     for key in (*own, ZONE, REGION):
         # If nearly every node has a value of its own, as with serial numbers, only values that differ by case are the same.
         if key in values:
-            for rare, usual in slips(values[key]) if len(values[key]) <= max(len(view.nodes) // 2, 3) else _cases(values[key]):
-                there, others = values[key][rare], values[key][usual]
+            for rare, usual in (
+                likely_typos(values[key]) if len(values[key]) <= max(len(view.nodes) // 2, 3) else _case_variants(values[key])
+            ):
+                rare_nodes, others = values[key][rare], values[key][usual]
                 one, other = quoted(f"{key}: {rare}"), quoted(f"{key}: {usual}")
-                message = f"{one} on {_count(there)} is nearly the same as {other} on {_count(others)}"
+                message = f"{one} on {_count(rare_nodes)} is nearly the same as {other} on {_count(others)}"
                 remedy = f"If they are meant to be one value, use `{usual}` everywhere."
-                yield _at_label(there[0], key, message, remedy, _place(others[0], key))
+                yield _at_label(rare_nodes[0], key, message, remedy, _place(others[0], key))
 
 
 _CODE = re.compile(r"\d[A-Za-z]")
 
 
-def slips(words: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, str]]:
+def likely_typos(words: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, str]]:
     """Yield words that are a typo of another, the rarer one first; ``words`` has the objects with each word."""
     near = Slips(words)
     for word, nodes in words.items():
@@ -170,7 +172,7 @@ def slips(words: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, str]]:
                 yield word, other
 
 
-def _cases(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
+def _case_variants(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]]:
     """Yield words that differ only by case, each with the most frequent spelling last."""
     spellings: dict[str, list[str]] = defaultdict(list)
     for word in words:
@@ -206,9 +208,9 @@ def shared_host(view: ClusterView) -> Iterator[CrossManifestMatch]:
             continue
         match = None
         if reach.topology_key == HOSTNAME and are_shared:
-            match = _on_shared_hosts(view, reach, pods, hosts)
+            match = _shared_host_match(view, reach, pods, hosts)
         elif reach.topology_key == view.host_key:
-            match = _more_than_hosts(view, reach, pods)
+            match = _too_few_hosts_match(view, reach, pods)
         if match is not None:
             yield CrossManifestMatch(reach.site, reach.ref, match)
 
@@ -234,8 +236,8 @@ _ETCD = "node-role.kubernetes.io/etcd"
 _APART = "Run them on different hosts, with an anti-affinity rule of the hypervisor or with failure domains."
 
 
-def _on_shared_hosts(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
-    """Return the match for replicas that are separated only over nodes, some of which share a host."""
+def _shared_host_match(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: dict[str, list[NodeFact]]) -> Match | None:
+    """Return the match for replicas that are separated only over nodes, if some of those nodes share a host."""
     apart = {each.topology_key for each in view.manifest_index.reaches_of(pods) if keeps_apart(each, pods)}
     if not apart.isdisjoint((view.host_key, ZONE, REGION)):
         return None  # A failure of a zone affects more replicas than a failure of a host.
@@ -251,7 +253,7 @@ def _on_shared_hosts(view: ClusterView, reach: SelectorRef, pods: Pods, hosts: d
     return Match((*reach.path[:-1], "topologyKey"), message, f"Spread over `{view.host_key}` as well.")
 
 
-def _more_than_hosts(view: ClusterView, reach: SelectorRef, pods: Pods) -> Match | None:
+def _too_few_hosts_match(view: ClusterView, reach: SelectorRef, pods: Pods) -> Match | None:
     """Return the match for replicas spread over fewer hosts than replicas, which may share even a node."""
     apart = {each.topology_key for each in view.manifest_index.reaches_of(pods) if keeps_apart(each, pods)}
     replicas = pods.scale.least
@@ -287,7 +289,7 @@ def unknown_to_inventory(view: ClusterView) -> Iterator[CrossManifestMatch]:
     for pods in view.manifest_index.pods:
         if pods.spec is None:
             continue
-        for place, required, effect in _uses(pods):
+        for place, required, effect in _label_uses(pods):
             key = place.key
             if key not in known and suggested_label(key) is None and not key.startswith(ADDED_LATER) and not is_placeholder(key):
                 close = nearest(key, known)
@@ -314,13 +316,13 @@ ADDED_LATER = (
 )
 
 
-def _uses(pods: Pods) -> Iterator[tuple[LabelPlace, bool, str]]:
+def _label_uses(pods: Pods) -> Iterator[tuple[LabelPlace, bool, str]]:
     """Yield each node label that the constraints select: its place, whether it is required, and the effect of its absence."""
     constraints = constraints_of(pods.spec or {}, (*pods.template_path, "spec"))
     only = sum(term.required for term in constraints.node_terms) == 1
     for place in label_places(constraints):
         if place.what == REQUIRED_NODE_AFFINITY:
-            if place.asks:
+            if place.is_selection:
                 yield place, only, _NOWHERE if only else "this ORed term matches no node"
         elif place.what == REQUIRED_ANTI_AFFINITY:
             yield place, True, "no pods are separated"

@@ -32,8 +32,8 @@ def misplaced_in_resource(workload: Workload) -> Iterator[Match]:
         return
     form = workload.place.form
     if form == "template" and sum(place.path == workload.place.path for place in workload.custom.places) == 1:
-        beside = [name for name in _OF_PODS if shape_of(name, workload.template.get(name)) == name]
-        yield from _misplaced(workload, workload.template_path, beside, workload.pod_path, None)
+        siblings = [name for name in _POD_FIELD_NAMES if shape_of(name, workload.template.get(name)) == name]
+        yield from _misplaced(workload, workload.template_path, siblings, workload.pod_path, None)
     holder = value_at(workload, workload.pod_path)
     if not isinstance(holder, dict):
         return
@@ -53,7 +53,7 @@ def _misplaced(workload: Workload, path: Path, names: list[str], home: Path, sev
         yield Match((*path, name), message, f"Move {name} to {where}.", key=True, edits=edits, severity=severity)
 
 
-_OF_PODS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
+_POD_FIELD_NAMES = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
 
 
 def invalid_operator_setting(workload: Workload) -> Iterator[Match]:
@@ -78,16 +78,16 @@ def ignored_operator_setting(workload: Workload) -> Iterator[Match]:
             if setting.get(name):
                 message = f"{name} has no effect: `enablePodAntiAffinity: false` disables pod anti-affinity"
                 yield Match((*path, name), message, key=True)
-    yield from _beside_advanced(workload)
+    yield from _ignored_by_advanced(workload)
 
 
-def _beside_advanced(workload: Workload) -> Iterator[Match]:
+def _ignored_by_advanced(workload: Workload) -> Iterator[Match]:
     """Report Percona's ``antiAffinityTopologyKey`` next to ``advanced``: the operator uses it only without ``advanced``."""
     if not workload.kind.group.endswith(".percona.com"):
         return
     for part in _parts(workload):
-        beside = map_at(value_at(workload, part.path[:-1]))
-        key = beside.get("antiAffinityTopologyKey")
+        siblings = map_at(value_at(workload, part.path[:-1]))
+        key = siblings.get("antiAffinityTopologyKey")
         if part.path[-1] == "advanced" and part.value and type(key) is str and key not in ("", "none"):
             message = "antiAffinityTopologyKey has no effect: the operator uses `advanced` instead"
             at = (*part.path[:-1], "antiAffinityTopologyKey")

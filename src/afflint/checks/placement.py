@@ -37,20 +37,20 @@ def unschedulable(view: ClusterView, target: Target) -> Iterator[CrossManifestMa
             found.path,
             message,
             severity="warning" if unsure else None,
-            related=_given(view, found.pod_source),
+            related=_namespace_places(view, found.pod_source),
         )
 
 
-def _given(view: ClusterView, pod_source: PodSource) -> tuple[RelatedPlace, ...]:
+def _namespace_places(view: ClusterView, pod_source: PodSource) -> tuple[RelatedPlace, ...]:
     """Return the places where a namespace adds labels to the nodeSelector of its pods."""
     admission = view.manifest_index.admission(pod_source.namespace)
-    said = admission.selector if admission is not None else None
-    if admission is None or said is None:
+    rule = admission.selector if admission is not None else None
+    if admission is None or rule is None:
         return ()
     own = (view.pods_of(pod_source).spec or {}).get("nodeSelector") or {}
     added = [f"{key}={value}" for key, value in given_labels(admission).items() if key not in own]
-    where = f"{said.title} adds {quoted(','.join(added))} to the nodeSelector"
-    return (RelatedPlace(said.site.file, said.site.document, said.path, False, where),) if added else ()
+    where = f"{rule.title} adds {quoted(','.join(added))} to the nodeSelector"
+    return (RelatedPlace(rule.site.file, rule.site.document, rule.path, False, where),) if added else ()
 
 
 def _fits_nowhere(replicas: int, nodes: int) -> str:
@@ -114,13 +114,13 @@ def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
         else:
             message = f"{pending}; it is unknown whether all of {names} can be scheduled in another order"
             severity = "info"
-        stuck = _stuck(view, found.pod_sources)
+        stuck = _first_pending(view, found.pod_sources)
         related = [view.pods_of(pod_source) for pod_source in found.pod_sources if pod_source is not stuck][:MOST_NAMED]
         places = tuple([_name_of(pods, "competes for the same nodes") for pods in related])
         yield _match(view.pods_of(stuck), stuck, (), message, severity=severity, related=places)
 
 
-def _stuck(view: ClusterView, pod_sources: Sequence[PodSource]) -> PodSource:
+def _first_pending(view: ClusterView, pod_sources: Sequence[PodSource]) -> PodSource:
     """Return the first of some workloads with a Pending replica."""
     pending = {placed.pod_source.key for placed in view.arrangement.workloads if placed.pending and not placed.pod_source.daemon}
     return next((pod_source for pod_source in pod_sources if pod_source.key in pending), pod_sources[0])
@@ -141,27 +141,27 @@ def not_failure_tolerant(view: ClusterView) -> Iterator[CrossManifestMatch]:
         # Workloads restricted to one zone or one node fail with it on purpose.
         chosen = view.asks_for(pod_source)
         failures = [each for each in found.failures if chosen.isdisjoint((view.parts[each.what].key, HOSTNAME))]
-        grave = [each for each in failures if _is_grave(view, pod_source, each)]
+        grave = [each for each in failures if _is_serious(view, pod_source, each)]
         if grave:
             yield _fewer(view, pod_source, grave, found.replicas)
 
 
 def _fewer(view: ClusterView, pod_source: PodSource, failures: Sequence[FailedReplica], replicas: int) -> CrossManifestMatch:
     certain = [each for each in failures if each.proved]
-    told = certain or failures
+    reported = certain or failures
     how = "whatever the placement" if certain else AS_ORDERED
-    until = " until the failed nodes recover or are removed" if all(each.passing for each in told) else ""
-    message = f"after a failure of {_losses(view, told)}, {_running(told, replicas)}{until}, {how}"
-    budget = _budget_over(view, pod_source, told)
+    until = " until the failed nodes recover or are removed" if all(each.passing for each in reported) else ""
+    message = f"after a failure of {_describe_failures(view, reported)}, {_running(reported, replicas)}{until}, {how}"
+    budget = _budget_over(view, pod_source, reported)
     if budget is not None:
         message += f"; PodDisruptionBudget {quoted(budget.budget.name)} needs {budget.desired}"
-    part = view.parts[told[0].what]
-    why = told[0].explain()
+    part = view.parts[reported[0].what]
+    why = reported[0].explain()
     remedy = f"Provide a node for the replicas of {part.word} {_plain(part.name)}; the other nodes do not accept them: {why}."
     return _match(view.pods_of(pod_source), pod_source, (), message, remedy=remedy if why else "")
 
 
-def _is_grave(view: ClusterView, pod_source: PodSource, failed: FailedReplica) -> bool:
+def _is_serious(view: ClusterView, pod_source: PodSource, failed: FailedReplica) -> bool:
     """Return whether more is lost than the one replica in the failed domain, which the other replicas can replace."""
     if failed.running == 0 or _budget_over(view, pod_source, (failed,)) is not None:
         return True
@@ -170,7 +170,7 @@ def _is_grave(view: ClusterView, pod_source: PodSource, failed: FailedReplica) -
     if half < 0 or (half == 0 and pod_source.kind == "StatefulSet"):
         return True
     part = view.parts[failed.what]
-    return part.key == HOSTNAME and not failed.passing and _has_company(view, pod_source, part)
+    return part.key == HOSTNAME and not failed.passing and _has_sibling_nodes(view, pod_source, part)
 
 
 def _budget_over(view: ClusterView, pod_source: PodSource, failures: Iterable[FailedReplica]) -> BudgetStatus | None:
@@ -184,7 +184,7 @@ def _budget_over(view: ClusterView, pod_source: PodSource, failures: Iterable[Fa
     return None
 
 
-def _has_company(view: ClusterView, pod_source: PodSource, part: FailureDomain) -> bool:
+def _has_sibling_nodes(view: ClusterView, pod_source: PodSource, part: FailureDomain) -> bool:
     """Return whether the failed domain is a node in a zone, over which the pods are spread too, with other nodes open to pods."""
     nodes = {fact.node.name: fact.node for fact in view.nodes}
     if part.key != HOSTNAME:
@@ -215,10 +215,10 @@ def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
         ]
         owners = [pod_source for pod_source in owners if eviction_of(pod_source).what == "allowed"]
         # An autoscaler may request more replicas than the manifest.
-        told = all(view.pods_of(pod_source).scale.least is not None for pod_source in owners) or bool(covered.unscaled)
+        is_known = all(view.pods_of(pod_source).scale.least is not None for pod_source in owners) or bool(covered.unscaled)
         reach = sites.get((budget.name, budget.namespace))
-        if owners and told and reach is not None and not covered.allowed(covered.expected):
-            scaler = _more_would_do(covered, owners)
+        if owners and is_known and reach is not None and not covered.allowed(covered.expected):
+            scaler = _relieving_scaler(covered, owners)
             never = f"as many as {scaler} keeps at least; a drain waits until it scales up" if scaler else _NEVER
             message = f"{covered.arithmetic(covered.expected)}{', ' if scaler else ': '}{never}"
             asked = bool(scaler) or str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
@@ -233,14 +233,14 @@ def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
 _NEVER = "a drain of their nodes never completes"
 
 
-def _more_would_do(covered: BudgetStatus, owners: Iterable[PodSource]) -> str:
+def _relieving_scaler(covered: BudgetStatus, owners: Iterable[PodSource]) -> str:
     """Return the autoscaler that allows an eviction once it requests more than its minimum of replicas, or an empty string."""
     elastic = [pod_source for pod_source in owners if (pod_source.scale.most or 0) > pod_source.replicas]
     more = covered.expected + sum((pod_source.scale.most or 0) - pod_source.replicas for pod_source in elastic)
     return elastic[0].scale.scaler if elastic and covered._replace(expected=more).allowed(more) else ""
 
 
-def _losses(view: ClusterView, failures: Iterable[FailedReplica]) -> str:
+def _describe_failures(view: ClusterView, failures: Iterable[FailedReplica]) -> str:
     """Describe failures, such as ``node a, b or c, or zone x``."""
     names: dict[str, list[str]] = {}
     for each in failures:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
-from afflint.checks.nodes import is_well_known, slips
+from afflint.checks.nodes import is_well_known, likely_typos
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest, quoted
@@ -16,8 +16,8 @@ from afflint.findings.similarity import is_likely_typo
 from afflint.index.facts import NodeRequirement
 from afflint.inventory.cluster_view import MOST_NAMED, summarize_names
 from afflint.inventory.pool_view import PoolRequirements, PoolView
-from afflint.kube.selectors import Requirement, says
-from afflint.kube.taints import KEEPS_AWAY, Taint, Toleration, first_untolerated, tolerates
+from afflint.kube.selectors import Requirement, describe
+from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates
 from afflint.pools.fields import TAINT, UNREACHABLE
 from afflint.pools.matching import PoolIndex, PoolLabels, PoolLabelStatements
 from afflint.pools.pool import Label, Pool, PoolPart
@@ -31,20 +31,21 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[CrossManifestMa
     complete = target.complete_nodes
     if not view.pools:
         return
-    opened = open_to(view)
-    for demands in view.demands:
-        if pools_for(demands, view.index) & opened(demands.tolerations) or _is_built_in(demands) or view.has_node(demands):
+    opened = pools_open_to(view)
+    for requirements in view.demands:
+        usable = pools_for(requirements, view.index) & opened(requirements.tolerations)
+        if usable or _is_built_in(requirements) or view.has_node(requirements):
             continue
-        if not complete and pools_for(demands, view.index_of_others):
+        if not complete and pools_for(requirements, view.index_of_others):
             continue
-        reason = _reason(demands, view, complete=complete)
+        reason = _reason(requirements, view, complete=complete)
         if reason is not None:
-            severity: Severity = "error" if complete and not demands.daemon else "info" if demands.daemon else reason.severity
+            severity: Severity = "error" if complete and not requirements.daemon else "info" if requirements.daemon else reason.severity
             at = reason.asked.path if reason.asked is not None else None
-            path = at or (*demands.pods.site.base, "metadata", "name")
+            path = at or (*requirements.pods.site.base, "metadata", "name")
             key = at is not None and at[-1] == reason.key and reason.of_key
             match = Match(path, reason.message, reason.help, key=key, related=reason.related, severity=severity)
-            yield CrossManifestMatch(demands.pods.site, demands.pods.ref, match)
+            yield CrossManifestMatch(requirements.pods.site, requirements.pods.ref, match)
 
 
 class _PoolRejection(NamedTuple):
@@ -62,25 +63,25 @@ class _PoolRejection(NamedTuple):
         return self.asked.requirement.key if self.asked is not None else ""
 
 
-def pools_for(demands: PoolRequirements, pools: PoolIndex) -> int:
+def pools_for(requirements: PoolRequirements, pools: PoolIndex) -> int:
     """Return the pools with the labels that the pods require, as a bit set."""
     found = 0
-    for alternative in demands.alternatives:
+    for alternative in requirements.alternatives:
         found |= pools.fitting([each.requirement for each in alternative])
     return found
 
 
-def open_to(view: PoolView) -> Callable[[tuple[Toleration, ...]], int]:
+def pools_open_to(view: PoolView) -> Callable[[tuple[Toleration, ...]], int]:
     """Return a function for the pools that the pods can use despite taints, by their tolerations, which many pods share."""
 
     @cache
     def opened(tolerations: tuple[Toleration, ...]) -> int:
-        return sum(1 << number for number, pool in enumerate(view.pools) if _bars(pool, tolerations) is None)
+        return sum(1 << number for number, pool in enumerate(view.pools) if _blocking_taint(pool, tolerations) is None)
 
     return opened
 
 
-def _bars(pool: Pool, tolerations: Sequence[Toleration]) -> Taint | None:
+def _blocking_taint(pool: Pool, tolerations: Sequence[Toleration]) -> Taint | None:
     """Return the taint that keeps pods out of a pool, except one that the cluster may tolerate for pods with its resource."""
     return first_untolerated([each.taint for each in pool.taints if not each.taint.key.startswith(_RESOURCES)], tolerations)
 
@@ -98,11 +99,11 @@ _RESOURCES = (
 )
 
 
-def _is_built_in(demands: PoolRequirements) -> bool:
+def _is_built_in(requirements: PoolRequirements) -> bool:
     """Return whether the pods select a pool of EKS Auto Mode, which no manifest declares."""
     return any(
         each.requirement.key == "karpenter.sh/nodepool" and not _BUILT_IN.isdisjoint(each.requirement.values)
-        for alternative in demands.alternatives
+        for alternative in requirements.alternatives
         for each in alternative
     )
 
@@ -110,9 +111,9 @@ def _is_built_in(demands: PoolRequirements) -> bool:
 _BUILT_IN = frozenset(("general-purpose", "system"))
 
 
-def _reason(demands: PoolRequirements, view: PoolView, *, complete: bool) -> _PoolRejection | None:
+def _reason(requirements: PoolRequirements, view: PoolView, *, complete: bool) -> _PoolRejection | None:
     """Return why no pool accepts the workload, by the nearest alternative; None if that is not certain enough to be reported."""
-    found = [_reason_of(alternative, demands, view, complete=complete) for alternative in demands.alternatives]
+    found = [_reason_of(alternative, requirements, view, complete=complete) for alternative in requirements.alternatives]
     reasons = [reason for reason in found if reason is not None]
     if len(reasons) < len(found):
         return None
@@ -123,21 +124,21 @@ _MILD = ("error", "warning", "info")
 
 
 def _reason_of(
-    alternative: Sequence[NodeRequirement], demands: PoolRequirements, view: PoolView, *, complete: bool
+    alternative: Sequence[NodeRequirement], requirements: PoolRequirements, view: PoolView, *, complete: bool
 ) -> _PoolRejection | None:
-    requirements = [each.requirement for each in alternative]
-    if any(is_placeholder(text) for each in requirements for text in (each.key, *each.values)):
+    conditions = [each.requirement for each in alternative]
+    if any(is_placeholder(text) for each in conditions for text in (each.key, *each.values)):
         return None
     pools = view.index
-    fitting = pools.fitting(requirements)
+    fitting = pools.fitting(conditions)
     if fitting:
-        return _tainted(alternative, list(pools.chosen(fitting)), demands, view, complete=complete)
-    unmet = pools.unmet(requirements)
+        return _tainted(alternative, list(pools.chosen(fitting)), requirements, view, complete=complete)
+    unmet = pools.unmet(conditions)
     nowhere = [index for index, without in enumerate(unmet) if without == pools.all]
     if nowhere:
-        declared = [index for index in nowhere if pools.statements(requirements[index].key).pools]
+        declared = [index for index in nowhere if pools.statements(conditions[index].key).pools]
         index = declared[0] if declared else nowhere[0]
-        if not declared and requirements[index].key in view.lost_keys:
+        if not declared and conditions[index].key in view.lost_keys:
             return None  # Another rule reports that the label never reaches the nodes.
         return (_without_value if declared else _without_key)(alternative[index], view)
     # Some pool meets each requirement, and no pool meets them all.
@@ -145,26 +146,28 @@ def _reason_of(
     least = min(range(len(lacking)), key=lambda number: len(lacking[number]))
     asked, labels = alternative[lacking[least][0]], pools.pools[least]
     met = [each.requirement for index, each in enumerate(alternative) if index not in lacking[least]]
-    both = " and ".join(_says(each) for each in [met[-1], asked.requirement])
-    message = f"no pool has both {both}: {_has(labels, asked.requirement)}"
+    both = " and ".join(_describe(each) for each in [met[-1], asked.requirement])
+    message = f"no pool has both {both}: {_describe_difference(labels, asked.requirement)}"
     return _PoolRejection(asked, message, "warning", related=_places(labels, asked.requirement.key))
 
 
 def _tainted(
-    alternative: Sequence[NodeRequirement], fitting: Sequence[PoolLabels], demands: PoolRequirements, view: PoolView, *, complete: bool
+    alternative: Sequence[NodeRequirement], fitting: Sequence[PoolLabels], requirements: PoolRequirements, view: PoolView, *, complete: bool
 ) -> _PoolRejection | None:
     """Return the rejection by taints of all pools with the labels, which the pods do not tolerate."""
     pool = fitting[0].pool
-    taint = _bars(pool, demands.tolerations)
+    taint = _blocking_taint(pool, requirements.tolerations)
     chosen = [each for each in alternative if each.path is not None and fitting[0].known(each.requirement.key)]
     if taint is None or not (chosen or complete):
         return None
     asked, one = chosen[0] if chosen else None, len(fitting) == 1
     which = " with the required labels" if len(fitting) < len(view.pools) else ""
-    which = f" with {_says(asked.requirement)}" if asked is not None else which
+    which = f" with {_describe(asked.requirement)}" if asked is not None else which
     what = f"the only pool{which} is" if one else f"all pools{which} are"
     has = f"{summarize_names([labels.pool.title for labels in fitting])} {'has' if one else 'have'}"
-    taints = list(dict.fromkeys(shown(each) for labels in fitting if (each := _bars(labels.pool, demands.tolerations))))
+    taints = list(
+        dict.fromkeys(format_taint(each) for labels in fitting if (each := _blocking_taint(labels.pool, requirements.tolerations)))
+    )
     message = f"{what} tainted, and the pods do not tolerate it: {has} {summarize_names(list(map(quoted, taints)), 'or')}"
     value = f"`value: {taint.value}`" if taint.value else "`operator: Exists`"
     places = [each.path for each in pool.taints if each.taint == taint and each.path]
@@ -176,12 +179,12 @@ def _tainted(
 def _without_value(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     """Return the rejection for a label that some pools declare, with other values."""
     key, wanted = asked.requirement.key, asked.requirement.values
-    said = view.index.statements(key)
-    near = next((found for value in wanted if (found := _nearest(value, said.values))), None)
-    labels = said.values[near] if near is not None else said.pools[0]
-    has = f"{labels.pool.title} has {quoted(f'{key}: {near}')}" if near is not None else _has(labels, asked.requirement)
-    more = f", {_more(said, key, labels)}" if len(said.pools) > 1 else ""
-    message = f"no pool has {_says(asked.requirement)}: {has}{more}"
+    statements = view.index.statements(key)
+    near = next((found for value in wanted if (found := _nearest(value, statements.values))), None)
+    labels = statements.values[near] if near is not None else statements.pools[0]
+    has = f"{labels.pool.title} has {quoted(f'{key}: {near}')}" if near is not None else _describe_difference(labels, asked.requirement)
+    more = f", {_describe_others(statements, key, labels)}" if len(statements.pools) > 1 else ""
+    message = f"no pool has {_describe(asked.requirement)}: {has}{more}"
     slip = near is not None and any(is_likely_typo(value, near) for value in wanted)
     help_ = f"Write `{near}`." if slip else ""
     # A value unlike all others here may be that of a pool in another repository.
@@ -206,7 +209,7 @@ def _words(text: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)}
 
 
-def _more(statements: PoolLabelStatements, key: str, named: PoolLabels) -> str:
+def _describe_others(statements: PoolLabelStatements, key: str, named: PoolLabels) -> str:
     """Describe the values of a label in the other pools."""
     own = named.values(key)
     known = [value for value in statements.values if value not in own]
@@ -227,22 +230,22 @@ def _without_key(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     return _PoolRejection(asked, message, "warning" if close else "info", help_, of_key=True)
 
 
-def _says(requirement: Requirement) -> str:
+def _describe(requirement: Requirement) -> str:
     """Describe a requirement: ``zone: east`` for one value, else as in the manifest."""
     if requirement.operator == "In" and len(requirement.values) == 1:
         return quoted(f"{requirement.key}: {requirement.values[0] or _EMPTY}")
-    return quoted(says(requirement))
+    return quoted(describe(requirement))
 
 
 _EMPTY = '""'
 
 
-def _has(labels: PoolLabels, requirement: Requirement) -> str:
+def _describe_difference(labels: PoolLabels, requirement: Requirement) -> str:
     """Describe what a pool has instead of the required label."""
     about = labels.about(requirement.key)
     if not about or about[0].operator == "DoesNotExist":
         return f"{labels.pool.title} does not have {quoted(requirement.key)}"
-    return f"{labels.pool.title} has {_says(about[0])}"
+    return f"{labels.pool.title} has {_describe(about[0])}"
 
 
 def _places(labels: PoolLabels, key: str) -> tuple[RelatedPlace, ...]:
@@ -252,7 +255,7 @@ def _places(labels: PoolLabels, key: str) -> tuple[RelatedPlace, ...]:
     return tuple([RelatedPlace(pool.site.file, pool.site.document, path, False, f"the label of {pool.title}") for path in places[:1]])
 
 
-def shown(taint: Taint) -> str:
+def format_taint(taint: Taint) -> str:
     """Format a taint as kubectl does: ``key=value:effect``."""
     return f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
 
@@ -265,25 +268,25 @@ def unreachable_node_label(view: PoolView) -> Iterator[CrossManifestMatch]:
     yield from _faults(view, UNREACHABLE)
     asking: dict[str, list[tuple[PoolRequirements, NodeRequirement]]] = defaultdict(list)
     lost = {each.key for pool in view.everything for each in pool.unreachable}
-    for demands in view.demands if lost else ():
-        for asked in (each for alternative in demands.alternatives for each in alternative):
+    for requirements in view.demands if lost else ():
+        for asked in (each for alternative in requirements.alternatives for each in alternative):
             if asked.requirement.key in lost and asked.path is not None and asked.requirement.operator in ("In", "Exists", "Gt", "Lt"):
-                asking[asked.requirement.key].append((demands, asked))
+                asking[asked.requirement.key].append((requirements, asked))
     reaching = {label.key for pool in view.everything for label in pool.labels}
     for pool in view.everything:
         for each in pool.unreachable:
-            users = [(demands, asked) for demands, asked in asking.get(each.key, ()) if _would_meet(asked, each.value)]
+            users = [(requirements, asked) for requirements, asked in asking.get(each.key, ()) if _would_meet(asked, each.value)]
             if users and each.key not in reaching:
-                titles = list(dict.fromkeys(demands.pods.title for demands, _ in users))
+                titles = list(dict.fromkeys(requirements.pods.title for requirements, _ in users))
                 who = f"{summarize_names(titles)} {'selects' if len(titles) == 1 else 'select'} it"
                 message = f"the label {quoted(each.key)} {each.why}, so it never reaches a node; {who}"
-                related = tuple([_asker(demands, asked) for demands, asked in users[:MOST_NAMED]])
+                related = tuple([_asker(requirements, asked) for requirements, asked in users[:MOST_NAMED]])
                 yield _at(pool, Match(each.path, message, each.remedy, key=True, related=related, severity="warning"))
 
 
-def _asker(demands: PoolRequirements, asked: NodeRequirement) -> RelatedPlace:
-    site = demands.pods.site
-    return RelatedPlace(site.file, site.document, asked.path or (), False, f"selected by {demands.pods.title}")
+def _asker(requirements: PoolRequirements, asked: NodeRequirement) -> RelatedPlace:
+    site = requirements.pods.site
+    return RelatedPlace(site.file, site.document, asked.path or (), False, f"selected by {requirements.pods.title}")
 
 
 def _would_meet(asked: NodeRequirement, value: str) -> bool:
@@ -322,15 +325,15 @@ def _near_duplicates(pools: Sequence[Pool]) -> Iterator[CrossManifestMatch]:
                 carriers[label.key].append(_Carrier(pool, label))
                 for value in label.requirement.values:
                     values[label.key][value].append(_Carrier(pool, label))
-    for rare, usual in slips(carriers):
-        there, others = carriers[rare], carriers[usual]
+    for rare, usual in likely_typos(carriers):
+        carriers_of_rare, others = carriers[rare], carriers[usual]
         # Keys in the same pool are different on purpose.
-        if not any(one.pool is other.pool for one in there for other in others):
-            yield _twice(there[0], others[0], f"the label key {quoted(rare)}", quoted(usual), usual)
+        if not any(one.pool is other.pool for one in carriers_of_rare for other in others):
+            yield _twice(carriers_of_rare[0], others[0], f"the label key {quoted(rare)}", quoted(usual), usual)
     for key, by_value in values.items():
-        for rare, usual in slips(by_value):
-            there, others = by_value[rare], by_value[usual]
-            yield _twice(there[0], others[0], quoted(f"{key}: {rare}"), quoted(f"{key}: {usual}"), usual)
+        for rare, usual in likely_typos(by_value):
+            carriers_of_rare, others = by_value[rare], by_value[usual]
+            yield _twice(carriers_of_rare[0], others[0], quoted(f"{key}: {rare}"), quoted(f"{key}: {usual}"), usual)
 
 
 class _Carrier(NamedTuple):
@@ -347,38 +350,38 @@ def _twice(one: _Carrier, other: _Carrier, rare: str, frequent: str, usual: str)
 
 def untolerated_pool(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Report pools with a taint that no workload tolerates by name."""
-    whole = [demands for demands in view.demands if not demands.patch]
-    tolerations = {toleration for demands in whole for toleration in demands.tolerations if toleration.key}
-    asked = {each.requirement.key for demands in view.demands for alternative in demands.alternatives for each in alternative}
+    whole = [requirements for requirements in view.demands if not requirements.patch]
+    tolerations = {toleration for requirements in whole for toleration in requirements.tolerations if toleration.key}
+    asked = {each.requirement.key for requirements in view.demands for alternative in requirements.alternatives for each in alternative}
     named = asked | {toleration.key for toleration in tolerations}
     meant = {pool.cluster for pool in view.pools if not named.isdisjoint([*_own_keys(pool), *[each.taint.key for each in pool.taints]])}
-    tainted = [pool for pool in view.pools if any(each.path and each.taint.effect in KEEPS_AWAY for each in pool.taints)]
-    asked_for = _asked_for(tainted, view) if whole else 0
+    tainted = [pool for pool in view.pools if any(each.path and each.taint.effect in BLOCKING_EFFECTS for each in pool.taints)]
+    asked_for = _selected_pools(tainted, view) if whole else 0
     for number, pool in enumerate(tainted if whole else ()):
         # The workloads of a cluster that an installer creates are probably elsewhere, unless some of them select labels of its pools.
         if (pool.whose != "own" and pool.cluster not in meant) or asked_for >> number & 1:
             continue
         for each in pool.taints:
             taint = each.taint
-            if not each.path or taint.effect not in KEEPS_AWAY or taint.key.startswith(_TOLERATED_ELSEWHERE):
+            if not each.path or taint.effect not in BLOCKING_EFFECTS or taint.key.startswith(_TOLERATED_ELSEWHERE):
                 continue
             if not any(tolerates(toleration, taint) for toleration in tolerations):
                 others = sorted({toleration.value for toleration in tolerations if toleration.key == taint.key and toleration.value})
                 hint = f"; the pods tolerate only the value {summarize_names(list(map(quoted, others)), 'or')}" if others else ""
-                taint_of_pool = f"{quoted(shown(taint))} of {pool.title}"
+                taint_of_pool = f"{quoted(format_taint(taint))} of {pool.title}"
                 message = f"no workload in these manifests tolerates {taint_of_pool}, so none of them runs there{hint}"
                 yield _at(pool, Match(each.path, message, severity="info"))
 
 
-def _asked_for(pools: Sequence[Pool], view: PoolView) -> int:
+def _selected_pools(pools: Sequence[Pool], view: PoolView) -> int:
     """Return the pools with a label that a workload selects, and without one that it selects and they lack, as a bit set."""
     given: dict[str, int] = defaultdict(int)
     for number, pool in enumerate(pools):
         for key in set(_own_keys(pool)):
             given[key] |= 1 << number
     index, found = PoolIndex(pools, ()), 0
-    for demands in view.demands:
-        for alternative in demands.alternatives:
+    for requirements in view.demands:
+        for alternative in requirements.alternatives:
             naming = 0
             for each in alternative:
                 naming |= given.get(each.requirement.key, 0)

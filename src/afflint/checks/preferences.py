@@ -23,12 +23,12 @@ from afflint.kube.selectors import (
     Malformed,
     Requirement,
     Selector,
-    both,
     conflict,
+    describe,
     from_labels,
+    intersection,
     parse_node_term,
     requirement_paths,
-    says,
 )
 
 
@@ -59,7 +59,7 @@ def unmet_preference(view: ClusterView) -> Iterator[CrossManifestMatch]:
             for preference in preferences:
                 if view.classes and view.may_be_made(preference.selector):
                     continue
-                fault = _fault(preference, preferences, nodes) or _out_of_reach(preference, demanded, pods, nodes)
+                fault = _unmet_reason(preference, preferences, nodes) or _unreachable_reason(preference, demanded, pods, nodes)
                 if fault is not None:
                     message = f"this preference has no effect: {fault.why}"
                     yield CrossManifestMatch(pods.site, pods.ref, Match(fault.path, message, fault.remedy, severity=fault.severity))
@@ -80,7 +80,7 @@ def _terms(pods: Pods) -> tuple[list[_PreferredTerm], list[Selector]]:
     required = [parse_node_term(term.data) for term in constraints.node_terms if term.required]
     if isinstance(base, Malformed) or any(isinstance(each, Malformed) for each in required):
         return preferences, []
-    return preferences, [both(base, each) for each in required if isinstance(each, Selector)] or [base]
+    return preferences, [intersection(base, each) for each in required if isinstance(each, Selector)] or [base]
 
 
 class _Nodes:
@@ -113,12 +113,12 @@ class _Nodes:
         """Return the key, or the value of ``key``, that a word which no node has probably means, or None."""
         if (key, word) not in self._near:
             known = self.keys if key is None else self.names if key == NODE_NAME else self.values(key)
-            alike = [each for each in known if is_likely_typo(word, each) or _is_cut(word, each)]
+            alike = [each for each in known if is_likely_typo(word, each) or _is_truncated(word, each)]
             self._near[key, word] = max(alike, key=lambda each: (known[each], each), default=None)
         return self._near[key, word]
 
 
-def _is_cut(one: str, other: str) -> bool:
+def _is_truncated(one: str, other: str) -> bool:
     """Return whether one of two words is the other without its end: ``larg``, ``disk`` for ``disktype``."""
     short, long = sorted((one.lower(), other.lower()), key=len)
     return len(short) >= _SHORTEST_CUT and long.startswith(short)
@@ -127,22 +127,22 @@ def _is_cut(one: str, other: str) -> bool:
 _SHORTEST_CUT = 4
 
 
-def _fault(preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], nodes: _Nodes) -> _UnmetReason | None:
+def _unmet_reason(preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], nodes: _Nodes) -> _UnmetReason | None:
     """Return why no node at all satisfies a preference, or None if one does or the reason proves nothing."""
     requirements = preference.selector.requirements
-    if nodes.meeting(preference.selector) or any(_is_told_elsewhere(each, nodes) for each in requirements):
+    if nodes.meeting(preference.selector) or any(_is_reported_elsewhere(each, nodes) for each in requirements):
         return None
     for requirement, place in zip(requirements, preference.places, strict=True):
         if not nodes.meeting(Selector((requirement,))):
-            fault = _blamed(requirement, place, nodes)
-            return None if not fault.near and _is_a_step(requirement, preference, all_of_them, nodes) else fault
-    words = summarize_names([quoted(says(each)) for each in requirements])
+            fault = _reason_for(requirement, place, nodes)
+            return None if not fault.near and _is_fallback(requirement, preference, all_of_them, nodes) else fault
+    words = summarize_names([quoted(describe(each)) for each in requirements])
     return _UnmetReason(
         preference.path, f"{none_of(nodes.count)} has {words} together", "Split the preference into several, or label the nodes."
     )
 
 
-def _is_told_elsewhere(requirement: Requirement, nodes: _Nodes) -> bool:
+def _is_reported_elsewhere(requirement: Requirement, nodes: _Nodes) -> bool:
     """Return whether other rules report that no node has the key, or whether handwritten node lists usually lack it.
 
     Missing labels for the operating system and architecture are assumed.
@@ -153,7 +153,7 @@ def _is_told_elsewhere(requirement: Requirement, nodes: _Nodes) -> bool:
     return key.startswith(ADDED_LATER) or suggested_label(key) is not None or deprecated(key) is not None
 
 
-def _is_a_step(requirement: Requirement, preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], nodes: _Nodes) -> bool:
+def _is_fallback(requirement: Requirement, preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], nodes: _Nodes) -> bool:
     """Return whether another preference for the same label is satisfied: then this one is a step of a ladder for other nodes."""
     return any(
         other is not preference
@@ -163,13 +163,13 @@ def _is_a_step(requirement: Requirement, preference: _PreferredTerm, all_of_them
     )
 
 
-def _blamed(requirement: Requirement, place: Path, nodes: _Nodes) -> _UnmetReason:
+def _reason_for(requirement: Requirement, place: Path, nodes: _Nodes) -> _UnmetReason:
     """Return the reason for a requirement that no node meets."""
     key, operator = requirement.key, requirement.operator
     if operator == "In" and (requirement.field or key in nodes.keys):
         return _wrong_value(requirement, place, nodes)
     if requirement.field or (operator in ("Gt", "Lt") and key in nodes.keys):
-        return _UnmetReason(place, f"{none_of(nodes.count)} has {quoted(says(requirement))}", _LABEL)
+        return _UnmetReason(place, f"{none_of(nodes.count)} has {quoted(describe(requirement))}", _LABEL)
     if operator in ("NotIn", "DoesNotExist"):
         why = f"every node has the label {quoted(key)}" + (f" with the value {_values(requirement)}" if requirement.values else "")
         return _UnmetReason((*place, "key"), why, "Remove the preference, or remove the label from some nodes.")
@@ -195,8 +195,8 @@ def _wrong_value(requirement: Requirement, place: Path, nodes: _Nodes) -> _Unmet
         return _UnmetReason(path, f"{what}{did_you_mean(near)}", remedy, near=True)
     if requirement.field:
         return _UnmetReason(path, what, "Name an existing node, or remove the preference.")
-    there = summarize_names([quoted(value) for value in sorted(known)])
-    values = f"the values that nodes have are {there}" if len(known) > 1 else f"the only value that nodes have is {there}"
+    known_values = summarize_names([quoted(value) for value in sorted(known)])
+    values = f"the values that nodes have are {known_values}" if len(known) > 1 else f"the only value that nodes have is {known_values}"
     return _UnmetReason(path, f"{what}; {values}", _LABEL)
 
 
@@ -211,13 +211,13 @@ def _carry(nodes: int) -> str:
     return "1 node has" if nodes == 1 else f"{nodes} nodes have"
 
 
-def _out_of_reach(preference: _PreferredTerm, demanded: Sequence[Selector], pods: Pods, nodes: _Nodes) -> _UnmetReason | None:
+def _unreachable_reason(preference: _PreferredTerm, demanded: Sequence[Selector], pods: Pods, nodes: _Nodes) -> _UnmetReason | None:
     """Return the reason if only nodes that the pods may not use satisfy a preference, and the manifest does not contradict itself."""
     meeting = nodes.meeting(preference.selector)
     usable = {node.name for node in nodes.view.usable(pods)} if meeting and demanded else set()
     if not usable or not usable.isdisjoint(meeting):
         return None
-    if all(conflict(both(each, preference.selector).requirements) for each in demanded):
+    if all(conflict(intersection(each, preference.selector).requirements) for each in demanded):
         return None  # redundant-term reports that.
     if len(meeting) == 1:
         why = f"only node {min(meeting)} satisfies it, but the pods cannot be scheduled there"

@@ -12,7 +12,7 @@ from afflint.checks import spread as spread_checks
 from afflint.checks import tolerations as toleration_checks
 from afflint.checks.admission import affinity, controllers, fields, host_ports, labels, spread, tolerations
 from afflint.checks.admission.decoding import mismatches_of
-from afflint.checks.match import CrossManifestMatch, Match, Target, asks_for_target
+from afflint.checks.match import CrossManifestMatch, Match, Target, takes_target
 from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.manifest_index import ManifestIndex
@@ -275,14 +275,14 @@ class BoundRule(NamedTuple):
 
             module, _, name = function.partition(":")
             function = getattr(import_module(module), name)
-        asking = asks_for_target(function)
+        asking = takes_target(function)
         if not self.params:
             return function, asking
         from functools import partial
 
         return partial(function, **dict(self.params)), asking
 
-    def level(self, own: Severity | None) -> Severity:
+    def severity_for(self, own: Severity | None) -> Severity:
         """Return the severity of a finding for which the check chose ``own``: the configured one comes first."""
         return self.severity or own or self.rule.severity
 

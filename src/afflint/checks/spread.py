@@ -12,7 +12,7 @@ from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.index.facts import labels_known, pod_selector
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.manifests import Workload
-from afflint.kube.selectors import Requirement, Selector, says
+from afflint.kube.selectors import Requirement, Selector, describe
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -49,5 +49,5 @@ def _missed(spread: ConstraintItem, parsed: Selector, index: int, requirement: R
     else:
         close = nearest(requirement.key, labels)
         own = f"they have no label {quoted(requirement.key)}{did_you_mean(close)}"
-    message = f"this spread constraint does not count its own pods: it selects {quoted(says(requirement))}, but {own}"
+    message = f"this spread constraint does not count its own pods: it selects {quoted(describe(requirement))}, but {own}"
     return Match(path, message, key=path[-1] == requirement.key and requirement.key not in labels)

@@ -50,10 +50,12 @@ def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
         taint = Taint(CONTROL_PLANE, "", toleration.effect or "NoSchedule")
         if toleration.key == MASTER and not tolerated(taint, (other for _, other in parsed)):
             message = f"this tolerates only the taint {quoted(MASTER)}; since Kubernetes 1.24 kubeadm sets {quoted(CONTROL_PLANE)} instead"
-            yield Match((*item.path, "key"), message, edits=inserting(item.path[:-1], int(item.path[-1]) + 1, _of_control_plane(item.data)))
+            yield Match(
+                (*item.path, "key"), message, edits=inserting(item.path[:-1], int(item.path[-1]) + 1, _control_plane_toleration(item.data))
+            )
 
 
-def _of_control_plane(legacy: dict[str, Any]) -> dict[str, Any]:
+def _control_plane_toleration(legacy: dict[str, Any]) -> dict[str, Any]:
     """Return the toleration of the control-plane taint, which has no value, that belongs next to one of the old taint."""
     new = {field: value for field, value in legacy.items() if field != "value" or not value}
     if legacy.get("value"):
@@ -66,7 +68,7 @@ def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
     replaced = manifest.operated and (manifest.kind.group, manifest.kind.name, *manifest.declared.path) in _REPLACED
     if (manifest.partial and not replaced) or type(manifest.pod.get("nodeName")) is str or _tolerates_unknown(manifest):
         return
-    asked = _asks_for_control_plane(manifest)
+    asked = _selected_control_plane(manifest)
     if asked is None:
         return
     path, key, is_key = asked
@@ -91,7 +93,7 @@ _REPLACED = frozenset(
 )
 
 
-def _asks_for_control_plane(workload: Workload) -> tuple[Path, str, bool] | None:
+def _selected_control_plane(workload: Workload) -> tuple[Path, str, bool] | None:
     """Return where, and by which label, the pods are restricted to control-plane nodes; None if other nodes qualify too.
 
     The value "true" is the label that k3s and RKE set on their servers, which accept any pod.

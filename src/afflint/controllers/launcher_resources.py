@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from afflint.kube.quantities import MOST, parse_quantity
+from afflint.kube.quantities import LARGEST, parse_quantity
 from afflint.scheduler.decoding import fail, flag, integer, mapping, sequence, string
 from afflint.scheduler.requests import CPU, HUGE_PAGES, MEMORY
 
@@ -53,7 +53,7 @@ def _vcpus(cpu: Mapping[str, Any], asked: int, capped: int) -> int:
     for number in topology:
         if number:
             vcpus *= number
-    return min(vcpus, MOST)
+    return min(vcpus, LARGEST)
 
 
 def _memory(memory: Mapping[str, Any], asked: int, *, given: bool) -> dict[str, str]:

@@ -13,7 +13,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import CLONE_SET, DAEMON_SET, DEPLOYMENT, INDEXED, ROLLOUT, AddedLabel
 from afflint.kube.kinds import EACH
 from afflint.kube.manifests import Labels, Workload
-from afflint.kube.selectors import Requirement, Selector, holds, matches
+from afflint.kube.selectors import Requirement, Selector, is_met, matches
 from afflint.yaml.placeholders import is_placeholder
 
 _LONGEST_VALUE = 63
@@ -102,7 +102,7 @@ class PodLabels(NamedTuple):
         for requirement in selector.requirements:
             values = added.get(requirement.key)
             if values is None:
-                if not holds(requirement, self.template.get(requirement.key)):
+                if not is_met(requirement, self.template.get(requirement.key)):
                     return False
             elif values.rest in ("", _ANYTHING):
                 if not _may_hold(values, requirement):
@@ -117,7 +117,7 @@ class PodLabels(NamedTuple):
             return matches(selector, self.template)
         added = self.added
         return all(
-            holds(each, self.template.get(each.key)) if each.key not in added else _surely_holds(added[each.key], each)
+            is_met(each, self.template.get(each.key)) if each.key not in added else _surely_holds(added[each.key], each)
             for each in selector.requirements
         )
 
@@ -128,7 +128,7 @@ class PodLabels(NamedTuple):
 
 def _may_hold(values: PossibleValues, requirement: Requirement) -> bool:
     if not values.rest:
-        return holds(requirement, values.prefix)
+        return is_met(requirement, values.prefix)
     if requirement.operator == "In":
         return any(values.include(value) for value in requirement.values)
     return requirement.operator in ("Exists", "NotIn")
@@ -136,7 +136,7 @@ def _may_hold(values: PossibleValues, requirement: Requirement) -> bool:
 
 def _surely_holds(values: PossibleValues, requirement: Requirement) -> bool:
     if not values.rest:
-        return holds(requirement, values.prefix)
+        return is_met(requirement, values.prefix)
     if requirement.operator == "NotIn":
         return not any(values.include(value) for value in requirement.values)
     if requirement.operator == "In" and values.number is not None and values.rest != _ANYTHING:

@@ -259,7 +259,7 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
     """
     site = Site(NO_FILE, manifest.document.index, manifest.base)
     if isinstance(manifest, Workload):
-        if not manifest.makes_pods:
+        if not manifest.creates_pods:
             return
         if manifest.pod or manifest.template or manifest.operated:
             pods = _pods(manifest, site)

@@ -14,7 +14,7 @@ from afflint.findings.similarity import Slips
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
 from afflint.index.facts import Facts, Pods, PodsKey, SelectorRef
 from afflint.kube.manifests import Labels
-from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, holds, matches
+from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, is_met, matches
 
 if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
@@ -149,7 +149,7 @@ class ManifestIndex:
         for requirement in selector.requirements:
             if requirement.key != NAMESPACE_NAME:
                 others = True
-            elif not holds(requirement, name):
+            elif not is_met(requirement, name):
                 return False
         return None if others else True
 

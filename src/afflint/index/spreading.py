@@ -12,7 +12,7 @@ from afflint.index.facts import namespaces_of, selector_for
 from afflint.kube.constraints import ConstraintItem, Constraints, Data, PodTerm
 from afflint.kube.label_places import SPREAD
 from afflint.kube.node_labels import DEPRECATED, at_least_as_wide
-from afflint.kube.node_requirements import same_label
+from afflint.kube.node_requirements import equivalent_keys
 from afflint.kube.selectors import EVERYTHING, Requirement, Selector
 from afflint.yaml.document import text_at
 from afflint.yaml.placeholders import is_placeholder
@@ -154,7 +154,7 @@ class RequiredSpreading(NamedTuple):
 
     def is_over(self, each: SpreadingConstraint) -> bool:
         """Return whether a constraint has this topology key, under its current or a deprecated name."""
-        return each.key in same_label(self.key)
+        return each.key in equivalent_keys(self.key)
 
     def holds_apart(self, each: SpreadingConstraint) -> bool:
         """Return whether a constraint forbids all pods in one domain; a large maxSkew does not."""

@@ -138,10 +138,10 @@ def _place(entry: dict[str, Any]) -> ConstraintPlace:
         fields = tuple([field._replace(opened=True) for field in fields])
     replicas = entry.get("replicas")
     return ConstraintPlace(
-        path_of(entry["path"]),
+        parse_path(entry["path"]),
         form,
         fields,
-        path_of(replicas) if replicas else None,
+        parse_path(replicas) if replicas else None,
         shape.endswith(" pruned"),
         "not_pods" not in entry,
         "labelled" in entry,
@@ -154,6 +154,6 @@ def _field(text: str) -> CatalogueField:
     return CatalogueField(name, shape.removeprefix("?") or name, shape.startswith("?"))
 
 
-def path_of(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """Parse a path of the catalogue, such as ``spec.pools[*].pod`` or ``spec.groups.{}``; each item of a list or map is EACH."""
     return tuple([EACH if step in ("[*]", "{}") else step for step in re.findall(r"\[\*\]|\{\}|[^.\[\]]+", text)])

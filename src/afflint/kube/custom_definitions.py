@@ -37,14 +37,14 @@ _PLACEMENT = re.compile(rb"ffinity|olerations|odeSelector|opologySpreadConstrain
 Schema = dict[str, Any]
 
 
-def defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[CustomKind, ...]:
+def kinds_defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[CustomKind, ...]:
     """Return what the CustomResourceDefinitions in a file say about some kinds, by group and name; nothing if the file cannot be read."""
     wanted = frozenset(kinds)
     definitions = []
     for piece, line, problem in split(data):
         if problem is None and b"CustomResourceDefinition" in piece and any(name.encode() in piece for _, name in wanted):
             definitions += _definitions(piece, line)
-    return tuple([kind for name, kind in learnt(definitions).items() if name in wanted])
+    return tuple([kind for name, kind in kinds_in_definitions(definitions).items() if name in wanted])
 
 
 def _definitions(piece: bytes, line: int) -> list[Any]:
@@ -56,7 +56,7 @@ def _definitions(piece: bytes, line: int) -> list[Any]:
     return [each for each in (items if type(items) is list else [data]) if type(each) is dict]
 
 
-def union(kinds: Iterable[CustomKind]) -> tuple[CustomKind, ...]:
+def merged_kinds(kinds: Iterable[CustomKind]) -> tuple[CustomKind, ...]:
     """Return each kind once, with the places from all files: a file that lacks a field does not prove that the field does not exist."""
     found: dict[tuple[str, str], CustomKind] = {}
     for kind in kinds:
@@ -66,7 +66,7 @@ def union(kinds: Iterable[CustomKind]) -> tuple[CustomKind, ...]:
     return tuple([found[name] for name in sorted(found)])
 
 
-def learnt(definitions: Iterable[Any]) -> dict[tuple[str, str], CustomKind]:
+def kinds_in_definitions(definitions: Iterable[Any]) -> dict[tuple[str, str], CustomKind]:
     """Return the kinds with placement constraints that CustomResourceDefinitions describe, by group and name.
 
     A kind that is defined several times has the places of all definitions: one that lacks a field does not prove that it does not exist.
@@ -109,7 +109,7 @@ def _schemas(definition: Any) -> Iterator[tuple[str, str, str, Schema]]:
 def _places(schema: Schema) -> Iterator[ConstraintPlace]:
     for name, below in _properties(schema).items():
         if name not in ("status", "metadata", "apiVersion", "kind"):
-            yield from _walk(below, (name,), (_number_in(_properties(schema), ()),))
+            yield from _walk(below, (name,), (_replica_field(_properties(schema), ()),))
 
 
 def _walk(schema: Any, path: Path, replicas: tuple[Path | None, ...]) -> Iterator[ConstraintPlace]:
@@ -126,7 +126,7 @@ def _walk(schema: Any, path: Path, replicas: tuple[Path | None, ...]) -> Iterato
         elif schema.get(_OPEN) is True and _OPEN_NAMES.search(str(path[-1])):
             yield ConstraintPlace(path, "opaque", replicas=_nearest(replicas))
         return
-    replicas = (*replicas, _number_in(properties, path))
+    replicas = (*replicas, _replica_field(properties, path))
     template = properties.get("spec")
     if template is not None and _is_pod_spec(_properties(template)) and "metadata" in properties:
         metadata = properties["metadata"]
@@ -191,7 +191,7 @@ def _of_items(schema: Schema) -> Schema:
     return _properties(map_at(schema, "items"))
 
 
-def _number_in(properties: Schema, path: Path) -> Path | None:
+def _replica_field(properties: Schema, path: Path) -> Path | None:
     """Return the path of the property with the number of pods, or None if the map does not have one."""
     for name in _REPLICAS:
         if map_at(properties, name).get("type") == "integer":

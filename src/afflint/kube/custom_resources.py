@@ -12,7 +12,7 @@ from afflint.findings.finding import Path
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, constraints_of_parts
 from afflint.kube.kinds import EACH, Kind, Template, TypeMeta, part_types
-from afflint.kube.manifests import Labels, Learnt, Manifest, Workload, labels_at, templates
+from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
 from afflint.kube.shapes import Holder, ShapedValue, holders_in, is_pod_spec
 from afflint.kube.types import Type
 from afflint.yaml.documents import Document
@@ -49,8 +49,8 @@ class CustomWorkload(Workload):
         replicas = place.replicas if place is not None else None
         labels = custom.labels_at(place) if custom is not None and place is not None else ()
         declared = Template(place.path if place is not None else holder.path[len(base) :], replicas, labels)
-        around, path = template or (_NOTHING, holder.path)
-        super().__init__(document, data, base, TypeMeta(kind, True), kind, declared, around, path)
+        template_map, path = template or (_NOTHING, holder.path)
+        super().__init__(document, data, base, TypeMeta(kind, True), kind, declared, template_map, path)
         self.custom = custom
         self.place = place
         self.known: Known = known
@@ -100,19 +100,19 @@ class CustomWorkload(Workload):
         return True
 
     @property
-    def way(self) -> str:
+    def placement_source(self) -> str:
         """The source from which afflint knows where the kind places pods."""
         if self.known == "shape":
             return "its shape"
         return f"the {self.custom.known_by}" if self.custom is not None else "afflint"
 
     @property
-    def makes_pods(self) -> bool:
+    def creates_pods(self) -> bool:
         """Whether an operator certainly creates pods: shape alone does not prove it, and some places choose nodes for something else."""
         return self.place is not None and self.place.pods and self.custom is not None
 
     @property
-    def requires(self) -> bool:
+    def requires_fields(self) -> bool:
         """Whether required fields must be set: operators may fill in fields that no schema requires."""
         return self.known == "schema"
 
@@ -128,7 +128,7 @@ class CustomWorkload(Workload):
         name = next((part.path[-1] for part in self.parts if path[: len(part.path)] == part.path), None)
         return any(field.opened and name in (field.name, None) for field in self.place.fields)
 
-    def refuses_unknown(self, path: Path) -> bool:
+    def rejects_unknown(self, path: Path) -> bool:
         return not self.is_opened(path)
 
     def covers(self, path: Path) -> bool:
@@ -180,7 +180,7 @@ def _pod_spec(parts: Iterable[ShapedValue]) -> dict[str, Any]:
 
 
 def custom_workloads(
-    document: Document, data: dict[str, Any], base: Path, learnt: Learnt, inside: list[tuple[dict[str, Any], Path]]
+    document: Document, data: dict[str, Any], base: Path, defined: DefinedKinds, inside: list[tuple[dict[str, Any], Path]]
 ) -> Iterator[CustomWorkload]:
     """Yield the pods that an operator creates for a custom resource that is not one of ``KINDS``: every place with constraints in it.
 
@@ -197,10 +197,10 @@ def custom_workloads(
             yield from monitoring_workloads(document, data, base)
         return
     kind = Kind(name, group, (), (), None)
-    custom = custom_kind_of(group, name) or learnt.get((group, name))
+    custom = custom_kind_of(group, name) or defined.get((group, name))
     looked: set[Path] = set()
     if custom is not None:
-        found = _together(_in_places(document, data, base, kind, custom, version))
+        found = _joined(_workloads_in_places(document, data, base, kind, custom, version))
         for workload in found:
             looked |= {part.path for part in workload.parts}
             yield workload
@@ -214,13 +214,13 @@ def custom_workloads(
         yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
 
 
-def unknown_kinds(objects: Iterable[Any], manifests: Iterable[Manifest], learnt: Learnt) -> list[tuple[str, str]]:
+def unknown_kinds(objects: Iterable[Any], manifests: Iterable[Manifest], defined: DefinedKinds) -> list[tuple[str, str]]:
     """Return the kinds of some objects and manifests, by group and name, that neither the catalogue nor a definition describes."""
     names = dict.fromkeys((each.kind.group, each.kind.name) for each in manifests if isinstance(each, CustomWorkload))
     for data in objects:
         if type(data) is dict and type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
             names[data["apiVersion"].rpartition("/")[0], data["kind"]] = None
-    return [each for each in names if _is_custom(each[0]) and each not in learnt and custom_kind_of(*each) is None]
+    return [each for each in names if _is_custom(each[0]) and each not in defined and custom_kind_of(*each) is None]
 
 
 def _is_custom(group: str) -> bool:
@@ -238,7 +238,7 @@ _OF_KUBERNETES = frozenset(
 )  # fmt: skip
 
 
-def _together(workloads: Iterable[CustomWorkload]) -> list[CustomWorkload]:
+def _joined(workloads: Iterable[CustomWorkload]) -> list[CustomWorkload]:
     """Return the workloads, those for the same pods joined into one where that is certain."""
     found: list[CustomWorkload] = []
     for workload in workloads:
@@ -252,11 +252,11 @@ def _together(workloads: Iterable[CustomWorkload]) -> list[CustomWorkload]:
     return found
 
 
-def _in_places(
+def _workloads_in_places(
     document: Document, data: dict[str, Any], base: Path, kind: Kind, custom: CustomKind, version: str
 ) -> Iterator[CustomWorkload]:
     for place in custom.places_in(version):
-        for value, path in templates(data, base, place.path):
+        for value, path in maps_at_steps(data, base, place.path):
             if place.form == "opaque":
                 for holder in holders_in(value, path):
                     yield CustomWorkload(document, data, base, kind, holder, "opened", custom, place)

@@ -534,7 +534,7 @@ def identify(api_version: object, name: object, custom: dict[tuple[str, str], Ki
     return TypeMeta(ours, False) if group in _OUR_GROUPS or group == "extensions" else _NOT_OURS
 
 
-def may_be(api_version: object, name: object) -> tuple[Kind, ...]:
+def possible_kinds(api_version: object, name: object) -> tuple[Kind, ...]:
     """Return the workload kinds that an object without apiVersion or kind, or without both, may be; none if it has both."""
     if api_version is None and type(name) is str:
         ours = _OURS.get(name)

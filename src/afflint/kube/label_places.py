@@ -32,7 +32,7 @@ class LabelPlace(NamedTuple):
         return self.operator in ("NotIn", "DoesNotExist")
 
     @property
-    def asks(self) -> bool:
+    def is_selection(self) -> bool:
         """Whether a node must have the label to be chosen."""
         return self.key_of_map or self.operator in ("In", "Exists", "Gt", "Lt")
 

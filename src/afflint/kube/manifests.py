@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.findings.finding import ObjectRef, Path, Step
 from afflint.kube.constraints import Constraints, constraints_of
-from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, HOLDER_NAMES, HOLDERS, Kind, Template, TypeMeta, identify, may_be
+from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, HOLDER_NAMES, HOLDERS, Kind, Template, TypeMeta, identify, possible_kinds
 from afflint.kube.types import Mismatch, Type, prune_nulls
 from afflint.yaml.documents import Document
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 Labels = dict[str, str]
 Configured = dict[tuple[str, str], Kind]
 """Kinds of custom resources from the configuration, by group and name."""
-Learnt = Mapping[tuple[str, str], "CustomKind"]
+DefinedKinds = Mapping[tuple[str, str], "CustomKind"]
 """Kinds from the CustomResourceDefinitions of the run, by group and name."""
 _EMPTY: dict[str, Any] = {}
-_NOTHING_LEARNT: Learnt = {}
+_NO_DEFINITIONS: DefinedKinds = {}
 # API projects keep round-trip test data in which every string is its field's name and "Value".
 _GENERATED_NAME = "nameValue"
 
@@ -71,7 +71,7 @@ class Manifest:
         return False
 
     @property
-    def way(self) -> str:
+    def placement_source(self) -> str:
         """The source from which afflint knows where the kind places pods."""
         return "afflint"
 
@@ -144,16 +144,16 @@ class Workload(Manifest):
     # Custom resources override these: see ``kube.custom_resources``.
 
     @property
-    def makes_pods(self) -> bool:
+    def creates_pods(self) -> bool:
         """Whether the object certainly creates pods."""
         return True
 
     @property
-    def requires(self) -> bool:
+    def requires_fields(self) -> bool:
         """Whether fields that the API requires must be set."""
         return True
 
-    def refuses_unknown(self, _path: Path) -> bool:
+    def rejects_unknown(self, _path: Path) -> bool:
         """Return whether unknown fields are rejected at a path."""
         return True
 
@@ -203,10 +203,10 @@ class Workload(Manifest):
         return value if type(value) is dict else _EMPTY
 
 
-def manifests_in(document: Document, custom: Configured | None = None, learnt: Learnt = _NOTHING_LEARNT) -> Iterator[Manifest]:
+def manifests_in(document: Document, custom: Configured | None = None, defined: DefinedKinds = _NO_DEFINITIONS) -> Iterator[Manifest]:
     """Yield the objects of a document that afflint reads, those in Lists, typed lists and other containers one by one."""
     for data, base in objects_in(document):
-        yield from _manifests_of(document, data, base, custom, learnt)
+        yield from _manifests_of(document, data, base, custom, defined)
 
 
 def objects_in(document: Document) -> Iterator[tuple[dict[str, Any], Path]]:
@@ -216,7 +216,7 @@ def objects_in(document: Document) -> Iterator[tuple[dict[str, Any], Path]]:
 
 
 def _objects_below(data: dict[str, Any], base: Path) -> Iterator[tuple[dict[str, Any], Path]]:
-    held = _held(data)
+    held = _contained_objects(data)
     if held is None:
         yield data, base
         return
@@ -228,7 +228,7 @@ def _objects_below(data: dict[str, Any], base: Path) -> Iterator[tuple[dict[str,
             yield from _objects_below(whole, (*base, *path, index))
 
 
-def _held(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
+def _contained_objects(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
     """Return the objects that a container holds, their path and their default kind; None if the object is not a container."""
     name = data.get("kind")
     if type(name) is not str:
@@ -245,14 +245,16 @@ def _held(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
     return (items, path, "") if path and type(items) is list else None
 
 
-def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: Configured | None, learnt: Learnt) -> Iterator[Manifest]:
+def _manifests_of(
+    document: Document, data: dict[str, Any], base: Path, custom: Configured | None, defined: DefinedKinds
+) -> Iterator[Manifest]:
     identity = identify(data.get("apiVersion"), data.get("kind"), custom)
     kind = identity.kind
     if kind is None:
         if type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
-            yield from _of_operators(document, data, base, custom, learnt)
+            yield from _custom_manifests(document, data, base, custom, defined)
         else:
-            yield from _half_named(document, data, base)
+            yield from _workload_without_type(document, data, base)
         return
     if _map(data, "metadata").get("name") == _GENERATED_NAME:
         return
@@ -261,11 +263,11 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
     if not kind.templates:
         yield Manifest(document, data, base, identity, kind)
         if kind.holds_placement:
-            yield from _of_operators(document, data, base, custom, learnt)
+            yield from _custom_manifests(document, data, base, custom, defined)
         return
     found = False
     for declared in kind.templates:
-        for template, path in templates(data, base, declared.path):
+        for template, path in maps_at_steps(data, base, declared.path):
             found = True
             yield Workload(document, data, base, identity, kind, declared, template, path)
     if not found:
@@ -273,25 +275,27 @@ def _manifests_of(document: Document, data: dict[str, Any], base: Path, custom: 
         yield Workload(document, data, base, identity, kind, declared, {}, (*base, *declared.path))
 
 
-def _of_operators(document: Document, data: dict[str, Any], base: Path, custom: Configured | None, learnt: Learnt) -> Iterator[Manifest]:
+def _custom_manifests(
+    document: Document, data: dict[str, Any], base: Path, custom: Configured | None, defined: DefinedKinds
+) -> Iterator[Manifest]:
     """Yield the pods that operators create from a custom resource, and the complete objects that it contains."""
     from afflint.kube.custom_resources import custom_workloads
 
     inside: list[tuple[dict[str, Any], Path]] = []
-    yield from custom_workloads(document, data, base, learnt, inside)
+    yield from custom_workloads(document, data, base, defined, inside)
     for held, path in inside:
         for each, where in _objects_below(held, path):
-            yield from _manifests_of(document, each, where, custom, learnt)
+            yield from _manifests_of(document, each, where, custom, defined)
 
 
-def _half_named(document: Document, data: dict[str, Any], base: Path) -> Iterator[Manifest]:
+def _workload_without_type(document: Document, data: dict[str, Any], base: Path) -> Iterator[Manifest]:
     """Yield a complete workload without apiVersion or kind, as the possible kind with the fewest mismatches."""
     found: list[tuple[int, Workload]] = []
-    for kind in may_be(data.get("apiVersion"), data.get("kind")):
+    for kind in possible_kinds(data.get("apiVersion"), data.get("kind")):
         declared, identity = kind.templates[0], TypeMeta(kind, False)
-        if data.get("apiVersion") is None and data.get("kind") is None and not _is_unmistakable(data, kind):
+        if data.get("apiVersion") is None and data.get("kind") is None and not _is_certainly(data, kind):
             continue
-        for template, path in templates(data, base, declared.path):
+        for template, path in maps_at_steps(data, base, declared.path):
             workload = Workload(document, data, base, identity, kind, declared, template, path)
             if not workload.partial:
                 found.append((_mismatches(kind, data), workload))
@@ -307,7 +311,7 @@ def _mismatches(kind: Kind, data: dict[str, Any]) -> int:
 _MOST_COUNTED = 20
 
 
-def _is_unmistakable(data: dict[str, Any], kind: Kind) -> bool:
+def _is_certainly(data: dict[str, Any], kind: Kind) -> bool:
     """Return whether an object without apiVersion and kind certainly is a controller: it has no other fields, and fields unique to one."""
     spec = _map(data, "spec")
     if data.keys() - {"metadata", "spec", "status"} or kind.templates[0].path[:1] != ("spec",):
@@ -317,7 +321,7 @@ def _is_unmistakable(data: dict[str, Any], kind: Kind) -> bool:
     return kind.name in LABELLED and "matchLabels" in _map(spec, "selector") and bool(labels_at(_map(spec, "template")))
 
 
-def templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+def maps_at_steps(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:
     """Yield the maps at the end of some steps from a value at ``path``, each with its own path; EACH is every item of a list or map."""
     if not steps:
         if type(value) is dict:
@@ -327,9 +331,9 @@ def templates(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, A
     if step == EACH:
         items = enumerate(value) if type(value) is list else value.items() if type(value) is dict else ()
         for key, item in items:
-            yield from templates(item, (*path, key), rest)
+            yield from maps_at_steps(item, (*path, key), rest)
     elif type(value) is dict and step in value:
-        yield from templates(value[step], (*path, step), rest)
+        yield from maps_at_steps(value[step], (*path, step), rest)
 
 
 def labels_at(data: dict[str, Any]) -> Labels:

@@ -102,10 +102,10 @@ def domain_word(key: str) -> str | None:
 
 def domain_noun(key: str) -> str:
     """Return a word for the domains of any topology key: ``zone``, or ``rack`` for ``example.com/rack``."""
-    return domain_word(key) or last_part(key) or "domain"
+    return domain_word(key) or name_of_key(key) or "domain"
 
 
-def last_part(key: str) -> str:
+def name_of_key(key: str) -> str:
     """Return a key without its prefix: ``hostname`` for ``kubernetes.io/hostname``."""
     return key.rpartition("/")[2] or key
 

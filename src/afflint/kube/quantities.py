@@ -6,7 +6,7 @@ import re
 
 from afflint.findings.namedtuples import NamedTuple
 
-MOST = 2**63 - 1
+LARGEST = 2**63 - 1
 """The largest quantity; larger ones are read as this."""
 
 _NANO = 10**9
@@ -64,7 +64,7 @@ def parse_quantity(data: object) -> Quantity | None:
         return None
     if isinstance(data, int):
         # Python refuses to convert the largest integers to text.
-        data = max(-MOST, min(data, MOST))
+        data = max(-LARGEST, min(data, LARGEST))
     text = data.strip() if isinstance(data, str) else repr(data)
     found = _SYNTAX.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     if found is None:
@@ -85,13 +85,13 @@ def _nanos(digits: str, power: int, bits: int) -> int:
         return 0
     magnitude = len(digits) + power
     if magnitude > _LARGEST_MAGNITUDE:
-        return MOST * _NANO
+        return LARGEST * _NANO
     if magnitude < _SMALLEST_MAGNITUDE:
         return 1
     number = int(digits) << bits
     power += 9
     nanos = number * 10**power if power >= 0 else _rounded_up(number, 10**-power)
-    return min(nanos, MOST * _NANO)
+    return min(nanos, LARGEST * _NANO)
 
 
 def _rounded_up(number: int, unit: int) -> int:

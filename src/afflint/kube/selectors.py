@@ -158,7 +158,7 @@ def required_nodes(node_selector: Selector, terms: Sequence[Parsed] | None) -> A
     """
     if terms is None:
         return AnyOf((node_selector,))
-    return AnyOf(tuple(both(node_selector, term) for term in terms if isinstance(term, Selector)))
+    return AnyOf(tuple(intersection(node_selector, term) for term in terms if isinstance(term, Selector)))
 
 
 def merge_label_keys(selector: Parsed, labels: Mapping[str, str], match: Iterable[str] = (), mismatch: Iterable[str] = ()) -> Parsed:
@@ -250,7 +250,7 @@ def _label_fault(requirement: Requirement) -> tuple[Path, str] | None:
 # --- matching ----------------------------------------------------------------------------------------------------------
 
 
-def holds(requirement: Requirement, value: str | None) -> bool:
+def is_met(requirement: Requirement, value: str | None) -> bool:
     """Return whether a requirement matches a label with this value; None is an absent label."""
     operator = requirement.operator
     if operator == "In":
@@ -279,7 +279,7 @@ def matches(selection: Selection | Malformed | None, labels: Mapping[str, str], 
                 value: str | None = name if requirement.key == NODE_NAME else ""
             else:
                 value = labels.get(requirement.key)
-            if not holds(requirement, value):
+            if not is_met(requirement, value):
                 return False
         return True
     if isinstance(selection, AnyOf):
@@ -298,7 +298,7 @@ Sample = str | None
 Box = dict[Key, frozenset[Sample]]
 
 
-def says(requirement: Requirement) -> str:
+def describe(requirement: Requirement) -> str:
     """Describe a requirement as in the manifest: ``zone In [east]``, ``gpu Exists``."""
     if requirement.operator in ("Exists", "DoesNotExist"):
         return f"{requirement.key} {requirement.operator}"
@@ -306,7 +306,7 @@ def says(requirement: Requirement) -> str:
     return f"{requirement.key} {requirement.operator} [{values}]"
 
 
-def both(first: Selector, second: Selector) -> Selector:
+def intersection(first: Selector, second: Selector) -> Selector:
     """Return the selector that matches what both match."""
     return Selector(first.requirements + second.requirements)
 
@@ -333,7 +333,7 @@ def implies(first: Selection, second: Selection) -> bool:
         return False
 
 
-def outside(first: Selection, second: Selection) -> Witness | None:
+def find_difference(first: Selection, second: Selection) -> Witness | None:
     """Return labels that ``first`` matches and ``second`` does not; None if they do not exist, or the search takes too many steps.
 
     An absent label is preferred to a listed value, and that to any other. Numbers are written without leading zeros: the scheduler reads 05
@@ -355,7 +355,7 @@ def _outside(first: Selection, second: Selection, *, zeros: bool) -> Witness | N
     cover = [_box(selector, samples) for selector in right]
     steps = iter(range(_MAX_STEPS))
     for number, selector in enumerate(left):
-        part = _sticking_out(_box(selector, samples), cover, samples, steps)
+        part = _find_uncovered(_box(selector, samples), cover, samples, steps)
         if part is not None:
             shown = {key: next(sample for sample in samples[key] if sample in allowed) for key, allowed in part.items()}
             return Witness(number, shown)
@@ -379,7 +379,7 @@ def conflict(requirements: Sequence[Requirement]) -> tuple[int, ...]:
     return min(conflicts, key=len, default=())
 
 
-def meeting(requirements: Sequence[Requirement]) -> list[str | None]:
+def sample_values(requirements: Sequence[Requirement]) -> list[str | None]:
     """Return values of one label that meet all requirements on it: None for its absence first, then listed values, then others.
 
     One value for each class that the requirements distinguish; empty if they cannot be met together.
@@ -397,10 +397,10 @@ def can_hold_together(requirements: Sequence[Requirement]) -> bool:
         if each.field:
             break
         if each.operator == "In":
-            return any(all(holds(other, value) for other in requirements) for value in each.values)
+            return any(all(is_met(other, value) for other in requirements) for value in each.values)
         if each.operator == "DoesNotExist":
-            return all(holds(other, None) for other in requirements)
-    return bool(meeting(requirements))
+            return all(is_met(other, None) for other in requirements)
+    return bool(sample_values(requirements))
 
 
 def _can_hold(requirement: Requirement) -> bool:
@@ -413,7 +413,7 @@ def _smallest_conflict(members: list[int], requirements: Sequence[Requirement]) 
         if not can_hold_together([requirements[index]]):
             return (index,)
     if len(members) > _MAX_MINIMISED:
-        return _small_conflict(members, requirements)
+        return _approximate_conflict(members, requirements)
     universe = frozenset(_values(_key(requirements[members[0]]), [requirements[index] for index in members]))
     admitted = {index: _admitted(requirements[index], universe) for index in members}
     for position, first in enumerate(members):
@@ -435,7 +435,7 @@ def _smallest_conflict(members: list[int], requirements: Sequence[Requirement]) 
                 break
 
 
-def _small_conflict(members: list[int], requirements: Sequence[Requirement]) -> tuple[int, ...]:
+def _approximate_conflict(members: list[int], requirements: Sequence[Requirement]) -> tuple[int, ...]:
     """Return two conflicting requirements if one conflicts with the first that cannot be met any more, else all up to that one."""
     holding, clashing = 0, len(members)
     while clashing - holding > 1:
@@ -562,7 +562,7 @@ def _admitted(requirement: Requirement, samples: Iterable[Sample]) -> frozenset[
         return frozenset(requirement.values).intersection(samples)
     if requirement.operator == "NotIn":
         return frozenset(samples) - frozenset(requirement.values)
-    return frozenset(sample for sample in samples if holds(requirement, sample))
+    return frozenset(sample for sample in samples if is_met(requirement, sample))
 
 
 def _box(selector: Selector, samples: dict[Key, list[Sample]]) -> Box:
@@ -580,7 +580,7 @@ def _overlap(first: Box, second: Box) -> bool:
     return not any(key in second and allowed.isdisjoint(second[key]) for key, allowed in first.items())
 
 
-def _sticking_out(box: Box, cover: Sequence[Box], samples: dict[Key, list[Sample]], steps: Iterator[int]) -> Box | None:
+def _find_uncovered(box: Box, cover: Sequence[Box], samples: dict[Key, list[Sample]], steps: Iterator[int]) -> Box | None:
     """Return a part of the box that is in none of the covering boxes, or None. What is outside one box may be inside the next."""
     pending = [(box, 0)]
     while pending:

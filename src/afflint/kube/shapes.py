@@ -62,7 +62,7 @@ def holders_in(
         if type(here) is not dict or at in passing:
             continue
         if at != path and _is_manifest(here):
-            if manifests is not None and next((step for step in reversed(at) if type(step) is str), "") in _HOLD_MANIFESTS:
+            if manifests is not None and next((step for step in reversed(at) if type(step) is str), "") in _FIELDS_WITH_MANIFESTS:
                 manifests.append((here, at))
             continue
         parts: list[ShapedValue] = []
@@ -79,11 +79,11 @@ def holders_in(
             else:
                 parts.append(ShapedValue(shape, to, each))
         if parts:
-            yield from _grouped(at, parts, is_pod_spec=is_pod_spec(here))
+            yield from _group_by_pods(at, parts, is_pod_spec=is_pod_spec(here))
         waiting += reversed(below)
 
 
-_HOLD_MANIFESTS = frozenset(("objectDefinition", "objects", "manifest", "manifests", "resources", "resourceTemplates", "template"))
+_FIELDS_WITH_MANIFESTS = frozenset(("objectDefinition", "objects", "manifest", "manifests", "resources", "resourceTemplates", "template"))
 
 
 def _is_manifest(value: dict[str, Any]) -> bool:
@@ -148,7 +148,7 @@ def _one_affinity(key: str, value: dict[str, Any]) -> str | None:
     return None
 
 
-def _grouped(at: Path, parts: list[ShapedValue], *, is_pod_spec: bool) -> Iterator[Holder]:
+def _group_by_pods(at: Path, parts: list[ShapedValue], *, is_pod_spec: bool) -> Iterator[Holder]:
     """Group the parts of one map by the pods they apply to: ``redisTolerations`` do not belong to ``memcachedTolerations``."""
     groups: dict[str, list[ShapedValue]] = {}
     for part in parts:

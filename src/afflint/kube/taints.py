@@ -6,7 +6,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Malformed, parse_int64
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-KEEPS_AWAY = ("NoSchedule", "NoExecute")
+BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 """The effects that prevent scheduling on a node; PreferNoSchedule only lowers the node's score."""
 COMPARISONS = ("Gt", "Lt")
 """The operators of tolerations that compare numbers."""
@@ -37,7 +37,7 @@ CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 UNREACHABLE = Taint("node.kubernetes.io/unreachable", "", "NoExecute")
 """The taint that evicts pods from a node whose kubelet no longer responds."""
-SHUT = UNREACHABLE._replace(effect="NoSchedule")
+UNREACHABLE_NO_SCHEDULE = UNREACHABLE._replace(effect="NoSchedule")
 """The taint that an unreachable node gets first, which prevents new pods from being scheduled on it."""
 NOT_READY = "node.kubernetes.io/not-ready"
 
@@ -78,7 +78,7 @@ def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 def first_untolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> Taint | None:
     """Return the first taint of the node that prevents a pod with these tolerations from being scheduled on it, or None."""
     for taint in taints:
-        if taint.effect in KEEPS_AWAY and not tolerated(taint, tolerations):
+        if taint.effect in BLOCKING_EFFECTS and not tolerated(taint, tolerations):
             return taint
     return None
 

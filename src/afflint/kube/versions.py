@@ -18,7 +18,7 @@ class Lifespan(NamedTuple):
     since: Version
     until: Version | None = None
 
-    def holds(self, version: Version) -> bool:
+    def includes(self, version: Version) -> bool:
         return self.since <= version and (self.until is None or version < self.until)
 
 
@@ -80,7 +80,7 @@ def as_of(type_: Type, version: Version) -> Type:
     if not isinstance(type_, Struct):
         return type_
     spans = FIELDS.get(type_.name, {})
-    fields = {name: as_of(field, version) for name, field in type_.fields.items() if name not in spans or spans[name].holds(version)}
+    fields = {name: as_of(field, version) for name, field in type_.fields.items() if name not in spans or spans[name].includes(version)}
     if len(fields) == len(type_.fields) and all(fields[name] is field for name, field in type_.fields.items()):
         return type_
     return Struct(type_.name, fields, lenient=type_.lenient, nulls=type_.nulls)

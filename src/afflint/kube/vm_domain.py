@@ -38,11 +38,11 @@ def _domain() -> Type:
     from afflint.resources import directory
 
     with open(os.path.join(directory("schemas"), "kubevirt-domain.json"), encoding="utf-8") as file:
-        return _type(NAME, json.load(file))
+        return _type_of_entry(NAME, json.load(file))
 
 
-def _type(name: str, fields: Any) -> Type:
+def _type_of_entry(name: str, fields: Any) -> Type:
     """Return the type for an entry of the file: a map is an object, a list a list of objects, anything else any value."""
     if isinstance(fields, dict):
-        return Struct(name, {field: _type(f"{name}.{field}", below) for field, below in fields.items()})
-    return ListOf(_type(name, fields[0])) if isinstance(fields, list) else ANYTHING
+        return Struct(name, {field: _type_of_entry(f"{name}.{field}", below) for field, below in fields.items()})
+    return ListOf(_type_of_entry(name, fields[0])) if isinstance(fields, list) else ANYTHING

@@ -123,9 +123,9 @@ def _judged(court: AdmissionEvaluator, source: Source) -> Iterator[Found | Uneva
     """What policies say of the objects of a file, and of the pods that controllers make of them."""
 
     def wanted(kind: str) -> bool:
-        return court.is_about(kind) or (about_pods and kind in making)
+        return court.may_apply_to(kind) or (about_pods and kind in making)
 
-    about_pods = court.is_about(_POD)
+    about_pods = court.may_apply_to(_POD)
     making = frozenset(kind.name for kind in KINDS if kind.templates and not kind.kubevirt) if about_pods else frozenset()
     manifests: dict[Path, list[Manifest]] = {}
     last: Document | None = None
@@ -137,12 +137,12 @@ def _judged(court: AdmissionEvaluator, source: Source) -> Iterator[Found | Uneva
         workloads = [each for each in manifests.get(base, ()) if isinstance(each, Workload)]
         if any(each.partial and not each.operated for each in workloads) or not _is_named(data) or document.has_directives:
             continue
-        for said in court.judged(data):
+        for said in court.evaluate(data):
             yield _told(said, (*base, *_path(said)), base, document, data, "")
         if about_pods and data.get("kind") != _POD:
             for each in workloads:
                 if each.has_own_template and not (each.kind.kubevirt or each.operated):
-                    for said in court.judged(pod_of(each)):
+                    for said in court.evaluate(pod_of(each)):
                         yield _told(said, _of_template(said, each), base, document, data, f"the pods of {each.title()}: ")
 
 

@@ -132,9 +132,9 @@ class Checker:
         except UnicodeDecodeError as error:
             return self.unreadable(f"broken UTF-16: {error.reason}", "Save the file as UTF-8.")
         if self._settings.defining:
-            from afflint.kube.custom_definitions import defined_in
+            from afflint.kube.custom_definitions import kinds_defined_in
 
-            return FileResult(defined=defined_in(data, self._settings.defining))
+            return FileResult(defined=kinds_defined_in(data, self._settings.defining))
         passed: list[str] = []
         if kept is None:
             told = [self._told(document) for document in self.triage.documents(data, passed=passed)]
@@ -239,8 +239,8 @@ class Checker:
         told: dict[Path, tuple[str, str]] = {}
         for each in manifests:
             if each.operated:
-                if each.base not in told or each.way != "its shape":
-                    told[each.base] = each.kind.name, each.way
+                if each.base not in told or each.placement_source != "its shape":
+                    told[each.base] = each.kind.name, each.placement_source
             elif self._custom and (each.kind.group, each.kind.name) in self._custom:
                 told[each.base] = each.kind.name, "the configuration"
         return iter(told.values())
@@ -383,7 +383,7 @@ def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
     key, line = duplicate.path[-1], duplicate.first.line
     if not duplicate.overrides:
         return f"the key `{key}` stands here again (first on line {line}); the last one silently wins", ""
-    strictly = "an API server that is sent this YAML and validates it strictly refuses that"
+    strictly = "the API server rejects such YAML if it validates strictly"
     message = f"`{key}` overrides the value that the merge key `<<` brings from line {line}; {strictly}"
     return message, "Move the value out of the anchor if this is sent as YAML; kubectl, kustomize and Helm accept it."
 

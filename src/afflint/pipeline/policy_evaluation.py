@@ -18,7 +18,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods
 from afflint.index.policy_candidates import PolicyCandidate
 from afflint.kube.manifests import Workload
-from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, holds
+from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, is_met
 from afflint.policies.binding import BoundPolicy
 from afflint.policies.matching import EVERYTHING, Matching
 from afflint.policies.messages import filled, includes_check_message
@@ -164,7 +164,7 @@ def _of_namespace_labels(selector: Selector) -> Condition:
 
 
 def _all_hold(requirements: Iterable[Requirement], value: str) -> bool:
-    return all(holds(each, value) for each in requirements)
+    return all(is_met(each, value) for each in requirements)
 
 
 def _of_file(globs: tuple[str, ...], files: Callable[[tuple[str, ...], FileId], bool] | None) -> Condition:
@@ -189,9 +189,9 @@ class _EvaluatedPolicy(NamedTuple):
 
 def _can_judge(check: PolicyCheck, pods: Pods) -> bool:
     """Whether a check can be about such pods at all. What makes one for each node is known in runs with nodes only, as outcomes are."""
-    if check.judges == "machines":
+    if check.applies_to == "machines":
         return pods.kubevirt
-    return check.judges == "pods" or pods.pod_source is None or not pods.pod_source.daemon
+    return check.applies_to == "pods" or pods.pod_source is None or not pods.pod_source.daemon
 
 
 def _policies(
@@ -221,7 +221,8 @@ class PolicyEvaluator:
         if asked is None:
             about = [each for each in self._policies if each.scope.kinds(*key) and _can_judge(each.bound.check, pods)]
             asked = self._of_kind[key] = [
-                (each, None if each.scope.is_all else each.scope.covers, each.bound.check.lacks, each.bound.params) for each in about
+                (each, None if each.scope.is_all else each.scope.covers, each.bound.check.reports_missing, each.bound.params)
+                for each in about
             ]
         policies = []
         for policy, covers, lacks, params in asked:
@@ -231,11 +232,11 @@ class PolicyEvaluator:
                     break
         if not policies:
             return None
-        return case.suspected_by(tuple([each.name for each in policies]), with_object=any(each.bound.check.object for each in policies))
+        return case.candidate_for(tuple([each.name for each in policies]), with_object=any(each.bound.check.object for each in policies))
 
 
 def _found(policy: _EvaluatedPolicy, case: PolicySubject) -> Iterator[Match]:
-    if policy.bound.check.lacks and not case.whole:
+    if policy.bound.check.reports_missing and not case.whole:
         return iter(())
     found: Iterator[Match] = policy.check(case, policy.bound.params)
     return found
@@ -284,7 +285,7 @@ def outcomes(
         return
     cases = [PolicySubject(pods, None, None, view.manifest_index) for pods in view.manifest_index.pods]
     for policy in policies:
-        about = [case for case in cases if policy.is_about(case) and (case.whole or not policy.bound.check.lacks)]
+        about = [case for case in cases if policy.is_about(case) and (case.whole or not policy.bound.check.reports_missing)]
         with_site = {case.pods.site: case for case in about}
         try:
             for each in policy.check(about, policy.bound.params, view):

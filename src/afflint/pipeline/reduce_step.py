@@ -194,7 +194,7 @@ class Reduction:
         return Finding(
             rule.name,
             rule.category,
-            rule.level(found.severity),
+            rule.severity_for(found.severity),
             found.message,
             found.help or rule.remedy,
             self._names[file],

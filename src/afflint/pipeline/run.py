@@ -379,10 +379,10 @@ def _learnt(files: Files, results: Mapping[FileId, FileResult], settings: MapSet
     sources = [*defining, *(options.definitions() if options.definitions is not None else ())]
     if not sources:
         return ()
-    from afflint.kube.custom_definitions import union
+    from afflint.kube.custom_definitions import merged_kinds
 
     asking = settings._replace(rules=(), defining=tuple(sorted(unknown)))
-    return union(kind for result in _told(sources, asking, options) for kind in result.defined)
+    return merged_kinds(kind for result in _told(sources, asking, options) for kind in result.defined)
 
 
 _DEFINITION = "CustomResourceDefinition"

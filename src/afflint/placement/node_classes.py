@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME, MASTER, REGION, ZONE
-from afflint.kube.selectors import Requirement, Selector, holds, meeting
+from afflint.kube.selectors import Requirement, Selector, is_met, sample_values
 from afflint.kube.taints import Taint, first_untolerated
 from afflint.pools.matching import PoolLabels
 from afflint.scheduler.nodes import Node
@@ -61,7 +61,7 @@ class NodeClass:
             return True  # The name of a node that is still to be created is unknown.
         if requirement.key in self.varied and requirement.key not in self.labels:
             return requirement.operator != "DoesNotExist"
-        return holds(requirement, self.labels.get(requirement.key))
+        return is_met(requirement, self.labels.get(requirement.key))
 
     def variety(self, key: str) -> int:
         """How many values of a label the nodes are known to have between them; one where that is not known."""
@@ -113,7 +113,7 @@ def _chosen(known: Sequence[Requirement], wanted: Sequence[Requirement], number:
     """Return the value of a label with these known and required conditions; None if it may be absent or have any value."""
     if not (known or wanted):
         return None
-    values = meeting([*known, *wanted])
+    values = sample_values([*known, *wanted])
     asked_for = any(each.operator not in ("NotIn", "DoesNotExist") for each in wanted)
     listed_by_pool = any(each.operator == "In" for each in known)
     if not values or (None in values and not asked_for) or not (listed_by_pool or asked_for):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from afflint.controllers.kubevirt_cluster import SCHEDULABLE
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
-from afflint.kube.taints import SHUT, UNREACHABLE
+from afflint.kube.taints import UNREACHABLE, UNREACHABLE_NO_SCHEDULE
 from afflint.placement.disruption_budgets import is_silent
 from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, identity_of
 from afflint.placement.failures import Disruption
@@ -119,7 +119,7 @@ class NodeLosses:
 def unreachable(node: Node) -> Node:
     """Return the node with the taints of an unreachable one. virt-controller marks it as not schedulable for virtual machines."""
     labels = {**node.labels, SCHEDULABLE: "false"} if SCHEDULABLE in node.labels else node.labels
-    return node._replace(taints=(*node.taints, SHUT, UNREACHABLE), labels=labels)
+    return node._replace(taints=(*node.taints, UNREACHABLE_NO_SCHEDULE, UNREACHABLE), labels=labels)
 
 
 def terminating(pod: Pod) -> Pod:

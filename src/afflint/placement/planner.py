@@ -12,7 +12,7 @@ from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import ZONE, domain_noun
-from afflint.kube.selectors import AnyOf, Malformed, says
+from afflint.kube.selectors import AnyOf, Malformed, describe
 from afflint.kube.taints import Taint
 from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.draining import Drains
@@ -182,7 +182,7 @@ def _shown(taints: Sequence[Taint]) -> tuple[str, ...]:
 def _pool_row(pool: NodeClass, nodes: int, name_of: Callable[[FileId], str]) -> PoolRow:
     assert pool.known is not None
     declared = pool.known.pool
-    labels = tuple([says(label.requirement) for label in declared.labels if label.path])
+    labels = tuple([describe(label.requirement) for label in declared.labels if label.path])
     return PoolRow(
         pool.name, pool.title, declared.cluster, pool.least, pool.count, nodes, _shown(pool.taints), labels, name_of(declared.site.file)
     )
@@ -273,7 +273,7 @@ class _Workloads:
         for preference in template.preferences:
             met = self._cluster.table.matching(AnyOf((preference.term,)))
             both = sum(is_met and may_go for is_met, may_go in zip(met, usable, strict=True))
-            asks = " and ".join(map(says, preference.term.requirements))
+            asks = " and ".join(map(describe, preference.term.requirements))
             preferences.append(Preferred(asks, preference.weight, sum(met), both))
         return tuple(preferences)
 

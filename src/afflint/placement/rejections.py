@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME, domain_word
-from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, holds, matches
+from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, is_met, matches
 from afflint.kube.taints import first_untolerated, near_miss
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, ports_conflict
@@ -227,14 +227,14 @@ class Rejections:
     def _affinity(self, node: Node) -> Phrase:
         rules = self._pod.rules
         for requirement in rules.node_selector.requirements:
-            if not holds(requirement, node.labels.get(requirement.key)):
+            if not is_met(requirement, node.labels.get(requirement.key)):
                 return self._requirement(requirement, node)
         terms = [term for term in rules.terms or () if isinstance(term, Selector)]
         if len(terms) == 1:
             for requirement in terms[0].requirements:
                 named = requirement.field and requirement.key == NODE_NAME
                 value = node.name if named else "" if requirement.field else node.labels.get(requirement.key)
-                if not holds(requirement, value):
+                if not is_met(requirement, value):
                     return self._requirement(requirement, node)
         if not terms:
             return _NO_TERM

@@ -50,4 +50,4 @@ def page(policy: Policy) -> str:
     lines = [f"{key}: {flow(value)}" for key, value in fields.items() if value not in (None, {})]
     lines += ["mandatory: true"] if policy.mandatory else []
     body = "\n".join(lines)
-    return f"# {policy.name}\n\n{check.about}\n\n## How to fix it\n\n{check.remedy}\n\n## The policy\n\n```yaml policy\n{body}\n```\n"
+    return f"# {policy.name}\n\n{check.requirement}\n\n## How to fix it\n\n{check.remedy}\n\n## The policy\n\n```yaml policy\n{body}\n```\n"

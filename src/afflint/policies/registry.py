@@ -10,22 +10,22 @@ from afflint.findings.namedtuples import NamedTuple
 class PolicyCheck(NamedTuple):
     """A policy check: its parameters (``module:class``), its function (``module:function``), and how it is called.
 
-    ``about`` is one sentence on what the check requires, ``remedy`` the help of findings that have none of their own. ``lacks``: the check
-    reports missing fields, so it runs on complete manifests only, never on patches. ``object``: the check reads the whole object.
-    ``judges``: the workloads that the check can apply to, whatever the policy matches: all pods, pods with a number of replicas (no
-    DaemonSets), or virtual machines. A configuration cannot name checks with the subject ``admission``: they evaluate the manifests of
-    ValidatingAdmissionPolicies.
+    ``requirement`` is one sentence on what the check requires, ``remedy`` the help of findings that have none of their own.
+    ``reports_missing``: the check reports missing fields, so it runs on complete manifests only, never on patches. ``object``: the check
+    reads the whole object. ``applies_to``: the workloads that the check can apply to, whatever the policy matches: all pods, pods with a
+    number of replicas (no DaemonSets), or virtual machines. A configuration cannot name checks with the subject ``admission``: they
+    evaluate the manifests of ValidatingAdmissionPolicies.
     """
 
     params: str
     function: str
-    about: str
+    requirement: str
     remedy: str
     subject: Literal["policy", "outcome", "admission"] = "policy"
-    lacks: bool = False
+    reports_missing: bool = False
     fix: Literal["none", "unsafe"] = "none"
     object: bool = False
-    judges: Literal["pods", "replicas", "machines"] = "pods"
+    applies_to: Literal["pods", "replicas", "machines"] = "pods"
 
 
 CHECKS: dict[str, PolicyCheck] = {
@@ -34,7 +34,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "afflint.checks.policies.node_requirements:required_node_labels",
         "The pods may only be scheduled on nodes with these labels. Any constraint that ensures this is enough.",
         "Require the label in the nodeSelector, or in every term of the required node affinity.",
-        lacks=True,
+        reports_missing=True,
         fix="unsafe",
     ),
     "required-spread": PolicyCheck(
@@ -42,7 +42,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "afflint.checks.policies.spread:required_spread",
         "The pods of a workload must not all be in one topology domain. Any constraint that ensures this is enough.",
         "Add a spread constraint or a podAntiAffinity over the topology key that selects the workload's own pods.",
-        lacks=True,
+        reports_missing=True,
         fix="unsafe",
     ),
     "forbidden-node-labels": PolicyCheck(
@@ -62,7 +62,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "afflint.checks.policies.pods:required_template_labels",
         "The pods must have these labels.",
         "Add the label to the pod template.",
-        lacks=True,
+        reports_missing=True,
         fix="unsafe",
     ),
     "allowed-tolerations": PolicyCheck(
@@ -95,7 +95,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "afflint.checks.policies.virtual_machines:required_migratability",
         "Virtual machines must allow live migration.",
         "Remove what prevents the live migration.",
-        judges="machines",
+        applies_to="machines",
     ),
     "survives": PolicyCheck(
         "afflint.policies.outcome_params:Survives",
@@ -103,7 +103,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "A minimum number of replicas must run after a failure of nodes. `afflint place` with `--lose` simulates the same failure.",
         "Spread the pods over more topology domains, add replicas, or add nodes on which the replicas of failed nodes can be scheduled.",
         "outcome",
-        judges="replicas",
+        applies_to="replicas",
     ),
     "fits": PolicyCheck(
         "afflint.policies.outcome_params:Fits",
@@ -111,7 +111,7 @@ CHECKS: dict[str, PolicyCheck] = {
         "Every replica can be scheduled on the known nodes. `afflint place` runs the same simulation.",
         "Add a node that matches the pod, or relax the constraints that exclude the existing nodes.",
         "outcome",
-        judges="replicas",
+        applies_to="replicas",
     ),
     "migratable": PolicyCheck(
         "afflint.policies.outcome_params:Migratable",
@@ -119,14 +119,14 @@ CHECKS: dict[str, PolicyCheck] = {
         "Virtual machines must allow live migration, and another node must be available for them.",
         "Remove what prevents the live migration, or add another node on which the virtual machine can be scheduled.",
         "outcome",
-        judges="machines",
+        applies_to="machines",
     ),
     "expression": PolicyCheck(
         "afflint.policies.expression_params:Validation",
         "afflint.checks.policies.expressions:expression",
         "A CEL expression must be true for the object.",
         "Change the object so that the expression of the policy is true.",
-        lacks=True,
+        reports_missing=True,
         object=True,
     ),
     "validating-admission-policy": PolicyCheck(

@@ -13,8 +13,8 @@ from afflint.kube.selectors import (
     Parsed,
     Requirement,
     Selector,
-    both,
     from_labels,
+    intersection,
     matches,
     parse_label_selector,
 )
@@ -109,7 +109,7 @@ class Directory:
             _, kind, name = pod.controller
             owner = self._owners.get((kind, pod.namespace, name))
             if isinstance(owner, Selector):
-                return both(combined, owner)
+                return intersection(combined, owner)
         return combined
 
 

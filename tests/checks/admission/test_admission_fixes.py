@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from workload_texts import spread, workload
 
-from afflint.checks.admission.integers import deletion_cost_fault, is_whole_number
+from afflint.checks.admission.integers import deletion_cost_fault, is_plain_integer
 from linting import lint
 
 
@@ -114,9 +114,9 @@ def test_a_field_that_means_the_opposite_is_no_slip() -> None:
 
 
 def test_whole_numbers() -> None:
-    assert [text for text in ("0", "7", "-7", "2147483647") if not is_whole_number(text)] == []
+    assert [text for text in ("0", "7", "-7", "2147483647") if not is_plain_integer(text)] == []
     assert [
-        text for text in ("", "-", "+7", "07", "-07", "-0", "--7", "7.0", "0x7", "1_0", "2147483648", "٣", "7 ") if is_whole_number(text)
+        text for text in ("", "-", "+7", "07", "-07", "-0", "--7", "7.0", "0x7", "1_0", "2147483648", "٣", "7 ") if is_plain_integer(text)
     ] == []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from workload_texts import node_term, pod_term, spread, workload
 
-from afflint.checks.admission.refusal_time import is_refused_later
+from afflint.checks.admission.refusal_time import is_rejected_later
 from afflint.checks.match import Target
 from linting import lint
 
@@ -15,7 +15,7 @@ KUBERNETES_1_33 = Target((1, 33))
 def refused(text: str, target: Target | None = None) -> list[str]:
     """``rule at once`` or ``rule late`` for each admission finding."""
     found = [each for each in lint(text, target=target) if each.category == "admission"]
-    return [f"{each.rule} {'late' if is_refused_later(each.message) else 'at once'}" for each in found]
+    return [f"{each.rule} {'late' if is_rejected_later(each.message) else 'at once'}" for each in found]
 
 
 BAD_MATCH_LABELS_KEY = pod_term("topologyKey: zone\nlabelSelector: {matchLabels: {a b: x}}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission import tolerations
-from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
 from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
 from afflint.checks.admission.spelling import (
     EXPRESSION,
@@ -124,9 +124,9 @@ def _toleration_operator_faults(workload: Workload, toleration: ConstraintItem, 
         if webhook:
             yield Match(path, "the operator is empty, which KubeVirt rejects", "Write Equal or Exists, or remove operator.")
     elif operator not in COMPARISONS:
-        yield stored_refusal_note(_unknown_operator(toleration, operator, known, "a toleration"), is_pool)
+        yield with_rejection_note(_unknown_operator(toleration, operator, known, "a toleration"), is_pool)
     else:
-        yield stored_refusal_note(
+        yield with_rejection_note(
             Match(path, f"a toleration does not support the operator {operator} {_unless(webhook, target)}", "Write Equal or Exists."),
             is_pool,
         )
@@ -239,7 +239,7 @@ def label_keys_conflict(workload: Workload, target: Target) -> Iterator[Match]:
     for item in label_key_carriers(workload):
         if "matchLabelKeys" in item.data or "mismatchLabelKeys" in item.data:
             for match in (*_two_lists(workload, item), *_repeated_keys(workload, item, target)):
-                yield stored_refusal_note(match, workload.kind.kubevirt)
+                yield with_rejection_note(match, workload.kind.kubevirt)
 
 
 def _two_lists(workload: Workload, item: ConstraintItem | PodTerm) -> Iterator[Match]:
@@ -272,7 +272,7 @@ def _repeated_keys(workload: Workload, item: ConstraintItem | PodTerm, target: T
         standing, added = in_selector[key], in_keys[key] if key in pod_labels else 0
         if standing + added > (1 if merged else 0):
             found = Match((*item.path, "matchLabelKeys", index), *_repetition(key, standing))
-            yield stored_refusal_note(found, merged and standing < 2 and workload.kind.name != "Pod")
+            yield with_rejection_note(found, merged and standing < 2 and workload.kind.name != "Pod")
 
 
 def _selected_keys(selector: dict[str, Any]) -> Iterator[str]:

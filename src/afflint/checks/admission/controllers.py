@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from afflint.checks.admission.decoding import is_metadata_malformed
-from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, is_missing, misspelt_value
 from afflint.checks.match import Match, Target, inserting, replacing
 from afflint.findings.finding import Path, field_of
@@ -15,7 +15,7 @@ from afflint.kube.constraints import ConstraintItem, items
 from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
-from afflint.kube.selectors import Requirement, holds, parse_expression
+from afflint.kube.selectors import Requirement, is_met, parse_expression
 from afflint.kube.types import INT32, Struct
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
@@ -102,7 +102,7 @@ def _hash_excluded(selector: dict[str, Any], labels: Labels, at: Path, field: Pa
     clash = _clash(parts, {**labels, POD_TEMPLATE_HASH: _GENERATED})
     if clash is not None:
         message = f"the selector requires {clash.asked}, but every ReplicaSet of a Deployment has its own {POD_TEMPLATE_HASH}"
-        yield stored_refusal_note(
+        yield with_rejection_note(
             Match((*at, *clash.path), message, f"Do not select by {POD_TEMPLATE_HASH}.", field=field), made="ReplicaSet"
         )
 
@@ -156,7 +156,7 @@ def _clash(parts: Iterable[_SelectorPart], labels: Labels) -> _Clash | None:
     """Return the first requirement that labels do not match; None also if placeholders may still match."""
     for path, requirement in parts:
         found = labels.get(requirement.key)
-        if holds(requirement, found):
+        if is_met(requirement, found):
             continue
         if any(map(is_placeholder, (*requirement.values, *labels, *labels.values()))):
             return None
@@ -188,10 +188,10 @@ def job_selector(workload: Workload) -> Iterator[Match]:
     elif workload.kind.name == "Job" and not workload.spec.get("manualSelector"):
         selector = workload.spec.get("selector")
         if type(selector) is dict:
-            yield from _given_to_job(workload, selector)
+            yield from _job_selector_mismatch(workload, selector)
 
 
-def _given_to_job(workload: Workload, selector: dict[str, Any]) -> Iterator[Match]:
+def _job_selector_mismatch(workload: Workload, selector: dict[str, Any]) -> Iterator[Match]:
     """Yield the first mismatch: the selector of a Job must match the generated labels, and those together with the template's labels."""
     name = workload.ref.name or _GENERATED
     generated = {label.key: name if label.value == "{name}" else _GENERATED for label in JOB}
@@ -297,7 +297,7 @@ def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
     """Report invalid values of nodeName, priorityClassName, schedulingGates, preemptionPolicy and evictionStrategy."""
     kubevirt = workload.kind.kubevirt
     for match in _name(workload, "priorityClassName", "PriorityClass"):
-        yield stored_refusal_note(match, kubevirt)
+        yield with_rejection_note(match, kubevirt)
     if kubevirt:
         yield from _word(workload, "evictionStrategy", _EVICTION)
     else:
@@ -306,14 +306,14 @@ def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
         yield from _gates(workload)
 
 
-def _is_filled_in(name: str, workload: Workload) -> bool:
+def _is_placeholder_name(name: str, workload: Workload) -> bool:
     """Return whether a name is a placeholder for ``sed``: in capitals, and part of the object's own name, where capitals are invalid."""
     return name.isupper() and name in (workload.ref.name or "")
 
 
 def _name(workload: Workload, field: str, what: str) -> Iterator[Match]:
     name = workload.pod.get(field)
-    if name and type(name) is str and not is_subdomain(name) and not is_placeholder(name) and not _is_filled_in(name, workload):
+    if name and type(name) is str and not is_subdomain(name) and not is_placeholder(name) and not _is_placeholder_name(name, workload):
         message = f"{field} {quoted(name)} is not a DNS name: lower-case letters, digits, `-` and `.`, at most 253 characters"
         yield Match((*workload.pod_path, field), message, f"Write the name of an existing {what}.")
 
@@ -343,4 +343,4 @@ def _gates(workload: Workload) -> Iterator[Match]:
         seen.add(name or "")
     if seen and workload.pod.get("nodeName"):
         match = Match((*workload.pod_path, "nodeName"), "nodeName must not be set together with schedulingGates", "Remove one of the two.")
-        yield stored_refusal_note(match, workload.kind.name != "Pod")
+        yield with_rejection_note(match, workload.kind.name != "Pod")

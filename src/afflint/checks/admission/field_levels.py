@@ -81,10 +81,10 @@ _MOST_NAMED = 4
 
 
 def _remedy(names: list[str], home: FieldHome, manifest: Manifest) -> str:
-    there = {} if home.path is None else map_at(manifest.data, *home.path)
+    existing = {} if home.path is None else map_at(manifest.data, *home.path)
     if len(names) == 1:
-        return f"Remove it: {home.words} already has {names[0]}." if names[0] in there else f"Move {names[0]} to {home.words}."
-    if all(name in there for name in names):
+        return f"Remove it: {home.words} already has {names[0]}." if names[0] in existing else f"Move {names[0]} to {home.words}."
+    if all(name in existing for name in names):
         return f"Remove them: {home.words} already has all of them."
     return f"Move them to {home.words}."
 

@@ -74,15 +74,15 @@ def _faults(rule: str, manifest: Manifest, target: Target, mismatches: tuple[Mis
         if mismatch.struct is None:
             match = _type_fault(rule, mismatch, manifest, swallowed.get(mismatch.path, []))
         else:
-            beside = unknown[mismatch.path[:-1]]
-            match = _unknown_fault(rule, mismatch, manifest, target, elsewhere.get(mismatch.path), beside)
+            siblings = unknown[mismatch.path[:-1]]
+            match = _unknown_fault(rule, mismatch, manifest, target, elsewhere.get(mismatch.path), siblings)
         if match is not None and (match.path, match.message) not in reported:
             reported.add((match.path, match.message))
             yield match
 
 
 def _unknown_fault(
-    rule: str, mismatch: Mismatch, manifest: Manifest, target: Target, elsewhere: MovedFields | None, beside: list[str]
+    rule: str, mismatch: Mismatch, manifest: Manifest, target: Target, elsewhere: MovedFields | None, siblings: list[str]
 ) -> Match | None:
     """Return the match for an unknown field if ``rule`` describes it best; fields that belong to the same place share one match."""
     if str(mismatch.path[-1]).startswith("$"):
@@ -97,9 +97,9 @@ def _unknown_fault(
     if elsewhere is not None and (len(elsewhere.fields) > 1 or not elsewhere.of_placement):
         best = "misplaced-constraint" if elsewhere.of_placement else "unknown-field"
         return belongs_elsewhere(elsewhere, manifest) if rule == best else None
-    match, best = wrapper_fault(mismatch, beside, map_around(mismatch, manifest)), "missing-term-wrapper"
+    match, best = wrapper_fault(mismatch, siblings, map_around(mismatch, manifest)), "missing-term-wrapper"
     if match is None:
-        match, best = misplaced_fault(mismatch, manifest, beside), "misplaced-constraint"
+        match, best = misplaced_fault(mismatch, manifest, siblings), "misplaced-constraint"
     if match is None and rule == "unknown-field":  # The slow search for similar names comes last.
         return unknown_field_message(mismatch, manifest)
     return match if rule == best else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
 from afflint.checks.match import Match, Target
 from afflint.findings.finding import Path, field_of
 from afflint.findings.phrases import quoted
@@ -37,7 +37,7 @@ def invalid_host_port(workload: Workload, target: Target) -> Iterator[Match]:
             key = _key(port.data, requested) if requested else None
             if key is not None and key in first:
                 match = _duplicate(port, key, field_of(first[key][len(workload.pod_path) :]), named=bool(number))
-                yield stored_refusal_note(match, stored and not number)
+                yield with_rejection_note(match, stored and not number)
             elif key is not None:
                 first[key] = port.path
 

@@ -7,7 +7,7 @@ import re
 _DIGITS = re.compile(r"[+-]?[0-9]{1,40}")
 
 
-def is_whole_number(text: str) -> bool:
+def is_plain_integer(text: str) -> bool:
     """Return whether YAML and JSON both read `text` as a 32-bit integer: no plus sign, no leading zero (octal in YAML)."""
     digits = text.removeprefix("-")
     return _is_int32(text) and (digits == "0" or not digits.startswith("0")) and text[:1] != "+" and text != "-0"

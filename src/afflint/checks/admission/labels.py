@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission.keys import invalid_key_message, lowercase_first
-from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
 from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
-from afflint.checks.admission.spelling import EXPRESSION, is_missing, stands_in_match_labels
+from afflint.checks.admission.spelling import EXPRESSION, is_in_match_labels, is_missing
 from afflint.checks.match import Match, Target
 from afflint.findings.finding import NO_FILE, Path, Site
 from afflint.findings.phrases import quoted, visible
@@ -62,13 +62,13 @@ def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
 def _bad_keys(data: dict[str, Any], path: Path, refused: str | None = None) -> Iterator[Match]:
     for key in data:
         if not is_key(key) and not is_placeholder(key):
-            yield _refused(Match((*path, key), invalid_key_message("label key", key), _KEY_HELP, key=True, field=path), refused)
+            yield _with_note(Match((*path, key), invalid_key_message("label key", key), _KEY_HELP, key=True, field=path), refused)
 
 
 def _bad_key_in(item: ConstraintItem | PodTerm, field: str, stored: bool) -> Iterator[Match]:
     key = item.data.get(field)
     if type(key) is str and not is_key(key) and not is_placeholder(key):
-        yield stored_refusal_note(Match((*item.path, field), invalid_key_message("label key", key), _KEY_HELP), stored)
+        yield with_rejection_note(Match((*item.path, field), invalid_key_message("label key", key), _KEY_HELP), stored)
 
 
 def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Iterator[Match]:
@@ -76,7 +76,7 @@ def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Itera
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
         for step, key in _texts_in(workload, item, field):
             if not is_key(key) and not is_placeholder(key):
-                yield stored_refusal_note(
+                yield with_rejection_note(
                     Match((*item.path, *step), invalid_key_message("label key", key), _KEY_HELP), workload.kind.kubevirt
                 )
 
@@ -99,7 +99,7 @@ def _invalid_constraint_values(workload: Workload) -> Iterator[Match]:
         yield from _bad_values_in(expression, kubevirt)
     for selector in found.selectors:
         labels = map_at(selector.data, "matchLabels")
-        if "topologyKey" in labels and stands_in_match_labels(workload, selector):
+        if "topologyKey" in labels and is_in_match_labels(workload, selector):
             labels = {key: value for key, value in labels.items() if key != "topologyKey"}
         yield from _bad_values(labels, (*selector.path, "matchLabels"))
     for expression in found.selector_expressions:
@@ -109,7 +109,7 @@ def _invalid_constraint_values(workload: Workload) -> Iterator[Match]:
 def _bad_values(data: dict[str, Any], path: Path, refused: str | None = None) -> Iterator[Match]:
     for key, value in data.items():
         if type(value) is str and not is_value(value) and not is_placeholder(value):
-            yield _refused(Match((*path, key), _bad_value(value), _VALUE_HELP, field=path), refused)
+            yield _with_note(Match((*path, key), _bad_value(value), _VALUE_HELP, field=path), refused)
 
 
 def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
@@ -118,7 +118,7 @@ def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
     if type(values) is list and expression.data.get("operator") not in ("Exists", "DoesNotExist"):
         for index, value in enumerate(values):
             if type(value) is str and not is_value(value) and not is_placeholder(value):
-                yield stored_refusal_note(Match((*expression.path, "values", index), _bad_value(value), _VALUE_HELP), stored)
+                yield with_rejection_note(Match((*expression.path, "values", index), _bad_value(value), _VALUE_HELP), stored)
 
 
 @of_workloads
@@ -156,7 +156,7 @@ def jobs_refused(workload: Workload) -> Iterator[Match]:
     if workload.kind.name == "CronJob" and not workload.from_cluster:
         for key in workload.template_labels:
             if key in _GENERATED_BY_JOB:
-                yield stored_refusal_note(_label_of_jobs(workload, key), made="Job")
+                yield with_rejection_note(_label_of_jobs(workload, key), made="Job")
 
 
 def _label_of_jobs(workload: Workload, key: str) -> Match:
@@ -171,15 +171,15 @@ def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
         for key, value in values.items():
             size += _bytes(key) + (_bytes(value) if type(value) is str else 0)
             if not is_key(lowercase_first(key)) and not is_placeholder(key):
-                yield _refused(Match((*path, key), invalid_key_message("annotation key", key), _KEY_HELP, key=True, field=path), refused)
+                yield _with_note(Match((*path, key), invalid_key_message("annotation key", key), _KEY_HELP, key=True, field=path), refused)
         if size > _ANNOTATIONS_LIMIT:
             message = f"the annotations have {size} bytes in total, but at most {_ANNOTATIONS_LIMIT} are allowed"
-            yield _refused(Match(path, message, "Move the data to a ConfigMap."), refused)
+            yield _with_note(Match(path, message, "Move the data to a ConfigMap."), refused)
     if manifest.kind.name == "Namespace":
         yield from _annotations_about_pods(manifest)
     if isinstance(manifest, Workload):
         for match in _meaningful_annotations(manifest, target):
-            yield stored_refusal_note(match, manifest.kind.kubevirt)
+            yield with_rejection_note(match, manifest.kind.kubevirt)
 
 
 def _annotations_about_pods(namespace: Manifest) -> Iterator[Match]:
@@ -242,9 +242,9 @@ def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any]
             yield (*manifest.base, *job), map_at(manifest.data, *job), "Job"
 
 
-def _refused(match: Match, made: str | None) -> Match:
+def _with_note(match: Match, made: str | None) -> Match:
     """Add to a match what is rejected, unless it is the object itself."""
-    return stored_refusal_note(match, made=made) if made else match
+    return with_rejection_note(match, made=made) if made else match
 
 
 def _texts_in(workload: Workload, item: ConstraintItem | PodTerm, field: str) -> Iterator[tuple[Path, str]]:

@@ -56,15 +56,15 @@ _HOMES: dict[str, tuple[Path, ...]] = {
 # Terms without their wrapper, or with one too many.
 
 
-def wrapper_fault(mismatch: Mismatch, beside: Sequence[str], holder: Mapping[str, Any]) -> Match | None:
+def wrapper_fault(mismatch: Mismatch, siblings: Sequence[str], holder: Mapping[str, Any]) -> Match | None:
     """Return the match for an unknown field of an affinity term with a missing or an unneeded wrapper.
 
-    ``beside`` are all unknown fields of the same map, which is ``holder``. Fields that lack the same wrapper share one match at the first.
+    ``siblings`` are all unknown fields of the same map, which is ``holder``. Fields without the same wrapper share one match at the first.
     """
     name, path, struct = str(mismatch.path[-1]), mismatch.path, mismatch.struct
     if struct is not None and struct.name == WEIGHTED_POD_TERM.name and name in POD_TERM.fields:
-        unwrapped = [each for each in beside if each in POD_TERM.fields]
-        message = f"{_stand(unwrapped)} set directly in a preferred term; {_belong(unwrapped)} under podAffinityTerm"
+        unwrapped = [each for each in siblings if each in POD_TERM.fields]
+        message = f"{_are_set(unwrapped)} set directly in a preferred term; {_they_belong(unwrapped)} under podAffinityTerm"
         edits = tuple(edit for each in unwrapped for edit in moving((*path[:-1], each), (*path[:-1], "podAffinityTerm")))
         return Match((*path[:-1], unwrapped[0]), message, _WRAP, key=True, edits=edits)
     in_struct = _IN_STRUCT.get(struct.name) if struct else None
@@ -107,11 +107,11 @@ def _in_weighted_pod_term(name: str, _path: Path, _holder: Mapping[str, Any]) ->
 _WRAP = "Indent labelSelector and topologyKey under `podAffinityTerm:`, next to weight."
 
 
-def _stand(names: Sequence[str]) -> str:
+def _are_set(names: Sequence[str]) -> str:
     return f"{join_words(names)} {'is' if len(names) == 1 else 'are'}"
 
 
-def _belong(names: Sequence[str]) -> str:
+def _they_belong(names: Sequence[str]) -> str:
     return "it belongs" if len(names) == 1 else "they belong"
 
 
@@ -173,17 +173,17 @@ _IN_STRUCT = {
 # Fields at a level where they do not exist.
 
 
-def misplaced_fault(mismatch: Mismatch, manifest: Manifest, beside: Sequence[str]) -> Match | None:
-    """Return the match for a placement field, or labels, that exists at another level; ``beside`` as for ``wrapper_fault``."""
+def misplaced_fault(mismatch: Mismatch, manifest: Manifest, siblings: Sequence[str]) -> Match | None:
+    """Return the match for a placement field, or labels, that exists at another level; ``siblings`` as for ``wrapper_fault``."""
     name, path = str(mismatch.path[-1]), mismatch.path
     holder = mismatch.struct.name if mismatch.struct else ""
     if holder == LABEL_SELECTOR.name and name in POD_TERM.fields:
-        swallowed = [each for each in beside if each in POD_TERM.fields]
+        swallowed = [each for each in siblings if each in POD_TERM.fields]
         help_ = f"Align {join_words(swallowed)} with labelSelector."
         edits = tuple(edit for each in swallowed for edit in moving((*path[:-1], each), path[:-2]))
         return Match(
             (*path[:-1], swallowed[0]),
-            f"{_stand(swallowed)} inside the {holder}; {_belong(swallowed)} next to it",
+            f"{_are_set(swallowed)} inside the {holder}; {_they_belong(swallowed)} next to it",
             help_,
             key=True,
             edits=edits,
@@ -263,8 +263,8 @@ def _labels_outside_metadata(path: Path, holder: str, manifest: Manifest) -> _Mi
     home = field_of((*manifest.template_path[len(manifest.base) :], "metadata", plural))
     message = f"{name} is not a field of the {holder}; pods get their {plural} from {home}"
     # Next to the metadata of the template, the intent is certain.
-    beside = name == plural and path[:-1] == manifest.template_path
-    edits = moving(path, (*manifest.template_path, "metadata"), merge=True, before="spec") if beside else ()
+    is_next_to_metadata = name == plural and path[:-1] == manifest.template_path
+    edits = moving(path, (*manifest.template_path, "metadata"), merge=True, before="spec") if is_next_to_metadata else ()
     return _MisplacedField(message, f"Move it to {home}.", edits)
 
 
@@ -285,7 +285,7 @@ def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[M
         names = [str(each.path[-1]) for each in together]
         shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
         where = field_of(home or ())
-        message = f"{_stand(shown)} in the {holder}, where they are read as keys; they belong in {where}"
+        message = f"{_are_set(shown)} in the {holder}, where they are read as keys; they belong in {where}"
         edits = tuple(edit for each in together for edit in moving(each.path, (*manifest.base, *(home or ())), merge=True, prune=True))
         return Match(together[0].path, message, f"Move them to {where}.", key=True, edits=edits)
     if holder == "nodeSelector":

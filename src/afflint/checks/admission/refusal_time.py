@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import wraps
 
-from afflint.checks.match import Match, Target, asks_for_target
+from afflint.checks.match import Match, Target, takes_target
 from afflint.kube.manifests import Manifest, Workload
 
 _STATEFUL_SETS_READ = (1, 34)
@@ -15,12 +15,12 @@ ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
 WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
 
 
-def stored_refusal_note(match: Match, stored: bool = True, made: str = "pod") -> Match:
+def with_rejection_note(match: Match, stored: bool = True, made: str = "pod") -> Match:
     """Add to a match that the object is accepted (``stored``) and what is created from it (``made``) is rejected."""
-    return match._replace(message=match.message + _LATE.format(made)) if stored and not is_refused_later(match.message) else match
+    return match._replace(message=match.message + _LATE.format(made)) if stored and not is_rejected_later(match.message) else match
 
 
-def is_refused_later(message: str) -> bool:
+def is_rejected_later(message: str) -> bool:
     """Return whether a message says that the object itself is accepted."""
     before, after = _LATE.split("{}")
     return message.endswith(after) and before in message
@@ -29,7 +29,7 @@ def is_refused_later(message: str) -> bool:
 def of_workloads(check: WorkloadCheck) -> Callable[[Workload, Target], Iterator[Match]]:
     """Wrap a check of workloads so that matches in a pod spec that the API server does not validate mention the later rejection."""
     function: Callable[..., Iterator[Match]] = check
-    asking = asks_for_target(check)
+    asking = takes_target(check)
 
     @wraps(check)
     def checked(workload: Workload, target: Target) -> Iterator[Match]:
@@ -45,4 +45,4 @@ def of_workloads(check: WorkloadCheck) -> Callable[[Workload, Target], Iterator[
 def _late_in_pod_spec(found: Iterator[Match], workload: Workload) -> Iterator[Match]:
     depth = len(workload.pod_path)
     for match in found:
-        yield stored_refusal_note(match, match.path[:depth] == workload.pod_path)
+        yield with_rejection_note(match, match.path[:depth] == workload.pod_path)

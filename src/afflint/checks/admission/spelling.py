@@ -66,16 +66,16 @@ def meant_in(name: str, term: Struct, own: Struct) -> str | None:
 def is_missing(workload: Workload, item: ConstraintItem | PodTerm, field: str, struct: Struct) -> bool:
     """Return whether a map lacks a field and no other finding explains it: a misspelt field, or a wrong indentation."""
     data = item.data
-    if data.get(field) is not None or not workload.requires:
+    if data.get(field) is not None or not workload.requires_fields:
         return False
-    if any(name not in struct.fields and _stands_for(name, field, struct) for name in data):
+    if any(name not in struct.fields and _is_meant_for(name, field, struct) for name in data):
         return False
     if any(isinstance(value, dict) and field in value for value in data.values()):
         return False
     return not _is_outside(workload, item, field)
 
 
-def _stands_for(name: str, field: str, struct: Struct) -> bool:
+def _is_meant_for(name: str, field: str, struct: Struct) -> bool:
     """Return whether `name` is a misspelling of the field, or belongs inside it."""
     type_ = struct.fields[field]
     return suggested_name(name, struct) == field or (isinstance(type_, Struct) and name in type_.fields)
@@ -97,7 +97,7 @@ def _data_along(workload: Workload, path: Path) -> list[Any]:
     return data
 
 
-def stands_in_match_labels(workload: Workload, selector: ConstraintItem) -> bool:
+def is_in_match_labels(workload: Workload, selector: ConstraintItem) -> bool:
     """Return whether the topologyKey in matchLabels is the missing one of the term, which another rule reports as indented too far."""
     term = _data_along(workload, selector.path)[-2]
     return selector.path[-1] == "labelSelector" and isinstance(term, dict) and term.get("topologyKey") is None

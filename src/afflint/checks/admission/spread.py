@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
 from afflint.checks.admission.spelling import SPREAD, is_missing, misspelt_value
 from afflint.checks.match import Match
 from afflint.findings.finding import Path
@@ -40,11 +40,11 @@ def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
         # KubeVirt does not validate minDomains, nor the policies of a VirtualMachinePool.
         if "minDomains" in spread.data:
             for match in _min_domains(spread):
-                yield stored_refusal_note(match, workload.kind.kubevirt)
+                yield with_rejection_note(match, workload.kind.kubevirt)
         for field in _POLICY_FIELDS:
             if field in spread.data:
                 for match in _word(spread, field, _POLICIES):
-                    yield stored_refusal_note(match, workload.kind.name == "VirtualMachinePool")
+                    yield with_rejection_note(match, workload.kind.name == "VirtualMachinePool")
 
 
 @of_workloads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from afflint.checks.admission.refusal_time import of_workloads, stored_refusal_note
+from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
 from afflint.checks.admission.spelling import TOLERATION, is_missing, misspelt_value
 from afflint.checks.match import Match, Target
 from afflint.findings.finding import Path
@@ -38,17 +38,17 @@ def invalid_toleration(workload: Workload, target: Target) -> Iterator[Match]:
     for toleration in workload.constraints.tolerations:
         effect, path = toleration.data.get("effect"), (*toleration.path, "effect")
         if _is_wrong_effect(effect):
-            yield stored_refusal_note(
+            yield with_rejection_note(
                 misspelt_value(path, f"{quoted(effect)} is not a valid toleration effect", str(effect), _EFFECTS), is_pool
             )
         elif effect == "" and kubevirt and not is_pool:
             yield Match(path, "the effect is empty, which KubeVirt rejects", "Remove effect to tolerate every effect.")
             continue
         for match in _clashes(toleration, known):
-            yield stored_refusal_note(match, kubevirt)
+            yield with_rejection_note(match, kubevirt)
         for field, match in _omissions(toleration, known):
             if toleration.data.get(field) == "" or is_missing(workload, toleration, field, TOLERATION):
-                yield stored_refusal_note(match, kubevirt)
+                yield with_rejection_note(match, kubevirt)
 
 
 def toleration_faults(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.checks.admission.integers import is_whole_number
+from afflint.checks.admission.integers import is_plain_integer
 from afflint.checks.match import Match, replacing
 from afflint.findings.finding import Path
 from afflint.findings.phrases import plain, quoted, type_name
@@ -43,7 +43,7 @@ def wrong_type_message(mismatch: Mismatch, manifest: Manifest) -> Match:
         return Match(path, f"{_name(path)} is null, but KubeVirt requires {wanted}", _null_remedy(path, wanted))
     match = None
     if wanted in _RANGES:
-        match = _whole_number(path, value, _RANGES[wanted])
+        match = _integer_mismatch(path, value, _RANGES[wanted])
         wanted = "an integer"
     return match or Match(path, f"{_name(path)} must be {wanted}, not {type_name(value)}", _remedy(path, value, wanted))
 
@@ -79,12 +79,12 @@ _OF_FEW_WORDS = frozenset(
 )  # fmt: skip
 
 
-def _whole_number(path: Path, value: Any, fitting: str) -> Match | None:
+def _integer_mismatch(path: Path, value: Any, fitting: str) -> Match | None:
     """Return the match for a string or a number in an integer field; None for other types."""
     if isinstance(value, str):
         shown = f'"{value}"'
         message = f"{_name(path)} must be an integer, but {quoted(shown)} is a string"
-        if not is_whole_number(value):
+        if not is_plain_integer(value):
             return Match(path, message, _number_remedy(path))
         return Match(path, message, "Remove the quotes.", edits=replacing(path, int(value)))
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -18,7 +18,7 @@ from afflint.findings.finding import SEVERITIES, Path, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.kube.manifests import labels_at, reference
-from afflint.kube.selectors import NAMESPACE_NAME, Selector, holds, matches
+from afflint.kube.selectors import NAMESPACE_NAME, Selector, is_met, matches
 from afflint.policies.admission_manifests import (
     GROUP,
     Admission,
@@ -90,27 +90,27 @@ class AdmissionEvaluator:
         self._policies = [each for each in compiled if each is not None]
         self._params: dict[tuple[str, str], list[Object]] = {}
 
-    def is_about(self, kind: str) -> bool:
+    def may_apply_to(self, kind: str) -> bool:
         """Return whether a policy may apply to objects of a kind."""
-        return kind not in EXEMPT and any(_may_be_about(each.policy.constraints, kind) for each in self._policies)
+        return kind not in EXEMPT and any(_may_match_kind(each.policy.constraints, kind) for each in self._policies)
 
-    def judged(self, data: Object) -> Iterator[PolicyDenial | Unknown]:
+    def evaluate(self, data: Object) -> Iterator[PolicyDenial | Unknown]:
         """Yield the denials of an object, each once with its greatest severity, and the parts that are not evaluated."""
         asked = resource(data)
         if asked is None or (asked.group == GROUP and asked.kind in EXEMPT):
             return
-        seen: set[tuple[Any, ...]] = set()
+        seen: set[PolicyDenial | Unknown] = set()
         stored: Object | None = None
         labels = labels_at(data)
         for each in self._policies:
             if not each.policy.constraints.covers(asked, labels):
                 continue
             stored = with_defaults(data) if stored is None else stored
-            for said in sorted(self._of_policy(each, asked, labels, stored), key=_rank):
-                key = (said.policy, said.path, said.message, said.place) if isinstance(said, PolicyDenial) else (*said[:2], (), said.reason)
+            for result in sorted(self._of_policy(each, asked, labels, stored), key=_rank):
+                key = result._replace(severity="error") if isinstance(result, PolicyDenial) else result
                 if key not in seen:
                     seen.add(key)
-                    yield said
+                    yield result
 
     # The evaluation of one policy.
 
@@ -173,7 +173,7 @@ class AdmissionEvaluator:
         for validation in each.validations:
             answer = self._answer(each, severity, validation, given)
             if answer is False:
-                message = said(validation.expression, validation.message, given)
+                message = denial_message(validation.expression, validation.message, given)
                 answer = self._refusal(each, severity, validation, given, message)
             if not isinstance(answer, bool):
                 yield answer
@@ -182,7 +182,7 @@ class AdmissionEvaluator:
         self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput, message: str
     ) -> PolicyDenial | bool:
         """Return the denial by an expression, or True if the denied value is a placeholder."""
-        path = pointed(compiled.program, each.variables, given.value("object"))
+        path = accessed_path(compiled.program, each.variables, given.value("object"))
         if is_open(given.value("object"), path):
             return True
         return PolicyDenial(each.policy.name, severity, path, message, compiled.expression.place)
@@ -194,7 +194,7 @@ class AdmissionEvaluator:
         try:
             answer = compiled.program.evaluate(given)
         except EvaluationError as error:
-            if each.policy.fails_closed and _errs_in_cluster(error, compiled.program, given):
+            if each.policy.fails_closed and _fails_in_every_cluster(error, compiled.program, given):
                 reason = f"no such key: {error.word}" if error.is_missing_key else str(error)
                 message = f"expression '{compiled.expression.text.strip()}' resulted in error: {reason}"
                 return self._refusal(each, severity, compiled, given, message)
@@ -224,7 +224,7 @@ class AdmissionEvaluator:
         if namespace is None:
             return None
         by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
-        if not all(holds(each, namespace) for each in by_name):
+        if not all(is_met(each, namespace) for each in by_name):
             return False
         return True if len(by_name) == len(selector.requirements) else None
 
@@ -259,16 +259,16 @@ class AdmissionEvaluator:
             return Unknown(each.policy.name, each.policy.place, str(error))
 
 
-def _rank(said_of: PolicyDenial | Unknown) -> int:
-    return SEVERITIES.index(said_of.severity) if isinstance(said_of, PolicyDenial) else len(SEVERITIES)
+def _rank(result: PolicyDenial | Unknown) -> int:
+    return SEVERITIES.index(result.severity) if isinstance(result, PolicyDenial) else len(SEVERITIES)
 
 
-def _may_be_about(constraints: MatchConstraints, kind: str) -> bool:
+def _may_match_kind(constraints: MatchConstraints, kind: str) -> bool:
     name = resource_of(kind)
     return any(rule.names_resource(name) for rule in constraints.rules or ())
 
 
-_ADDED = frozenset(
+_ADDED_TO_PODS = frozenset(
     ("annotations", "imagePullSecrets", "labels", "limits", "managedFields", "name", "namespace", "nodeSelector", "overhead",
      "preemptionPolicy", "priority", "requests", "runtimeClassName", "tolerations", "userInfo", "volumeMounts", "volumes")
 )  # fmt: skip
@@ -277,11 +277,11 @@ _ADDED_ANYWHERE = frozenset(("managedFields", "name", "namespace", "serviceName"
 """Fields that any object may get; `serviceName` exists in some versions even when it is empty."""
 
 
-def _errs_in_cluster(error: EvaluationError, program: Program, given: EvaluationInput) -> bool:
+def _fails_in_every_cluster(error: EvaluationError, program: Program, given: EvaluationInput) -> bool:
     """Return whether an expression fails for an object in every cluster: all fields that it reads are known."""
     data = given.value("object")
     open_to_more = data.get("kind") == "Pod" or error.word in _ADDED_ANYWHERE
-    if not error.certain or given.failure(program) or (open_to_more and error.word in _ADDED | _ADDED_ANYWHERE):
+    if not error.certain or given.failure(program) or (open_to_more and error.word in _ADDED_TO_PODS | _ADDED_ANYWHERE):
         return False
     return are_known(data) and "namespaceObject" not in program.text
 
@@ -373,7 +373,7 @@ def request(asked: Resource) -> Object:
 # Messages and positions.
 
 
-def said(expression: Expression, message: Program | None, given: EvaluationInput) -> str:
+def denial_message(expression: Expression, message: Program | None, given: EvaluationInput) -> str:
     """Return the message for an expression that evaluated to false, chosen as in the API server."""
     if message is not None:
         try:
@@ -385,15 +385,15 @@ def said(expression: Expression, message: Program | None, given: EvaluationInput
     return expression.message or f"failed expression: {expression.text.strip()}"
 
 
-def pointed(program: Program, variables: Mapping[str, Program | None], data: Any) -> Path:
+def accessed_path(program: Program, variables: Mapping[str, Program | None], data: Any) -> Path:
     """Return the path in an object that an expression reads: the deepest one, of several the last.
 
     If it reads none itself, those of its variables count.
     """
-    return _deepest([program], variables, data) or _deepest(_needed(program, variables), variables, data)
+    return _deepest([program], variables, data) or _deepest(_needed_variables(program, variables), variables, data)
 
 
-def _needed(program: Program, variables: Mapping[str, Program | None]) -> list[Program]:
+def _needed_variables(program: Program, variables: Mapping[str, Program | None]) -> list[Program]:
     """Return the variables that an expression refers to, directly or through others."""
     found: dict[Program, None] = {}
     waiting = [program]

@@ -8,7 +8,7 @@ from typing import Any
 from afflint.admission import cel
 from afflint.admission.defaults import with_defaults
 from afflint.checks.match import Match
-from afflint.checks.policies.admission_policies import is_open, pointed, request, resource, said
+from afflint.checks.policies.admission_policies import accessed_path, denial_message, is_open, request, resource
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.findings.phrases import quoted
 from afflint.kube.selectors import NAMESPACE_NAME
@@ -21,7 +21,7 @@ def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
     program = cel.compiled(params.expression)
     variables: dict[str, cel.Program | None] = {each.name: cel.compiled(each.expression) for each in params.variables}
     try:
-        given = cel.EvaluationInput(_given(case, params), variables)
+        given = cel.EvaluationInput(_expression_values(case, params), variables)
         answer = program.evaluate(given)
         if not isinstance(answer, bool):
             raise cel.EvaluationError("it evaluates to neither true nor false")
@@ -33,16 +33,16 @@ def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
         raise UnevaluatedError(str(error)) from None
     if answer:
         return
-    pointed_at = pointed(program, variables, case.object)
+    pointed_at = accessed_path(program, variables, case.object)
     if is_open(case.object, pointed_at):
         return
     path = params.at or pointed_at or ("metadata", "name")
     plain = params.message or f"{case.title} does not meet {quoted(' '.join(params.expression.split()))}"
     message = params.messageExpression and cel.compiled(params.messageExpression)
-    yield Match((*case.pods.site.base, *path), said(Expression(params.expression, "", plain), message or None, given))
+    yield Match((*case.pods.site.base, *path), denial_message(Expression(params.expression, "", plain), message or None, given))
 
 
-def _given(case: PolicySubject, params: Validation) -> dict[str, Any]:
+def _expression_values(case: PolicySubject, params: Validation) -> dict[str, Any]:
     """Return the values that the expression may read: no user, and the namespace only if it is among the manifests."""
     data = case.object or {}
     values: dict[str, Any] = {"object": with_defaults(data), "oldObject": None, "params": params.params}

@@ -13,8 +13,8 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.index.facts import NodeRequirement, asked_of_nodes
 from afflint.kube.constraints import REQUIRED, Constraints, items
-from afflint.kube.node_requirements import Counterexample, counterexample, same_label, with_given
-from afflint.kube.selectors import Requirement, Selector, conflict, parse_node_term, says
+from afflint.kube.node_requirements import Counterexample, counterexample, equivalent_keys, with_added_labels
+from afflint.kube.selectors import Requirement, Selector, conflict, describe, parse_node_term
 from afflint.policies.implied_params import RequiredNodeLabels
 from afflint.policies.params import words_of
 from afflint.yaml.placeholders import is_placeholder
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Iterator[Match]:
     """Report pods that may be scheduled on nodes without these labels."""
-    plain = plain_demands_of(case)
+    plain = literal_labels_of(case)
     missing = [wanted for wanted in params.labels if not plain.imply(wanted)]
     if not missing:
         return
-    demands = demands_of(case)
-    if demands.open:
+    requirements = node_alternatives_of(case)
+    if requirements.is_unknown:
         return
     for wanted in missing:
-        found = counterexample(demands.alternatives, wanted)
-        if found is not None and not _may_be_asked_elsewhere(case, demands, wanted):
-            message = f"{_asks_for(wanted)}; {demands.who_allows(found, wanted.key)} {_a_node(wanted, found)}"
+        found = counterexample(requirements.alternatives, wanted)
+        if found is not None and not _may_be_required_elsewhere(case, requirements, wanted):
+            message = f"{_policy_requires(wanted)}; {requirements.describe_cause(found, wanted.key)} {_describe_node(wanted, found)}"
             remedy = f"Require {_constraint(wanted)} in the {'nodeSelector' if len(wanted.values) == 1 else 'required node affinity'}."
-            yield Match(demands.path_of(found, wanted.key), message, remedy, edits=demands.adding(wanted))
+            yield Match(requirements.path_of(found, wanted.key), message, remedy, edits=requirements.edits_adding(wanted))
 
 
 class LiteralNodeLabels(NamedTuple):
@@ -61,15 +61,15 @@ class LiteralNodeLabels(NamedTuple):
         return bool(self.terms)
 
 
-def plain_demands_of(case: PolicySubject) -> LiteralNodeLabels:
+def literal_labels_of(case: PolicySubject) -> LiteralNodeLabels:
     """Return the node labels that the pods of a case require literally, collected once for all policies."""
-    found = case.kept.get("plain demands")
+    found = case.cache.get("literal labels")
     if not isinstance(found, LiteralNodeLabels):
-        found = case.kept["plain demands"] = _plain_demands(case.constraints)
+        found = case.cache["literal labels"] = _literal_labels(case.constraints)
     return found
 
 
-def _plain_demands(constraints: Constraints) -> LiteralNodeLabels:
+def _literal_labels(constraints: Constraints) -> LiteralNodeLabels:
     selector = constraints.node_selector.data if constraints.node_selector is not None else {}
     terms = [
         {
@@ -83,14 +83,14 @@ def _plain_demands(constraints: Constraints) -> LiteralNodeLabels:
     return LiteralNodeLabels(selector, terms)
 
 
-def _asks_for(wanted: Requirement) -> str:
+def _policy_requires(wanted: Requirement) -> str:
     if not wanted.values:
         return f"the policy requires nodes with the label {quoted(wanted.key)}"
     value = quoted(f"{wanted.key}={wanted.values[0]}") if len(wanted.values) == 1 else f"{quoted(wanted.key)} {words_of(wanted.values)}"
     return f"the policy requires nodes with {value}"
 
 
-def _a_node(wanted: Requirement, found: Counterexample) -> str:
+def _describe_node(wanted: Requirement, found: Counterexample) -> str:
     if found.value is None:
         return f"a node without {'it' if not wanted.values else 'the label'}"
     if found.any_other:
@@ -99,33 +99,33 @@ def _a_node(wanted: Requirement, found: Counterexample) -> str:
 
 
 def _constraint(wanted: Requirement) -> str:
-    return quoted(f"{wanted.key}: {wanted.values[0]}") if len(wanted.values) == 1 else quoted(says(wanted))
+    return quoted(f"{wanted.key}: {wanted.values[0]}") if len(wanted.values) == 1 else quoted(describe(wanted))
 
 
-def _may_be_asked_elsewhere(case: PolicySubject, demands: NodeAlternatives, wanted: Requirement) -> bool:
+def _may_be_required_elsewhere(case: PolicySubject, requirements: NodeAlternatives, wanted: Requirement) -> bool:
     """Return whether other fields of a custom resource, or an unknown operator, may require the label for these pods.
 
     The content of the object is known only in the map step, which decides this.
     """
     if case.manifest_index is not None or case.operator is not None:
         return False
-    if not demands.said:
+    if not requirements.has_requirements:
         return True
-    if case.told_apart:
+    if case.has_certain_pods:
         return False
-    others = [[[asked.requirement for asked in asks] for asks in asked_of_nodes(each)] for each in case.beside]
+    others = [[[asked.requirement for asked in asks] for asks in asked_of_nodes(each)] for each in case.constraints_elsewhere]
     return any(each and counterexample(each, wanted) is None for each in others)
 
 
-def demands_of(case: PolicySubject) -> NodeAlternatives:
+def node_alternatives_of(case: PolicySubject) -> NodeAlternatives:
     """Return the node requirements of the pods of a case, parsed once for all policies."""
-    found = case.kept.get("demands")
+    found = case.cache.get("node alternatives")
     if not isinstance(found, NodeAlternatives):
-        found = case.kept["demands"] = NodeAlternatives(case)
+        found = case.cache["node alternatives"] = NodeAlternatives(case)
     return found
 
 
-def _given_to_machines(case: PolicySubject) -> dict[str, str]:
+def _labels_of_launcher(case: PolicySubject) -> dict[str, str]:
     """Return the labels that KubeVirt requires on the nodes of a VM, unless its own nodeSelector has them: see ``launcher_pod``."""
     if not case.pods.kubevirt:
         return {}
@@ -133,8 +133,8 @@ def _given_to_machines(case: PolicySubject) -> dict[str, str]:
     from afflint.controllers.launcher_pod import ARCH
 
     cluster = KubeVirtCluster(case.manifest_index.kubevirt_resource if case.manifest_index is not None else {})
-    said = case.pod.get("architecture")
-    architecture = said.lower() if type(said) is str and said else cluster.default_architecture
+    configured = case.pod.get("architecture")
+    architecture = configured.lower() if type(configured) is str and configured else cluster.default_architecture
     return {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors}
 
 
@@ -148,20 +148,20 @@ class NodeAlternatives:
         self._readable = [number for number, term in enumerate(self._terms) if isinstance(parse_node_term(term.data), Selector)]
         asked: Sequence[Sequence[NodeRequirement]] = asked_of_nodes(constraints)
         own = constraints.node_selector
-        self.said = bool(own is not None and own.data) or constraints.node_required is not None
+        self.has_requirements = bool(own is not None and own.data) or constraints.node_required is not None
         """Whether the manifest has any node requirement."""
         # If the namespace adds a selector whose content is unknown, it may be the required one.
         selector = case.admission.selector if case.admission is not None else None
-        self.open = (self.said and not asked) or (selector is not None and is_placeholder(selector.text))
+        self.is_unknown = (self.has_requirements and not asked) or (selector is not None and is_placeholder(selector.text))
         """Whether nothing can be concluded: the requirements cannot be parsed, or match no node, which other rules report."""
         self._asked = asked or ((),)
         # A cluster whose namespaces have node selectors has the admission plugin that reads them.
         self._given = given_labels(case.admission) if case.admission is not None else {}
-        of_machine = {key: value for key, value in _given_to_machines(case).items() if own is None or key not in own.data}
+        of_machine = {key: value for key, value in _labels_of_launcher(case).items() if own is None or key not in own.data}
         given = {**of_machine, **self._given}
-        self.alternatives = with_given([[each.requirement for each in asks] for asks in self._asked], given)
+        self.alternatives = with_added_labels([[each.requirement for each in asks] for asks in self._asked], given)
 
-    def who_allows(self, found: Counterexample, key: str) -> str:
+    def describe_cause(self, found: Counterexample, key: str) -> str:
         """Return the subject and verb of a message, such as ``term 2 of the required node affinity allows``."""
         admission = self._case.admission
         if admission is not None and admission.selector is not None and key in self._given:
@@ -173,7 +173,7 @@ class NodeAlternatives:
     def path_of(self, found: Counterexample, key: str) -> Path:
         """Return the path of the constraint that allows the node: the one on the label, else the term, the nodeSelector or the object."""
         asked = self._asked[found.alternative]
-        about = [each.path for each in asked if each.path is not None and each.requirement.key in same_label(key)]
+        about = [each.path for each in asked if each.path is not None and each.requirement.key in equivalent_keys(key)]
         if about:
             return about[-1]
         if self._readable:
@@ -181,7 +181,7 @@ class NodeAlternatives:
         own = self._constraints.node_selector
         return own.path if own is not None and own.data else name_path(self._case)
 
-    def adding(self, wanted: Requirement) -> tuple[SymbolicEdit, ...]:
+    def edits_adding(self, wanted: Requirement) -> tuple[SymbolicEdit, ...]:
         """Return the edits that add the requirement; none if no node would meet all requirements then."""
         from afflint.findings.edits import Insert
 

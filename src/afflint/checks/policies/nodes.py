@@ -11,7 +11,7 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import NodeRequirement
 from afflint.kube.constraints import items
 from afflint.kube.node_labels import HOSTNAME
-from afflint.kube.selectors import NODE_NAME, Requirement, holds
+from afflint.kube.selectors import NODE_NAME, Requirement, is_met
 from afflint.kube.taints import EFFECTS, Toleration, implies
 from afflint.policies.manifest_params import AllowedToleration, AllowedTolerations, ForbiddenNodeLabels, NoPinning
 from afflint.policies.params import Labels
@@ -23,7 +23,7 @@ _ASKING = ("In", "Exists", "Gt", "Lt")
 
 def forbidden_node_labels(case: PolicySubject, params: ForbiddenNodeLabels) -> Iterator[Match]:
     """Report node constraints that select a forbidden label, or allow a forbidden value of it."""
-    if not _may_ask(case, params.labels):
+    if not _may_select(case, params.labels):
         return
     reported: set[Path] = set()
     for asked, required in case.node_alternatives:
@@ -39,7 +39,7 @@ def forbidden_node_labels(case: PolicySubject, params: ForbiddenNodeLabels) -> I
                 yield Match(path, f"{case.title} {prefers} nodes with {what}, which the policy forbids in node constraints")
 
 
-def _may_ask(case: PolicySubject, labels: Labels) -> bool:
+def _may_select(case: PolicySubject, labels: Labels) -> bool:
     """Return whether any single constraint may select one of the labels: most select other labels or other values."""
     if case.node_keys.isdisjoint(labels):
         return False
@@ -68,7 +68,7 @@ def _forbidden(asked: Sequence[NodeRequirement], key: str, values: Sequence[str]
         return None
     if not values:
         return _place(asking, None), asking.requirement.values[0] if asking.requirement.operator == "In" else None
-    possible = next((value for value in values if all(holds(each.requirement, value) for each in about)), None)
+    possible = next((value for value in values if all(is_met(each.requirement, value) for each in about)), None)
     return None if possible is None else (_place(asking, possible), possible)
 
 
@@ -94,7 +94,7 @@ def allowed_tolerations(case: PolicySubject, params: AllowedTolerations) -> Iter
         # Another entry may allow each of the effects.
         parts = () if own.effect else [own._replace(effect=effect) for effect in EFFECTS]
         if not (_is_allowed(own, params) or (parts and all(_is_allowed(part, params) for part in parts))):
-            yield Match(item.path, f"{case.title} tolerates {_words(own)}, which the policy does not allow")
+            yield Match(item.path, f"{case.title} tolerates {_describe_toleration(own)}, which the policy does not allow")
 
 
 def _is_allowed(own: Toleration, params: AllowedTolerations) -> bool:
@@ -109,7 +109,7 @@ def _allows(allowed: AllowedToleration, own: Toleration) -> bool:
     return bool(own.key) and named is not None and bool(named(own.key)) and implies(allowed.toleration._replace(key=own.key), own)
 
 
-def _words(toleration: Toleration) -> str:
+def _describe_toleration(toleration: Toleration) -> str:
     """Describe a toleration, such as ``the taint `dedicated=db:NoSchedule```, without its empty fields."""
     if not toleration.key:
         return f"every taint with the effect {toleration.effect}" if toleration.effect else "every taint"

@@ -35,7 +35,7 @@ class _SimulatedWorkload(NamedTuple):
     placed: PlacedWorkload
 
 
-def _judged(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_SimulatedWorkload]:
+def _simulated(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_SimulatedWorkload]:
     """Yield the workloads of the cases, without DaemonSets and without those whose node constraints are unknown."""
     by_key = {case.pods.key: case for case in cases}
     if not by_key:
@@ -49,14 +49,14 @@ def _judged(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_Simu
 def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report workloads with a replica that cannot be scheduled."""
     standing = None
-    for each in _judged(cases, view):
+    for each in _simulated(cases, view):
         if not each.placed.pending or each.number in view.survey.elastic:
             continue
         proved = _never_fits(view, each)
         if not (proved or view.survey.bounded):
             continue
         cluster = view.arrangement.cluster
-        why = _nowhere(each)
+        why = _unknown_node_reason(each)
         if not why:
             standing = standing or running_pod_index(cluster)
             identity, reasons = next(iter(each.placed.pending.items()))
@@ -69,7 +69,7 @@ def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> It
         yield each.case.at(Match(name_path(each.case), message))
 
 
-def _nowhere(each: _SimulatedWorkload) -> str:
+def _unknown_node_reason(each: _SimulatedWorkload) -> str:
     """Return why pods cannot be scheduled if their manifest names an unknown node; an empty string for others."""
     return unknown_node(each.pod_source.node_name) if each.pod_source.node_name and each.placed.pending else ""
 
@@ -85,7 +85,7 @@ def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView
 
     Raises UnevaluatedError if no node has the label that selects them.
     """
-    about = [each for each in _judged(cases, view) if each.number not in view.survey.elastic]
+    about = [each for each in _simulated(cases, view) if each.number not in view.survey.elastic]
     if not about or not view.survey.bounded:
         return
     try:
@@ -96,15 +96,15 @@ def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView
     for each in about:
         short = [(failure, loss) for failure, loss in lost if not _keeps(each, loss, params)]
         if short:
-            yield each.case.at(_lost(each, short, params, view))
+            yield each.case.at(_failure_match(each, short, params, view))
 
 
 def _keeps(each: _SimulatedWorkload, loss: DisruptionEffect, params: Survives) -> bool:
-    after, throughout = _left(each, loss)
+    after, throughout = _surviving(each, loss)
     return after >= params.keeps and throughout >= params.at_all_times
 
 
-def _left(each: _SimulatedWorkload, loss: DisruptionEffect) -> tuple[int, int]:
+def _surviving(each: _SimulatedWorkload, loss: DisruptionEffect) -> tuple[int, int]:
     """Return how many replicas run after a failure, and how many of them ran all the time."""
     before, key = len(each.placed.nodes), each.pod_source.key
     names = {name for _, name in each.placed.nodes}
@@ -116,7 +116,9 @@ def _moves(loss: DisruptionEffect, key: str) -> list[ReplicaMove]:
     return [move for move in loss.moves if move.workload == key]
 
 
-def _lost(each: _SimulatedWorkload, short: Sequence[tuple[Disruption, DisruptionEffect]], params: Survives, view: ClusterView) -> Match:
+def _failure_match(
+    each: _SimulatedWorkload, short: Sequence[tuple[Disruption, DisruptionEffect]], params: Survives, view: ClusterView
+) -> Match:
     """Return the match for the failures that a workload does not tolerate, with the worst of them in the message.
 
     If too few replicas can be scheduled even before any failure, that is reported instead.
@@ -126,18 +128,18 @@ def _lost(each: _SimulatedWorkload, short: Sequence[tuple[Disruption, Disruption
         asked = "there is only 1 replica" if replicas == 1 else f"there are only {replicas} replicas"
         return Match(name_path(each.case), f"{asked}, but {params.keeps} must run after any failure")
     if before < params.keeps:
-        nowhere = _nowhere(each)
+        nowhere = _unknown_node_reason(each)
         whenever = f"{_ALWAYS}: {nowhere}" if nowhere else AS_ORDERED
-        message = f"{_running(before, replicas)} even before any failure, but {params.keeps} must, {whenever}"
+        message = f"{_describe_running(before, replicas)} even before any failure, but {params.keeps} must, {whenever}"
         return Match(name_path(each.case), message)
-    failure, loss = min(short, key=lambda pair: _left(each, pair[1]))
-    after, throughout = _left(each, loss)
+    failure, loss = min(short, key=lambda pair: _surviving(each, pair[1]))
+    after, throughout = _surviving(each, loss)
     others = len(short) - 1
     more = f" (and {others} other failure{'s' if others > 1 else ''})" if others else ""
     if after < params.keeps:
-        message = f"after a failure of {failure.what}{more}, {_running(after, each.pod_source.replicas)}, but {params.keeps} must"
+        message = f"after a failure of {failure.what}{more}, {_describe_running(after, each.pod_source.replicas)}, but {params.keeps} must"
     else:
-        running = _running(throughout, each.pod_source.replicas, throughout=True)
+        running = _describe_running(throughout, each.pod_source.replicas, throughout=True)
         message = f"during a failure of {failure.what}{more}, {running} until others are ready, but {params.at_all_times} must"
     why = next((move.why for move in _moves(loss, each.pod_source.key) if move.target is None and move.why), "")
     proved = after < params.keeps and proofs.most_after(view.survey, each.number, failure) < params.keeps
@@ -145,7 +147,7 @@ def _lost(each: _SimulatedWorkload, short: Sequence[tuple[Disruption, Disruption
     return Match(name_path(each.case), message)
 
 
-def _running(number: int, replicas: int, *, throughout: bool = False) -> str:
+def _describe_running(number: int, replicas: int, *, throughout: bool = False) -> str:
     """Describe running replicas, such as ``1 of 3 replicas runs``."""
     if replicas == 1:
         return f"the only replica does not {'keep running' if throughout else 'run'}"
@@ -155,7 +157,7 @@ def _running(number: int, replicas: int, *, throughout: bool = False) -> str:
 
 def migratable(cases: Sequence[PolicySubject], _params: Migratable, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report virtual machines that cannot migrate, or have no other node to migrate to."""
-    about = [each for each in _judged(cases, view) if each.pod_source.kubevirt]
+    about = [each for each in _simulated(cases, view) if each.pod_source.kubevirt]
     machines = {each.pod_source.key: each.case for each in about}
     for each in about:
         hindrance = migration_obstacle(each.pod_source)

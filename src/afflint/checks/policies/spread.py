@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match
-from afflint.checks.policies.node_requirements import demands_of, name_path
+from afflint.checks.policies.node_requirements import name_path, node_alternatives_of
 from afflint.checks.policies.subject import PolicySubject
 from afflint.findings.finding import Path
 from afflint.findings.phrases import join_words, quoted
@@ -15,8 +15,8 @@ from afflint.index.spreading import OwnPods, RequiredSpreading, SpreadingConstra
 from afflint.kube.constraints import Constraints
 from afflint.kube.label_places import SPREAD
 from afflint.kube.node_labels import HOSTNAME, domain_noun
-from afflint.kube.node_requirements import only_values, same_label
-from afflint.kube.selectors import implies, says
+from afflint.kube.node_requirements import equivalent_keys, possible_values
+from afflint.kube.selectors import describe, implies
 from afflint.policies.implied_params import HARD, RequiredSpread
 from afflint.yaml.placeholders import is_placeholder
 
@@ -38,83 +38,84 @@ def required_spread(case: PolicySubject, params: RequiredSpread) -> Iterator[Mat
         value = quoted(next(iter(values)))
         yield Match(name_path(case), f"its node constraints allow only {domain_noun(key)} {value}, but the policy requires more than one")
         return
-    if values is None and _is_plainly_apart(case, params, replicas):
+    if values is None and _is_literally_met(case, params, replicas):
         return
     constraints = case.operator
     if constraints is None:
         return
-    wanted, means = RequiredSpreading(key, params.mode == HARD, params.max_skew, replicas), _means(case, constraints)
-    found = unmet(means, wanted)
-    if found and wanted.hard and case.known_topology is not None and _shown_by_nodes(case, case.known_topology, found, wanted):
+    wanted = RequiredSpreading(key, params.mode == HARD, params.max_skew, replicas)
+    spreading = _spreading_constraints_of(case, constraints)
+    found = unmet(spreading, wanted)
+    if found and wanted.hard and case.known_topology is not None and _is_proved_by_nodes(case, case.known_topology, found, wanted):
         return
     if found is None:
-        shared = _shared(case, means, wanted)
+        shared = _shared_counting_match(case, spreading, wanted)
         if shared is not None:
             yield shared
         return
-    yield _missing(case, found, wanted)
+    yield _missing_spread_match(case, found, wanted)
 
 
 def _values_left(case: PolicySubject, key: str) -> frozenset[str] | None:
     """Return the values of a topology key that the nodes of the pods can have, or None if any value is possible."""
-    keys = same_label(key)
+    keys = equivalent_keys(key)
     if case.admission is None and case.node_keys.isdisjoint(keys):
         return None
-    demands = demands_of(case)
-    return None if demands.open else only_values(demands.alternatives, keys)
+    requirements = node_alternatives_of(case)
+    return None if requirements.is_unknown else possible_values(requirements.alternatives, keys)
 
 
-def _is_plainly_apart(case: PolicySubject, params: RequiredSpread, replicas: int) -> bool:
+def _is_literally_met(case: PolicySubject, params: RequiredSpread, replicas: int) -> bool:
     """Return whether the manifest literally has the required constraint for its own pods: then nothing else has to be evaluated."""
-    if "own labels" not in case.kept:
-        case.kept["own labels"] = case.own_labels
-    own, hard = case.kept["own labels"], params.mode == HARD
+    if "own labels" not in case.cache:
+        case.cache["own labels"] = case.own_labels
+    own, hard = case.cache["own labels"], params.mode == HARD
     if not own:
         return False
     selector = {"matchLabels": own}
     most = params.max_skew or replicas - 1
     for spread in case.constraints.spreads:
-        said, skew = spread.data, spread.data.get("maxSkew")
-        if said.get("topologyKey") != params.topology_key or said.get("labelSelector") != selector or "matchLabelKeys" in said:
+        data, skew = spread.data, spread.data.get("maxSkew")
+        if data.get("topologyKey") != params.topology_key or data.get("labelSelector") != selector or "matchLabelKeys" in data:
             continue
-        if not hard or (said.get("whenUnsatisfiable") == "DoNotSchedule" and type(skew) is int and skew <= most):
+        if not hard or (data.get("whenUnsatisfiable") == "DoNotSchedule" and type(skew) is int and skew <= most):
             return True
     wanted = {"topologyKey": params.topology_key, "labelSelector": selector}
     return any(term.anti and term.data == wanted and (term.weighted is None or not hard) for term in case.constraints.pod_terms)
 
 
-def _means(case: PolicySubject, constraints: Constraints) -> list[SpreadingConstraint]:
+def _spreading_constraints_of(case: PolicySubject, constraints: Constraints) -> list[SpreadingConstraint]:
     """Return the spreading constraints of the pods, parsed once for all policies."""
-    found: list[SpreadingConstraint] | None = case.kept.get("means")
+    found: list[SpreadingConstraint] | None = case.cache.get("spreading")
     if found is None:
         own = OwnPods(case.pods.pod_labels, case.pods.labels_known and not case.pods.operated, case.pods.namespace)
         # The map step does not know the labels of the namespace, and assumes the worst.
         covers = case.manifest_index.matches_namespace if case.manifest_index is not None else lambda _selector, _name: False
-        found = case.kept["means"] = [
+        found = case.cache["spreading"] = [
             each if each.missed is None or each.missed.key not in case.labels_added else each._replace(missed=None, undecidable=True)
             for each in spreading_constraints(constraints, own, covers)
         ]
     return found
 
 
-def _shown_by_nodes(
-    case: PolicySubject, known_topology: KnownTopology, means: Sequence[SpreadingConstraint], wanted: RequiredSpreading
+def _is_proved_by_nodes(
+    case: PolicySubject, known_topology: KnownTopology, spreading: Sequence[SpreadingConstraint], wanted: RequiredSpreading
 ) -> bool:
     """Return whether nodes or pools prove that constraints over another label meet the policy.
 
     Either the domains of that label contain whole domains of the required one, or no domain of the required one has room for all replicas.
     """
     pods = case.pods
-    there = wanted._replace(wider=lambda key, other: is_wider(key, other) or known_topology.holds_whole(pods, key, other))
-    if unmet(means, there) is None:
+    proved = wanted._replace(wider=lambda key, other: is_wider(key, other) or known_topology.holds_whole(pods, key, other))
+    if unmet(spreading, proved) is None:
         return True
     if wanted.max_skew is not None:
         return False
     most = known_topology.most_in_one(pods, wanted.key)
     if most is not None and most < wanted.replicas:
         return True
-    each_node = [each.most for each in means if each.key == HOSTNAME and each.works and not each.undecidable and each.most is not None]
-    nodes = known_topology.nodes_in_one(demands_of(case).alternatives, wanted.key) if each_node else None
+    each_node = [each.most for each in spreading if each.key == HOSTNAME and each.works and not each.undecidable and each.most is not None]
+    nodes = known_topology.nodes_in_one(node_alternatives_of(case).alternatives, wanted.key) if each_node else None
     return nodes is not None and nodes * min(each_node) < wanted.replicas
 
 
@@ -130,7 +131,7 @@ def _replicas(case: PolicySubject, least: int) -> int | None:
     return max(least, scale.least or 0)
 
 
-def _missing(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> Match:
+def _missing_spread_match(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> Match:
     """Return the match for a missing constraint, at the existing constraint that comes nearest to it."""
     nearest = found[0] if found else None
     noun, key = domain_noun(wanted.key), quoted(wanted.key)
@@ -141,7 +142,7 @@ def _missing(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: 
         need = "no required podAntiAffinity or hard spread constraint" if wanted.hard else "no podAntiAffinity or spread constraint"
         message = f"{together}: {need} uses the topology key {key}"
         return Match(name_path(case), message, remedy, edits=_adding_spread(case, found, wanted))
-    path, why, help_ = _why_not(case, nearest, wanted)
+    path, why, help_ = _insufficiency(case, nearest, wanted)
     own = case.constraints
     written = [*[each.path for each in own.pod_terms], *[each.path for each in own.spreads]]
     path = path if nearest.path in written else name_path(case)
@@ -157,19 +158,19 @@ def _remedy(wanted: RequiredSpreading) -> str:
     return f"Add {constraint}, or a {kind} podAntiAffinity."
 
 
-def _too_narrow(each: SpreadingConstraint, wanted: RequiredSpreading, noun: str) -> str:
+def _narrowness(each: SpreadingConstraint, wanted: RequiredSpreading, noun: str) -> str:
     """Return why a constraint over another label is not enough. A node has one value of each label, so it is in one domain of each."""
     if wanted.key != HOSTNAME:
         return f"but one {noun} may contain several of those"
     return "a label that nodes may lack" if "Affinity" in each.name else "but replicas in one of those may share a node"
 
 
-def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpreading) -> tuple[Path, str, str]:
+def _insufficiency(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpreading) -> tuple[Path, str, str]:
     """Return the path, the reason and the remedy for a constraint that is not enough; the remedy is empty if the general one applies."""
     name, noun = f"the {each.name}", domain_noun(wanted.key)
     over = f"{name} over {quoted(each.key)}"
     if not wanted.wider(each.key, wanted.key):
-        return (*each.path, "topologyKey"), f"{name} is over {quoted(each.key)}, {_too_narrow(each, wanted, noun)}", ""
+        return (*each.path, "topologyKey"), f"{name} is over {quoted(each.key)}, {_narrowness(each, wanted, noun)}", ""
     if each.elsewhere:
         return each.path, f"{over} selects pods in other namespaces only", "Remove its namespaces so that it applies to its own namespace."
     if each.selects_no_pods:
@@ -179,7 +180,7 @@ def _why_not(case: PolicySubject, each: SpreadingConstraint, wanted: RequiredSpr
         own = case.pods.pod_labels.certain.get(each.missed.key)
         have = f"its own pods have {quoted(f'{each.missed.key}={own}')}" if own is not None else "its own pods do not have this label"
         remedy = "Let its `labelSelector` select its own pods."
-        return (*each.path, "labelSelector"), f"{over} selects {quoted(says(each.missed))}, but {have}", remedy
+        return (*each.path, "labelSelector"), f"{over} selects {quoted(describe(each.missed))}, but {have}", remedy
     if not each.hard:
         field = (*each.path, "whenUnsatisfiable") if each.name == SPREAD else each.path
         remedy = "Require it with `whenUnsatisfiable: DoNotSchedule`." if each.name == SPREAD else ""
@@ -229,12 +230,12 @@ def _own_selection(case: PolicySubject) -> dict[str, str]:
     return {} if asked or any(is_placeholder(text) for pair in labels.items() for text in pair) else labels
 
 
-def _shared(case: PolicySubject, means: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> Match | None:
-    """Return the match if only spread constraints separate the pods, and other pods that they count let the own ones be together."""
+def _shared_counting_match(case: PolicySubject, spreading: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> Match | None:
+    """Return the match if only spread constraints separate the pods, but other pods that they count let the own ones meet."""
     if not wanted.hard or case.pods.operated:
         return None
     meeting = []
-    for each in means:
+    for each in spreading:
         if wanted.is_met_by(each):
             if each.undecidable or each.name != SPREAD or _selects_own(case, each):
                 return None
@@ -242,12 +243,12 @@ def _shared(case: PolicySubject, means: Sequence[SpreadingConstraint], wanted: R
     if case.manifest_index is None:
         return Match(meeting[0].path, "its selector may count the pods of others")
     for each in meeting:
-        others = _counted_with(case, each, case.manifest_index)
+        others = _other_counted_pods(case, each, case.manifest_index)
         number = sum(other.scale.least or 0 for other in others)
         if each.most is None or number < wanted.replicas - each.most:
             return None
     each, noun = meeting[0], domain_noun(wanted.key)
-    others = _counted_with(case, each, case.manifest_index)
+    others = _other_counted_pods(case, each, case.manifest_index)
     counted = join_words(
         [quoted(other.title).strip("`") for other in others[:_MOST_NAMED]]
         + ([f"{len(others) - _MOST_NAMED} more"] if len(others) > _MOST_NAMED else [])
@@ -261,7 +262,7 @@ _MOST_NAMED = 3
 
 def _selects_own(case: PolicySubject, each: SpreadingConstraint) -> bool:
     """Return whether a constraint certainly selects no other pods: its selector includes the selector of their controller."""
-    known: dict[Path, bool] = case.kept.setdefault("own", {})
+    known: dict[Path, bool] = case.cache.setdefault("own", {})
     if each.path not in known:
         one, other = each.selector, case.selector
         known[each.path] = (
@@ -270,7 +271,7 @@ def _selects_own(case: PolicySubject, each: SpreadingConstraint) -> bool:
     return known[each.path]
 
 
-def _counted_with(case: PolicySubject, each: SpreadingConstraint, manifest_index: ManifestIndex) -> list[Pods]:
+def _other_counted_pods(case: PolicySubject, each: SpreadingConstraint, manifest_index: ManifestIndex) -> list[Pods]:
     """Return the other workloads whose pods a spread constraint certainly counts.
 
     Of the workloads with one kind and name in several overlays only one exists. Manifests without a namespace are certainly deployed

@@ -66,7 +66,7 @@ class PolicySubject:
         "_suspect",
         "_workload",
         "admission",
-        "kept",
+        "cache",
         "known_topology",
         "manifest_index",
         "pods",
@@ -90,7 +90,7 @@ class PolicySubject:
         """The settings of the namespace for its pods, ``admission.uncertainty`` if they may not apply; None without any."""
         self.known_topology = known_topology
         """The nodes and pools of the run, if it has any."""
-        self.kept: dict[str, Any] = {}
+        self.cache: dict[str, Any] = {}
         """Results of checks, cached for other checks of the same pods."""
         self._workload = workload
         self._suspect = policy_candidate
@@ -185,7 +185,7 @@ class PolicySubject:
         return self.pods.migration
 
     @property
-    def told_apart(self) -> bool:
+    def has_certain_pods(self) -> bool:
         """Whether it is certain which pods of an operator the constraints apply to: the catalogue has the labels of exactly these.
 
         Known only in the map step, like ``constraints_elsewhere``.
@@ -196,7 +196,7 @@ class PolicySubject:
         return isinstance(workload, CustomWorkload) and workload.place is not None and workload.place.labelled
 
     @property
-    def beside(self) -> list[Constraints]:
+    def constraints_elsewhere(self) -> list[Constraints]:
         """The constraints elsewhere in the same custom resource."""
         from afflint.kube.custom_resources import custom_workloads
 
@@ -214,11 +214,11 @@ class PolicySubject:
         """
         if self._workload is None or self._workload.kind.selector is None:
             return None
-        said = self._workload.spec.get("selector")
+        selector = self._workload.spec.get("selector")
         if self._workload.kind.selector != "map":
-            said = said["matchLabels"] if type(said) is dict and said.keys() == {"matchLabels"} else None
+            selector = selector["matchLabels"] if type(selector) is dict and selector.keys() == {"matchLabels"} else None
         labels = self._workload.template_labels
-        return said if type(said) is dict and all(labels.get(key) == value for key, value in said.items()) else None
+        return selector if type(selector) is dict and all(labels.get(key) == value for key, value in selector.items()) else None
 
     @property
     def selector(self) -> Selector | None:
@@ -296,7 +296,7 @@ class PolicySubject:
         """Return a match in the object as the result of a check of all workloads together."""
         return CrossManifestMatch(self.pods.site, self.pods.ref, match)
 
-    def suspected_by(self, policies: tuple[str, ...], *, with_object: bool) -> PolicyCandidate:
+    def candidate_for(self, policies: tuple[str, ...], *, with_object: bool) -> PolicyCandidate:
         """Return the data that the reduce step needs to decide these policies."""
         workload = self._workload
         assert workload is not None

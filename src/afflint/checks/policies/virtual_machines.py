@@ -24,11 +24,11 @@ def required_migratability(case: PolicySubject, params: RequiredMigratability) -
         return
     from afflint.controllers.kubevirt_cluster import eviction_strategy
 
-    said = migration.strategy or ""
+    configured = migration.strategy or ""
     strategy = eviction_strategy(migration.strategy, case.manifest_index.kubevirt_resource)
-    if params.eviction_strategies and strategy not in params.eviction_strategies and (said or case.manifest_index.kubevirt_resource):
-        where = f"has the eviction strategy {quoted(strategy)}" + ("" if said else " of the KubeVirt resource")
-        path = (*case.pod_path, "evictionStrategy") if said else case.pod_path
+    if params.eviction_strategies and strategy not in params.eviction_strategies and (configured or case.manifest_index.kubevirt_resource):
+        where = f"has the eviction strategy {quoted(strategy)}" + ("" if configured else " of the KubeVirt resource")
+        path = (*case.pod_path, "evictionStrategy") if configured else case.pod_path
         yield Match(
             path, f"{case.title} {where}; it must have {words_of(params.eviction_strategies)}", "Set `evictionStrategy` to one of these."
         )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
-from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, last_part
+from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, name_of_key
 from afflint.placement.plan import (
     Action,
     DisruptionEffect,
@@ -114,7 +114,7 @@ def racks(plan: Plan) -> list[Rack]:
 def domain_words(key: str, domain: str | None) -> str:
     """Return ``zone a`` or ``node w1``; for None, a missing label, ``no zone`` or ``no hostname``."""
     if domain is None:
-        return f"no {last_part(key) or 'domain'}"
+        return f"no {name_of_key(key) or 'domain'}"
     return f"{domain_noun(key)} {domain}" if domain else f'{domain_noun(key)} ""'
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.phrases import pluralize
-from afflint.kube.node_labels import HOSTNAME, domain_noun, last_part
+from afflint.kube.node_labels import HOSTNAME, domain_noun, name_of_key
 from afflint.placement.plan import VOLUMES_LEFT_OUT, NodeRow, NodeVerdict, Plan, WorkloadPlan
 from afflint.report.html_page import PageMetadata, page, shown
 from afflint.report.place.digest import (
@@ -57,7 +57,7 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "find": _find(scene),
         "lead": _lead(plan),
         "notes": _notes(plan.notes),
-        "key": shown(last_part(plan.group_by)),
+        "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
         "picture": "".join([*_pools(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),

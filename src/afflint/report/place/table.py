@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
-from afflint.kube.node_labels import last_part
+from afflint.kube.node_labels import name_of_key
 from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, WorkloadPlan, unjudged_words
 from afflint.report.place.digest import (
     ACTION_NOTES,
@@ -133,7 +133,7 @@ def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[
 
 def _inventory(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     """List the nodes by topology domain, with their taints and cordons."""
-    yield paint(Cell(f"{pluralize(len(plan.nodes), 'node')} by {visible(last_part(plan.group_by))}", "strong"))
+    yield paint(Cell(f"{pluralize(len(plan.nodes), 'node')} by {visible(name_of_key(plan.group_by))}", "strong"))
     known = racks(plan)
     rows: list[Row] = []
     if len(known) > _DOMAINS_SHOWN:
