@@ -48,7 +48,7 @@ def test_every_refused_manifest_is_reported(answers: Answers) -> None:
     ]
     refused = sum(case["refused"] for case, _ in answers)
     assert missed == []
-    counted("manifests that are refused: a finding of category `admission`", refused - len(missed), refused)
+    counted("manifests that are rejected: a finding of category `admission`", refused - len(missed), refused)
 
 
 def test_no_accepted_manifest_is_reported(answers: Answers) -> None:
@@ -69,7 +69,7 @@ def test_the_field_agrees_where_one_error_was_recorded(answers: Answers) -> None
         if not any(agree(error, each, case) for each in found)
     ]
     assert other == []
-    counted("the field that was refused, where there is one", len(compared) - len(other), len(compared))
+    counted("the field that was rejected, where there is one", len(compared) - len(other), len(compared))
 
 
 def test_late_refusals_are_said_to_be_late(answers: Answers) -> None:
@@ -79,7 +79,7 @@ def test_late_refusals_are_said_to_be_late(answers: Answers) -> None:
         f"{case['id']} {case['kind']} {case['mutation']}: {found.message}" for case, found, late in compared if _is_late(found) != late
     ]
     assert wrong == []
-    counted("stored and refused later, or refused at once", len(compared) - len(wrong), len(compared))
+    counted("stored and rejected later, or rejected at once", len(compared) - len(wrong), len(compared))
 
 
 def test_all_findings_of_one_mistake_are_refused_at_the_same_time(answers: Answers) -> None:

@@ -53,4 +53,4 @@ def test_policies_deny_what_the_api_server_denies(tmp_path: Path) -> None:
     recorded = cases("vap_cases.jsonl.gz")
     disagreeing = [case["id"] for case in recorded if not agrees(case, findings_of(case, tmp_path))]
     assert set(disagreeing) <= set(UNKNOWN)
-    counted("ValidatingAdmissionPolicies: refused, denied, warned or admitted, and why", len(recorded) - len(disagreeing), len(recorded))
+    counted("ValidatingAdmissionPolicies: rejected, denied, warned or admitted, and why", len(recorded) - len(disagreeing), len(recorded))

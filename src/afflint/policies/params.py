@@ -75,7 +75,7 @@ LABEL_KEY = Takes(_LABEL_KEY)
 
 
 def number(low: int, high: int | None = None) -> Takes:
-    """Return the type of a whole number in a range."""
+    """Return the type of an integer in a range."""
     title = f"a number from {low} up" if high is None else f"a number from {low} to {high}"
     return Takes({"title": title, "type": "integer", "minimum": low, **({} if high is None else {"maximum": high})})
 

@@ -63,13 +63,13 @@ def string_map(value: object, what: str) -> dict[str, str]:
 
 
 def integer(value: object, what: str, default: int) -> int:
-    """Return a whole number, which may be written as ``3.0``."""
+    """Return an integer, which may be written as ``3.0``."""
     if value is None:
         return default
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        fail(what, f"is {_kind(value)}, not a whole number")
+        fail(what, f"is {_kind(value)}, not an integer")
     return value
 
 

@@ -1,6 +1,6 @@
 """What pods request and what nodes have: resource lists as the API server stores them and the scheduler sums them up.
 
-Amounts are whole numbers: thousandths of a CPU, bytes of memory and storage, units of anything else. Semantics: PodRequests
+Amounts are integers: thousandths of a CPU, bytes of memory and storage, units of anything else. Semantics: PodRequests
 (k8s.io/component-helpers/resource/helpers.go).
 """
 
