@@ -85,20 +85,20 @@ class _Waiting:
         self._room = _WAITING_EACH * (len(manifest_index.pods) + 100)
         self.stuck: dict[PodsKey, _AffinityNeeds] = {need.pods.key: need for need in _needs(manifest_index) if not need.can_be_first}
         self._targets: dict[tuple[object, ...], list[Pods]] = {}
-        askers: dict[tuple[object, ...], list[PodsKey]] = {}
+        waiting_for: dict[tuple[object, ...], list[PodsKey]] = {}
         for key, need in self.stuck.items():
-            askers.setdefault(need.requirements, []).append(key)
+            waiting_for.setdefault(need.requirements, []).append(key)
             if need.requirements not in self._targets:
                 self._targets[need.requirements] = self._waiting_targets(need)
-        asked_for: dict[PodsKey, list[tuple[object, ...]]] = {}
-        for asks, targets in self._targets.items():
+        waited_for: dict[PodsKey, list[tuple[object, ...]]] = {}
+        for wanted, targets in self._targets.items():
             for target in targets:
-                asked_for.setdefault(target.key, []).append(asks)
-        placeable = [asks for asks, targets in self._targets.items() if not targets]
+                waited_for.setdefault(target.key, []).append(wanted)
+        placeable = [wanted for wanted, targets in self._targets.items() if not targets]
         while placeable:
-            for key in askers.pop(placeable.pop(), ()):
+            for key in waiting_for.pop(placeable.pop(), ()):
                 if self.stuck.pop(key, None) is not None:
-                    placeable += asked_for.get(key, ())
+                    placeable += waited_for.get(key, ())
 
     def _waiting_targets(self, need: _AffinityNeeds) -> list[Pods]:
         """Return the pods that meet the terms if all of them wait as well; none if one does not, or if there may be other pods."""
@@ -457,21 +457,21 @@ def migration_impossible(manifest_index: ManifestIndex) -> Iterator[CrossManifes
 
         if eviction_strategy(pods.migration.strategy, manifest_index.kubevirt_resource) != LIVE_MIGRATE:
             continue
-        asks = f"{describe_strategy(pods.migration.strategy, manifest_index.kubevirt_resource)}, but"
+        required = f"{describe_strategy(pods.migration.strategy, manifest_index.kubevirt_resource)}, but"
         if pods.migration.pin is not None:
             path, host = pods.migration.pin
-            message = f"{asks} the VM must run on {quoted(host)}: a drain of that node never completes"
+            message = f"{required} the VM must run on {quoted(host)}: a drain of that node never completes"
             yield CrossManifestMatch(pods.site, pods.ref, Match(path, message))
         found = obstacle(manifest_index, pods)
         if found is not None:
             remedy = _OTHER_BINDING if found.reason.startswith("Interface") else _IF_POSSIBLE
-            message = f"{asks} {found.words}: a drain of its node waits until the VM is stopped"
+            message = f"{required} {found.words}: a drain of its node waits until the VM is stopped"
             yield CrossManifestMatch(pods.site, pods.ref, Match(found.path, message, remedy))
         for reach in manifest_index.reaches_of(pods):
             if reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME:
                 target = _only_target(manifest_index, reach, pods)
                 if target is not None:
-                    message = f"{asks} this binds the VM to the host of {target.title}, which does not migrate with it"
+                    message = f"{required} this binds the VM to the host of {target.title}, which does not migrate with it"
                     path = (*reach.path[:-1], "topologyKey")
                     yield CrossManifestMatch(pods.site, pods.ref, Match(path, message, related=(_placed(target, target.title),)))
 

@@ -43,7 +43,7 @@ Subject = Literal[
 - ``admission``: objects of any kind that the cluster's own policies apply to. See ``pipeline.cluster_policies``.
 """
 
-# These parts of the target affect a check that takes it.
+# A check may take the target as a second argument.
 ManifestCheck = Callable[[Manifest], Iterator[Match]] | Callable[[Manifest, Target], Iterator[Match]]
 WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
 _Matches = Iterator[CrossManifestMatch]
@@ -275,12 +275,12 @@ class BoundRule(NamedTuple):
 
             module, _, name = function.partition(":")
             function = getattr(import_module(module), name)
-        asking = takes_target(function)
+        with_target = takes_target(function)
         if not self.params:
-            return function, asking
+            return function, with_target
         from functools import partial
 
-        return partial(function, **dict(self.params)), asking
+        return partial(function, **dict(self.params)), with_target
 
     def severity_for(self, own: Severity | None) -> Severity:
         """Return the severity of a finding for which the check chose ``own``: the configured one comes first."""
@@ -394,8 +394,8 @@ class Dispatch:
         by_subject: dict[Subject, list[tuple[str, Callable[..., Iterator[Match]], bool]]] = {}
         for each in bound_rules:
             if each.subject in ("manifest", "workload", "constrained", "mismatched"):
-                check, asking = each.check()
-                by_subject.setdefault(each.subject, []).append((each.name, check, asking))
+                check, with_target = each.check()
+                by_subject.setdefault(each.subject, []).append((each.name, check, with_target))
         self._manifest = tuple(by_subject.get("manifest", ()))
         self._workload = (*self._manifest, *by_subject.get("workload", ()))
         self._constrained = (*self._workload, *by_subject.get("constrained", ()))
@@ -416,8 +416,8 @@ class Dispatch:
             checks = self._workload if manifest.constraints is NONE else self._constrained
         if mismatches_of(manifest, target):
             checks += self._on_mismatch
-        for rule, check, asking in checks:
-            for match in check(manifest, target) if asking else check(manifest):
+        for rule, check, with_target in checks:
+            for match in check(manifest, target) if with_target else check(manifest):
                 yield rule, match
 
     def _of_operator(self, workload: Workload) -> Iterator[tuple[str, Match]]:
@@ -426,8 +426,8 @@ class Dispatch:
 
         target, names = self._target, applicable_rules(workload)
         checks = self._constrained + (self._on_mismatch if mismatches_of(workload, target) else ())
-        for rule, check, asking in (*checks, *self._operated):
+        for rule, check, with_target in (*checks, *self._operated):
             if rule in names:
-                for match in check(workload, target) if asking else check(workload):
+                for match in check(workload, target) if with_target else check(workload):
                     if applies_to_custom(rule, match, workload):
                         yield rule, with_custom_wording(rule, match, workload)

@@ -148,11 +148,11 @@ def shadowed_toleration(manifest: Workload, target: Target) -> Iterator[Match]:
 def _valid(workload: Workload, target: Target) -> list[tuple[ConstraintItem, Toleration]]:
     """Return the tolerations that the API server and the webhooks of KubeVirt accept."""
     known = operators(target, workload.kind)
-    refused = {match.path[:-1] for match in invalid_toleration(workload, target)}
+    rejected = {match.path[:-1] for match in invalid_toleration(workload, target)}
     return [
         (item, toleration)
         for item, toleration in _parsed(workload)
-        if item.path not in refused
+        if item.path not in rejected
         and (toleration.operator in known or (not toleration.operator and not (workload.kind.kubevirt and "operator" in item.data)))
         and (not toleration.key or is_key(toleration.key))
         and not item.data.keys() - _FIELDS

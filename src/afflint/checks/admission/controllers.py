@@ -306,14 +306,14 @@ def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
         yield from _gates(workload)
 
 
-def _is_placeholder_name(name: str, workload: Workload) -> bool:
+def _contains_placeholder(name: str, workload: Workload) -> bool:
     """Return whether a name is a placeholder for ``sed``: in capitals, and part of the object's own name, where capitals are invalid."""
     return name.isupper() and name in (workload.ref.name or "")
 
 
 def _name(workload: Workload, field: str, what: str) -> Iterator[Match]:
     name = workload.pod.get(field)
-    if name and type(name) is str and not is_subdomain(name) and not is_placeholder(name) and not _is_placeholder_name(name, workload):
+    if name and type(name) is str and not is_subdomain(name) and not is_placeholder(name) and not _contains_placeholder(name, workload):
         message = f"{field} {quoted(name)} is not a DNS name: lower-case letters, digits, `-` and `.`, at most 253 characters"
         yield Match((*workload.pod_path, field), message, f"Write the name of an existing {what}.")
 

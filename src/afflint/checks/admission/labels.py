@@ -30,8 +30,8 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 
 def invalid_label_key(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Report invalid keys of labels, node selectors, match expressions, tolerations and topology keys."""
-    for path, labels, refused in _maps(manifest, "labels"):
-        yield from _bad_keys(labels, path, refused)
+    for path, labels, rejected in _maps(manifest, "labels"):
+        yield from _bad_keys(labels, path, rejected)
     if isinstance(manifest, Workload):
         yield from _invalid_constraint_keys(manifest, target)
 
@@ -59,10 +59,10 @@ def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
             yield from _bad_label_keys(workload, item)
 
 
-def _bad_keys(data: dict[str, Any], path: Path, refused: str | None = None) -> Iterator[Match]:
+def _bad_keys(data: dict[str, Any], path: Path, rejected: str | None = None) -> Iterator[Match]:
     for key in data:
         if not is_key(key) and not is_placeholder(key):
-            yield _with_note(Match((*path, key), invalid_key_message("label key", key), _KEY_HELP, key=True, field=path), refused)
+            yield _with_note(Match((*path, key), invalid_key_message("label key", key), _KEY_HELP, key=True, field=path), rejected)
 
 
 def _bad_key_in(item: ConstraintItem | PodTerm, field: str, stored: bool) -> Iterator[Match]:
@@ -83,8 +83,8 @@ def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Itera
 
 def invalid_label_value(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Report invalid values of labels, node selectors, label selectors and required node selector terms."""
-    for path, labels, refused in _maps(manifest, "labels"):
-        yield from _bad_values(labels, path, refused)
+    for path, labels, rejected in _maps(manifest, "labels"):
+        yield from _bad_values(labels, path, rejected)
     if isinstance(manifest, Workload):
         yield from _invalid_constraint_values(manifest, target)
 
@@ -106,10 +106,10 @@ def _invalid_constraint_values(workload: Workload) -> Iterator[Match]:
         yield from _bad_values_in(expression, False)
 
 
-def _bad_values(data: dict[str, Any], path: Path, refused: str | None = None) -> Iterator[Match]:
+def _bad_values(data: dict[str, Any], path: Path, rejected: str | None = None) -> Iterator[Match]:
     for key, value in data.items():
         if type(value) is str and not is_value(value) and not is_placeholder(value):
-            yield _with_note(Match((*path, key), _bad_value(value), _VALUE_HELP, field=path), refused)
+            yield _with_note(Match((*path, key), _bad_value(value), _VALUE_HELP, field=path), rejected)
 
 
 def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
@@ -166,15 +166,15 @@ def _label_of_jobs(workload: Workload, key: str) -> Match:
 
 def invalid_annotation(manifest: Manifest, target: Target) -> Iterator[Match]:
     """Report invalid annotation keys, values that Kubernetes cannot parse, and annotations above the size limit."""
-    for path, values, refused in _maps(manifest, "annotations"):
+    for path, values, rejected in _maps(manifest, "annotations"):
         size = 0
         for key, value in values.items():
             size += _bytes(key) + (_bytes(value) if type(value) is str else 0)
             if not is_key(lowercase_first(key)) and not is_placeholder(key):
-                yield _with_note(Match((*path, key), invalid_key_message("annotation key", key), _KEY_HELP, key=True, field=path), refused)
+                yield _with_note(Match((*path, key), invalid_key_message("annotation key", key), _KEY_HELP, key=True, field=path), rejected)
         if size > _ANNOTATIONS_LIMIT:
             message = f"the annotations have {size} bytes in total, but at most {_ANNOTATIONS_LIMIT} are allowed"
-            yield _with_note(Match(path, message, "Move the data to a ConfigMap."), refused)
+            yield _with_note(Match(path, message, "Move the data to a ConfigMap."), rejected)
     if manifest.kind.name == "Namespace":
         yield from _annotations_about_pods(manifest)
     if isinstance(manifest, Workload):

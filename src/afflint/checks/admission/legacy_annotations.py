@@ -46,7 +46,7 @@ def tolerations_faults(text: str, path: Path, target: Target) -> Iterator[Match]
 def tolerations_in(text: str) -> list[dict[str, Any]] | str:
     """Return the tolerations of the annotation, or why it cannot be parsed."""
     try:
-        value = json.loads(text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
+        value = json.loads(text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         return "it is not valid JSON"
     if type(value) is not list:
@@ -68,7 +68,7 @@ def _words(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match
         yield Match((*toleration.path, "key"), invalid_key_message("label key", key))
 
 
-def _refuse(constant: str) -> Any:
+def _reject_constant(constant: str) -> Any:
     raise ValueError(constant)  # NaN and Infinity, which Python accepts but JSON does not.
 
 

@@ -29,11 +29,11 @@ def is_rejected_later(message: str) -> bool:
 def of_workloads(check: WorkloadCheck) -> Callable[[Workload, Target], Iterator[Match]]:
     """Wrap a check of workloads so that matches in a pod spec that the API server does not validate mention the later rejection."""
     function: Callable[..., Iterator[Match]] = check
-    asking = takes_target(check)
+    with_target = takes_target(check)
 
     @wraps(check)
     def checked(workload: Workload, target: Target) -> Iterator[Match]:
-        found = function(workload, target) if asking else function(workload)
+        found = function(workload, target) if with_target else function(workload)
         # Before 1.34 the API server validated only labels and annotations in the pod template of a StatefulSet.
         if target.version < _STATEFUL_SETS_READ and workload.kind.name == "StatefulSet" and workload.kind.group == "apps":
             return _late_in_pod_spec(found, workload)

@@ -174,11 +174,11 @@ class AdmissionEvaluator:
             answer = self._answer(each, severity, validation, given)
             if answer is False:
                 message = denial_message(validation.expression, validation.message, given)
-                answer = self._refusal(each, severity, validation, given, message)
+                answer = self._denial(each, severity, validation, given, message)
             if not isinstance(answer, bool):
                 yield answer
 
-    def _refusal(
+    def _denial(
         self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput, message: str
     ) -> PolicyDenial | bool:
         """Return the denial by an expression, or True if the denied value is a placeholder."""
@@ -197,7 +197,7 @@ class AdmissionEvaluator:
             if each.policy.fails_closed and _fails_in_every_cluster(error, compiled.program, given):
                 reason = f"no such key: {error.word}" if error.is_missing_key else str(error)
                 message = f"expression '{compiled.expression.text.strip()}' resulted in error: {reason}"
-                return self._refusal(each, severity, compiled, given, message)
+                return self._denial(each, severity, compiled, given, message)
             return Unknown(each.policy.name, compiled.expression.place, given.failure(compiled.program) or str(error))
         if isinstance(answer, bool):
             return answer
@@ -327,25 +327,25 @@ class _Compiler:
         try:
             program = cel.compiled(text, cel.ExpressionScope(names, tuple(self._types) if with_variables else ()))
         except ExpressionError as error:
-            self._refuse(expression, key, str(error))
+            self._add_fault(expression, key, str(error))
             return None
         except OfflineError as error:
             self._unknown.append(Unknown(self._policy.name, expression.place, str(error)))
             return None
         missing = next((name for name in program.needs or () if name not in self.variables), None)
         if missing is not None:
-            self._refuse(expression, key, f"`variables.{missing}` is not defined before it")
+            self._add_fault(expression, key, f"`variables.{missing}` is not defined before it")
             return None
         if types and program.type not in types:
             wanted = " or ".join(map(type_in_words, types))
             hint = "; compare it, as in `… == true`" if (program.type, types) == ("dyn", _TRUTH) else ""
             if (program.type, types) == ("dyn", _MESSAGE):
                 hint = "; convert it with `string(…)`"
-            self._refuse(expression, key, f"`{key}` must evaluate to {wanted}, but its type is {quoted(program.type)}{hint}")
+            self._add_fault(expression, key, f"`{key}` must evaluate to {wanted}, but its type is {quoted(program.type)}{hint}")
             return None
         return program
 
-    def _refuse(self, expression: Expression, key: str, message: str) -> None:
+    def _add_fault(self, expression: Expression, key: str, message: str) -> None:
         self._faults.append(self._policy.origin.fault((*expression.path, key), message))
 
 

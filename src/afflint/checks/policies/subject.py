@@ -60,10 +60,10 @@ class PolicySubject:
 
     __slots__ = (
         "_alternatives",
+        "_candidate",
         "_constraints",
         "_node_keys",
         "_operator",
-        "_suspect",
         "_workload",
         "admission",
         "cache",
@@ -93,7 +93,7 @@ class PolicySubject:
         self.cache: dict[str, Any] = {}
         """Results of checks, cached for other checks of the same pods."""
         self._workload = workload
-        self._suspect = policy_candidate
+        self._candidate = policy_candidate
         self._constraints: Constraints | None = (
             workload.constraints if workload is not None else policy_candidate and policy_candidate.constraints
         )
@@ -137,7 +137,7 @@ class PolicySubject:
         if not self.pods.operated:
             return self.constraints
         if self._operator is PolicySubject:
-            self._operator = self._suspect.operator if self._suspect is not None else self._with_defaults()
+            self._operator = self._candidate.operator if self._candidate is not None else self._with_defaults()
         assert not isinstance(self._operator, type)
         return self._operator
 
@@ -152,34 +152,34 @@ class PolicySubject:
     @property
     def whole(self) -> bool:
         """Whether the manifest has all fields of its pods: not a patch, a fragment, or a custom resource of an unknown kind."""
-        if self._suspect is not None:
-            return self._suspect.whole and (self.pods.operated or not self.pods.partial)
+        if self._candidate is not None:
+            return self._candidate.whole and (self.pods.operated or not self.pods.partial)
         return self.pods.operated or not self.pods.partial
 
     @property
     def pod(self) -> Mapping[str, Any]:
         """The fields of the pod spec in POD_FIELDS that are set."""
-        if self._suspect is not None:
-            return self._suspect.pod
+        if self._candidate is not None:
+            return self._candidate.pod
         return self._workload.pod if self._workload is not None else self.pods.spec or {}
 
     @property
     def pod_path(self) -> tuple[str | int, ...]:
         """The path of the pod spec in the document; for a custom resource, of the map that contains the constraints."""
-        if self._suspect is not None:
-            return self._suspect.pod_path
+        if self._candidate is not None:
+            return self._candidate.pod_path
         return self._workload.pod_path if self._workload is not None else (*self.pods.template_path, "spec")
 
     @property
     def object(self) -> dict[str, Any] | None:
         """The complete object, for checks whose registry entry requests it."""
-        return self._suspect.object if self._suspect is not None else self._workload.data if self._workload is not None else None
+        return self._candidate.object if self._candidate is not None else self._workload.data if self._workload is not None else None
 
     @property
     def migration(self) -> Migration | None:
         """The obstacles to the migration of a VM, whatever its eviction strategy; None for other objects."""
-        if self._suspect is not None:
-            return self._suspect.migration
+        if self._candidate is not None:
+            return self._candidate.migration
         if self.pods.migration is None and self._workload is not None and self.pods.kubevirt:
             return migration_of(self._workload)
         return self.pods.migration
@@ -223,8 +223,8 @@ class PolicySubject:
     @property
     def selector(self) -> Selector | None:
         """The selector by which their controller selects the pods, or None if it does not have one."""
-        if self._suspect is not None:
-            return self._suspect.selector
+        if self._candidate is not None:
+            return self._candidate.selector
         if self._workload is None or self._workload.kind.selector is None:
             return None
         data = self._workload.spec.get("selector")
@@ -263,14 +263,14 @@ class PolicySubject:
     @property
     def from_cluster(self) -> bool:
         """Whether the object was exported from a cluster."""
-        if self._suspect is not None:
-            return self._suspect.from_cluster
+        if self._candidate is not None:
+            return self._candidate.from_cluster
         return self._workload is not None and self._workload.from_cluster
 
     @property
     def labels_added(self) -> tuple[str, ...]:
         """The keys of labels that kustomizations add to the pods."""
-        return self._suspect.labels_added if self._suspect is not None else ()
+        return self._candidate.labels_added if self._candidate is not None else ()
 
     @property
     def namespace(self) -> Namespace | None:
