@@ -22,7 +22,7 @@ def entries() -> list[dict[str, Any]]:
     return [json.loads(line) for line in CATALOGUE.read_text(encoding="utf-8").splitlines()]
 
 
-def test_each_kind_stands_on_a_line_of_its_own_and_is_found_there() -> None:
+def test_each_kind_has_its_own_line_and_is_found() -> None:
     names = [(each["kind"], each["group"]) for each in entries()]
     assert names == sorted(set(names))
     for name, group in names:

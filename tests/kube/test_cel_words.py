@@ -85,7 +85,7 @@ def test_what_is_wrong_with_an_expression(text: str, said: str) -> None:
         ("object.?spec.?no.value() == 1", "`value` is called on an empty optional value"),
     ],
 )
-def test_why_it_comes_to_no_result(text: str, said: str) -> None:
+def test_the_reason_for_no_result(text: str, said: str) -> None:
     with pytest.raises(EvaluationError) as raised:
         compiled(text).evaluate(EvaluationInput({"object": OBJECT}))
     assert str(raised.value) == said
@@ -100,7 +100,7 @@ def test_what_is_not_known_of_the_library_is_quoted() -> None:
     assert reason_of("OUT_OF_RANGE: 'x' is not a valid quantity [OUT_OF_RANGE]")[:2] == ("'x' is not a valid quantity", "")
 
 
-def test_a_place_is_told_where_there_is_one_only() -> None:
+def test_a_position_is_reported_only_if_it_is_unique() -> None:
     quiet = r"'[^']*'"
     assert place_of("a", "object.a", quiet) == " (at 1:8 of the expression)"
     assert place_of("a", "object['a'] == 'object.a'", quiet) == " (at 1:9 of the expression)"

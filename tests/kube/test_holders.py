@@ -34,7 +34,7 @@ def checked(data: Any) -> FileResult:
 
 
 @pytest.mark.parametrize("data", HOLDERS, ids=[f"{each['kind']}-{number}" for number, each in enumerate(HOLDERS)])
-def test_what_an_object_holds_is_checked_where_it_stands(data: dict[str, Any]) -> None:
+def test_contained_objects_are_checked_in_place(data: dict[str, Any]) -> None:
     (found,) = checked(data).found
     line = json.dumps(data, indent=1).split("\n")[found.span.line - 1]
     assert (found.rule, found.field, found.object.name) == ("wrong-type", "spec.nodeSelector.ssd", "web")

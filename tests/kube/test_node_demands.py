@@ -1,4 +1,4 @@
-"""What the demands of pods on their nodes imply: held against brute force over small universes of labels."""
+"""The requirements of pods on their nodes and what they imply, compared with brute force over small sets of labels."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_silent(text: str) -> None:
     assert places(text) == []
 
 
-def test_what_is_wrong_can_be_silenced_where_it_stands() -> None:
+def test_findings_in_values_can_be_suppressed_in_place() -> None:
     text = f"server:\n  {WRONG}  # afflint: ignore[unknown-operator]\n"
     assert findings_of({"values.yaml": text.encode()}, settings_of(), inline=True) == []
     idle = text.replace("operator: Is", "operator: Exists")
