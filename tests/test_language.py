@@ -28,12 +28,14 @@ PENDING_PAGES: frozenset[str] = frozenset()
 REVISED = frozenset(
     (
         ".",
+        "admission",
         "checks",
         "cli",
         "config",
         "controllers",
         "findings",
         "fix",
+        "index",
         "init",
         "inventory",
         "kube",
