@@ -181,7 +181,7 @@ def test_without_findings_the_job_succeeds_and_the_summary_says_so(runner: Runne
 def test_a_mistake_in_the_usage_keeps_its_exit_code(runner: Runner) -> None:
     ended = runner.run(args="--select no-such-rule")
     assert (ended.code, ended.outputs) == (2, {"exit-code": "2"})
-    assert "afflint: --select: there is no 'no-such-rule'" in ended.log
+    assert "afflint: --select: unknown value 'no-such-rule'" in ended.log
 
 
 @run_by_bash
