@@ -193,7 +193,7 @@ def test_a_page_names_the_function_that_checks_it(name: str) -> None:
 
 
 def test_every_check_has_a_page_and_every_page_a_check() -> None:
-    registered = {name for checks in registry.REGISTRY.values() for name in checks}
+    registered = {each.rule for checks in registry.REGISTRY.values() for each in checks}
     assert set(rule_pages.names()) == registered == registry.rules().keys()
 
 

@@ -269,7 +269,7 @@ def work(facts: list[Facts]) -> int:
     sys.setprofile(count)
     try:
         manifest_index = ManifestIndex(facts)
-        for rule in bind_rules(REGISTRY["cross-manifest"]):
+        for rule in bind_rules(each.rule for each in REGISTRY["cross-manifest"]):
             check, asking = rule.check()
             for _ in check(manifest_index, Target(NEWEST, complete=True)) if asking else check(manifest_index):
                 pass

@@ -2,20 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from afflint.checks import affinity as affinity_checks
-from afflint.checks import cross_manifest, kubevirt
-from afflint.checks import labels as label_checks
-from afflint.checks import spread as spread_checks
-from afflint.checks import tolerations as toleration_checks
-from afflint.checks.admission import affinity, controllers, fields, host_ports, labels, spread, tolerations
 from afflint.checks.admission.decoding import mismatches_of
-from afflint.checks.match import CrossManifestMatch, Match, Target, takes_target
+from afflint.checks.admission.refusal_time import accepts_invalid_pods, with_note_in_pod_spec
+from afflint.checks.match import Match, Target, takes_target
 from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
-from afflint.index.manifest_index import ManifestIndex
 from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
 
@@ -43,139 +37,138 @@ Subject = Literal[
 - ``admission``: objects of any kind that the cluster's own policies apply to. See ``pipeline.cluster_policies``.
 """
 
-# A check may take the target as a second argument.
-ManifestCheck = Callable[[Manifest], Iterator[Match]] | Callable[[Manifest, Target], Iterator[Match]]
-WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
-_Matches = Iterator[CrossManifestMatch]
-CrossManifestCheck = Callable[[ManifestIndex], _Matches] | Callable[[ManifestIndex, Target], _Matches]
 
-_MANIFEST: dict[str, ManifestCheck] = {
-    "missing-api-version": controllers.missing_api_version,
-    "unserved-api-version": controllers.unserved_api_version,
-    "invalid-label-key": labels.invalid_label_key,
-    "invalid-label-value": labels.invalid_label_value,
-    "invalid-annotation": labels.invalid_annotation,
-    "deprecated-kubevirt-api": kubevirt.deprecated_kubevirt_api,
-}
-_WORKLOAD: dict[str, WorkloadCheck] = {
-    "forbidden-label": labels.forbidden_label,
-    "jobs-refused": labels.jobs_refused,
-    "unknown-operator": affinity.unknown_operator,
-    "operator-values-mismatch": affinity.operator_values_mismatch,
-    "selector-missing": controllers.selector_missing,
-    "selector-template-mismatch": controllers.selector_template_mismatch,
-    "job-selector": controllers.job_selector,
-    "invalid-replicas": controllers.invalid_replicas,
-    "invalid-scheduling-field": controllers.invalid_scheduling_field,
-    "invalid-host-port": host_ports.invalid_host_port,
-    "reserved-label": kubevirt.reserved_label,
-    "ignored-annotation": toleration_checks.ignored_annotation,
-    "overwritten-node-selector": kubevirt.overwritten_node_selector,
-    "pinned-node": affinity_checks.pinned_node,
-    "misplaced-descheduler-annotation": kubevirt.misplaced_descheduler_annotation,
-}
-_CONSTRAINED: dict[str, WorkloadCheck] = {
-    "missing-term-wrapper": fields.missing_term_wrapper,
-    "invalid-namespace-name": labels.invalid_namespace_name,
-    "weight-out-of-range": affinity.weight_out_of_range,
-    "empty-topology-key": affinity.empty_topology_key,
-    "empty-node-selector-terms": affinity.empty_node_selector_terms,
-    "missing-preference": affinity.missing_preference,
-    "invalid-match-field": affinity.invalid_match_field,
-    "label-keys-conflict": affinity.label_keys_conflict,
-    "invalid-toleration": tolerations.invalid_toleration,
-    "invalid-spread-constraint": spread.invalid_spread_constraint,
-    "duplicate-spread-constraint": spread.duplicate_spread_constraint,
-    "selector-matches-nothing": label_checks.selector_matches_nothing,
-    "selector-matches-everything": label_checks.selector_matches_everything,
-    "contradictory-selector": label_checks.contradictory_selector,
-    "contradictory-requirements": affinity_checks.contradictory_requirements,
-    "never-matching-comparison": affinity_checks.never_matching_comparison,
-    "unparsable-preference": affinity_checks.unparsable_preference,
-    "empty-term": affinity_checks.empty_term,
-    "redundant-term": affinity_checks.redundant_term,
-    "deprecated-node-label": affinity_checks.deprecated_node_label,
-    "unknown-node-label": affinity_checks.unknown_node_label,
-    "unlikely-topology-key": affinity_checks.unlikely_topology_key,
-    "hard-anti-affinity-topology": affinity_checks.hard_anti_affinity_topology,
-    "spread-misses-itself": spread_checks.spread_misses_itself,
-    "legacy-control-plane-toleration": toleration_checks.legacy_control_plane_toleration,
-    "untolerated-control-plane": toleration_checks.untolerated_control_plane,
-    "tolerates-everything": toleration_checks.tolerates_everything,
-    "shadowed-toleration": toleration_checks.shadowed_toleration,
-    "toleration-without-attraction": toleration_checks.toleration_without_attraction,
-}
-_MISMATCHED: dict[str, ManifestCheck] = {
-    "unknown-field": fields.unknown_field,
-    "misplaced-constraint": fields.misplaced_constraint,
-    "wrong-type": fields.wrong_type,
-    "annotation-not-string": fields.annotation_not_string,
-}
-# These are imported only when there are custom resources.
-_OPERATED: dict[str, str] = {
-    "misplaced-constraint": "afflint.checks.operators:misplaced_in_resource",
-    "lost-template-label": "afflint.checks.operators:lost_template_label",
-    "invalid-operator-setting": "afflint.checks.operators:invalid_operator_setting",
-    "ignored-operator-setting": "afflint.checks.operators:ignored_operator_setting",
-}
-_CROSS_MANIFEST: dict[str, CrossManifestCheck] = {
-    "label-not-on-template": label_checks.label_not_on_template,
-    "anti-affinity-misses-itself": cross_manifest.anti_affinity_misses_itself,
-    "namespace-misses-target": cross_manifest.namespace_misses_target,
-    "affinity-cycle": cross_manifest.affinity_cycle,
-    "affinity-conflict": cross_manifest.affinity_conflict,
-    "no-single-target": cross_manifest.no_single_target,
-    "affinity-target-missing": cross_manifest.affinity_target_missing,
-    "accidental-anti-affinity": cross_manifest.accidental_anti_affinity,
-    "operator-label-mismatch": cross_manifest.operator_label_mismatch,
-    "spread-without-effect": cross_manifest.spread_without_effect,
-    "migration-impossible": cross_manifest.migration_impossible,
-    "namespace-selector-conflict": cross_manifest.namespace_selector_conflict,
-}
-# These are imported only when there are nodes.
-_NODES: dict[str, str] = {
-    "unknown-node-label": "afflint.checks.nodes:unknown_to_inventory",
-    "unmet-preference": "afflint.checks.preferences:unmet_preference",
-    "inconsistent-node-labels": "afflint.checks.nodes:inconsistent_node_labels",
-    "inconsistent-topology": "afflint.checks.nodes:inconsistent_topology",
-    "near-duplicate-label": "afflint.checks.nodes:near_duplicate_label",
-    "shared-host": "afflint.checks.nodes:shared_host",
-    "min-domains-unreachable": "afflint.checks.placement:min_domains_unreachable",
-    "spread-blocked-by-taints": "afflint.checks.placement:spread_blocked_by_taints",
-    "unschedulable": "afflint.checks.placement:unschedulable",
-    "too-few-domains": "afflint.checks.placement:too_few_domains",
-    "competing-workloads": "afflint.checks.placement:competing_workloads",
-    "drain-blocked": "afflint.checks.placement:drain_blocked",
-    "not-failure-tolerant": "afflint.checks.placement:not_failure_tolerant",
-    "rollout-deadlock": "afflint.checks.placement:rollout_deadlock",
-    "migration-blocked": "afflint.checks.placement:migration_blocked",
-    "single-domain-possible": "afflint.checks.placement:single_domain_possible",
-}
-# These are imported only when there are pools of nodes.
-_POOLS: dict[str, str] = {
-    "no-matching-pool": "afflint.checks.pools:no_matching_pool",
-    "unreachable-node-label": "afflint.checks.pools:unreachable_node_label",
-    "invalid-pool-taint": "afflint.checks.pools:invalid_pool_taint",
-    "untolerated-pool": "afflint.checks.pools:untolerated_pool",
-    "near-duplicate-label": "afflint.checks.pools:near_duplicate_in_pools",
-    "too-few-domains": "afflint.checks.pool_capacity:too_few_domains",
-}
-_RUN = ("unreadable-manifest", "text-after-document", "missing-separator", "duplicate-key", "unused-suppression", "invalid-suppression")
+class RegisteredCheck(NamedTuple):
+    """A check of a rule: ``module:function`` below ``afflint.checks``, empty if the map step itself finds these mistakes.
 
-REGISTRY: dict[Subject, Mapping[str, Any]] = {
-    "manifest": _MANIFEST,
-    "workload": _WORKLOAD,
-    "constrained": _CONSTRAINED,
-    "mismatched": _MISMATCHED,
-    "operated": _OPERATED,
-    "cross-manifest": _CROSS_MANIFEST,
-    "nodes": _NODES,
-    "pools": _POOLS,
-    "run": dict.fromkeys(_RUN),
+    The function may take the target as its second argument. ``rejected_late``: depending on the version, the API server accepts the object
+    and rejects the pods created from it, and messages about the pod spec must say so.
+    """
+
+    rule: str
+    function: str = ""
+    rejected_late: bool = False
+
+
+REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
+    "manifest": (
+        RegisteredCheck("missing-api-version", "admission.controllers:missing_api_version"),
+        RegisteredCheck("unserved-api-version", "admission.controllers:unserved_api_version"),
+        RegisteredCheck("invalid-label-key", "admission.labels:invalid_label_key", rejected_late=True),
+        RegisteredCheck("invalid-label-value", "admission.labels:invalid_label_value", rejected_late=True),
+        RegisteredCheck("invalid-annotation", "admission.labels:invalid_annotation"),
+        RegisteredCheck("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
+    ),
+    "workload": (
+        RegisteredCheck("forbidden-label", "admission.labels:forbidden_label"),
+        RegisteredCheck("jobs-refused", "admission.labels:jobs_refused"),
+        RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator", rejected_late=True),
+        RegisteredCheck("operator-values-mismatch", "admission.affinity:operator_values_mismatch", rejected_late=True),
+        RegisteredCheck("selector-missing", "admission.controllers:selector_missing", rejected_late=True),
+        RegisteredCheck("selector-template-mismatch", "admission.controllers:selector_template_mismatch", rejected_late=True),
+        RegisteredCheck("job-selector", "admission.controllers:job_selector", rejected_late=True),
+        RegisteredCheck("invalid-replicas", "admission.controllers:invalid_replicas", rejected_late=True),
+        RegisteredCheck("invalid-scheduling-field", "admission.controllers:invalid_scheduling_field", rejected_late=True),
+        RegisteredCheck("invalid-host-port", "admission.host_ports:invalid_host_port", rejected_late=True),
+        RegisteredCheck("reserved-label", "kubevirt:reserved_label"),
+        RegisteredCheck("ignored-annotation", "tolerations:ignored_annotation"),
+        RegisteredCheck("overwritten-node-selector", "kubevirt:overwritten_node_selector"),
+        RegisteredCheck("pinned-node", "affinity:pinned_node"),
+        RegisteredCheck("misplaced-descheduler-annotation", "kubevirt:misplaced_descheduler_annotation"),
+    ),
+    "constrained": (
+        RegisteredCheck("missing-term-wrapper", "admission.fields:missing_term_wrapper"),
+        RegisteredCheck("invalid-namespace-name", "admission.labels:invalid_namespace_name", rejected_late=True),
+        RegisteredCheck("weight-out-of-range", "admission.affinity:weight_out_of_range", rejected_late=True),
+        RegisteredCheck("empty-topology-key", "admission.affinity:empty_topology_key", rejected_late=True),
+        RegisteredCheck("empty-node-selector-terms", "admission.affinity:empty_node_selector_terms", rejected_late=True),
+        RegisteredCheck("missing-preference", "admission.affinity:missing_preference", rejected_late=True),
+        RegisteredCheck("invalid-match-field", "admission.affinity:invalid_match_field", rejected_late=True),
+        RegisteredCheck("label-keys-conflict", "admission.affinity:label_keys_conflict", rejected_late=True),
+        RegisteredCheck("invalid-toleration", "admission.tolerations:invalid_toleration", rejected_late=True),
+        RegisteredCheck("invalid-spread-constraint", "admission.spread:invalid_spread_constraint", rejected_late=True),
+        RegisteredCheck("duplicate-spread-constraint", "admission.spread:duplicate_spread_constraint", rejected_late=True),
+        RegisteredCheck("selector-matches-nothing", "labels:selector_matches_nothing"),
+        RegisteredCheck("selector-matches-everything", "labels:selector_matches_everything"),
+        RegisteredCheck("contradictory-selector", "labels:contradictory_selector"),
+        RegisteredCheck("contradictory-requirements", "affinity:contradictory_requirements"),
+        RegisteredCheck("never-matching-comparison", "affinity:never_matching_comparison"),
+        RegisteredCheck("unparsable-preference", "affinity:unparsable_preference"),
+        RegisteredCheck("empty-term", "affinity:empty_term"),
+        RegisteredCheck("redundant-term", "affinity:redundant_term"),
+        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label"),
+        RegisteredCheck("unknown-node-label", "affinity:unknown_node_label"),
+        RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key"),
+        RegisteredCheck("hard-anti-affinity-topology", "affinity:hard_anti_affinity_topology"),
+        RegisteredCheck("spread-misses-itself", "spread:spread_misses_itself"),
+        RegisteredCheck("legacy-control-plane-toleration", "tolerations:legacy_control_plane_toleration"),
+        RegisteredCheck("untolerated-control-plane", "tolerations:untolerated_control_plane"),
+        RegisteredCheck("tolerates-everything", "tolerations:tolerates_everything"),
+        RegisteredCheck("shadowed-toleration", "tolerations:shadowed_toleration"),
+        RegisteredCheck("toleration-without-attraction", "tolerations:toleration_without_attraction"),
+    ),
+    "mismatched": (
+        RegisteredCheck("unknown-field", "admission.fields:unknown_field"),
+        RegisteredCheck("misplaced-constraint", "admission.fields:misplaced_constraint"),
+        RegisteredCheck("wrong-type", "admission.fields:wrong_type"),
+        RegisteredCheck("annotation-not-string", "admission.fields:annotation_not_string"),
+    ),
+    "operated": (
+        RegisteredCheck("misplaced-constraint", "operators:misplaced_in_resource"),
+        RegisteredCheck("lost-template-label", "operators:lost_template_label"),
+        RegisteredCheck("invalid-operator-setting", "operators:invalid_operator_setting"),
+        RegisteredCheck("ignored-operator-setting", "operators:ignored_operator_setting"),
+    ),
+    "cross-manifest": (
+        RegisteredCheck("label-not-on-template", "labels:label_not_on_template"),
+        RegisteredCheck("anti-affinity-misses-itself", "cross_manifest:anti_affinity_misses_itself"),
+        RegisteredCheck("namespace-misses-target", "cross_manifest:namespace_misses_target"),
+        RegisteredCheck("affinity-cycle", "cross_manifest:affinity_cycle"),
+        RegisteredCheck("affinity-conflict", "cross_manifest:affinity_conflict"),
+        RegisteredCheck("no-single-target", "cross_manifest:no_single_target"),
+        RegisteredCheck("affinity-target-missing", "cross_manifest:affinity_target_missing"),
+        RegisteredCheck("accidental-anti-affinity", "cross_manifest:accidental_anti_affinity"),
+        RegisteredCheck("operator-label-mismatch", "cross_manifest:operator_label_mismatch"),
+        RegisteredCheck("spread-without-effect", "cross_manifest:spread_without_effect"),
+        RegisteredCheck("migration-impossible", "cross_manifest:migration_impossible"),
+        RegisteredCheck("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict"),
+    ),
+    "nodes": (
+        RegisteredCheck("unknown-node-label", "nodes:unknown_to_inventory"),
+        RegisteredCheck("unmet-preference", "preferences:unmet_preference"),
+        RegisteredCheck("inconsistent-node-labels", "nodes:inconsistent_node_labels"),
+        RegisteredCheck("inconsistent-topology", "nodes:inconsistent_topology"),
+        RegisteredCheck("near-duplicate-label", "nodes:near_duplicate_label"),
+        RegisteredCheck("shared-host", "nodes:shared_host"),
+        RegisteredCheck("min-domains-unreachable", "placement:min_domains_unreachable"),
+        RegisteredCheck("spread-blocked-by-taints", "placement:spread_blocked_by_taints"),
+        RegisteredCheck("unschedulable", "placement:unschedulable"),
+        RegisteredCheck("too-few-domains", "placement:too_few_domains"),
+        RegisteredCheck("competing-workloads", "placement:competing_workloads"),
+        RegisteredCheck("drain-blocked", "placement:drain_blocked"),
+        RegisteredCheck("not-failure-tolerant", "placement:not_failure_tolerant"),
+        RegisteredCheck("rollout-deadlock", "placement:rollout_deadlock"),
+        RegisteredCheck("migration-blocked", "placement:migration_blocked"),
+        RegisteredCheck("single-domain-possible", "placement:single_domain_possible"),
+    ),
+    "pools": (
+        RegisteredCheck("no-matching-pool", "pools:no_matching_pool"),
+        RegisteredCheck("unreachable-node-label", "pools:unreachable_node_label"),
+        RegisteredCheck("invalid-pool-taint", "pools:invalid_pool_taint"),
+        RegisteredCheck("untolerated-pool", "pools:untolerated_pool"),
+        RegisteredCheck("near-duplicate-label", "pools:near_duplicate_in_pools"),
+        RegisteredCheck("too-few-domains", "pool_capacity:too_few_domains"),
+    ),
+    "run": (
+        RegisteredCheck("unreadable-manifest"),
+        RegisteredCheck("text-after-document"),
+        RegisteredCheck("missing-separator"),
+        RegisteredCheck("duplicate-key"),
+        RegisteredCheck("unused-suppression"),
+        RegisteredCheck("invalid-suppression"),
+    ),
 }
-"""Every rule with its check, by what it applies to; a rule may have several entries. A check is a function or, for ``nodes`` and
-``pools``, the name of one; the rules of ``run`` have none.
-"""
+"""Every rule with its checks, by what they apply to; a rule may have several. The module of a check is imported when it is first needed."""
 
 CATEGORIES = (
     "admission",
@@ -244,9 +237,9 @@ class BoundRule(NamedTuple):
 
     rule: Rule
     subject: Subject
-    function: Any = None
+    function: str = ""
     severity: Severity | None = None
-    params: tuple[tuple[str, Any], ...] = ()
+    rejected_late: bool = False
     policy: "BoundPolicy | None" = None
     """The policy and the workloads that it applies to; ``pipeline.policy_evaluation`` calls its check."""
 
@@ -268,19 +261,12 @@ class BoundRule(NamedTuple):
         return self.rule.remedy()
 
     def check(self) -> tuple[Callable[..., Any], bool]:
-        """Return the check with its parameters, and whether it takes the target as a second argument."""
-        function: Any = self.function
-        if isinstance(function, str):
-            from importlib import import_module
+        """Import the check, and return it with whether it takes the target as a second argument."""
+        from importlib import import_module
 
-            module, _, name = function.partition(":")
-            function = getattr(import_module(module), name)
-        with_target = takes_target(function)
-        if not self.params:
-            return function, with_target
-        from functools import partial
-
-        return partial(function, **dict(self.params)), with_target
+        module, _, name = self.function.partition(":")
+        function = getattr(import_module(f"afflint.checks.{module}"), name)
+        return function, takes_target(function)
 
     def severity_for(self, own: Severity | None) -> Severity:
         """Return the severity of a finding for which the check chose ``own``: the configured one comes first."""
@@ -292,10 +278,10 @@ def bind_rules(names: Iterable[str], severities: Mapping[str, Severity] | None =
     chosen, configured, known = frozenset(names), severities or {}, rules()
     return tuple(
         [
-            BoundRule(known[name], subject, function, configured.get(name))
+            BoundRule(known[each.rule], subject, each.function, configured.get(each.rule), each.rejected_late)
             for subject, checks in REGISTRY.items()
-            for name, function in checks.items()
-            if name in chosen
+            for each in checks
+            if each.rule in chosen
         ]
     )
 
@@ -344,7 +330,7 @@ def rules() -> dict[str, Rule]:
                 faults.append(f"{entry}: {error}")
             else:
                 found[rule.name] = rule
-    checked = {name for checks in REGISTRY.values() for name in checks}
+    checked = {each.rule for checks in REGISTRY.values() for each in checks}
     faults += [f"{name}: a check without a page" for name in sorted(checked - found.keys())]
     faults += [f"{name}.md: a page without a check" for name in sorted(found.keys() - checked)]
     if faults:
@@ -385,49 +371,62 @@ _HEAD = 256
 """In bytes: longer than any front matter."""
 
 
+class _LoadedCheck(NamedTuple):
+    """A check with its rule, ready to be called."""
+
+    rule: str
+    function: Callable[..., Iterator[Match]]
+    takes_target: bool
+    rejected_late: bool
+
+
 class Dispatch:
-    """The checks of single objects, sorted by what they apply to, so that a manifest runs only the checks that may report something."""
+    """The checks of single objects, sorted by what they apply to, so that a manifest runs only the checks that may report something.
+
+    Those that apply to one subject are imported when the first such object is met.
+    """
 
     def __init__(self, bound_rules: Iterable[BoundRule], target: Target) -> None:
         self._target = target
-        bound_rules = tuple(bound_rules)
-        by_subject: dict[Subject, list[tuple[str, Callable[..., Iterator[Match]], bool]]] = {}
-        for each in bound_rules:
-            if each.subject in ("manifest", "workload", "constrained", "mismatched"):
-                check, with_target = each.check()
-                by_subject.setdefault(each.subject, []).append((each.name, check, with_target))
-        self._manifest = tuple(by_subject.get("manifest", ()))
-        self._workload = (*self._manifest, *by_subject.get("workload", ()))
-        self._constrained = (*self._workload, *by_subject.get("constrained", ()))
-        self._on_mismatch = tuple(by_subject.get("mismatched", ()))
-        self._bound = tuple([each for each in bound_rules if each.subject == "operated"])
-
-    @cached_property
-    def _operated(self) -> tuple[tuple[str, Callable[..., Iterator[Match]], bool], ...]:
-        return tuple([(each.name, *each.check()) for each in self._bound])
+        self._bound_rules = tuple(bound_rules)
+        self._by_subject: dict[Subject, tuple[_LoadedCheck, ...]] = {}
 
     def matches(self, manifest: Manifest) -> Iterator[tuple[str, Match]]:
         """Yield the findings in a manifest, each with the name of its rule."""
-        checks, target = self._manifest, self._target
-        if isinstance(manifest, Workload):
-            if manifest.operated:
-                yield from self._of_operator(manifest)
-                return
-            checks = self._workload if manifest.constraints is NONE else self._constrained
-        if mismatches_of(manifest, target):
-            checks += self._on_mismatch
-        for rule, check, with_target in checks:
-            for match in check(manifest, target) if with_target else check(manifest):
-                yield rule, match
+        if not isinstance(manifest, Workload):
+            checks = self._checks("manifest")
+        elif manifest.operated:
+            yield from self._of_operator(manifest)
+            return
+        elif manifest.constraints is NONE:
+            checks = self._checks("manifest") + self._checks("workload")
+        else:
+            checks = self._checks("manifest") + self._checks("workload") + self._checks("constrained")
+        if mismatches_of(manifest, self._target):
+            checks += self._checks("mismatched")
+        accepted = manifest if isinstance(manifest, Workload) and accepts_invalid_pods(manifest, self._target) else None
+        for check in checks:
+            for match in self._call(check, manifest):
+                yield check.rule, with_note_in_pod_spec(match, accepted) if accepted and check.rejected_late else match
+
+    def _checks(self, subject: Subject) -> tuple[_LoadedCheck, ...]:
+        if subject not in self._by_subject:
+            bound_rules = [each for each in self._bound_rules if each.subject == subject]
+            self._by_subject[subject] = tuple([_LoadedCheck(each.name, *each.check(), each.rejected_late) for each in bound_rules])
+        return self._by_subject[subject]
+
+    def _call(self, check: _LoadedCheck, manifest: Manifest) -> Iterator[Match]:
+        return check.function(manifest, self._target) if check.takes_target else check.function(manifest)
 
     def _of_operator(self, workload: Workload) -> Iterator[tuple[str, Match]]:
         """Yield the findings that apply to the pods of operators, with notes on who rejects them."""
         from afflint.checks.custom_resources import applicable_rules, applies_to_custom, with_custom_wording
 
-        target, names = self._target, applicable_rules(workload)
-        checks = self._constrained + (self._on_mismatch if mismatches_of(workload, target) else ())
-        for rule, check, with_target in (*checks, *self._operated):
-            if rule in names:
-                for match in check(workload, target) if with_target else check(workload):
-                    if applies_to_custom(rule, match, workload):
-                        yield rule, with_custom_wording(rule, match, workload)
+        names = applicable_rules(workload)
+        checks = self._checks("manifest") + self._checks("workload") + self._checks("constrained")
+        checks += self._checks("mismatched") if mismatches_of(workload, self._target) else ()
+        for check in checks + self._checks("operated"):
+            if check.rule in names:
+                for match in self._call(check, workload):
+                    if applies_to_custom(check.rule, match, workload):
+                        yield check.rule, with_custom_wording(check.rule, match, workload)

@@ -78,7 +78,7 @@ class Keys:
 def _deciding(settings: MapSettings) -> list[object]:
     """All that decides, besides the bytes and afflint itself, what is found in a file."""
     target = settings.target
-    parts: list[object] = [(each.name, each.rule.fix, each.params, *([each.policy] if each.policy else [])) for each in settings.rules]
+    parts: list[object] = [(each.name, each.rule.fix, *([each.policy] if each.policy else [])) for each in settings.rules]
     parts += settings.policies
     parts += [target.version, sorted(target.feature_gates), sorted(target.admission_plugins), target.complete, sorted(target.known_labels)]
     return [*parts, *settings.custom, settings.with_nodes, settings.resources, settings.host_key, *settings.learnt, *settings.defining]

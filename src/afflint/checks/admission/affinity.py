@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission import tolerations
-from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
+from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
 from afflint.checks.admission.spelling import (
     EXPRESSION,
@@ -44,7 +44,6 @@ _OTHER_OPERATORS = {
 }
 
 
-@of_workloads
 def weight_out_of_range(workload: Workload) -> Iterator[Match]:
     """Report preferred terms whose weight is missing or not from 1 to 100."""
     constraints = workload.constraints
@@ -61,7 +60,6 @@ def weight_out_of_range(workload: Workload) -> Iterator[Match]:
                 )
 
 
-@of_workloads
 def empty_topology_key(workload: Workload) -> Iterator[Match]:
     """Report pod affinity terms and spread constraints without a topologyKey."""
     for term in workload.constraints.pod_terms:
@@ -86,7 +84,6 @@ def _no_topology_key(workload: Workload, item: ConstraintItem | PodTerm, name: s
         yield Match(path, f"this {name} has no topologyKey, but the field is required and has no default")
 
 
-@of_workloads
 def unknown_operator(workload: Workload, target: Target) -> Iterator[Match]:
     """Report operators that match expressions and tolerations do not support."""
     for expression in workload_selectors(workload).node_expressions:
@@ -144,7 +141,6 @@ def _unknown_operator(item: ConstraintItem, operator: str, known: tuple[str, ...
     return misspelt_value((*item.path, "operator"), f"{where} does not support the operator {quoted(operator)}", operator, known, close)
 
 
-@of_workloads
 def operator_values_mismatch(workload: Workload) -> Iterator[Match]:
     """Report In and NotIn without values, Exists and DoesNotExist with values, and Gt and Lt without exactly one value."""
     for expression in workload_selectors(workload).node_expressions:
@@ -171,7 +167,6 @@ def _values_faults(workload: Workload, expression: ConstraintItem, *, comparing:
         yield Match(path, message, "Write one integer in quotes.")
 
 
-@of_workloads
 def empty_node_selector_terms(workload: Workload) -> Iterator[Match]:
     """Report required node affinities without terms."""
     required = workload.constraints.node_required
@@ -179,7 +174,6 @@ def empty_node_selector_terms(workload: Workload) -> Iterator[Match]:
         yield Match((*required.path, "nodeSelectorTerms"), "the required node affinity has no nodeSelectorTerms; at least one is required")
 
 
-@of_workloads
 def missing_preference(workload: Workload) -> Iterator[Match]:
     """Report preferred node terms without a preference: KubeVirt rejects them; for the API server they match no node."""
     if workload.kind.kubevirt:
@@ -188,7 +182,6 @@ def missing_preference(workload: Workload) -> Iterator[Match]:
                 yield Match((*weighted.path, "preference"), "this preferred node term has no preference, which KubeVirt requires")
 
 
-@of_workloads
 def invalid_match_field(workload: Workload) -> Iterator[Match]:
     """Report matchFields requirements other than ``metadata.name`` In or NotIn one node name."""
     for term in workload.constraints.node_terms:
@@ -233,7 +226,6 @@ def _node_name_faults(workload: Workload, requirement: ConstraintItem, operator:
         yield Match((*path, 0), f"{quoted(name)} is not a valid node name", remedy)
 
 
-@of_workloads
 def label_keys_conflict(workload: Workload, target: Target) -> Iterator[Match]:
     """Report matchLabelKeys and mismatchLabelKeys that conflict with each other or with the labelSelector."""
     for item in label_key_carriers(workload):

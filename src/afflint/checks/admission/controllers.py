@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from afflint.checks.admission.decoding import is_metadata_malformed
-from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
+from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, is_missing, misspelt_value
 from afflint.checks.match import Match, Target, inserting, replacing
 from afflint.findings.finding import Path, field_of
@@ -26,7 +26,6 @@ _PREEMPTION = ("PreemptLowerPriority", "Never")
 _GENERATED = "?"
 
 
-@of_workloads
 def selector_missing(workload: Workload) -> Iterator[Match]:
     """Report controllers without a selector, or with an empty one."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
@@ -70,7 +69,6 @@ def _is_whole(workload: Workload) -> bool:
     return workload.identity.served and not workload.partial
 
 
-@of_workloads
 def selector_template_mismatch(workload: Workload, target: Target) -> Iterator[Match]:
     """Report controllers whose selector does not match the labels of their own template."""
     style, kind, selector = workload.kind.selector, workload.kind.name, workload.spec.get("selector")
@@ -174,7 +172,6 @@ def _question(path: Path, requirement: Requirement) -> str:
     return f"{key} {operator}{listed}"
 
 
-@of_workloads
 def job_selector(workload: Workload) -> Iterator[Match]:
     """Report selectors that are set on Jobs, whose selector is generated."""
     if workload.kind.name == "CronJob":
@@ -208,7 +205,6 @@ def _job_selector_mismatch(workload: Workload, selector: dict[str, Any]) -> Iter
             return
 
 
-@of_workloads
 def invalid_replicas(workload: Workload) -> Iterator[Match]:
     """Report negative replicas, and negative or missing completions and parallelism of Jobs and CronJobs (`validateJobSpec`)."""
     if workload.kind.root is None or workload.kind.name == "VirtualMachineInstanceReplicaSet":
@@ -292,7 +288,6 @@ def _is_drop_in(manifest: Manifest) -> bool:
     return manifest.ref.api_version == "apps/v1beta2" and bool(map_at(manifest.data, "spec", "selector"))
 
 
-@of_workloads
 def invalid_scheduling_field(workload: Workload) -> Iterator[Match]:
     """Report invalid values of nodeName, priorityClassName, schedulingGates, preemptionPolicy and evictionStrategy."""
     kubevirt = workload.kind.kubevirt

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from afflint.checks.admission.decoding import mismatches_of
-from afflint.checks.admission.refusal_time import of_workloads
+from afflint.checks.admission.refusal_time import accepts_invalid_pods, with_note_in_pod_spec
 from afflint.checks.admission.spelling import WEIGHTED_POD_TERM, has_unknown, is_missing
 from afflint.checks.match import Match, Target
 from afflint.findings.finding import Path
@@ -30,10 +30,12 @@ def misplaced_constraint(manifest: Manifest, target: Target) -> Iterator[Match]:
 
 def missing_term_wrapper(workload: Workload, target: Target) -> Iterator[Match]:
     """Report preferred terms without their wrapper object, and required terms with one."""
-    return chain(_of_rule("missing-term-wrapper", workload, target), _bare_weights(workload, target))
+    # Strict decoding rejects unknown fields in every version. A weight without its term is decoded, and rejected only by validation.
+    late = accepts_invalid_pods(workload, target)
+    bare = (with_note_in_pod_spec(match, workload) if late else match for match in _bare_weights(workload))
+    return chain(_of_rule("missing-term-wrapper", workload, target), bare)
 
 
-@of_workloads
 def _bare_weights(workload: Workload) -> Iterator[Match]:
     for weighted in workload.constraints.pod_preferred:
         if not has_unknown(weighted, WEIGHTED_POD_TERM) and is_missing(workload, weighted, "podAffinityTerm", WEIGHTED_POD_TERM):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
+from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.match import Match, Target
 from afflint.findings.finding import Path, field_of
 from afflint.findings.phrases import quoted
@@ -22,7 +22,6 @@ _Key = tuple[str, str, int]
 """Protocol, address and number: a pod requests each host port once."""
 
 
-@of_workloads
 def invalid_host_port(workload: Workload, target: Target) -> Iterator[Match]:
     """Report host ports out of range, requested twice by a pod, or different from containerPort on the host network."""
     on_host = workload.pod.get("hostNetwork") is True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission.keys import invalid_key_message, lowercase_first
-from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
+from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
 from afflint.checks.admission.spelling import EXPRESSION, is_in_match_labels, is_missing
 from afflint.checks.match import Match, Target
@@ -28,15 +28,14 @@ _DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _ANNOTATIONS_LIMIT = 256 * 1024
 
 
-def invalid_label_key(manifest: Manifest, target: Target) -> Iterator[Match]:
+def invalid_label_key(manifest: Manifest) -> Iterator[Match]:
     """Report invalid keys of labels, node selectors, match expressions, tolerations and topology keys."""
     for path, labels, rejected in _maps(manifest, "labels"):
         yield from _bad_keys(labels, path, rejected)
     if isinstance(manifest, Workload):
-        yield from _invalid_constraint_keys(manifest, target)
+        yield from _invalid_constraint_keys(manifest)
 
 
-@of_workloads
 def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
     constraints, kubevirt, found = workload.constraints, workload.kind.kubevirt, workload_selectors(workload)
     if constraints.node_selector:
@@ -81,15 +80,14 @@ def _bad_label_keys(workload: Workload, item: ConstraintItem | PodTerm) -> Itera
                 )
 
 
-def invalid_label_value(manifest: Manifest, target: Target) -> Iterator[Match]:
+def invalid_label_value(manifest: Manifest) -> Iterator[Match]:
     """Report invalid values of labels, node selectors, label selectors and required node selector terms."""
     for path, labels, rejected in _maps(manifest, "labels"):
         yield from _bad_values(labels, path, rejected)
     if isinstance(manifest, Workload):
-        yield from _invalid_constraint_values(manifest, target)
+        yield from _invalid_constraint_values(manifest)
 
 
-@of_workloads
 def _invalid_constraint_values(workload: Workload) -> Iterator[Match]:
     kubevirt, found = workload.kind.kubevirt, workload_selectors(workload)
     node_selector = workload.constraints.node_selector
@@ -121,7 +119,6 @@ def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
                 yield with_rejection_note(Match((*expression.path, "values", index), _bad_value(value), _VALUE_HELP), stored)
 
 
-@of_workloads
 def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
     """Report invalid names in the ``namespaces`` of a pod affinity term."""
     for term in workload.constraints.pod_terms:

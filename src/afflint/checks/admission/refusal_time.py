@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import wraps
-
-from afflint.checks.match import Match, Target, takes_target
-from afflint.kube.manifests import Manifest, Workload
+from afflint.checks.match import Match, Target
+from afflint.kube.manifests import Workload
 
 _STATEFUL_SETS_READ = (1, 34)
 _LATE = " (the object is accepted, but every {} created from it is rejected)"
-
-ManifestCheck = Callable[[Manifest, Target], Iterator[Match]]
-WorkloadCheck = Callable[[Workload], Iterator[Match]] | Callable[[Workload, Target], Iterator[Match]]
 
 
 def with_rejection_note(match: Match, stored: bool = True, made: str = "pod") -> Match:
@@ -26,23 +20,11 @@ def is_rejected_later(message: str) -> bool:
     return message.endswith(after) and before in message
 
 
-def of_workloads(check: WorkloadCheck) -> Callable[[Workload, Target], Iterator[Match]]:
-    """Wrap a check of workloads so that matches in a pod spec that the API server does not validate mention the later rejection."""
-    function: Callable[..., Iterator[Match]] = check
-    with_target = takes_target(check)
-
-    @wraps(check)
-    def checked(workload: Workload, target: Target) -> Iterator[Match]:
-        found = function(workload, target) if with_target else function(workload)
-        # Before 1.34 the API server validated only labels and annotations in the pod template of a StatefulSet.
-        if target.version < _STATEFUL_SETS_READ and workload.kind.name == "StatefulSet" and workload.kind.group == "apps":
-            return _late_in_pod_spec(found, workload)
-        return found
-
-    return checked
+def accepts_invalid_pods(workload: Workload, target: Target) -> bool:
+    """Return whether the API server accepts the object without validating its pod spec, other than labels and annotations."""
+    return target.version < _STATEFUL_SETS_READ and workload.kind.name == "StatefulSet" and workload.kind.group == "apps"
 
 
-def _late_in_pod_spec(found: Iterator[Match], workload: Workload) -> Iterator[Match]:
-    depth = len(workload.pod_path)
-    for match in found:
-        yield with_rejection_note(match, match.path[:depth] == workload.pod_path)
+def with_note_in_pod_spec(match: Match, workload: Workload) -> Match:
+    """Add the note to a match in the pod spec of an accepted object."""
+    return with_rejection_note(match, match.path[: len(workload.pod_path)] == workload.pod_path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
+from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.spelling import SPREAD, is_missing, misspelt_value
 from afflint.checks.match import Match
 from afflint.findings.finding import Path
@@ -31,7 +31,6 @@ def fills_in(workload: Workload, value: object) -> bool:
     return (value == "" or (value == 0 and type(value) is int)) and (workload.kind.group, workload.kind.name) in _DEFAULTING
 
 
-@of_workloads
 def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
     """Report invalid values of maxSkew, minDomains, whenUnsatisfiable, nodeAffinityPolicy and nodeTaintsPolicy."""
     for spread in workload.constraints.spreads:
@@ -47,7 +46,6 @@ def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
                     yield with_rejection_note(match, workload.kind.name == "VirtualMachinePool")
 
 
-@of_workloads
 def duplicate_spread_constraint(workload: Workload) -> Iterator[Match]:
     """Report two spread constraints with the same topologyKey and whenUnsatisfiable."""
     first: dict[tuple[str, str], ConstraintItem] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from afflint.checks.admission.refusal_time import of_workloads, with_rejection_note
+from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.spelling import TOLERATION, is_missing, misspelt_value
 from afflint.checks.match import Match, Target
 from afflint.findings.finding import Path
@@ -30,7 +30,6 @@ def operators(target: Target, kind: Kind | None = None) -> tuple[str, ...]:
     return (*WORDS, *COMPARISONS) if compares_values(target.version, target.feature_gates) else WORDS
 
 
-@of_workloads
 def invalid_toleration(workload: Workload, target: Target) -> Iterator[Match]:
     """Report tolerations whose key, operator, value, effect and seconds do not fit together (`ValidateTolerations`)."""
     kubevirt, is_pool = workload.kind.kubevirt, workload.kind.name == "VirtualMachinePool"
