@@ -371,13 +371,9 @@ _HEAD = 256
 """In bytes: longer than any front matter."""
 
 
-class _LoadedCheck(NamedTuple):
-    """A check with its rule, ready to be called."""
-
-    rule: str
-    function: Callable[..., Iterator[Match]]
-    takes_target: bool
-    rejected_late: bool
+_LoadedCheck = tuple[str, Callable[..., Iterator[Match]], bool, bool]
+"""A check as it is called for each object: its rule, its function, whether that takes the target, and whether it is rejected late."""
+_CONSTRAINED: tuple[Subject, ...] = ("manifest", "workload", "constrained")
 
 
 class Dispatch:
@@ -389,44 +385,40 @@ class Dispatch:
     def __init__(self, bound_rules: Iterable[BoundRule], target: Target) -> None:
         self._target = target
         self._bound_rules = tuple(bound_rules)
-        self._by_subject: dict[Subject, tuple[_LoadedCheck, ...]] = {}
+        self._loaded: dict[tuple[Subject, ...], tuple[_LoadedCheck, ...]] = {}
 
     def matches(self, manifest: Manifest) -> Iterator[tuple[str, Match]]:
         """Yield the findings in a manifest, each with the name of its rule."""
+        target, accepted = self._target, None
         if not isinstance(manifest, Workload):
             checks = self._checks("manifest")
         elif manifest.operated:
             yield from self._of_operator(manifest)
             return
-        elif manifest.constraints is NONE:
-            checks = self._checks("manifest") + self._checks("workload")
         else:
-            checks = self._checks("manifest") + self._checks("workload") + self._checks("constrained")
-        if mismatches_of(manifest, self._target):
+            checks = self._checks("manifest", "workload") if manifest.constraints is NONE else self._checks(*_CONSTRAINED)
+            accepted = manifest if accepts_invalid_pods(manifest, target) else None
+        if mismatches_of(manifest, target):
             checks += self._checks("mismatched")
-        accepted = manifest if isinstance(manifest, Workload) and accepts_invalid_pods(manifest, self._target) else None
-        for check in checks:
-            for match in self._call(check, manifest):
-                yield check.rule, with_note_in_pod_spec(match, accepted) if accepted and check.rejected_late else match
+        for rule, check, with_target, rejected_late in checks:
+            for match in check(manifest, target) if with_target else check(manifest):
+                yield rule, with_note_in_pod_spec(match, accepted) if accepted and rejected_late else match
 
-    def _checks(self, subject: Subject) -> tuple[_LoadedCheck, ...]:
-        if subject not in self._by_subject:
-            bound_rules = [each for each in self._bound_rules if each.subject == subject]
-            self._by_subject[subject] = tuple([_LoadedCheck(each.name, *each.check(), each.rejected_late) for each in bound_rules])
-        return self._by_subject[subject]
-
-    def _call(self, check: _LoadedCheck, manifest: Manifest) -> Iterator[Match]:
-        return check.function(manifest, self._target) if check.takes_target else check.function(manifest)
+    def _checks(self, *subjects: Subject) -> tuple[_LoadedCheck, ...]:
+        """Return the checks that apply to objects with these subjects."""
+        if subjects not in self._loaded:
+            bound_rules = [each for subject in subjects for each in self._bound_rules if each.subject == subject]
+            self._loaded[subjects] = tuple([(each.name, *each.check(), each.rejected_late) for each in bound_rules])
+        return self._loaded[subjects]
 
     def _of_operator(self, workload: Workload) -> Iterator[tuple[str, Match]]:
         """Yield the findings that apply to the pods of operators, with notes on who rejects them."""
         from afflint.checks.custom_resources import applicable_rules, applies_to_custom, with_custom_wording
 
-        names = applicable_rules(workload)
-        checks = self._checks("manifest") + self._checks("workload") + self._checks("constrained")
-        checks += self._checks("mismatched") if mismatches_of(workload, self._target) else ()
-        for check in checks + self._checks("operated"):
-            if check.rule in names:
-                for match in self._call(check, workload):
-                    if applies_to_custom(check.rule, match, workload):
-                        yield check.rule, with_custom_wording(check.rule, match, workload)
+        target, names = self._target, applicable_rules(workload)
+        checks = self._checks(*_CONSTRAINED) + (self._checks("mismatched") if mismatches_of(workload, target) else ())
+        for rule, check, with_target, _ in checks + self._checks("operated"):
+            if rule in names:
+                for match in check(workload, target) if with_target else check(workload):
+                    if applies_to_custom(rule, match, workload):
+                        yield rule, with_custom_wording(rule, match, workload)
