@@ -186,7 +186,7 @@ def test_the_tools_can_be_named_and_set_in_the_configuration(checking: Checking,
 
 def test_fixes_apply_to_manifests_as_written(checking: Checking, project: Path) -> None:
     base(BASE)
-    assert "--fix and --diff mend manifests as they stand" in checking("--render", "--fix", code=2)
+    assert "--fix and --diff change source files" in checking("--render", "--fix", code=2)
     (project / ".afflint.yaml").write_text("render: true\n")
     checking("--fix", code=0)
     assert 'disktype: "true"' in (project / "base/web.yaml").read_text()
