@@ -7,7 +7,7 @@ files that contain such words are parsed for them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from afflint.findings.namedtuples import NamedTuple
@@ -35,6 +35,7 @@ class DefinitionSigns(NamedTuple):
     """Objects of API groups that are not part of Kubernetes."""
     nodes: bool = False
     pools: bool = False
+    containers: bool = False
 
 
 _NO_SIGNS = DefinitionSigns()
@@ -53,22 +54,51 @@ def with_definitions(
     """Return the settings for the map step of some files, with what these define. ``more`` returns further files with definitions."""
     signs = [reader.signs(source) for source in files.sources]
     holders = files.nodes or (range(len(signs)) if settings.auto_nodes else ())
-    if files.nodes or any(signs[file].nodes or signs[file].pools for file in holders):
-        settings = settings._replace(inventory=True)
-        keys = frozenset().union(*[reader.reserved_labels(files.sources[file]) for file in holders if signs[file].pools])
-        settings = settings._replace(target=settings.target._replace(known_labels=keys))
+    pools = [keys for file in holders if signs[file].pools and (keys := reader.pool_labels(files.sources[file])) is not None]
+    if files.nodes or pools or (settings.auto_nodes and _may_use_nodes(files, signs, reader)):
+        target = settings.target._replace(known_labels=frozenset().union(*pools))
+        settings = settings._replace(inventory=True, target=target)
     defining = [source for source, each in zip(files.sources, signs, strict=True) if each.definitions]
     if defining or more is not None:
-        from afflint.kube.catalogue import custom_kind_of
-
-        used = {name for source, each in zip(files.sources, signs, strict=True) if each.custom for name in reader.custom_kinds(source)}
-        unknown = tuple(sorted(name for name in used.difference(_KNOWN) if custom_kind_of(*name) is None))
+        custom = [source for source, each in zip(files.sources, signs, strict=True) if each.custom]
+        if more is None:
+            declared = prefilter.kind_pattern(name for source in defining for name in reader.declared_names(source))
+            custom = [source for source in custom if reader.mentions(source, declared)]
+        unknown = _unknown_kinds({name for source in custom for name in reader.custom_kinds(source)})
         if unknown:
             from afflint.kube.custom_definitions import merged_kinds
 
             defining += more() if more is not None else ()
-            settings = settings._replace(learnt=merged_kinds(kind for source in defining for kind in reader.definitions(source, unknown)))
+            kinds = tuple(sorted(unknown))
+            settings = settings._replace(learnt=merged_kinds(kind for source in defining for kind in reader.definitions(source, kinds)))
     return settings
+
+
+def _unknown_kinds(kinds: Collection[_CustomKindName]) -> set[_CustomKindName]:
+    """Return the kinds that neither Kubernetes nor the catalogue has."""
+    if not kinds:
+        return set()
+    from afflint.kube.catalogue import custom_kind_of
+
+    return {each for each in kinds if each not in _KNOWN and is_custom(each[0]) and custom_kind_of(*each) is None}
+
+
+def _may_use_nodes(files: Files, signs: Sequence[DefinitionSigns], reader: DefinitionReader) -> bool:
+    """Return whether nodes among the checked files may be used, see ``locating.inventory_of``: no workload is outside their folder.
+
+    One workload is enough to prove that they are not. Facts about placement, which most trees with an example of a Node would never use,
+    take a quarter of the map step.
+    """
+    folders = {files.folder(file) for file in files.checked if signs[file].nodes}
+    candidates = [file for file in files.checked if signs[file].containers]
+    for folder in folders:
+        outside = [file for file in candidates if files.folder(file)[: len(folder)] != folder]
+        if not any(reader.creates_pods(files.sources[file]) for file in outside[:_MAX_TRIED]):
+            return True
+    return False
+
+
+_MAX_TRIED = 10
 
 
 class DefinitionReader:
@@ -85,6 +115,14 @@ class DefinitionReader:
         """Return what a file may contain; nothing for a file that cannot be read."""
         return self._read(("signs",), source, signs_of, _NO_SIGNS)
 
+    def declared_names(self, source: Source) -> frozenset[bytes]:
+        """Return the names of the kinds that the CustomResourceDefinitions in a file may define."""
+        return self._read(("declared",), source, lambda data: frozenset(match[1] for match in _ANY_KIND.finditer(data)), frozenset())
+
+    def mentions(self, source: Source, kinds: re.Pattern[bytes]) -> bool:
+        """Return whether an object in a file may be of one of the kinds of a ``kind_pattern``."""
+        return self._read(("mentions", kinds), source, lambda data: bool(prefilter.kinds_mentioned(kinds, data)), False)
+
     def custom_kinds(self, source: Source) -> frozenset[_CustomKindName]:
         """Return the kinds of the custom resources in a file that may have placement constraints."""
         return self._read(("custom",), source, lambda data: frozenset(_custom_kinds(data)), frozenset())
@@ -95,9 +133,17 @@ class DefinitionReader:
 
         return self._read(("definitions", kinds), source, lambda data: kinds_defined_in(data, kinds), ())
 
-    def reserved_labels(self, source: Source) -> frozenset[str]:
-        """Return the label keys that the pools in a file declare and that look like misspelt well-known labels."""
-        return self._read(("labels",), source, _reserved_labels, frozenset())
+    def pool_labels(self, source: Source) -> frozenset[str] | None:
+        """Return the label keys that the pools in a file declare and that look like misspelt well-known labels; None without pools."""
+        return self._read(("pools",), source, _pool_labels, None)
+
+    def creates_pods(self, source: Source) -> bool:
+        """Return whether a file has a workload."""
+
+        def read(data: bytes) -> bool:
+            return bool(Checker(MapSettings(())).check(source.known_as, data).facts.pods)
+
+        return self._read(("pods",), source, read, False)
 
     def _read(self, what: tuple[object, ...], source: Source, read: Callable[[bytes], _Result], default: _Result) -> _Result:
         stamp = self._stamp(source) if self._stamp is not None else None
@@ -128,17 +174,21 @@ def signs_of(data: bytes) -> DefinitionSigns:
     kinds = prefilter.kinds_mentioned(_KIND, data)
     custom = any(is_custom(match[1].decode()) for match in _GROUP.finditer(data))
     without_kind = _WITHOUT_KIND.search(data) is not None and not all(prefilter.has_kind(piece) for piece, _, _ in documents.split(data))
+    containers = b"containers" in data
     if not (kinds or without_kind):  # As nearly all files.
-        return _ONLY_CUSTOM if custom else _NO_SIGNS
+        return _COMMON_SIGNS[custom, containers]
     return DefinitionSigns(
         _DEFINITION in kinds or None in kinds,
         custom,
         _NODE in kinds or None in kinds or (without_kind and prefilter.is_node_list(data)),
         without_kind or any(mark in data for kind in kinds for mark in (_ALL_MARKS if kind is None else MARKS.get(kind, ()))),
+        containers,
     )
 
 
-_ONLY_CUSTOM = DefinitionSigns(custom=True)
+_COMMON_SIGNS = {
+    (custom, containers): DefinitionSigns(custom=custom, containers=containers) for custom in (False, True) for containers in (False, True)
+}
 _ALL_MARKS = frozenset(mark for marks in MARKS.values() for mark in marks)
 
 
@@ -146,19 +196,23 @@ def _custom_kinds(data: bytes) -> Iterator[_CustomKindName]:
     """Yield group and kind of the custom resources; of a document with several objects, each combination of groups and kinds."""
     from afflint.kube.shapes import mentions_placement
 
-    any_kind = prefilter.value_pattern(rb"kind", rb"[\"']?([A-Za-z]\w*)")
     for piece, _, _ in documents.split(data):
         groups = {group for match in _GROUP.finditer(piece) if is_custom(group := match[1].decode())}
-        kinds = {match[1].decode() for match in any_kind.finditer(piece)} if groups else ()
+        kinds = {match[1].decode() for match in _ANY_KIND.finditer(piece)} if groups else ()
         # These are the documents that the map step parses.
         if kinds and (mentions_placement(piece) or not NAMES.isdisjoint(kinds)):
             yield from ((group, kind) for group in groups for kind in kinds)
 
 
-def _reserved_labels(data: bytes) -> frozenset[str]:
+_ANY_KIND = prefilter.value_pattern(rb"kind", rb"[\"']?([A-Za-z]\w*)")
+
+
+def _pool_labels(data: bytes) -> frozenset[str] | None:
+    triage = Checker(MapSettings(())).triage
+    pools = [pool for document in triage.documents(data) if document.problem is None for pool in read_pools(document)]
+    if not pools:
+        return None
     from afflint.kube.node_labels import suggested_label
     from afflint.pools.matching import declared_keys
 
-    triage = Checker(MapSettings(())).triage
-    pools = [pool for document in triage.documents(data) if document.problem is None for pool in read_pools(document)]
     return frozenset(key for key in declared_keys(pools) if suggested_label(key) is not None)
