@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from afflint.pipeline.rendered import RenderedRun
 
 
-class Inventory(NamedTuple):
+class NodesAndPools(NamedTuple):
     """The nodes and pools of a run. ``unused_nodes``: why nodes among its files cannot be the nodes of one cluster."""
 
     nodes: list[NodeFact]
@@ -38,15 +38,15 @@ def named_nodes(files: Files) -> list[NodeFact]:
     return _nodes_of(files.of(files.nodes))
 
 
-def inventory_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSettings, named: list[NodeFact]) -> Inventory:
+def inventory_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSettings, named: list[NodeFact]) -> NodesAndPools:
     """Return the nodes that are ``named``, or else those among the checked files, with the pools; ``mapped`` are all results."""
     pools = pools_of(files, mapped, settings)
     if files.nodes or not settings.auto_nodes:
-        return Inventory(named, pools)
+        return NodesAndPools(named, pools)
     try:
-        return Inventory(_nodes_of(files.of(_files_of_nodes(files, mapped))), pools)
+        return NodesAndPools(_nodes_of(files.of(_files_of_nodes(files, mapped))), pools)
     except UserError as error:  # The user did not name these files as the nodes of one cluster.
-        return Inventory([], pools, str(error))
+        return NodesAndPools([], pools, str(error))
 
 
 def _files_of_nodes(files: Files, mapped: Mapping[FileId, FileResult]) -> list[FileId]:
