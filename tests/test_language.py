@@ -40,7 +40,6 @@ REVISED = frozenset(
         "inventory",
         "kube",
         "lsp",
-        "placement",
         "policies",
         "pools",
         "rendering",
