@@ -38,6 +38,23 @@ def test_a_template_that_allocates_too_much_memory_is_stopped(checking: Checking
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "fatal error: runtime: out of memory",
+        "fork/exec: cannot allocate memory",
+        "runtime/cgo: pthread_create failed: Resource temporarily unavailable",
+        "runtime: failed to create new OS thread (have 9 already; errno=11)",
+    ],
+)
+def test_each_message_of_the_go_runtime_at_the_memory_limit_has_one_reason(tmp_path: Path, printed: str) -> None:
+    tool = stand_in(tmp_path, f"echo '{printed}' >&2; exit 2")
+    with pytest.raises(RenderError) as error:
+        ProgramRunner(network=False).output([tool], "it")
+    assert error.value.reason == "tool needed more than 1024 MB of memory"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
 def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"], "HOME": "/home/me", "AWS_SECRET_ACCESS_KEY": "a", "LC_ALL": "C"})
     os.environ.update(HELM_CACHE_HOME="/cache", HELM_KUBETOKEN="b", KUBECONFIG="c", GIT_SSH="d", SSH_AUTH_SOCK="e", NO_PROXY="*")

@@ -86,6 +86,10 @@ def limit_memory(process: int) -> None:
         resource.prlimit(process, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
 
 
+_OUT_OF_MEMORY = re.compile(rb"(?i)\bout of memory\b|cannot allocate memory|pthread_create failed|failed to create new OS thread")
+"""What the Go runtime prints at the limit: the stack of a new thread counts as well, and which allocation fails first is chance."""
+
+
 def ran_out_of_memory(complaint: bytes) -> bool:
     """Return whether the error output of a program reports a lack of memory."""
-    return re.search(rb"\bout of memory\b|cannot allocate memory", complaint, re.IGNORECASE) is not None
+    return _OUT_OF_MEMORY.search(complaint) is not None
