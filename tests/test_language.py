@@ -40,6 +40,7 @@ REVISED = frozenset(
         "inventory",
         "kube",
         "lsp",
+        "placement",
         "policies",
         "pools",
         "rendering",

@@ -28,7 +28,7 @@ PIECES = (
 @pytest.mark.parametrize("seed", range(4))
 def test_the_result_after_any_changes_is_that_of_a_fresh_check(seed: int, with_nodes: bool) -> None:
     chance = random.Random(seed)
-    checker, kept = Checker(default_settings()._replace(with_nodes=with_nodes)), DocumentCache()
+    checker, kept = Checker(default_settings()._replace(inventory=with_nodes)), DocumentCache()
     lines = EXAMPLES.splitlines(keepends=True)
     for _ in range(60):
         number, kind = chance.randrange(len(lines)), chance.randrange(4)

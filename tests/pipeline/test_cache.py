@@ -206,8 +206,8 @@ def test_other_rules_another_target_and_another_version_have_results_of_their_ow
     for other in (
         some._replace(rules=some.rules[1:]),
         some._replace(target=some.target._replace(version=(1, 20))),
-        some._replace(with_nodes=True),
-        some._replace(with_nodes=True, resources=True),
+        some._replace(inventory=True),
+        some._replace(inventory=True, resources=True),
     ):
         checked.clear()
         list(mapping.map_files(sources, other, cache=str(kept)))
@@ -341,7 +341,7 @@ if hasattr(os, "mkfifo"):
 def looked_up(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """What is found again: what the whole run told, or, as after a change, what each file told."""
     if request.param == "each file":
-        monkeypatch.setattr(running, "_past", lambda *_: None)
+        monkeypatch.setattr(running, "_may_be_cached", lambda *_: False)
     return str(request.param)
 
 

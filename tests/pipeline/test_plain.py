@@ -140,7 +140,7 @@ def test_every_type_in_a_result_can_be_written() -> None:
 
 def results(paths: list[Path]) -> Iterator[FileResult]:
     for nodes in (False, True):
-        checker = Checker(default_settings()._replace(with_nodes=nodes, resources=nodes))
+        checker = Checker(default_settings()._replace(inventory=nodes, resources=nodes))
         yield from (checker.check(path.name, path.read_bytes()) for path in paths)
 
 

@@ -101,7 +101,7 @@ def test_shards_find_the_same(tmp_path: Path) -> None:
         merged = Merged(paths)
         findings = session.check(sources, Options(mapper=merged)).findings
         assert [finding.rule for finding in findings] == ["no-matching-pool"]
-        assert merged.new_nodes is not bool(nodes)
+        assert not merged.new_definitions
 
 
 def test_results_that_were_kept_know_the_pools(tmp_path: Path) -> None:

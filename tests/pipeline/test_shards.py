@@ -160,9 +160,19 @@ def test_nodes_among_the_files_are_found_where_all_files_are(fleet: Path, afflin
     one = afflint("check", "fleet")
     assert "dsik" in one.out
     merged = afflint("merge", *sharded(afflint, 2, "fleet"))
+    assert (merged.code, merged.out, merged.err) == (one.code, one.out, "")
+
+
+def test_nodes_that_are_added_after_the_shards_are_used(fleet: Path, afflint: Afflint) -> None:
+    shards = sharded(afflint, 2, "fleet")
+    (fleet / "nodes.yaml").write_text(NODES)
+    one = afflint("check", "fleet")
+    assert "dsik" in one.out
+    merged = afflint("merge", *shards)
     assert (merged.code, merged.out) == (one.code, one.out)
     assert merged.err == (
-        "afflint: there are nodes among the files, which no shard could know, so all files were checked again: use --nodes for them\n"
+        "afflint: the nodes, node pools or custom resources that the files define have changed since the shards ran, "
+        "so all files were checked again\n"
     )
 
 

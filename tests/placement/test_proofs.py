@@ -92,7 +92,7 @@ def test_more_replicas_than_zones_under_anti_affinity() -> None:
     survey, _ = survey_of(nodes, pod_source("web", replicas=3, affinity=apart_by(ZONE, "web")))
     (found,) = proofs.too_few_domains(survey)
     assert (found.replicas, found.most, found.keys, found.domains) == (3, 2, (ZONE,), ("a", "b"))
-    assert proofs.counted(found) == "3 replicas, 2 zones: 1 node is cordoned"
+    assert proofs.domain_count(found) == "3 replicas, 2 zones: 1 node is cordoned"
     assert found.path[-3:] == ("podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution", 0)
 
 
@@ -107,7 +107,7 @@ def test_more_replicas_than_zones_under_anti_affinity() -> None:
 )
 def test_domains_are_counted_in_words(key: str, said: str) -> None:
     survey, _ = survey_of([node("n1", {key: "r1"}), node("n2", {key: "r1"})], pod_source("web", replicas=2, affinity=apart_by(key, "web")))
-    assert [proofs.counted(found) for found in proofs.too_few_domains(survey)] == [said]
+    assert [proofs.domain_count(found) for found in proofs.too_few_domains(survey)] == [said]
 
 
 def test_the_term_is_named_by_which_the_replicas_keep_apart_from_each_other() -> None:

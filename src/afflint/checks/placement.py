@@ -62,9 +62,9 @@ def _fits_nowhere(replicas: int, nodes: int) -> str:
 def too_few_domains(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report workloads with more replicas than domains that accept them."""
     for found in proofs.too_few_domains(view.survey):
-        yield few_domains(view.pods_of(found.pod_source), found, proofs.counted(found))
+        yield few_domains(view.pods_of(found.pod_source), found, proofs.domain_count(found))
     for found in proofs.too_few_domains_at_most(view.survey):
-        yield few_domains_at_most(view.pods_of(found.pod_source), found, proofs.counted(found))
+        yield few_domains_at_most(view.pods_of(found.pod_source), found, proofs.domain_count(found))
 
 
 def few_domains(pods: Pods, found: TooFewDomains, counted: str, related: tuple[RelatedPlace, ...] = ()) -> CrossManifestMatch:

@@ -78,8 +78,11 @@ def merge(files: tuple[str, ...], **args: Any) -> int:
 def _notes(merged: Merged) -> list[str]:
     """Return notices about files that were checked again because the shards did not know their current state."""
     notes = []
-    if merged.new_nodes:
-        notes.append("there are nodes among the files, which no shard could know, so all files were checked again: use --nodes for them")
+    if merged.new_definitions:
+        notes.append(
+            "the nodes, node pools or custom resources that the files define have changed since the shards ran, "
+            "so all files were checked again"
+        )
     if merged.changed:
         names = ", ".join(map(visible, merged.changed[:3])) + (", …" if len(merged.changed) > 3 else "")
         count = f"{len(merged.changed)} files have" if len(merged.changed) > 1 else "1 file has"

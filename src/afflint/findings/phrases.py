@@ -44,6 +44,17 @@ def plain(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
+def kind_of_value(value: object) -> str:
+    """Return what a value of a wrong type is: ``null``, ``a list``, ``the number 3``."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"the number {str(value)[:40]}"
+    return {"str": "a string", "list": "a list", "dict": "a map"}.get(type(value).__name__, "something else")
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that was probably meant, ignoring case, dashes and underscores first; None if none is similar."""
     candidates = list(known)

@@ -14,9 +14,11 @@ from afflint.checks.registry import bind_rules, rules
 from afflint.findings.finding import FileId, Finding, identity_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.fix.fixing import apply_fixes
+from afflint.pipeline.definitions import DefinitionReader
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import map_files
-from afflint.pipeline.run import Options, Outcome, summary_of
+from afflint.pipeline.run import Options, Outcome
+from afflint.pipeline.summary import summary_of
 from afflint.source.sources import STDIN, Source, read_bytes
 
 if TYPE_CHECKING:
@@ -133,7 +135,8 @@ class _Rounds:
         checker: Checker,
     ) -> None:
         self._session, self._wanted, self._checker = session, wanted, checker
-        self._options = options._replace(mapper=_CachingMapper(options))
+        # All rounds see a file on disk as the first one did.
+        self._options = options._replace(mapper=_CachingMapper(options), reader=DefinitionReader(lambda source: source.data or b""))
         self._reachable, self._only = reachable, only
         self._sources = list(sources)
         self._by_path = {source.path: source for source in sources}
@@ -232,7 +235,7 @@ class _CachingMapper:
 
     def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
         # Only these settings differ between the calls of one run.
-        variant = (bool(settings.rules), settings.with_nodes, settings.learnt, settings.defining, settings.target.known_labels)
+        variant = (bool(settings.rules), settings.inventory, settings.learnt, settings.target.known_labels)
         keys = [(source.path, source.data, *variant) for source in sources]
         new = {key: source for key, source in zip(keys, sources, strict=True) if key not in self._known}
         options = self._options

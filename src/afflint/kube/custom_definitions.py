@@ -40,9 +40,10 @@ Schema = dict[str, Any]
 def kinds_defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[CustomKind, ...]:
     """Return what the CustomResourceDefinitions in a file say about some kinds, by group and name; nothing if the file cannot be read."""
     wanted = frozenset(kinds)
+    words = [(group.encode(), name.encode()) for group, name in wanted]
     definitions = []
     for piece, line, problem in split(data):
-        if problem is None and b"CustomResourceDefinition" in piece and any(name.encode() in piece for _, name in wanted):
+        if problem is None and b"CustomResourceDefinition" in piece and any(group in piece and name in piece for group, name in words):
             definitions += _definitions(piece, line)
     return tuple([kind for name, kind in kinds_in_definitions(definitions).items() if name in wanted])
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from afflint.findings.finding import Path
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, constraints_of_parts
-from afflint.kube.kinds import EACH, Kind, Template, TypeMeta, part_types
+from afflint.kube.kinds import EACH, Kind, Template, TypeMeta, is_custom, part_types
 from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
 from afflint.kube.shapes import Holder, ShapedValue, holders_in, is_pod_spec
 from afflint.kube.types import Type
@@ -190,7 +190,7 @@ def custom_workloads(
     if type(api_version) is not str or type(name) is not str:
         return
     group, _, version = api_version.rpartition("/")
-    if not _is_custom(group):
+    if not is_custom(group):
         if name == "ConfigMap" and not group:
             from afflint.kube.openshift_monitoring import monitoring_workloads
 
@@ -220,22 +220,7 @@ def unknown_kinds(objects: Iterable[Any], manifests: Iterable[Manifest], defined
     for data in objects:
         if type(data) is dict and type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
             names[data["apiVersion"].rpartition("/")[0], data["kind"]] = None
-    return [each for each in names if _is_custom(each[0]) and each not in defined and custom_kind_of(*each) is None]
-
-
-def _is_custom(group: str) -> bool:
-    """Return whether an API group is custom, not one of Kubernetes itself."""
-    return "." in group and group not in _OF_KUBERNETES
-
-
-_OF_KUBERNETES = frozenset(
-    f"{name}.k8s.io"
-    for name in (
-        "admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates", "coordination",
-        "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "metrics", "networking", "node", "rbac.authorization",
-        "resource", "scheduling", "storage", "storagemigration",
-    )
-)  # fmt: skip
+    return [each for each in names if is_custom(each[0]) and each not in defined and custom_kind_of(*each) is None]
 
 
 def _joined(workloads: Iterable[CustomWorkload]) -> list[CustomWorkload]:

@@ -483,6 +483,21 @@ HOLDER_NAMES: frozenset[str] = frozenset(name for _, name in HOLDERS)
 _OUR_GROUPS = frozenset(kind.group for kind in KINDS if kind.root is not None)
 
 
+def is_custom(group: str) -> bool:
+    """Return whether an API group is custom, not one of Kubernetes itself."""
+    return "." in group and group not in _OF_KUBERNETES
+
+
+_OF_KUBERNETES = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        "admissionregistration", "apiextensions", "apiregistration", "authentication", "authorization", "certificates", "coordination",
+        "discovery", "events", "flowcontrol.apiserver", "internal.apiserver", "metrics", "networking", "node", "rbac.authorization",
+        "resource", "scheduling", "storage", "storagemigration",
+    )
+)  # fmt: skip
+
+
 def custom_kind(api_version: str, name: str, template: Path) -> Kind:
     """Return the kind for a custom resource of the configuration that embeds pod templates at a path, in which ``*`` is each item.
 

@@ -15,7 +15,7 @@ from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings
 from afflint.pipeline.mapping import result_of
 from afflint.pipeline.reduce_step import Reduction
-from afflint.pipeline.run import SuppressionFilter
+from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import SKIPPED_FOLDERS, Source, is_in_chart, relative
 
@@ -64,7 +64,7 @@ class Project:
         """Take over the result of a run."""
         settings = self.setup.settings
         target = settings.target._replace(known_labels=frozenset(findings.known_labels))
-        settings = settings._replace(with_nodes=findings.with_nodes, learnt=findings.learnt, target=target)
+        settings = settings._replace(inventory=findings.with_nodes, learnt=findings.learnt, target=target)
         # Read again, because kustomizations may have changed since the previous run.
         kustomizations = Kustomizations(SKIPPED_FOLDERS, (os.path.join(findings.shared, "_"),) if findings.shared else ())
         self.state = ProjectState(settings, {each.uri: each for each in findings.documents}, findings.baseline, kustomizations)

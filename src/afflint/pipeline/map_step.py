@@ -43,8 +43,8 @@ class MapSettings(NamedTuple):
     rules: tuple[BoundRule, ...]
     target: Target = _NEWEST
     custom: tuple[Kind, ...] = ()
-    with_nodes: bool = False
-    """Whether the run has nodes, or pools of them, so that facts must hold what decides where pods may run."""
+    inventory: bool = False
+    """Whether the run may have nodes or node pools, so that facts contain everything that decides where pods may run."""
     auto_nodes: bool = True
     """Whether nodes and pools among the manifests are taken for those of the workloads, where no files of nodes are named."""
     resources: bool = False
@@ -52,8 +52,6 @@ class MapSettings(NamedTuple):
     host_key: str = "node.cluster.x-k8s.io/esxi-host"
     learnt: "tuple[CustomKind, ...]" = ()
     """Kinds that CustomResourceDefinitions of the run describe."""
-    defining: tuple[tuple[str, str], ...] = ()
-    """Where there are some, nothing is checked: what files define of these kinds, by group and name, is all that they are to tell."""
     policies: tuple[str, ...] = ()
     """The names of all policies of the configuration, those that do not run included."""
     root: str = ""
@@ -88,8 +86,6 @@ class FileResult(NamedTuple):
     """The kinds, by group and name, of what may place pods and is known by nothing but the shape of its values."""
     custom: tuple[tuple[str, str], ...] = ()
     """The kinds of custom resources that were checked, each with what says where they place pods, as often as they occur."""
-    defined: "tuple[CustomKind, ...]" = ()
-    """What the file defines of the kinds that were asked for."""
 
 
 class _DocumentResult(NamedTuple):
@@ -131,10 +127,6 @@ class Checker:
             data = documents.to_utf8(data)
         except UnicodeDecodeError as error:
             return self.unreadable(f"broken UTF-16: {error.reason}", "Save the file as UTF-8.")
-        if self._settings.defining:
-            from afflint.kube.custom_definitions import kinds_defined_in
-
-            return FileResult(defined=kinds_defined_in(data, self._settings.defining))
         passed: list[str] = []
         if kept is None:
             told = [self._told(document) for document in self.triage.documents(data, passed=passed)]
@@ -148,7 +140,7 @@ class Checker:
         passed += [each.other for each in told if each.other is not None]
         if not count and not passed and prefilter.is_values_file(name):
             count = self._values(name, data, found, silenced)
-        if self._settings.with_nodes and not count and _MARKER in data:
+        if self._settings.inventory and not count and _MARKER in data:
             self._suppressions_beside_nodes(data, found, silenced)
         if broken:
             # What stands behind a fault may have lost its beginning to it.
@@ -191,7 +183,7 @@ class Checker:
         facts: list[Fact] = []
         silenced: list[Suppression] = []
         manifests = self.manifests(document)
-        declared = _pools_in(document)
+        declared = read_pools(document)
         other = None if manifests or declared else _other_kind(document)
         counts = bool(manifests or declared) or (other is None and _says_kind(document))
         if document.rest is not None:
@@ -201,7 +193,7 @@ class Checker:
             found += self._embedded_values(document)
         policy_candidates: list[PolicyCandidate] = []
         for manifest in manifests:
-            told = list(facts_of(manifest, with_spec=self._settings.with_nodes, resources=self._settings.resources))
+            told = list(facts_of(manifest, with_spec=self._settings.inventory, resources=self._settings.resources))
             facts += told
             if self._judge is not None and told and isinstance(told[0], Pods) and isinstance(manifest, Workload):
                 policy_candidate = self._judge.policy_candidate(manifest, told[0])
@@ -467,7 +459,7 @@ def _is_directed(document: Document, match: Match) -> bool:
     return is_directed(document.data, match.path)
 
 
-def _pools_in(document: Document) -> "list[Pool | PoolPart]":
+def read_pools(document: Document) -> "list[Pool | PoolPart]":
     """The pools of nodes that a document declares, and what completes some. Few do: what reads them is imported then."""
     if type(document.data) is not dict or not may_declare(document.data.get("kind", ""), document.raw_bytes):
         return []

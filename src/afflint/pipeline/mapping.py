@@ -1,6 +1,6 @@
 """The map step over many files: what each of them tells alone, in this process or in several, from the cache where it is known."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +21,10 @@ Progress = Callable[[int], None]
 Contents = dict[Source, bytes]
 """Checksums of the bytes of files, as far as they have been read in a run."""
 
+Texts = Mapping[Source, bytes]
+"""The bytes of files that were read before in a run, as far as they were kept."""
+_NO_TEXTS: Texts = {}
+
 DEFAULT_CACHE = ""
 """The folder in which this platform keeps caches."""
 
@@ -40,6 +44,7 @@ def map_files(
     progress: Progress | None = None,
     cache: str | None = None,
     contents: Contents | None = None,
+    texts: Texts = _NO_TEXTS,
 ) -> Iterator[FileResult]:
     """The results of the map step in the order of the sources, whatever the number of processes.
 
@@ -47,11 +52,11 @@ def map_files(
     are not read; the contents of those that are read are put there.
     """
     if cache is not None and is_worth_cache(sources):
-        yield from _through_cache(list(sources), settings, jobs, progress, cache, {} if contents is None else contents)
+        yield from _through_cache(list(sources), settings, jobs, progress, cache, {} if contents is None else contents, texts)
     elif jobs > 1 and len(sources) >= _WORTH_PROCESSES:
-        yield from _in_processes(partial(map_here, settings), list(sources), jobs, progress)
+        yield from _in_processes(partial(map_here, settings), list(sources), jobs, progress, map_here(settings, texts))
     else:
-        yield from _here(map_here(settings), sources, progress)
+        yield from _here(map_here(settings, texts), sources, progress)
 
 
 def is_worth_cache(sources: Collection[Source]) -> bool:
@@ -79,19 +84,22 @@ def _in_processes(
     return map_in_processes(make, sources, jobs, progress, own)
 
 
-def map_here(settings: MapSettings) -> Callable[[Source], FileResult]:
-    """What gives the result of a file in this process."""
-    return partial(result_of, Checker(settings))
+def map_here(settings: MapSettings, texts: Texts = _NO_TEXTS) -> Callable[[Source], FileResult]:
+    """Return the map step of one file in this process."""
+    return partial(result_of, Checker(settings), texts=texts)
 
 
-def result_of(checker: Checker, source: Source, kept: DocumentCache | None = None) -> FileResult:
-    """What the map step gives for a file, whatever becomes of it. ``kept`` is what is known of its documents."""
-    data = bytes_of(source)
+def result_of(checker: Checker, source: Source, kept: DocumentCache | None = None, texts: Texts = _NO_TEXTS) -> FileResult:
+    """Return the result of the map step for a file, even if it cannot be read. ``kept`` has the results of its documents."""
+    data = bytes_of(source, texts)
     return _unreadable(checker, data) if isinstance(data, Exception) else _checked(checker, source, data, kept)
 
 
-def bytes_of(source: Source) -> bytes | OSError | MemoryError:
-    """The bytes of a file, or why they cannot be had."""
+def bytes_of(source: Source, texts: Texts = _NO_TEXTS) -> bytes | OSError | MemoryError:
+    """Return the bytes of a file, or the reason why it cannot be read."""
+    text = texts.get(source)
+    if text is not None:
+        return text
     try:
         return read_bytes(source)
     except (OSError, MemoryError) as error:
@@ -156,13 +164,13 @@ class _MappedFile(NamedTuple):
 
 
 def _through_cache(
-    sources: Sequence[Source], settings: MapSettings, jobs: int, progress: Progress | None, folder: str, contents: Contents
+    sources: Sequence[Source], settings: MapSettings, jobs: int, progress: Progress | None, folder: str, contents: Contents, texts: Texts
 ) -> Iterator[FileResult]:
     from afflint.pipeline.cache import Cache
 
     cache = Cache(folder or None, settings)
     # Whether the rest is worth processes depends on how much of it is known: the first files tell.
-    told = _knowing(Checker(settings), cache, contents)
+    told = _knowing(Checker(settings), cache, contents, texts)
     known = list(_here(told, sources[:_SAMPLE], progress))
     worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
     rest = sources[_SAMPLE:]
@@ -179,7 +187,7 @@ def _also_knowing(settings: MapSettings, folder: str, contents: Contents) -> Cal
     return _knowing(Checker(settings), Cache(folder or None, settings), contents)
 
 
-def _knowing(checker: Checker, cache: "Cache", contents: Contents) -> Callable[[Source], _MappedFile]:
+def _knowing(checker: Checker, cache: "Cache", contents: Contents, texts: Texts = _NO_TEXTS) -> Callable[[Source], _MappedFile]:
     from afflint.pipeline.results import ResultEntry, checksum, entry
 
     def known(source: Source, content: bytes) -> _MappedFile | None:
@@ -192,7 +200,7 @@ def _knowing(checker: Checker, cache: "Cache", contents: Contents) -> Callable[[
         found = known(source, noted) if noted is not None else None
         if found is not None:
             return found
-        data = bytes_of(source)
+        data = bytes_of(source, texts)
         if isinstance(data, Exception):
             return _MappedFile(_unreadable(checker, data))
         content = checksum(data)

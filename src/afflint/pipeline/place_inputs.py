@@ -17,10 +17,13 @@ from afflint.inventory.pool_files import Pools
 from afflint.inventory.simulation_input import SimulationInput, build_simulation_input
 from afflint.kube.kinds import KINDS
 from afflint.pipeline.files import Files
+from afflint.pipeline.locating import located_facts, pools_of
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import map_files
 from afflint.pipeline.reduce_step import Reduction
-from afflint.pipeline.run import Options, SuppressionFilter, is_empty, located_facts, pools_of
+from afflint.pipeline.run import Options
+from afflint.pipeline.summary import is_empty
+from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.placement.node_classes import NodeClass
 from afflint.pools.pool import Pool
 from afflint.source.sources import Source, each_once
@@ -81,7 +84,7 @@ def read_place_inputs(
     files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
     nodes = nodes_of(files.of(files.nodes), resources=resources)
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
-    settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), with_nodes=True, resources=resources)
+    settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), inventory=True, resources=resources)
     read = files.of(files.given)
     results = dict(zip(read, map_files(read.values(), settings), strict=True))
     if not node_files and settings.auto_nodes:
@@ -91,10 +94,10 @@ def read_place_inputs(
     if not (nodes or classes):
         raise NodeFileError(NO_NODES)
     running, machines = running_pods(pod_files, resources=resources)
-    beside = zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), with_nodes=False)), strict=True)
+    beside = zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), inventory=False)), strict=True)
     facts = [_beside(each.facts.of_file(file, files.folder(file))) for file, each in beside]
     kustomizations = files.kustomizations()
-    facts += [located_facts(files, file, result, kustomizations) for file, result in results.items()]
+    facts += [located_facts(files, file, result, kustomizations, placed=True) for file, result in results.items()]
     manifest_index = ManifestIndex(facts, plugins=settings.target.admission_plugins)
     workloads = [manifest_index.with_scale(pods) for told in facts for pods in told.pods]
     reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
@@ -130,7 +133,7 @@ def _classes(
     Where there is a dump of the nodes, those are in it.
     """
     of_nodes = [file for file in files.nodes if file not in results]
-    named = map_files(files.of(of_nodes).values(), settings._replace(rules=(), with_nodes=False))
+    named = map_files(files.of(of_nodes).values(), settings._replace(rules=(), inventory=False))
     pools = pools_of(files, {**results, **dict(zip(of_nodes, named, strict=True))}, settings)
     if pools is None and not counts:
         return ()

@@ -16,8 +16,9 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
-from afflint.pipeline.map_step import MapSettings, located
-from afflint.source.sources import relative
+from afflint.pipeline.files import Files
+from afflint.pipeline.map_step import Checker, MapSettings, located
+from afflint.source.sources import read_bytes, relative
 from afflint.yaml import documents, prefilter
 from afflint.yaml.documents import Document
 
@@ -259,6 +260,11 @@ class Reduction:
         if subjects == {"policy"}:
             return name in suppression.idle
         return bool(subjects) and subjects.isdisjoint(("cross-manifest", "nodes", "pools", "policy", "outcome", "admission"))
+
+
+def reduction_of(files: Files, settings: MapSettings) -> Reduction:
+    """Return the reduce step for the files of a run."""
+    return Reduction(settings, Checker(settings).triage, files.names, lambda file: read_bytes(files.sources[file]))
 
 
 _NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))

@@ -17,9 +17,14 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Facts
 from afflint.pipeline.cache import Cache
 from afflint.pipeline.files import Files
+from afflint.pipeline.locating import creates_pods
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import Contents
+from afflint.pipeline.reduce_step import reduction_of
 from afflint.pipeline.results import ELSEWHERE, KEY_SIZE, ResultEntry, checksum
+from afflint.pipeline.run import Gathered, Options
+from afflint.pipeline.suppression_filter import SuppressionFilter
+from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import read_bytes
 
 
@@ -66,6 +71,43 @@ def without_facts(results: Mapping[FileId, FileResult]) -> CachedRun:
     return CachedRun(tuple(differing), tuple(of_files))
 
 
+def gathered_once(
+    files: Files, settings: MapSettings, options: Options, gather: Callable[[Files, MapSettings, Options, Kustomizations], Gathered]
+) -> Gathered:
+    """Return the cached result of a run if nothing has changed since, and otherwise call ``gather`` and cache its result."""
+    past, kustomizations = PastRun(options.cache or None, files, settings), files.kustomizations()
+    cached = past.cached(lambda each: each == _kustomized(files, each.file, kustomizations, labels=each.labels is not None))
+    if cached is None:
+        new = gather(files, settings, options._replace(contents=past.contents), kustomizations)
+        if not new.unevaluated:  # The reasons contain names of files, which may be others in the next run.
+            past.keep(_cached_run(new, kustomizations))
+        return new
+    results = {file: cached.results[number] for file, number in cached.of_files}
+    suppression_filter = SuppressionFilter(reduction_of(files, settings), options, kustomizations)
+    across = {file: [*found] for file, found in cached.across}
+    return Gathered(
+        files, results, results, None, [], across, suppression_filter, settings, cached.unused_nodes, undecided=cached.undecided
+    )
+
+
+def _cached_run(gathered: Gathered, kustomizations: Kustomizations) -> CachedRun:
+    kustomized = [
+        _kustomized(gathered.files, file, kustomizations, labels=bool(result.facts.policy_candidates))
+        for file, result in gathered.told.items()
+        if creates_pods(result)
+    ]
+    across = tuple([(file, tuple(found)) for file, found in gathered.across.items()])
+    return without_facts(gathered.results)._replace(
+        across=across, unused_nodes=gathered.unused_nodes, kustomized=tuple(kustomized), undecided=gathered.undecided
+    )
+
+
+def _kustomized(files: Files, file: FileId, kustomizations: Kustomizations, *, labels: bool) -> Kustomized:
+    path = files.sources[file].path
+    added = tuple(sorted(kustomizations.labels_added(path))) if labels else None
+    return Kustomized(file, kustomizations.is_patch(path), added)
+
+
 class PastRun:
     """The last run that was given the same, if it is known; and this one in its place."""
 
@@ -81,7 +123,7 @@ class PastRun:
         said = repr((keys.settings, settings.auto_nodes, settings.root, os.getcwd(), given, roles))
         self._name = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=KEY_SIZE).digest()
 
-    def told(self, is_as_it_was: Callable[[Kustomized], bool]) -> CachedRun | None:
+    def cached(self, is_as_it_was: Callable[[Kustomized], bool]) -> CachedRun | None:
         """What it told, if all is as it was, which ``is_as_it_was`` tells of what kustomizations make of files."""
         kept = self._cache.text(self._name)
         self._cache.close()

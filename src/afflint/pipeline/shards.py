@@ -17,11 +17,12 @@ from afflint import __version__
 from afflint.findings.codec import Codec, PlainError
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
+from afflint.pipeline.definitions import DefinitionReader, with_definitions
 from afflint.pipeline.files import Files
+from afflint.pipeline.locating import named_nodes
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import Progress, bytes_of, map_by_key, map_files
 from afflint.pipeline.results import ELSEWHERE, KEY_SIZE, Keys, checksum
-from afflint.pipeline.run import with_nodes
 from afflint.source.sources import Source
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def lines_of_share(
     """The file of results for a share of a run over ``sources``, line by line. Raises NodeFileError."""
     files = Files(sources, session.context(), session.node_files())
     base = session.settings()
-    settings = with_nodes(files, base)[0]
+    named_nodes(files)
+    settings = with_definitions(files, base, DefinitionReader())
     only_facts = settings._replace(rules=())
     checked = frozenset(files.checked)
     only_nodes = [file for file in files.nodes if file not in checked]
@@ -126,8 +128,8 @@ class Merged:
         self._settings, self._made_with = header.settings, frozenset(header.made_with)
         self.changed: list[str] = []
         """The files that are not as they were for the shares."""
-        self.new_nodes = False
-        """Whether nodes lie among the files, which no share could know of, so that all files were looked into again."""
+        self.new_definitions = False
+        """Whether the files define other nodes, pools or custom resources than for the shards, so that all are checked again."""
 
     def see_that_it_fits(self, settings: MapSettings) -> None:
         """Raises ShardError if the shares were made under another configuration than these settings are of."""
@@ -152,7 +154,7 @@ class Merged:
         if keys.settings in self._made_with:
             self.changed += [source.name for source in unknown]
         else:
-            self.new_nodes = self.new_nodes or bool(unknown)
+            self.new_definitions = self.new_definitions or bool(unknown)
         rest = iter(map_files(unknown, settings, self._jobs, self._progress))
         return (next(rest) if result is None else result for result in known)
 

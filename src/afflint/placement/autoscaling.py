@@ -1,6 +1,6 @@
-"""Nodes that are made for pods that wait: pools grow as an autoscaler would have them grow, as far as they may and no further.
+"""Nodes that an autoscaler creates for Pending pods, up to the maximum size of each pool.
 
-An autoscaler acts on pods that found no node, and makes one in a pool whose nodes could take such a pod (FAQ of cluster-autoscaler).
+An autoscaler acts on Pending pods, and creates a node in a pool whose nodes could take such a pod (FAQ of cluster-autoscaler).
 Which of several pools it scales is up to the autoscaler: here it is the first that can, in the order of the files.
 """
 
@@ -22,7 +22,7 @@ _MOST_FUTILE = 2
 
 
 class _PendingPods(NamedTuple):
-    """The number of a pool, and what the pods that wait for its nodes demand of these."""
+    """The number of a pool, and the node requirements of the pods that wait for its nodes."""
 
     number: int
     rules: NodeRules
@@ -36,7 +36,7 @@ class ScaledInventory(NamedTuple):
 
 
 def scale_pools(inventory: Inventory, pod_sources: Sequence[PodSource], classes: Sequence[NodeClass]) -> ScaledInventory:
-    """The nodes that pools have at least, and those that are made for the pods that find no place on what is there."""
+    """Return the inventory with the minimum nodes of each pool, and the nodes created for pods that would stay Pending."""
     return _PoolScaling(inventory, pod_sources, classes).grow()
 
 
@@ -50,7 +50,7 @@ class _PoolScaling:
         self.keys = {key for pod_source in pod_sources for key in _keys_asked(pod_source)}
         self.nodes: dict[str, tuple[Node, int]] = {}
         self.counts = [0] * len(classes)
-        """The numbers that were given to nodes of each pool, and below how many it has."""
+        """How many nodes were numbered in each pool; ``made_in`` has how many exist."""
         self.made_in = [0] * len(classes)
         self.steps: dict[_PendingPods, int] = {}
         self.futile: dict[_PendingPods, int] = {}
@@ -84,9 +84,9 @@ class _PoolScaling:
         self.nodes[name] = each.node(name, self.counts[number] - 1, pod.rules if pod is not None else None, self.keys), number
 
     def _answer(self, arrangement: Schedule) -> bool:
-        """Make nodes for the pods that wait; whether there is anything more to be tried.
+        """Create nodes for the Pending pods; return whether more can be tried.
 
-        Workloads that demand the same of nodes share what is made: at most as many at once as the workload that needs most.
+        Workloads with the same node requirements share the new nodes: at most as many at once as the workload that needs most.
         """
         groups: dict[_PendingPods, list[PlacedWorkload]] = {}
         for placed in arrangement.workloads:
@@ -116,7 +116,7 @@ class _PoolScaling:
         return _UNBOUNDED if most is None else most - self.made_in[number]
 
     def _pool_for(self, placed: PlacedWorkload) -> _PendingPods | None:
-        """The pool in which nodes are made for the pods of a workload that wait, if there is one, with what they demand of nodes."""
+        """Return the pool in which nodes are created for the Pending pods of a workload, if any, with the node requirements of the pods."""
         if not placed.pending or placed.template is None or placed.error or placed.pod_source.daemon or placed.pod_source.node_name:
             return None
         for number, each in enumerate(self.classes):
@@ -128,7 +128,7 @@ class _PoolScaling:
     def _without_empty(self, arrangement: Schedule, kept: frozenset[str]) -> ScaledInventory:
         """Remove nodes that only run pods of DaemonSets, unless pods then stay Pending.
 
-        Where pods have none anyway, each pool keeps a node, so that it is seen why.
+        If pods stay Pending in any case, each pool keeps a node, so that the report can say why.
         """
         used = {node for placed in arrangement.workloads if not placed.pod_source.daemon for node in placed.nodes.values()}
         waiting = _waiting(arrangement)
@@ -139,7 +139,7 @@ class _PoolScaling:
         return ScaledInventory(self._now(names), {name: self.nodes[name][1] for name in names})
 
     def _one_of_each(self, there: AbstractSet[str]) -> Iterator[str]:
-        """A node of each pool that has none otherwise: on it can be seen why pods without a place do not go there."""
+        """Yield one node for each pool that would have none: it shows why Pending pods cannot be scheduled there."""
         having = {self.nodes[name][1] for name in there if name in self.nodes}
         for number in range(len(self.classes)):
             if number in having:
@@ -162,12 +162,12 @@ def _waiting(arrangement: Schedule) -> int:
 
 
 def _repels_itself(pod: Pod) -> bool:
-    """Whether pods like this one may need a node each."""
+    """Return whether pods like this one may each need a node of their own."""
     return bool(parsed_terms(pod.anti_affinity) or pod.hard_spread or pod.ports)
 
 
 def _keys_asked(pod_source: PodSource) -> Iterator[str]:
-    """The labels over which pods are spread, kept apart or brought together; and deprecated ones by which they choose nodes."""
+    """Yield the topology keys of the constraints of a workload, and the deprecated labels by which it selects nodes."""
     from afflint.kube.constraints import constraints_of
     from afflint.kube.label_places import node_choices, topology_keys
     from afflint.kube.node_labels import DEPRECATED

@@ -1,4 +1,4 @@
-"""Which nodes the pods of each workload can ever reach, whatever the order of scheduling, and how many fit there at most."""
+"""The nodes that the pods of each workload can use in any order of scheduling, and how many pods fit there at most."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ class CapacityLimit(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Gathering:
-    """Required affinity terms, the variants that have them, and what is known of where their company can be."""
+    """Required pod affinity terms, the variants that have them, and where the pods that they select can run."""
 
     terms: tuple[Term, ...]
     alone: bool
-    """Whether no running pod is such company anywhere: then pods that mean themselves may come first."""
+    """Whether these terms select no running pod: then a pod that its own terms select may be scheduled first."""
     members: list[int]
     values: dict[str, set[str | None]]
-    """By topology key the values where company can be."""
+    """By topology key, the values where a pod that they select can run."""
 
 
 class ScheduleBounds:
-    """The workloads on the nodes of a cluster, with nothing placed yet but what runs there.
+    """What holds for every order of scheduling some workloads on a cluster where only the running pods are placed.
 
-    Pods that are being deleted are left out: what they bar is barred for a while only. ``classes`` are nodes that may be made,
-    ``compiled`` the pods of the workloads where they are known already.
+    Pods that are being deleted are left out: what they block is blocked only for a while. ``classes`` are nodes that may be created,
+    ``compiled`` the pods of the workloads if they are already known.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class ScheduleBounds:
         compiled: Sequence[replicas.CompiledPods] | None = None,
     ) -> None:
         self.pod_sources = tuple(pod_sources)
-        self.standing = running_pod_index(cluster)
-        self.cluster = _without_terminating(cluster, self.standing)
+        self.running_pods = running_pod_index(cluster)
+        self.cluster = _without_terminating(cluster, self.running_pods)
         self.table = cluster.table
         self.directory = cluster.directory
         self.compiled = [replicas.compile_pods(pod_source, cluster) for pod_source in pod_sources] if compiled is None else compiled
@@ -97,17 +97,17 @@ class ScheduleBounds:
         self._capacities: dict[tuple[Nodes, tuple[str, ...]], int] = {}
         self._counted: dict[object, dict[str | None, int]] = {}
         self.reach = self._reach()
-        """By variant the nodes that its pods can reach in some order of scheduling, at most."""
+        """For each variant, the nodes that its pods can use in some order of scheduling, at most."""
         self.elastic = unbounded_workloads([(variant.workload, variant.pod) for variant in self.variants], self.selects, classes)
         """The workloads for which pools may create more nodes."""
         self.bounded = all(each.count is not None for each in classes)
-        """Whether all nodes that there can be are there."""
+        """Whether the number of nodes has a maximum."""
 
-    # --- who is who ----------------------------------------------------------------------------------------------------
+    # --- variants and selectors ----------------------------------------------------------------------------------------------------
 
     def _mentioned_labels(self) -> frozenset[str]:
-        """The label keys that any selector asks about."""
-        pods = [each.pod for each in self.standing] + [compiled.template for compiled in self.compiled if compiled.template is not None]
+        """Return the label keys that any selector mentions."""
+        pods = [each.pod for each in self.running_pods] + [compiled.template for compiled in self.compiled if compiled.template is not None]
         selectors = [term.selector for pod in pods for term in (*parsed_terms(pod.affinity), *parsed_terms(pod.anti_affinity))]
         parsed = [constraint.selector for pod in pods for constraint in pod.hard_spread]
         return frozenset(
@@ -130,32 +130,32 @@ class ScheduleBounds:
         return variants
 
     def fit(self, pod: Pod) -> NodeFit:
-        """How the nodes meet the pod's demands on nodes."""
+        """Return how the nodes meet the node requirements of a pod."""
         if pod.rules not in self._fits:
             self._fits[pod.rules] = NodeFit(pod.rules, self.table)
         return self._fits[pod.rules]
 
     def selects(self, term: Term, other: Pod) -> bool:
-        """Whether a term of an incoming pod selects another pod."""
+        """Return whether a term of an incoming pod selects another pod."""
         names = self.directory.scope(term)
         return (names is None or other.namespace in names) and matches(term.selector, other.labels)
 
     def members_of(self, term: Term) -> list[int]:
-        """The variants that a term of an incoming pod selects, by number."""
+        """Return the numbers of the variants that a term of an incoming pod selects."""
         return [number for number in self._index.candidates(term.selector) if self.selects(term, self.variants[number].pod)]
 
     def matched_by(self, selector: Parsed) -> list[int]:
-        """The variants that a selector matches in whatever namespace, by number."""
+        """Return the numbers of the variants that a selector matches in any namespace."""
         candidates = self._index.candidates(selector if isinstance(selector, Selector) else None)
         return [number for number in candidates if matches(selector, self.variants[number].pod.labels)]
 
     def asking_for(self, port: HostPort) -> list[int]:
-        """The variants that cannot share a node with a pod that takes a port of the host, by number."""
+        """Return the numbers of the variants that cannot share a node with a pod that uses a host port."""
         candidates = self._by_port.get((port.protocol, port.port), ())
         return [number for number in candidates if ports_conflict((port,), self.variants[number].pod.ports)]
 
     def barred_keys(self, coming: Pod, running: Pod) -> frozenset[str]:
-        """The topology keys over which a pod cannot join the domain of one that runs, through the anti-affinity of either or a port."""
+        """Return the topology keys whose domain an incoming pod cannot share with a running one, by anti-affinity or a host port."""
         own = [term.key for term in parsed_terms(coming.anti_affinity) if self.selects(term, running)]
         theirs = [
             term.key
@@ -166,13 +166,13 @@ class ScheduleBounds:
         return frozenset(own + theirs + ports)
 
     def exclusive_keys(self, one: Pod, other: Pod) -> frozenset[str]:
-        """The topology keys over which two pods cannot share a domain, whichever comes first."""
+        """Return the topology keys whose domain two pods cannot share, whichever is scheduled first."""
         return self.barred_keys(one, other) & self.barred_keys(other, one)
 
-    # --- where they can be ---------------------------------------------------------------------------------------------
+    # --- reachable nodes ---------------------------------------------------------------------------------------------
 
     def static(self, pod: Pod) -> Nodes:
-        """The nodes that nothing rules out for good: neither the node itself, nor a pod that runs already."""
+        """Return the nodes that nothing rules out permanently: neither the node itself nor a running pod."""
         if pod.malformed_terms or unparsable(pod.hard_spread):
             return frozenset()
         keys = frozenset([constraint.key for constraint in pod.hard_spread] + [term.key for term in parsed_terms(pod.affinity)])
@@ -187,7 +187,7 @@ class ScheduleBounds:
         return nodes
 
     def _one(self, nodes: Nodes) -> Nodes:
-        """The same nodes: pods that can go to the same ones share a set, and what is computed from it."""
+        """Return the one set with these nodes, so that pods with the same nodes share what is computed from it."""
         return self._shared.setdefault(nodes, nodes)
 
     def _reach(self) -> list[Nodes]:
@@ -220,7 +220,7 @@ class ScheduleBounds:
         return reach
 
     def _companions_of(self, terms: tuple[Term, ...]) -> list[int]:
-        """Whom required pod affinity means among the workloads' pods."""
+        """Return the variants that required pod affinity selects."""
         return [number for number in self.members_of(terms[0]) if all(self.selects(term, self.variants[number].pod) for term in terms[1:])]
 
     def _gathering(self, terms: tuple[Term, ...]) -> _Gathering:
@@ -231,7 +231,7 @@ class ScheduleBounds:
         return gathering
 
     def _draw(self, gathering: _Gathering, nodes: Nodes) -> bool:
-        """Let company be on these nodes; whether that draws pods to values where there was none."""
+        """Record that selected pods can run on these nodes; return whether that adds a topology domain."""
         new = False
         for term in gathering.terms:
             known = gathering.values.setdefault(term.key, set())
@@ -248,7 +248,7 @@ class ScheduleBounds:
         return self.static(variant.pod)
 
     def _drawn(self, number: int, static: Nodes, gathering: _Gathering) -> Nodes:
-        """The nodes where the required affinity can be met, as far as is known yet."""
+        """Return the nodes where the required pod affinity can be met, as known so far."""
         pod = self.variants[number].pod
         if gathering.alone and all(self.selects(term, pod) for term in gathering.terms):
             return static
@@ -256,7 +256,7 @@ class ScheduleBounds:
         return self._one(frozenset(node for node in static if all(column[node] in values for column, values in columns)))
 
     def _split(self, key: str, nodes: Nodes) -> Mapping[str | None, Nodes]:
-        """The nodes by their value of a label, None for those that lack it."""
+        """Return the nodes by their value of a label; None for those that lack it."""
         found = self._parts.get((key, nodes))
         if found is None:
             column = self.table.column(key)
@@ -267,7 +267,7 @@ class ScheduleBounds:
         return found
 
     def domains(self, key: str, workload: int) -> list[Nodes]:
-        """The nodes that any pod of a workload can reach, by their value of a label; those that lack it count as one more."""
+        """Return the nodes that any pod of a workload can use, by their value of a label; those that lack it count as one more."""
         return list(self._split(key, self.nodes_of(workload)).values())
 
     def _values(self, key: str, nodes: Nodes) -> Collection[str]:
@@ -276,17 +276,17 @@ class ScheduleBounds:
     # --- how many fit --------------------------------------------------------------------------------------------------
 
     def members(self, workload: int) -> list[Variant]:
-        """The variants of a workload."""
+        """Return the variants of a workload."""
         return [self.variants[number] for number in self.variants_of[workload]]
 
     def nodes_of(self, workload: int) -> Nodes:
-        """The nodes that any pod of a workload can reach."""
+        """Return the nodes that any pod of a workload can use."""
         return self._one(frozenset().union(*{self.reach[number] for number in self.variants_of[workload]}))
 
     def limit(self, workload: int, nodes: Nodes, members: Sequence[Variant] | None = None) -> CapacityLimit | None:
-        """The tightest bound on how many of the pods fit on these nodes; None when nothing bounds them.
+        """Return the tightest bound on how many of the pods fit on these nodes; None if nothing bounds them.
 
-        No order of scheduling places more. ``members`` are other pods than those of the workload, constrained as they are.
+        No order of scheduling places more. ``members`` replace the pods of the workload.
         """
         pods = self.members(workload) if members is None else list(members)
         if not pods or self.pod_sources[workload].node_name or self.pod_sources[workload].daemon:
@@ -306,7 +306,7 @@ class ScheduleBounds:
         return min(limits, key=lambda limit: limit.most, default=None)
 
     def kept_apart(self, workload: int) -> Mapping[str, Path]:
-        """The keys over which no two pods of a workload can share a domain, ITSELF among them, each with what says so in the pod spec."""
+        """Return the topology keys whose domain no two pods of a workload can share, ITSELF included, with the paths of the constraints."""
         members = self.members(workload)
         return {key: self._apart(members, key) for key in self._shared_exclusion(members)}
 
@@ -318,18 +318,18 @@ class ScheduleBounds:
         return next((term.path for term in terms if any(self.selects(term, other.pod) for other in members)), ())
 
     def _telling(self, keys: tuple[str, ...], nodes: Nodes, most: int) -> tuple[str, ...]:
-        """The keys that the bound comes from: without the port of the host, or that alone, where it comes to the same."""
+        """Return the keys that the bound comes from: without the host port, or only the host port, if the bound stays the same."""
         if ITSELF not in keys or len(keys) == 1:
             return keys
         rest = tuple([key for key in keys if key != ITSELF])
         return next((some for some in (rest, (ITSELF,)) if self.capacity(nodes, some) == most), keys)
 
     def values(self, key: str, nodes: Nodes) -> tuple[str, ...]:
-        """The values of a label on these nodes."""
+        """Return the values of a label on these nodes."""
         return tuple(sorted(self._values(key, nodes)))
 
     def _shared_exclusion(self, members: Sequence[Variant]) -> tuple[str, ...]:
-        """The keys over which no two of these pods can share a domain."""
+        """Return the topology keys whose domain no two of these pods can share."""
         shared: frozenset[str] | None = None
         for position, one in enumerate(members):
             for other in members[position:]:
@@ -342,7 +342,7 @@ class ScheduleBounds:
         return tuple(sorted(shared or ()))
 
     def capacity(self, nodes: Nodes, keys: tuple[str, ...]) -> int:
-        """How many pods that keep apart over each of these keys fit on the nodes. Exact for one key and two, a bound for more."""
+        """Return how many pods fit on the nodes if no two share a domain of any of these keys. Exact for up to two keys, else a bound."""
         most = self._capacities.get((nodes, keys))
         if most is None:
             most = self._capacities[nodes, keys] = self._capacity(nodes, keys)
@@ -366,7 +366,7 @@ class ScheduleBounds:
         return most
 
     def _spread_limit(self, workload: int, constraint: SpreadConstraint, pod: Pod, nodes: Nodes, keys: tuple[str, ...]) -> int:
-        """How many pods a hard spread constraint lets in: no domain may exceed the emptiest, filled as far as it can be, by maxSkew."""
+        """Return how many pods a hard spread constraint admits: no domain may exceed the emptiest one, filled to its limit, by maxSkew."""
         spread_keys = tuple([each.key for each in pod.hard_spread])
         members, domains = self.fit(pod).domains(constraint, spread_keys)
         column = self.table.column(constraint.key)
@@ -388,7 +388,7 @@ class ScheduleBounds:
         return min(total, UNLIMITED)
 
     def _others_counted(self, workload: int, constraint: SpreadConstraint, pod: Pod) -> dict[str | None, int]:
-        """By domain how many pods of other workloads the constraint may come to count there."""
+        """Return by domain how many pods of other workloads the constraint may count."""
         asked = (constraint.key, constraint.selector, pod.namespace)
         everybody = self._counted.get(asked)
         if everybody is None:
@@ -397,7 +397,7 @@ class ScheduleBounds:
         return {value: count - mine.get(value, 0) for value, count in everybody.items()}
 
     def _possible(self, constraint: SpreadConstraint, pod: Pod, numbers: Iterable[int]) -> dict[str | None, int]:
-        """By domain how many pods of these variants the constraint may come to count there."""
+        """Return by domain how many pods of these variants the constraint may count."""
         found: dict[str | None, int] = {}
         for number in numbers if constraint.selector != EVERYTHING else ():
             other = self.variants[number]
@@ -407,8 +407,8 @@ class ScheduleBounds:
         return found
 
 
-def _without_terminating(cluster: Cluster, standing: Iterable[RunningPod]) -> Cluster:
-    staying = {(each.pod.namespace, each.pod.name) for each in standing}
+def _without_terminating(cluster: Cluster, running_pods: Iterable[RunningPod]) -> Cluster:
+    staying = {(each.pod.namespace, each.pod.name) for each in running_pods}
     leaving = [identity for identity in cluster.pods if identity not in staying]
     if not leaving:
         return cluster
@@ -419,7 +419,7 @@ def _without_terminating(cluster: Cluster, standing: Iterable[RunningPod]) -> Cl
 
 
 def _matching(edges: set[tuple[object, object]]) -> int:
-    """The size of a maximum matching of a bipartite graph: augmenting paths from each vertex of the smaller side."""
+    """Return the size of a maximum matching of a bipartite graph: augmenting paths from each vertex of the smaller side."""
     lefts, rights = {left for left, _ in edges}, {right for _, right in edges}
     if len(rights) < len(lefts):
         edges = {(right, left) for left, right in edges}

@@ -152,7 +152,7 @@ class DisruptionState:
 
         `cluster` has all pods after the attempt. Explanations do not mention `failed` nodes.
         """
-        standing = running_pod_index(cluster) if attempt.pending else None
+        running_pods = running_pod_index(cluster) if attempt.pending else None
         moves = []
         for identity in sorted(self.ranks.keys() & (recreated.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
             placed = self.owners[identity]
@@ -171,7 +171,7 @@ class DisruptionState:
             elif identity in attempt.nodes:
                 moves.append(ReplicaMove(key, pod, source, attempt.nodes[identity]))
             else:
-                why = self.why(cluster, recreated[identity], key, attempt.pending.get(identity, {}), standing, failed)
+                why = self.why(cluster, recreated[identity], key, attempt.pending.get(identity, {}), running_pods, failed)
                 moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
         return moves
 
@@ -181,12 +181,12 @@ class DisruptionState:
         pod: Pod,
         key: str,
         reasons: Mapping[str, str],
-        standing: RunningPodIndex | None = None,
+        running_pods: RunningPodIndex | None = None,
         failed: Container[str] = (),
     ) -> str:
         """Return why no node takes a pod, without the `failed` nodes."""
         available = {node: plugin for node, plugin in reasons.items() if node not in failed}
-        rejections = Rejections(cluster, pod, self.titles, key, standing)
+        rejections = Rejections(cluster, pod, self.titles, key, running_pods)
         text = rejections.summary(available)
         if (
             len(available) < len(reasons)

@@ -226,7 +226,7 @@ class _Drain:
     # --- results ------------------------------------------------------------------------------------------------------
 
     def _stuck(self, pod: Pod, node: str) -> Blocked:
-        """Why a pod does not leave its node."""
+        """Return why a pod does not leave its node."""
         eviction = self.drains.eviction(pod)
         if eviction.why:
             return self._blocked(pod, node, eviction.why)

@@ -1,4 +1,4 @@
-"""Classes of nodes that are alike, some of which may be made as they are needed."""
+"""Classes of equal nodes; an autoscaler may create the nodes of a class when they are needed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SOMEWHERE = "?"
 
 @dataclass(frozen=True, slots=True)
 class NodeClass:
-    """Nodes that are alike: ``count`` of them, None for as many as are needed. A Node is a class of one.
+    """Equal nodes: at most ``count``, None for no maximum. A Node object is a class of one.
 
-    Of a pool that grows ``least`` are there from the start, and ``count`` is the most.
+    A pool that scales starts with ``least`` nodes.
 
-    ``varied`` are labels that every node of the class has, each with a new unknown value.
-    ``known`` is what a manifest declares of the labels of a pool, in place of ``labels`` and ``varied``.
+    ``varied`` are labels that every node of the class has, each with a different unknown value.
+    ``known`` are the labels that the manifest of a pool declares; it replaces ``labels`` and ``varied``.
     """
 
     name: str
@@ -37,16 +37,16 @@ class NodeClass:
 
     @property
     def title(self) -> str:
-        """``NodePool gpu``: what messages call it."""
+        """The name in messages: ``NodePool gpu``."""
         return self.known.pool.title if self.known is not None else self.name
 
     def nodes(self) -> list[Node]:
-        """The nodes of a class that is bounded, each with its name for what varies; none of one that is not."""
+        """Return the nodes of a class with a maximum, with its name as the value of varied labels; none for a class without a maximum."""
         names = [self.name] if self.count == 1 else [f"{self.name}-{number}" for number in range(self.count or 0)]
         return [Node(name, {**dict.fromkeys(self.varied, name), **self.labels}, self.taints, False, self.allocatable) for name in names]
 
     def may_take(self, rules: NodeRules) -> bool:
-        """Whether a node of the class can meet the demands of a pod on its node, as NodeFit decides it of one that is there."""
+        """Return whether a node of the class can meet the node requirements of a pod; NodeFit decides the same for existing nodes."""
         if rules.node_name or first_untolerated(self.taints, rules.tolerations) is not None:
             return False
         return any(self._may_match(selector) for selector in _alternatives(rules))
@@ -64,15 +64,15 @@ class NodeClass:
         return is_met(requirement, self.labels.get(requirement.key))
 
     def variety(self, key: str) -> int:
-        """How many values of a label the nodes are known to have between them; one where that is not known."""
+        """Return how many values of a label the nodes are known to have; 1 if that is unknown."""
         return max(len(self.known.values(key)), 1) if self.known is not None else 1
 
     def node(self, name: str, number: int, rules: NodeRules | None, keys_asked: Collection[str]) -> Node:
-        """One more node, the one with this number, for a pod with these demands, if it is made for one.
+        """Return a new node, the one with this number; ``rules`` are the node requirements of the pod that it is created for, if any.
 
-        Where a label may have several values, it has one that the pod asks for; else they take turns, as zones do. A label that
-        may have any value and that no pod requires is left out, but for the zone where it matters. ``keys_asked`` are the labels over
-        which pods are spread, and the deprecated ones by which they choose nodes.
+        A label that may have several values gets one that the pod requires; otherwise nodes take the values in turn, as zones do. A
+        label that may have any value and that no pod requires is left out, except for a zone or region in ``keys_asked``: the topology
+        keys of constraints, and the deprecated labels by which pods select nodes.
         """
         asked = next((each for each in _alternatives(rules) if self._may_match(each)), Selector()) if rules is not None else Selector()
         wanted: dict[str, list[Requirement]] = {}
@@ -94,14 +94,14 @@ class NodeClass:
         return Node(name, {**labels, **old}, self.taints, False, self.allocatable)
 
     def _key_of(self, key: str) -> str:
-        """The label that decides about this one: of a deprecated one that the pool does not declare the one in its place."""
+        """Return the label key itself, or its replacement if it is deprecated and the pool does not declare it."""
         if self.known is None or key not in DEPRECATED or key == MASTER or key in self.known.pool.keys:
             return key
         return DEPRECATED[key]
 
 
 def _alternatives(rules: NodeRules) -> Iterator[Selector]:
-    """What a node must match: the node selector, with one of the terms that can be read where there are any."""
+    """Yield the selectors; a node must match one of them: the node selector, combined with each well-formed term, if there are terms."""
     if rules.terms is None:
         yield rules.node_selector
     for term in rules.terms or ():

@@ -1,4 +1,4 @@
-"""Workloads that constrain each other: an exact search over orders and assignments, bounded, that admits when it has not decided."""
+"""An exact search, with a limit, over the orders in which workloads that constrain each other can be scheduled."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from afflint.scheduler.pods import Pod, Term, parsed_terms
 Answer = Literal["placed", "impossible", "not decided"]
 
 MOST_STEPS = 5_000
-"""How many times the search asks where a pod can go before it gives up."""
+"""How many times the search computes the nodes for a pod before it stops without a decision."""
 
 Placement = tuple[tuple[str, str], ...]
 """Pods and their nodes, in the order in which they are scheduled."""
 
 
 class Decision(NamedTuple):
-    """Whether all replicas of some workloads can be placed together. ``placement`` is one that places all, when ``answer`` is placed.
+    """Whether all replicas of some workloads can be placed together.
 
-    Otherwise it is the largest that was found, of ``replicas`` pods. ``steps`` tells how long the search went on.
+    ``placement`` has all ``replicas`` pods if ``answer`` is placed; otherwise it is the largest one that the search reached in ``steps``.
     """
 
     answer: Answer
@@ -37,9 +37,9 @@ class Decision(NamedTuple):
 
 
 class ContendingWorkloads(NamedTuple):
-    """Workloads that leave replicas pending in one placement though none of them is impossible alone.
+    """Workloads with Pending replicas in one schedule, although each of them could be scheduled alone.
 
-    ``impossible``: no order places all. ``placed``: the order decides, and ``decision`` holds one that places all.
+    If the answer is ``impossible``, no order places all; if it is ``placed``, ``decision`` has an order that does.
     """
 
     pod_sources: tuple[PodSource, ...]
@@ -48,11 +48,11 @@ class ContendingWorkloads(NamedTuple):
 
 
 def contending_workloads(survey: ScheduleBounds, arrangement: Schedule, steps: int = MOST_STEPS) -> Iterator[ContendingWorkloads]:
-    """The groups of workloads with pending replicas that are not explained by one workload alone, each decided by a search."""
+    """Yield the groups of workloads with Pending replicas that no single workload explains, each decided by a search."""
     for group in coupled(survey):
         alone = [index for index in group if not _fits_alone(survey, index)]
         pending = [name for index in group if not survey.pod_sources[index].daemon for (_, name) in arrangement.workloads[index].pending]
-        # An order is only needed where there is no node for the asking.
+        # The order does not matter if nodes can be created.
         if pending and not alone and survey.elastic.isdisjoint(group):
             decision = decide(survey, group, steps)
             yield ContendingWorkloads(tuple([survey.pod_sources[index] for index in group]), tuple(pending), decision)
@@ -65,7 +65,7 @@ def _fits_alone(survey: ScheduleBounds, index: int) -> bool:
 
 
 def coupled(survey: ScheduleBounds) -> list[list[int]]:
-    """The workloads in groups: those of different groups cannot keep each other from any node or draw each other to one."""
+    """Return the workloads in groups; workloads of different groups do not affect where the other can be scheduled."""
     leader = list(range(len(survey.pod_sources)))
 
     def find(index: int) -> int:
@@ -74,7 +74,7 @@ def coupled(survey: ScheduleBounds) -> list[list[int]]:
             index = leader[index]
         return index
 
-    # Variants that have a constraint in common concern the same others: these are looked up once.
+    # Variants with the same constraint select the same pods: these are looked up once.
     selected: dict[object, list[int]] = {}
     for variant in survey.variants:
         for asked, search in _selections(survey, variant.pod):
@@ -93,7 +93,7 @@ def coupled(survey: ScheduleBounds) -> list[list[int]]:
 
 
 def _selections(survey: ScheduleBounds, pod: Pod) -> Iterator[tuple[object, Callable[[], list[int]]]]:
-    """What the constraints of a pod look at: by constraint how to find the variants."""
+    """Yield each constraint of a pod with the function that finds the variants that it selects."""
     for term in {*parsed_terms(pod.affinity), *parsed_terms(pod.anti_affinity)}:
         yield term, partial(survey.members_of, term)
     for term in parsed_terms(pod.anti_affinity):
@@ -105,25 +105,25 @@ def _selections(survey: ScheduleBounds, pod: Pod) -> Iterator[tuple[object, Call
 
 
 def _kept_away(survey: ScheduleBounds, term: Term) -> list[int]:
-    """The variants that an anti-affinity term of a running pod keeps away."""
+    """Return the variants that an anti-affinity term of a running pod excludes."""
     return [number for number in survey.matched_by(term.selector) if survey.directory.covers(term, survey.variants[number].pod.namespace)]
 
 
 def _counted(survey: ScheduleBounds, namespace: str, selector: Parsed) -> list[int]:
-    """The variants that a spread constraint counts."""
+    """Return the variants that a spread constraint counts."""
     return [number for number in survey.matched_by(selector) if survey.variants[number].pod.namespace == namespace]
 
 
 def decide(survey: ScheduleBounds, workloads: Sequence[int], steps: int = MOST_STEPS) -> Decision:
-    """Whether all replicas of these workloads can be placed together, in any order, on any node that takes them at its turn.
+    """Decide whether all replicas of these workloads can be scheduled, in some order and on any node that is possible at the time.
 
-    Exact when it says placed or impossible. The others are not there; pods of DaemonSets and those that name their node are.
+    The answers placed and impossible are exact. Other workloads are absent; pods of DaemonSets and pods with a ``spec.nodeName`` run.
     """
     return _Search(survey, workloads, steps).run()
 
 
 class _Search:
-    """Depth first over what is placed, without a second visit to anything that comes to the same."""
+    """A depth-first search over sets of placed pods that visits equal sets only once."""
 
     def __init__(self, survey: ScheduleBounds, workloads: Sequence[int], steps: int) -> None:
         self.survey = survey
@@ -139,18 +139,18 @@ class _Search:
         for index in workloads:
             self._add(index)
         self.wanted = sum(map(len, self.kinds))
-        # Without required affinity and hard spread a pod never gains a node by what is placed, so that any one may go first.
+        # Without required affinity and hard spread, placing a pod never adds a node for another one: any may be first.
         pods = [pods[0] for pods in self.kinds]
         self.any_order = not any(pod.affinity or pod.hard_spread for pod in pods)
         self.classes = self._node_classes(pods)
         self.occupied = [0] * len(survey.table.nodes)
-        for each in survey.standing:
+        for each in survey.running_pods:
             self.occupied[survey.table.numbers[each.node]] += 1
 
     def _add(self, index: int) -> None:
         pod_source, compiled = self.survey.pod_sources[index], self.survey.compiled[index]
         if pod_source.daemon or pod_source.node_name:
-            # In another order they might come later, so that nothing is proved by what they bar.
+            # In another order they might be scheduled later, so what they block proves nothing.
             self.taken_for_granted = True
             for number, pod in enumerate(compiled.pods):
                 node = compiled.nodes[number] if pod_source.daemon else pod_source.node_name
@@ -160,17 +160,17 @@ class _Search:
         for number in self.survey.variants_of[index]:
             variant = self.survey.variants[number]
             count = min(variant.number, MAX_REPLICAS)
-            # Under names that no other pod can have.
+            # With names that no other pod can have.
             self.kinds.append([variant.pod._replace(name=f"{index}/{number}/{each}") for each in range(count)])
             self.names.append([variant.pod.name if count == 1 else pod_name(pod_source, each) for each in range(count)])
 
     def _node_classes(self, pods: Sequence[Pod]) -> list[object]:
-        """For each node what sets it apart. Two of the same class that hold no pods are alike: swapping them changes nothing."""
+        """Return the class of each node. Empty nodes of the same class can be swapped without changing any result."""
         survey, table = self.survey, self.survey.table
         keys = sorted(
             {term.key for pod in pods for term in (*parsed_terms(pod.affinity), *parsed_terms(pod.anti_affinity))}
             | {constraint.key for pod in pods for constraint in pod.hard_spread}
-            | {term.key for each in survey.standing for term in parsed_terms(each.pod.anti_affinity)}
+            | {term.key for each in survey.running_pods for term in parsed_terms(each.pod.anti_affinity)}
         )
         columns = []
         for key in keys:
@@ -178,7 +178,7 @@ class _Search:
             times: dict[str | None, int] = {}
             for value in column:
                 times[value] = times.get(value, 0) + 1
-            # Values that one node alone has, such as host names, only say that it is on its own.
+            # A value that only one node has, such as a host name, only means that it is different.
             columns.append([value if value is None or times[value] > 1 else True for value in column])
         fits = [survey.fit(pod) for pod in pods]
         return [
@@ -190,7 +190,7 @@ class _Search:
             for node, row in enumerate(table.nodes)
         ]
 
-    # --- going through -------------------------------------------------------------------------------------------------
+    # --- search -------------------------------------------------------------------------------------------------
 
     def run(self) -> Decision:
         counts = [0] * len(self.kinds)
@@ -237,7 +237,7 @@ class _Search:
             del where[move]
 
     def _moves(self, counts: list[int]) -> Iterator[tuple[int, int]]:
-        """What can be placed next and where, the pods with the fewest nodes first."""
+        """Yield the next pods and their possible nodes, pods with the fewest nodes first."""
         options = []
         for kind, pods in enumerate(self.kinds):
             if counts[kind] == len(pods):
@@ -256,7 +256,7 @@ class _Search:
                 yield kind, node
 
     def _distinct(self, names: list[str]) -> list[int]:
-        """The nodes, of those alike only the first."""
+        """Return the numbers of the nodes, without empty nodes that are equal to an earlier one."""
         seen: set[object] = set()
         found = []
         for name in names:

@@ -57,9 +57,9 @@ class PoolRow(NamedTuple):
 
 
 class NodeVerdict(NamedTuple):
-    """One node in the eyes of one workload's next replica. ``reason`` is the plugin that rejected it first, ``why`` says it in words.
+    """Whether the next replica of a workload can be scheduled on a node. ``reason`` is the plugin that rejects it, ``why`` explains it.
 
-    ``score`` is the scheduler's weighted sum, None for a node that is out of the question; ``parts`` is what each plugin puts into it.
+    ``score`` is the scheduler's weighted sum, None for a rejected node; ``parts`` are the scores of the plugins.
     ``weights`` are those of the workload's own preferences that the node meets, and the sum of all; None where it prefers nothing.
     """
 
@@ -73,7 +73,7 @@ class NodeVerdict(NamedTuple):
 
 
 class AnonymousVerdict(NamedTuple):
-    """What a workload makes of a node, whichever node that is: a verdict without the name."""
+    """A verdict without the name of the node, which many nodes can share."""
 
     feasible: bool
     reason: str | None
@@ -84,7 +84,7 @@ class AnonymousVerdict(NamedTuple):
 
 
 class Verdicts(Sequence[NodeVerdict]):
-    """A verdict for each node, in the order of nodes. Workloads times nodes of them: what is the same for many is kept once."""
+    """A verdict for each node, in the order of nodes. Equal verdicts are stored once, because there are workloads times nodes of them."""
 
     __slots__ = ("judgements", "nodes")
 
@@ -94,7 +94,7 @@ class Verdicts(Sequence[NodeVerdict]):
 
     @classmethod
     def of(cls, verdicts: Iterable[NodeVerdict]) -> Verdicts:
-        """These verdicts."""
+        """Return the verdicts with the names of their nodes."""
         known = list(verdicts)
         return cls([verdict.node for verdict in known], [AnonymousVerdict(*verdict[1:]) for verdict in known])
 
@@ -124,8 +124,9 @@ class Replica(NamedTuple):
 
 
 class Preferred(NamedTuple):
-    """A preferred node affinity term: what it asks for, and how many nodes meet it; how many of those that the pods may use, if
-    there are any.
+    """A preferred node affinity term: its requirements and how many nodes match it.
+
+    ``usable`` counts those that the pods may use.
     """
 
     asks: str
@@ -215,7 +216,7 @@ class DisruptionEffect(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything: nodes, workloads in their order, the failures, drains and removals asked for, and what was assumed."""
+    """The result: nodes, workloads in the order of their files, the requested disruptions, and the assumptions as notes."""
 
     group_by: str
     nodes: tuple[NodeRow, ...]

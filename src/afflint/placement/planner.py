@@ -1,4 +1,4 @@
-"""From nodes and workloads to a plan: where each replica can go and why not elsewhere, a legal placement, and what failures do."""
+"""Creates the plan of `afflint place`: a schedule of all workloads, a verdict on every node, and the effects of disruptions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MOST_NAMES = 3
 
 
 class DisruptionRequest(NamedTuple):
-    """What happens to nodes, as ``failures`` reads it: those that fail, are drained, are removed."""
+    """The nodes that fail, are drained and are removed, each in the syntax that ``failures`` parses."""
 
     lose: Sequence[str] = ()
     drain: Sequence[str] = ()
@@ -81,7 +81,7 @@ def make_plan(
         inventory, made = scale_pools(inventory, pod_sources, classes)
     arrangement = build_schedule(inventory, pod_sources)
     key = label_key(arrangement.before, group_by)
-    # Nodes may all lack a well-known one; any other key is mistaken then.
+    # A well-known key may be missing from all nodes; any other key must be a mistake.
     if key not in SHORT_KEYS.values() and arrangement.before.nodes and not arrangement.before.label(key):
         raise UnknownLossError(no_such_label(arrangement.before, key))
     rows = tuple([_row(node, key, classes[made[node.name]].title if node.name in made else "") for node in arrangement.before.table.nodes])
@@ -114,7 +114,7 @@ def _happening(
 
 
 def _qualified(loss: DisruptionEffect, situation: DisruptionState, bound_by_volumes: Container[str]) -> DisruptionEffect:
-    """The loss with what its verdict does not cover: pods of no manifest, and the volumes of workloads that move."""
+    """Add what the verdict on a disruption does not cover: pods of no manifest, and the volumes of workloads that move."""
     blocked = {(each.pod, each.node) for each in loss.blocked if not each.workload}
     unevaluated = [each for each in situation.unevaluated(loss.nodes) if (each[1], situation.where[each]) not in blocked]
     moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in bound_by_volumes)
@@ -206,16 +206,16 @@ def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
 
 
 class _Workloads:
-    """The plans of the workloads of one arrangement, which share what is looked up about its pods."""
+    """The plans of the workloads of one schedule, which share what is computed about its pods."""
 
     def __init__(self, arrangement: Schedule, name_of: Callable[[FileId], str], *, drained: bool) -> None:
         self._arrangement = arrangement
         self._name_of = name_of
         self._drained = drained
         self._titles = {identity: placed.pod_source.key for identity, placed in arrangement.owners.items()}
-        # A copy, from which the pods of one workload at a time are taken away.
+        # A copy: the pods of one workload at a time are removed from it.
         self._cluster = arrangement.cluster.copy()
-        self._standing = running_pod_index(arrangement.cluster)
+        self._running_pods = running_pod_index(arrangement.cluster)
         self._fitting: dict[tuple[Rating | None, int], AnonymousVerdict] = {}
         self._known: dict[tuple[str, str], AnonymousVerdict] = {}
         self._rejected_as_such: dict[NodeRules, dict[int, AnonymousVerdict]] = {}
@@ -249,22 +249,22 @@ class _Workloads:
         )
 
     def _outlived(self, placed: PlacedWorkload) -> Iterator[str]:
-        """That pods run where required node affinity or the node selector would not let them come today, which no one undoes."""
+        """Yield a note about pods that run on nodes that their node affinity no longer matches: nothing moves them."""
         template = placed.template
         if template is None or placed.pod_source.daemon or placed.pod_source.node_name or not placed.nodes:
             return
         as_such, numbers = self._cluster.static_rejections(template), self._cluster.table.numbers
-        # Nothing is placed on such a node: what is there was there before.
-        there = [(pod, node) for (_, pod), node in placed.nodes.items() if as_such[numbers[node]] == NODE_AFFINITY]
-        if there:
-            rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._standing, placed.nodes)
-            said = [f"{pod} on {node} ({rejections.phrase(node, NODE_AFFINITY).one})" for pod, node in there[:_MOST_NAMES]]
-            more = f" and {len(there) - _MOST_NAMES} more" if len(there) > _MOST_NAMES else ""
-            stay = "stays on its node" if len(there) == 1 else "stay on their nodes"
-            yield f"{', '.join(said)}{more} {stay}, although node affinity no longer matches: it applies only when a pod is scheduled"
+        # Nothing is scheduled on such a node: these pods ran there before.
+        outdated = [(pod, node) for (_, pod), node in placed.nodes.items() if as_such[numbers[node]] == NODE_AFFINITY]
+        if outdated:
+            rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._running_pods, placed.nodes)
+            shown = [f"{pod} on {node} ({rejections.phrase(node, NODE_AFFINITY).one})" for pod, node in outdated[:_MOST_NAMES]]
+            more = f" and {len(outdated) - _MOST_NAMES} more" if len(outdated) > _MOST_NAMES else ""
+            stay = "stays on its node" if len(outdated) == 1 else "stay on their nodes"
+            yield f"{', '.join(shown)}{more} {stay}, although node affinity no longer matches: it applies only when a pod is scheduled"
 
     def _preferences(self, template: Pod | None) -> tuple[Preferred, ...]:
-        """How many nodes meet each of the preferred node affinity terms."""
+        """Return how many nodes match each preferred node affinity term."""
         if template is None or not template.preferences or isinstance(template.preferences, Malformed):
             return ()
         usable = [reason is None for reason in self._cluster.static_rejections(template)]
@@ -278,7 +278,7 @@ class _Workloads:
         return tuple(preferences)
 
     def _verdicts(self, placed: PlacedWorkload) -> tuple[Verdicts, str | None]:
-        """What each node is to the workload when all others are in their places and none of its own pods is."""
+        """Return the verdict on each node while all other workloads are placed and none of the pods of this one is."""
         template = placed.template
         if template is None:
             return Verdicts(), None
@@ -292,11 +292,11 @@ class _Workloads:
         return Verdicts(self._cluster.table.names if judgements else (), judgements), judged.error
 
     def _judgements(self, placed: PlacedWorkload, template: Pod, judged: NumberedVerdict) -> list[AnonymousVerdict]:
-        """What is said of each node, while the workload's own pods are away."""
-        rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._standing, placed.nodes)
+        """Return the verdict on each node; the pods of the workload have been removed from the cluster."""
+        rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._running_pods, placed.nodes)
         # Rejections that do not depend on running pods are computed once for all workloads with the same node requirements.
         as_such, shared = self._cluster.static_rejections(template), self._rejected_as_such.setdefault(template.rules, {})
-        found, names = [], self._cluster.table.names
+        verdicts, names = [], self._cluster.table.names
         for node, (plugin, rating) in enumerate(zip(judged.rejections, judged.ratings, strict=True)):
             if plugin is None:
                 judgement = self._fitting.get((rating, judged.possible))
@@ -308,8 +308,8 @@ class _Workloads:
                     judgement = shared[node] = self._rejected(plugin, rejections.phrase(names[node], plugin))
             else:
                 judgement = self._rejected(plugin, rejections.phrase(names[node], plugin))
-            found.append(judgement)
-        return found
+            verdicts.append(judgement)
+        return verdicts
 
     def _rejected(self, plugin: str, phrase: Phrase) -> AnonymousVerdict:
         judgement = self._known.get((plugin, phrase.one))
@@ -322,9 +322,9 @@ class _Workloads:
             # The pods cannot be created, but the manifest requests them.
             count = min(placed.pod_source.replicas, replicas.MAX_REPLICAS)
             return tuple([Replica(replicas.pod_name(placed.pod_source, index), None) for index in range(count)])
-        found = []
+        result = []
         # Pending replicas mostly have the same reasons.
-        said: dict[tuple[object, int], str] = {}
+        reasons_in_words: dict[tuple[object, int], str] = {}
         for pod in placed.pods:
             identity = (pod.namespace, pod.name)
             node = placed.nodes.get(identity)
@@ -335,15 +335,15 @@ class _Workloads:
                 if identity in placed.held:
                     why = placed.held[identity].why
                 else:
-                    if asked not in said:
-                        said[asked] = self._why(placed, identity, reasons)
-                    why = said[asked]
-            found.append(Replica(pod.name, node, why))
-        return tuple(found)
+                    if asked not in reasons_in_words:
+                        reasons_in_words[asked] = self._why(placed, identity, reasons)
+                    why = reasons_in_words[asked]
+            result.append(Replica(pod.name, node, why))
+        return tuple(result)
 
     def _why(self, placed: PlacedWorkload, identity: Identity, reasons: Mapping[str, str]) -> str:
         if placed.pod_source.node_name:
             return unknown_node(placed.pod_source.node_name)
         pod = next(pod for pod in placed.pods if (pod.namespace, pod.name) == identity)
-        rejections = Rejections(self._arrangement.cluster, pod, self._titles, placed.pod_source.key, self._standing)
+        rejections = Rejections(self._arrangement.cluster, pod, self._titles, placed.pod_source.key, self._running_pods)
         return rejections.summary(reasons)

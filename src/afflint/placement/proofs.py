@@ -1,8 +1,8 @@
-"""Workloads that no order of scheduling can place, and disruptions that a schedule does not survive, as far as they can be proved.
+"""Proofs that no order of scheduling can place a workload, and that a workload does not survive a disruption.
 
-Every function takes a ``ScheduleBounds``. Results hold the numbers that a message needs; ``proved`` distinguishes what holds for
-every order and assignment from what holds for one schedule. DaemonSets and pods that name their node are left out,
-and so are workloads for which nodes may be made (``ScheduleBounds.elastic``). Where nodes may be created, only proofs are reported.
+Every function takes a ``ScheduleBounds``. Results have the numbers that a message needs; ``proved`` distinguishes what holds for
+every order and assignment from what holds for one schedule. DaemonSets and pods with a ``spec.nodeName`` are left out,
+and so are workloads for which nodes may be created (``ScheduleBounds.elastic``). Where nodes may be created, only proofs are reported.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 
 class Unschedulable(NamedTuple):
-    """No replica can go anywhere, whatever is scheduled when. ``excluded`` counts the nodes behind each reason in words.
+    """A workload whose replicas stay Pending in every order. ``excluded`` counts the nodes for each reason in words.
 
-    ``assumes_complete`` is set where this would not hold if pods ran that neither the manifests nor the inventory mention.
+    ``assumes_complete``: pods that neither the manifests nor the inventory mention could make it schedulable.
     """
 
     pod_source: PodSource
@@ -50,9 +50,9 @@ class Unschedulable(NamedTuple):
 
 
 class TooFewDomains(NamedTuple):
-    """More replicas than fit: at most ``most``, by anti-affinity over ``keys``, a port of the host, or a hard spread constraint.
+    """A workload with more replicas than fit: at most ``most``, by anti-affinity over ``keys``, a host port or a hard spread constraint.
 
-    ``domains`` are the values of the first key that the replicas can reach, ``excluded`` says why the other nodes are out.
+    ``domains`` are the values of the first key that the replicas can reach, ``excluded`` says why the other nodes are not possible.
     """
 
     pod_source: PodSource
@@ -67,9 +67,9 @@ class TooFewDomains(NamedTuple):
 
 
 class FailedReplica(NamedTuple):
-    """One failure after which fewer replicas run than before. ``proved``: no placement whatsoever survives it.
+    """One failure after which fewer replicas run than before. ``proved``: no placement survives it.
 
-    ``explain`` says what keeps a replica from the other nodes; ``passing``: only until the failed nodes are back or removed.
+    ``explain`` returns why the other nodes reject a replica; ``passing``: only until the failed nodes recover or are removed.
     """
 
     what: str
@@ -88,7 +88,7 @@ class NotFailureTolerant(NamedTuple):
 
 
 class RolloutDeadlock(NamedTuple):
-    """A rolling update that may remove no pod and finds no node for the pod it adds first."""
+    """A rolling update that may not remove a pod and whose first new pod cannot be scheduled."""
 
     pod_source: PodSource
     replicas: int
@@ -100,7 +100,7 @@ class RolloutDeadlock(NamedTuple):
 
 
 class MigrationBlocked(NamedTuple):
-    """Virtual machines that have no node to migrate to: ``blocked`` of ``placed`` in this schedule."""
+    """Virtual machines without a node to migrate to: ``blocked`` of ``placed`` in this schedule."""
 
     pod_source: PodSource
     placed: int
@@ -111,7 +111,7 @@ class MigrationBlocked(NamedTuple):
 
 
 class SingleDomainPossible(NamedTuple):
-    """All replicas may legally land in one domain of the key; ``placement`` shows how in ``domain``."""
+    """A workload whose replicas may all be scheduled in one domain of the key, as ``placement`` in ``domain`` shows."""
 
     pod_source: PodSource
     replicas: int
@@ -121,7 +121,7 @@ class SingleDomainPossible(NamedTuple):
 
 
 class MinDomainsUnreachable(NamedTuple):
-    """A hard spread constraint that asks for more domains than there are: then at most ``max_skew`` replicas go to each."""
+    """A hard spread constraint with more ``minDomains`` than domains: each domain then takes at most ``max_skew`` replicas."""
 
     pod_source: PodSource
     key: str
@@ -132,9 +132,9 @@ class MinDomainsUnreachable(NamedTuple):
 
 
 class SpreadBlockedByTaints(NamedTuple):
-    """Domains that count as empty for a hard spread constraint though taints (or a cordon) keep the pods out of them.
+    """Domains that count as empty for a hard spread constraint, although taints or cordons keep the pods out of them.
 
-    ``most`` replicas fit; None when the number is not bounded. ``helps``: ``nodeTaintsPolicy: Honor`` would leave all of them out.
+    ``most`` replicas fit; None if the number is not bounded. ``helps``: ``nodeTaintsPolicy: Honor`` would exclude all these domains.
     """
 
     pod_source: PodSource
@@ -150,13 +150,13 @@ class SpreadBlockedByTaints(NamedTuple):
 
 
 def unschedulable(survey: ScheduleBounds) -> Iterator[Unschedulable]:
-    """Workloads of which no replica can be placed by any order. Exact as far as the set of pods is what the survey knows."""
+    """Yield the workloads whose replicas stay Pending in every order. Exact if no other pods run than the bounds have."""
     for index, pod_source in _judged(survey):
         if survey.nodes_of(index):
             continue
         pod = survey.members(index)[0].pod
         reasons = survey.cluster.evaluate(pod).reason
-        excluded = Rejections(survey.cluster, pod, standing=survey.standing).summary(reasons)
+        excluded = Rejections(survey.cluster, pod, running_pods=survey.running_pods).summary(reasons)
         # If matching pods ran, these pods could be scheduled; only these manifests show that no such pods run.
         complete = bool(parsed_terms(pod.affinity)) and bool(survey.static(pod))
         path = (*pod_source.pod_path, *_culprit(pod_source, pod, reasons.values()))
@@ -164,7 +164,7 @@ def unschedulable(survey: ScheduleBounds) -> Iterator[Unschedulable]:
 
 
 def too_few_domains(survey: ScheduleBounds) -> Iterator[TooFewDomains]:
-    """Workloads of which some, but not all replicas fit, by counting the domains they can reach."""
+    """Yield the workloads with some replicas that do not fit, by counting the domains that they can reach."""
     for index, pod_source in _judged(survey):
         nodes = survey.nodes_of(index)
         limit = survey.limit(index, nodes)
@@ -173,7 +173,7 @@ def too_few_domains(survey: ScheduleBounds) -> Iterator[TooFewDomains]:
 
 
 def too_few_domains_at_most(survey: ScheduleBounds) -> Iterator[TooFewDomains]:
-    """Workloads of which all replicas fit that there are at least, and not all that an autoscaler may ask for."""
+    """Yield the workloads whose minimum replicas fit, but not the maximum that an autoscaler may set."""
     for index, pod_source in _judged(survey):
         most = pod_source.scale.most
         nodes = survey.nodes_of(index) if most is not None else None
@@ -185,18 +185,18 @@ def too_few_domains_at_most(survey: ScheduleBounds) -> Iterator[TooFewDomains]:
 def _too_few(survey: ScheduleBounds, index: int, pod_source: PodSource, limit: CapacityLimit) -> TooFewDomains:
     pod = survey.members(index)[0].pod
     reasons = survey.cluster.evaluate(pod).reason
-    excluded = Rejections(survey.cluster, pod, standing=survey.standing).summary(reasons)
+    excluded = Rejections(survey.cluster, pod, running_pods=survey.running_pods).summary(reasons)
     path = (*pod_source.pod_path, *limit.path)
     port = pod.ports[0] if ITSELF in limit.keys else None
     return TooFewDomains(pod_source, pod_source.replicas, limit.most, limit.keys, limit.domains, limit.spread, excluded, path, port)
 
 
-def counted(found: TooFewDomains) -> str:
-    """``3 replicas, 2 zones: 4 nodes lack performance=high, 1 is cordoned``."""
-    kind, number = kind_of_domain(found.keys[0]), len(found.domains)
+def domain_count(shortage: TooFewDomains) -> str:
+    """Return ``3 replicas, 2 zones: 4 nodes lack performance=high, 1 is cordoned``."""
+    kind, number = kind_of_domain(shortage.keys[0]), len(shortage.domains)
     plural = "" if number == 1 else "s"
     where = f"{number} value{plural} of {kind}" if "/" in kind else f"{number} {kind}{plural}"
-    return f"{found.replicas} replicas, {where}" + (f": {found.excluded}" if found.excluded else "")
+    return f"{shortage.replicas} replicas, {where}" + (f": {shortage.excluded}" if shortage.excluded else "")
 
 
 def _judged(survey: ScheduleBounds) -> Iterator[tuple[int, PodSource]]:
@@ -212,11 +212,11 @@ _READ_BY: Mapping[str, tuple[Path, ...]] = {
     POD_TOPOLOGY_SPREAD: (("topologySpreadConstraints",),),
     INTER_POD_AFFINITY: (("affinity", "podAffinity", REQUIRED), ("affinity", "podAntiAffinity", REQUIRED)),
 }
-"""The fields of a pod spec by which filters reject nodes, the likelier culprit first. Ports of the host know their place themselves."""
+"""The fields of a pod spec by which each filter rejects nodes, the likelier cause first. Host ports have a path of their own."""
 
 
 def _culprit(pod_source: PodSource, pod: Pod, plugins: Iterable[str]) -> Path:
-    """The field that excludes most nodes, as far as it is in the manifest and not added to the pod by a controller."""
+    """Return the path of the field that excludes most nodes, if it is in the manifest and not added to the pod by a controller."""
     counts: dict[str, int] = {}
     for plugin in plugins:
         counts[plugin] = counts.get(plugin, 0) + 1
@@ -241,19 +241,19 @@ def _has(data: object, path: Path) -> bool:
 
 
 def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures: Iterable[Disruption]) -> Iterator[NotFailureTolerant]:
-    """Workloads that run fewer replicas after one of these failures than before it, with the failures.
+    """Yield the workloads that run fewer replicas after one of these failures than before it, with the failures.
 
-    The objects of failed nodes stay. Whose pods are replaced only once their node is removed (StatefulSets, virtual machines) is judged by
-    what follows then: before that they are short of a replica whatever they ask for. What fails in this schedule is proved to
-    fail in every one where counting the remaining domains says so.
+    The objects of failed nodes stay. Workloads whose pods are replaced only after their node is removed (StatefulSets, virtual machines)
+    are evaluated after the removal: before it they lack a replica whatever their constraints are. A failure in this schedule is proved
+    for every schedule if counting the remaining domains shows it.
     """
     shortfalls = Shortfalls(DisruptionState(arrangement))
-    found: dict[str, list[FailedReplica]] = {}
+    failed: dict[str, list[FailedReplica]] = {}
     indexes = {pod_source.key: index for index, pod_source in _judged(survey)}
     for failure in failures:
         removed = shortfalls.removed(failure)
         missing = {key: (number, False) for key, number in removed.items()}
-        # While the nodes are there, their domains are, and so are the pods that are being deleted: who asks for nothing does not mind.
+        # While the nodes exist, so do their domains and the pods that are being deleted. Only constraints on pods depend on these.
         if any(each.hard_spread or each.anti_affinity for each in shortfalls.displaced(failure)):
             for key, number in shortfalls.lost(failure).items():
                 if (
@@ -268,30 +268,30 @@ def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures
                 proved = not passing and (placed.pod_source.bare or _fails_always(survey, indexes[key], failure))
                 if proved or survey.bounded:
                     why = partial(_first_reason, shortfalls, failure, key, passing=passing)
-                    found.setdefault(key, []).append(FailedReplica(failure.what, len(placed.nodes) - number, proved, why, passing))
+                    failed.setdefault(key, []).append(FailedReplica(failure.what, len(placed.nodes) - number, proved, why, passing))
     for key, index in indexes.items():
-        if key in found:
-            yield NotFailureTolerant(survey.pod_sources[index], survey.pod_sources[index].replicas, tuple(found[key]))
+        if key in failed:
+            yield NotFailureTolerant(survey.pod_sources[index], survey.pod_sources[index].replicas, tuple(failed[key]))
 
 
 def _first_reason(shortfalls: Shortfalls, failure: Disruption, key: str, *, passing: bool) -> str:
-    """What keeps the first replica that a workload lacks from the other nodes."""
+    """Return why the other nodes reject the first replica that a workload lacks."""
     return shortfalls.moves(failure, "lose" if passing else "remove")[key][0].why
 
 
 def _fails_always(survey: ScheduleBounds, index: int, failure: Disruption) -> bool:
-    """Whether all replicas cannot be placed on what a failure leaves, in any order."""
+    """Return whether no order places all replicas on the nodes that a failure leaves."""
     return most_after(survey, index, failure) < survey.pod_sources[index].replicas
 
 
 def most_after(survey: ScheduleBounds, index: int, failure: Disruption) -> int:
-    """How many replicas of a workload fit on what a failure leaves, at most."""
+    """Return how many replicas of a workload fit, at most, on the nodes that a failure leaves."""
     lost = {survey.table.numbers[node] for node in failure.nodes}
     remaining = survey.nodes_of(index) - lost
     if not remaining:
         return 0
     limit = survey.limit(index, remaining)
-    # A spread constraint loses the domains that fail altogether, so its bound for all of them says nothing here.
+    # A spread constraint no longer counts domains that failed completely, so its bound for all domains does not apply here.
     return UNLIMITED if limit is None or limit.spread is not None else limit.most
 
 
@@ -299,9 +299,9 @@ def most_after(survey: ScheduleBounds, index: int, failure: Disruption) -> int:
 
 
 def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[RolloutDeadlock]:
-    """Deployments whose rolling update cannot begin: it may take no pod away, and the new one finds no node.
+    """Yield the Deployments whose rolling update cannot begin: it may not remove a pod, and the new pod cannot be scheduled.
 
-    A deadlock in this arrangement; proved when every full placement leaves no room.
+    The deadlock is one of this schedule; it is proved if every complete placement leaves no room.
     """
     exclusions = _Exclusions(arrangement)
     for index, pod_source in _judged(survey):
@@ -329,7 +329,7 @@ def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[
 
 
 def _rolling(pod_source: PodSource) -> tuple[int, int] | None:
-    """How many pods a rolling update of the Deployment may add and take away; None for what does not surge."""
+    """Return how many pods a rolling update of the Deployment may add and remove; None for other strategies and kinds."""
     if pod_source.kind != "Deployment" or pod_source.strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return None
     rolling = pod_source.strategy.get("rollingUpdate")
@@ -338,9 +338,9 @@ def _rolling(pod_source: PodSource) -> tuple[int, int] | None:
 
 
 def rolling_limits(replicas: int, max_surge: object, max_unavailable: object) -> tuple[int, int] | None:
-    """Both limits as numbers of pods: percentages of the replicas, surge rounded up and unavailable down, 25 % when absent.
+    """Return both limits as numbers of pods: percentages of the replicas, surge rounded up and unavailable down, 25 % by default.
 
-    If both come to 0 one pod may be unavailable, or nothing would ever move. None if they are not numbers.
+    If both are 0, one pod may be unavailable: otherwise no update could proceed. None if they are not numbers.
     """
     surge, unavailable = _amount(max_surge, replicas, up=True), _amount(max_unavailable, replicas, up=False)
     if surge is None or unavailable is None:
@@ -358,24 +358,24 @@ def _amount(value: object, whole: int, *, up: bool) -> int | None:
 
 
 class _Exclusions:
-    """Says why the nodes of an arrangement do not take a pod."""
+    """The reasons why the nodes of a schedule reject a pod."""
 
     def __init__(self, arrangement: Schedule) -> None:
         self._cluster = arrangement.cluster
         self._titles = {identity: placed.pod_source.key for identity, placed in arrangement.owners.items()}
-        self._standing = running_pod_index(arrangement.cluster)
+        self._running_pods = running_pod_index(arrangement.cluster)
 
     def of(self, pod_source: PodSource, pod: Pod, reasons: Mapping[str, str]) -> str:
-        return Rejections(self._cluster, pod, self._titles, pod_source.key, self._standing).summary(reasons)
+        return Rejections(self._cluster, pod, self._titles, pod_source.key, self._running_pods).summary(reasons)
 
 
 # --- migration ---------------------------------------------------------------------------------------------------------
 
 
 def migration_blocked(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[MigrationBlocked]:
-    """Workloads of virtual machines of which some have no node to migrate to while they still run on their own.
+    """Yield the workloads with virtual machines that have no node to migrate to while they run on their own node.
 
-    Judged for all VMs; whether their manifests ask for migration is for the caller to weigh (``eviction_of``).
+    All virtual machines are evaluated; the caller decides whether their manifests request migration (``eviction_of``).
     """
     exclusions = _Exclusions(arrangement)
     for index, pod_source in _judged(survey):
@@ -407,7 +407,7 @@ def _never_migrates(survey: ScheduleBounds, index: int) -> bool:
     if all(column[node] is not None for node in nodes) and len({column[node] for node in nodes}) <= 1:
         return True
     members = survey.members(index)
-    # The target counts as one more replica: it carries the same labels and terms.
+    # The target pod counts as one more replica: it has the same labels and terms.
     limit = survey.limit(index, nodes, [*members[:-1], members[-1]._replace(number=members[-1].number + 1)])
     return limit is not None and limit.most <= survey.pod_sources[index].replicas
 
@@ -416,9 +416,9 @@ def _never_migrates(survey: ScheduleBounds, index: int) -> bool:
 
 
 def single_domain_possible(survey: ScheduleBounds, arrangement: Schedule, key: str = ZONE) -> Iterator[SingleDomainPossible]:
-    """Workloads of several replicas that the constraints allow to be all in one domain of the key, with a placement that shows it.
+    """Yield the workloads with several replicas that may all run in one domain of the key, with a placement that shows it.
 
-    All others are taken to be where the arrangement has them. Only workloads that can reach two domains are judged.
+    All other pods are where the schedule has them. Only workloads that can reach two domains are evaluated.
     """
     cluster = arrangement.cluster.copy()
     members: dict[str, set[int]] = {}
@@ -433,16 +433,16 @@ def single_domain_possible(survey: ScheduleBounds, arrangement: Schedule, key: s
         for pod in placed.pods:
             cluster.unbind(pod)
         for value in domains:
-            found = _all_in(cluster, placed, members[value])
-            if found:
-                yield SingleDomainPossible(pod_source, pod_source.replicas, key, value, found)
+            placement = _all_in(cluster, placed, members[value])
+            if placement:
+                yield SingleDomainPossible(pod_source, pod_source.replicas, key, value, placement)
                 break
         for pod in placed.pods:
             cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
 
 
 def _all_in(cluster: Cluster, placed: PlacedWorkload, allowed: Container[int]) -> tuple[tuple[str, str], ...]:
-    """The pods, one after the other, on the first node inside the domain that takes each; nothing when one finds none."""
+    """Place each pod on the first possible node of the domain; return no placement if one of them has none."""
     bound: list[tuple[Pod, str]] = []
     for pod in placed.pods:
         number = cluster.first_node(pod, allowed)
@@ -457,7 +457,7 @@ def _all_in(cluster: Cluster, placed: PlacedWorkload, allowed: Container[int]) -
 
 
 def min_domains_unreachable(survey: ScheduleBounds) -> Iterator[MinDomainsUnreachable]:
-    """Hard spread constraints that ask for more domains than the nodes have."""
+    """Yield the hard spread constraints with more ``minDomains`` than the nodes have domains."""
     for _, pod_source, pod, constraint in _hard_constraints(survey):
         keys = tuple([each.key for each in pod.hard_spread])
         _, domains = survey.fit(pod).domains(constraint, keys)
@@ -468,7 +468,7 @@ def min_domains_unreachable(survey: ScheduleBounds) -> Iterator[MinDomainsUnreac
 
 
 def spread_blocked_by_taints(survey: ScheduleBounds) -> Iterator[SpreadBlockedByTaints]:
-    """Hard spread constraints that count domains which the pods cannot enter for taints or cordons: these hold the minimum down."""
+    """Yield the hard spread constraints that count domains which taints or cordons close to the pods: these keep the minimum low."""
     for index, pod_source, pod, constraint in _hard_constraints(survey):
         fit = survey.fit(pod)
         members, domains = fit.domains(constraint, tuple([each.key for each in pod.hard_spread]))

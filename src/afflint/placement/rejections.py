@@ -44,7 +44,7 @@ class RunningPod(NamedTuple):
 
 
 class RunningPodIndex:
-    """The pods that run in a cluster, but for those that are being deleted, in the order in which they came there."""
+    """The running pods of a cluster in the order in which they were placed, without those that are being deleted."""
 
     def __init__(self, cluster: Cluster) -> None:
         where = cluster.pods
@@ -60,31 +60,31 @@ class RunningPodIndex:
         return len(self._pods)
 
     def in_domain(self, key: str, value: str) -> Sequence[RunningPod]:
-        """Those on nodes with this value of a label."""
+        """Return the pods on nodes with this value of a label."""
         domains = self._domains.get(key)
         if domains is None:
             domains = self._domains[key] = {}
             column, numbers = self._table.column(key), self._table.numbers
-            for standing in self._pods:
-                there = column[numbers[standing.node]]
-                if there is not None:
-                    domains.setdefault(there, []).append(standing)
+            for running in self._pods:
+                domain_value = column[numbers[running.node]]
+                if domain_value is not None:
+                    domains.setdefault(domain_value, []).append(running)
         return domains.get(value, ())
 
-    def known(self, asked: object) -> dict[str, RunningPod | None]:
-        """What has been found out about the domains of a key for all who ask the same."""
-        return self._known.setdefault(asked, {})
+    def known(self, question: object) -> dict[str, RunningPod | None]:
+        """Return the shared cache of the first pod in each domain that excludes pods, for one term or set of terms."""
+        return self._known.setdefault(question, {})
 
     def first(self, culprits: Culprits, value: str, absent: Container[Identity]) -> RunningPod | None:
-        """The first of the culprits in a domain; ``absent`` are pods to be taken for gone."""
+        """Return the first of the culprits in a domain, ignoring the ``absent`` pods."""
         known = culprits.known
         if value not in known:
             known[value] = next(filter(culprits.selects, self.in_domain(culprits.key, value)), None)
-        found = known[value]
-        if found is not None and (found.pod.namespace, found.pod.name) in absent:
+        culprit = known[value]
+        if culprit is not None and (culprit.pod.namespace, culprit.pod.name) in absent:
             present = (each for each in self.in_domain(culprits.key, value) if (each.pod.namespace, each.pod.name) not in absent)
             return next(filter(culprits.selects, present), None)
-        return found
+        return culprit
 
 
 class Culprits(NamedTuple):
@@ -98,7 +98,7 @@ class Culprits(NamedTuple):
 
 
 def running_pod_index(cluster: Cluster) -> RunningPodIndex:
-    """The pods that run in a cluster, but for those that are being deleted."""
+    """Return the index of the running pods of a cluster, without those that are being deleted."""
     return RunningPodIndex(cluster)
 
 
@@ -124,7 +124,7 @@ def unknown_node(name: str) -> str:
 
 
 def _summary(counted: Mapping[tuple[str, str], int]) -> str:
-    """``4 nodes lack performance=high, 1 is cordoned``, most nodes first. ``counted``: nodes by their phrase for one and for several."""
+    """Return ``4 nodes lack performance=high, 1 is cordoned``, most nodes first, from the counts by singular and plural phrase."""
     parts: list[str] = []
     for (singular, plural), count in sorted(counted.items(), key=lambda item: (-item[1], item[0])):
         noun = "" if parts else (" node" if count == 1 else " nodes")
@@ -136,7 +136,7 @@ class Rejections:
     """The reasons for which nodes reject one pod, in words.
 
     ``titles`` are the workloads of running pods, by namespace and name; ``own`` is the workload of the pod itself.
-    ``standing`` are the running pods, ``absent`` those of them that are ignored.
+    ``running_pods`` is their index, ``absent`` are those of them that are ignored.
     """
 
     def __init__(
@@ -145,14 +145,14 @@ class Rejections:
         pod: Pod,
         titles: Mapping[tuple[str, str], str] | None = None,
         own: str = "",
-        standing: RunningPodIndex | None = None,
+        running_pods: RunningPodIndex | None = None,
         absent: Container[Identity] = (),
     ) -> None:
         self._cluster = cluster
         self._pod = pod
         self._titles = titles or {}
         self._own = own
-        self._standing_pods = standing
+        self._given_running_pods = running_pods
         self._absent = absent
         self._table = cluster.table
         self._phrases: dict[object, Phrase] = {}
@@ -198,7 +198,7 @@ class Rejections:
             return _OTHER_NODE
         if plugin == TAINT_TOLERATION:
             return self._taint(row)
-        if plugin in (NODE_AFFINITY, ""):  # The one that is named, and that the terms do not name.
+        if plugin in (NODE_AFFINITY, ""):  # "": the node in spec.nodeName, which the node affinity does not match.
             return self._affinity(row)
         if plugin == NODE_PORTS:
             return self._port(row)
@@ -213,16 +213,16 @@ class Rejections:
     # --- the node itself -----------------------------------------------------------------------------------------------
 
     def _taint(self, node: Node) -> Phrase:
-        said = self._phrases.get(node.taints)
-        if said is None:
+        phrase = self._phrases.get(node.taints)
+        if phrase is None:
             taint = first_untolerated(node.taints, self._pod.rules.tolerations)
             text = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}" if taint else ""
-            meant = near_miss(taint, self._pod.rules.tolerations) if taint else None
-            but = f" (the toleration says {meant.key}{'=' if meant.value else ''}{meant.value})" if meant else ""
+            similar = near_miss(taint, self._pod.rules.tolerations) if taint else None
+            but = f" (the toleration says {similar.key}{'=' if similar.value else ''}{similar.value})" if similar else ""
             taints = f"untolerated taint {text}{but}"
-            said = Phrase(f"has the {taints}", f"has the {taints}", f"have the {taints}")
-            self._phrases[node.taints] = said
-        return said
+            phrase = Phrase(f"has the {taints}", f"has the {taints}", f"have the {taints}")
+            self._phrases[node.taints] = phrase
+        return phrase
 
     def _affinity(self, node: Node) -> Phrase:
         rules = self._pod.rules
@@ -243,29 +243,29 @@ class Rejections:
 
     def _requirement(self, requirement: Requirement, node: Node) -> Phrase:
         value = node.labels.get(requirement.key)
-        asked = (requirement, value)
+        cache_key = (requirement, value)
         if requirement.field:
             return _OTHER_NAME
-        said = self._phrases.get(asked)
-        if said is None:
-            said = _requirement_phrase(requirement, value)
+        phrase = self._phrases.get(cache_key)
+        if phrase is None:
+            phrase = _requirement_phrase(requirement, value)
             if requirement.key in self._pod.added:
-                said = Phrase(*[f"{text} (required by virt-controller)" for text in said])
-            self._phrases[asked] = said
-        return said
+                phrase = Phrase(*[f"{text} (required by virt-controller)" for text in phrase])
+            self._phrases[cache_key] = phrase
+        return phrase
 
     def _room(self, node: Node) -> Phrase:
-        found = self._cluster.shortages(self._pod, node.name)
-        if not found:
+        shortages = self._cluster.shortages(self._pod, node.name)
+        if not shortages:
             return _NO_ROOM
-        full = "; ".join([_shortage(each) for each in found])
-        if found[0].resource == "pods":
+        full = "; ".join([_shortage(each) for each in shortages])
+        if shortages[0].resource == "pods":
             return Phrase(full, "has the maximum number of pods", "have the maximum number of pods")
-        lacking = f"insufficient {_CALLED.get(found[0].resource, found[0].resource)}"
+        lacking = f"insufficient {_CALLED.get(shortages[0].resource, shortages[0].resource)}"
         return Phrase(full, f"has {lacking}", f"have {lacking}")
 
     def _port(self, node: Node) -> Phrase:
-        for each in self._standing.in_domain(ITSELF, node.name):
+        for each in self._running_pods.in_domain(ITSELF, node.name):
             for port in self._pod.ports if (each.pod.namespace, each.pod.name) not in self._absent else ():
                 if ports_conflict((port,), each.pod.ports):
                     number = port_words(port)
@@ -282,18 +282,18 @@ class Rejections:
                 _SpreadState(constraint, *fit.domains(constraint, keys), self._cluster, self._pod) for constraint in self._pod.hard_spread
             ]
         for state in self._spread:
-            said = state.phrase(node)
-            if said is not None:
-                return said
+            phrase = state.phrase(node)
+            if phrase is not None:
+                return phrase
         return _SPREAD
 
     # --- other pods ----------------------------------------------------------------------------------------------------
 
     @property
-    def _standing(self) -> RunningPodIndex:
-        if self._standing_pods is None:
-            self._standing_pods = running_pod_index(self._cluster)
-        return self._standing_pods
+    def _running_pods(self) -> RunningPodIndex:
+        if self._given_running_pods is None:
+            self._given_running_pods = running_pod_index(self._cluster)
+        return self._given_running_pods
 
     def _interpod(self, node: Node) -> Phrase:
         if self._pod.malformed_terms:
@@ -307,7 +307,7 @@ class Rejections:
                 return _alone(term, value)
         for culprits in blocked:
             value = node.labels.get(culprits.key)
-            culprit = None if value is None else self._standing.first(culprits, value, self._absent)
+            culprit = None if value is None else self._running_pods.first(culprits, value, self._absent)
             if value is not None and culprit is not None:
                 who = self._who(culprit, culprits.addition)
                 return _host_taken(who) if culprits.key == HOSTNAME else _taken(culprits.key, value, who)
@@ -315,7 +315,7 @@ class Rejections:
 
     @cached_property
     def _other_pods(self) -> tuple[list[tuple[Term, set[str]]], list[Culprits]]:
-        """The pods that affinity requires nearby, and those that anti-affinity excludes."""
+        """The domains of the pods that affinity requires nearby, and the pods that exclude this one by anti-affinity."""
         return self._drawn(), self._kept_away()
 
     def _drawn(self) -> list[tuple[Term, set[str]]]:
@@ -325,51 +325,51 @@ class Rejections:
             return []
         scopes = [(self._cluster.directory.scope(term), term.selector) for term in terms]
         rows = [self._table.nodes[node] for node in self._cluster.companions(terms, terminating=False)]
-        found = [(term, {row.labels[term.key] for row in rows if term.key in row.labels}) for term in terms]
-        if not any(values for _, values in found):
-            # Then the pod was let in by the rule for the first of a group, if at all: only a missing key can have rejected a node.
+        values_by_term = [(term, {row.labels[term.key] for row in rows if term.key in row.labels}) for term in terms]
+        if not any(values for _, values in values_by_term):
+            # The first pod of a group matches its own term: then only a missing key can have rejected a node.
             own = all((names is None or self._pod.namespace in names) and matches(selector, self._pod.labels) for names, selector in scopes)
             if own:
                 return [(term, set(self._table.column(term.key)) - {None}) for term in terms]  # type: ignore[misc]
-        return found
+        return values_by_term
 
     def _kept_away(self) -> list[Culprits]:
         """Return the pods that exclude this one: by its own anti-affinity first, then by theirs."""
-        found = [self._by_own_term(term) for term in parsed_terms(self._pod.anti_affinity)]
+        own = [self._by_own_term(term) for term in parsed_terms(self._pod.anti_affinity)]
         theirs = frozenset(self._cluster.forbidding(self._pod))
-        return found + [self._by_their_terms(key, theirs) for key in self._in_order({term.key for term in theirs}, theirs)]
+        return own + [self._by_their_terms(key, theirs) for key in self._in_order({term.key for term in theirs}, theirs)]
 
     def _by_own_term(self, term: Term) -> Culprits:
         names = self._cluster.directory.scope(term)
 
-        def selects(standing: RunningPod) -> bool:
-            return (names is None or standing.pod.namespace in names) and matches(term.selector, standing.pod.labels)
+        def selects(running: RunningPod) -> bool:
+            return (names is None or running.pod.namespace in names) and matches(term.selector, running.pod.labels)
 
-        return Culprits(term.key, self._standing.known(term), selects, "")
+        return Culprits(term.key, self._running_pods.known(term), selects, "")
 
     def _by_their_terms(self, key: str, theirs: frozenset[Term]) -> Culprits:
-        def selects(standing: RunningPod) -> bool:
-            return any(term.key == key and term in theirs for term in parsed_terms(standing.pod.anti_affinity))
+        def selects(running: RunningPod) -> bool:
+            return any(term.key == key and term in theirs for term in parsed_terms(running.pod.anti_affinity))
 
-        return Culprits(key, self._standing.known((key, theirs)), selects, ", whose anti-affinity excludes it")
+        return Culprits(key, self._running_pods.known((key, theirs)), selects, ", whose anti-affinity excludes it")
 
     def _in_order(self, keys: set[str], theirs: frozenset[Term]) -> list[str]:
-        """The keys in the order in which the running pods bring them up."""
+        """Return the keys in the order in which terms of the running pods have them."""
         if len(keys) < 2:
             return list(keys)
-        found: dict[str, None] = {}
-        for standing in self._standing:
-            if (standing.pod.namespace, standing.pod.name) not in self._absent:
-                found.update(dict.fromkeys(term.key for term in parsed_terms(standing.pod.anti_affinity) if term in theirs))
-                if len(found) == len(keys):
+        ordered: dict[str, None] = {}
+        for running in self._running_pods:
+            if (running.pod.namespace, running.pod.name) not in self._absent:
+                ordered.update(dict.fromkeys(term.key for term in parsed_terms(running.pod.anti_affinity) if term in theirs))
+                if len(ordered) == len(keys):
                     break
-        return list(found)
+        return list(ordered)
 
-    def _who(self, standing: RunningPod, addition: str = "") -> str:
+    def _who(self, running: RunningPod, addition: str = "") -> str:
         """Return the name of a running pod: by its workload, if that is known. `addition` follows the names of other workloads."""
-        title = self._titles.get((standing.pod.namespace, standing.pod.name), "")
+        title = self._titles.get((running.pod.namespace, running.pod.name), "")
         if not title:
-            return f"pod {standing.pod.name}{addition}"
+            return f"pod {running.pod.name}{addition}"
         name = title.rpartition("/")[2]
         return f"a replica of {name}" if title == self._own else f"a pod of {name}{addition}"
 
@@ -416,7 +416,7 @@ def _thousandths(amount: int) -> str:
 
 
 def _bytes(amount: int, *, up: bool) -> str:
-    """Bytes in the largest unit that they fill, to a hundredth: what is asked rounded up and what is left down, so that it shows."""
+    """Return bytes in the largest unit that they fill, to a hundredth; requests are rounded up, free bytes down."""
     for bits, unit in ((60, "Ei"), (50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki")):
         if amount >> bits:
             hundredths = -(-amount * 100 >> bits) if up else amount * 100 >> bits
@@ -465,7 +465,7 @@ def _alone(term: Term, value: str) -> Phrase:
     )
 
 
-# Workloads times nodes of them, when all pods keep apart: equal ones share the text.
+# With anti-affinity there are workloads times nodes of these phrases: equal ones share the text.
 @lru_cache(maxsize=16384)
 def _host_taken(culprit: str) -> Phrase:
     return Phrase(f"already has {culprit}", f"already has {culprit}", f"already have {culprit}")

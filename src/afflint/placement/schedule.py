@@ -1,4 +1,4 @@
-"""One legal placement of all workloads: every pod that their controllers make, put on a node by the scheduler's rules."""
+"""One legal placement of all workloads: every pod that their controllers create, scheduled by the rules of kube-scheduler."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Identity = tuple[str, str]
 
 
 class Inventory(NamedTuple):
-    """The objects that a cluster consists of, as parsed. ``pods`` are those that run already, ``classes`` nodes without objects.
+    """The objects of a cluster, as parsed. ``pods`` are the running pods, ``classes`` nodes without objects.
 
-    With ``resources`` pods go only where there is room for what they request. ``version`` and ``feature_gates`` are those of the cluster.
-    With ``replan`` running pods of the workloads are scheduled again; otherwise they stay on their nodes.
+    With ``resources``, pods are scheduled only where their requests fit. ``version`` and ``feature_gates`` are those of the cluster.
+    With ``replan``, running pods of the workloads are scheduled again; otherwise they stay on their nodes.
     """
 
     nodes: Sequence[object]
@@ -40,7 +40,7 @@ class Inventory(NamedTuple):
     replan: bool = False
 
     def cluster(self, pod_sources: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
-        """The cluster before any workload is placed; it knows the controllers of their pods. Running pods of theirs are left out."""
+        """Return the cluster before any workload is placed, without the running pods of the workloads, but with their controllers."""
         owners: dict[str, list[object]] = {"ReplicaSet": [], "StatefulSet": [], "ReplicationController": []}
         for pod_source in pod_sources:
             owner = replicas.owner(pod_source)
@@ -62,10 +62,10 @@ class Inventory(NamedTuple):
         )
 
     def running(self, pod_sources: Sequence[PodSource]) -> Running:
-        """Which of the running pods belong to these workloads, and what becomes of them in a plan."""
+        """Return which running pods belong to these workloads, and what happens to them in a plan."""
         if not self.pods:
             return Running({}, (), 0, {}, 0)
-        # What the API server refuses changes nothing of what runs.
+        # An object that the API server rejects does not change running pods.
         pod_sources = [pod_source for pod_source in pod_sources if not pod_source.refused]
         made = running_pods_of(pod_sources, self.pods)
         if self.replan:
@@ -86,15 +86,15 @@ class Inventory(NamedTuple):
             kept[pod_source.key] = stay[: pod_source.replicas]
             over += len(stay) - len(kept[pod_source.key])
             if pod_source.pod_replacement.replaced == "gone":
-                # The name of a pod is free again when its object is gone, even if all that ran in it has ended.
+                # The name of a pod is free only when its object is deleted, even if all its containers have ended.
                 held[pod_source.key] = [index for index, pod in ends if pod_source.pod_replacement.ordinals or not pod.finished]
         return Running(kept, tuple(replaced), over, held, ending)
 
 
 class Running(NamedTuple):
-    """By workload the running pods that stay, those that are scheduled again, by index, and how many more run than are asked for.
+    """The running pods of the workloads by index: ``kept`` stay, ``replaced`` are scheduled again, ``over`` is how many are not requested.
 
-    ``held`` are by workload those of which no other is made while they are being deleted, ``ending`` is how many are deleted in all.
+    ``held`` are pods in deletion that are not replaced before they are gone; ``ending`` is the number of all pods in deletion.
     """
 
     kept: Mapping[str, Sequence[int]]
@@ -105,7 +105,7 @@ class Running(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Why a pod is not made for now. ``node``: where the one is deleted whose place it is to take; empty if it waits for another one."""
+    """Why a pod is not created yet. ``node``: the node of the pod in deletion that it replaces; empty if it waits for another pod."""
 
     why: str
     node: str = ""
@@ -122,9 +122,9 @@ _NOTHING: Mapping[Identity, Held] = {}
 
 
 class PlacedWorkload(NamedTuple):
-    """One workload with its pods, the node of each that has one, and the plugins that rejected the nodes for each that has none.
+    """A workload with its pods, the node of each scheduled pod, and for each Pending pod the plugin that rejects each node.
 
-    ``error`` says why its pods cannot be read or why the scheduler fails on them. ``held`` are the pods that are not made for now.
+    ``error`` says why its pods cannot be parsed or why the scheduler fails on them. ``held`` are the pods that are not created yet.
     """
 
     pod_source: PodSource
@@ -137,7 +137,7 @@ class PlacedWorkload(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """``before`` is the cluster without the workloads, ``cluster`` the one with all pods that found a place."""
+    """A placement of all workloads. ``before`` is the cluster without them, ``cluster`` the one with all scheduled pods."""
 
     before: Cluster
     cluster: Cluster
@@ -145,12 +145,12 @@ class Schedule(NamedTuple):
 
     @property
     def owners(self) -> dict[Identity, PlacedWorkload]:
-        """To which workload a pod belongs."""
+        """The workload of each pod."""
         return {(pod.namespace, pod.name): placed for placed in self.workloads for pod in placed.pods}
 
 
 class Attempt(NamedTuple):
-    """What came of scheduling some pods: their nodes, the plugins that rejected the nodes for the others, and the scheduler's errors."""
+    """The result of scheduling some pods: their nodes, for Pending pods the plugin that rejects each node, and errors of the scheduler."""
 
     nodes: dict[Identity, str]
     pending: dict[Identity, Mapping[str, str]]
@@ -158,10 +158,10 @@ class Attempt(NamedTuple):
 
 
 def schedule(cluster: Cluster, pods: Sequence[Pod]) -> Attempt:
-    """Put pods on nodes in their order, with retries until nothing moves. The cluster stays as it is."""
+    """Schedule pods in their order, with retries until nothing changes, without changing the cluster."""
     if not pods:
         return Attempt({}, {}, {})
-    # Under names that no pod can have: a run would name those of one name differently from the others.
+    # With names that no pod can have: the cluster would rename pods of the same name.
     named = {f"replica {number}": (pod.namespace, pod.name) for number, pod in enumerate(pods)}
     run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)], even=True)
     return Attempt(
@@ -178,13 +178,13 @@ class Start(NamedTuple):
     pod_sources: Sequence[PodSource]
     compiled: Sequence[CompiledPods]
     staying: Sequence[Mapping[int, str]] = ()
-    """For each workload the pods that run already, by their place among its pods, each with its node; empty if there are none at all."""
+    """For each workload, the nodes of its running pods by their index among its pods; empty if no workload has any."""
     held: Sequence[Mapping[int, Held]] = ()
-    """For each workload the pods that are not made for now, likewise."""
+    """For each workload, the pods that are not created yet by their index; empty if no workload has any."""
 
 
 def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
-    """The workloads ready to be placed, or to be surveyed."""
+    """Create the pods of the workloads, and the cluster on which they are scheduled."""
     running = inventory.running(pod_sources)
     before = inventory.cluster(pod_sources, running)
     compiled = [replicas.compile_pods(pod_source, before) for pod_source in pod_sources]
@@ -203,47 +203,47 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
 
 
 def _staying(pod_source: PodSource, compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:
-    """The pods of a workload with those that run in place of those that would be made; a number in the name is kept."""
+    """Return the pods of a workload, with running pods instead of new ones (by ordinal, if the name has one), and the nodes of these."""
     pods, nodes = list(compiled.pods), dict[int, str]()
     numbers = {pod.name: number for number, pod in enumerate(pods)}
     free = iter([number for number in range(len(pods)) if pods[number].name not in {pod.name for pod in running}])
     for pod in running[: len(pods)]:
         number = numbers[pod.name] if pod.name in numbers else next(free)
         nodes[number] = pod.rules.node_name
-        # Of a machine without a pod of its own only the node is known for sure.
+        # Without the launcher pod of a virtual machine, only the node is certain.
         known = pod if not pod_source.kubevirt else pods[number]._replace(name=pod.name)
         pods[number] = known._replace(rules=known.rules._replace(node_name=""))
     return compiled._replace(pods=tuple(pods)), nodes
 
 
 def _held(pod_source: PodSource, compiled: CompiledPods, staying: Mapping[int, str], ending: Sequence[Pod]) -> dict[int, Held]:
-    """The pods of a workload that are not made while those are being deleted: in their place, and where order is kept those behind."""
+    """Return the pods of a workload that are not created while others are in deletion: their replacements, and later ones if ordered."""
     numbers = {pod.name: number for number, pod in enumerate(compiled.pods)}
     free = iter([number for number in range(len(compiled.pods)) if number not in staying])
-    found: dict[int, Held] = {}
+    held: dict[int, Held] = {}
     for pod in ending:
         number = numbers.get(pod.name) if pod_source.pod_replacement.ordinals else next(free, None)
         if number is not None:
-            found[number] = Held(
+            held[number] = Held(
                 f"{pod.name} is still being deleted on {pod.rules.node_name}: it is not replaced before it is gone", pod.rules.node_name
             )
-    if found and pod_source.pod_replacement.ordered:
-        first = compiled.pods[min(found)].name
-        for number in range(min(found), len(compiled.pods)):
+    if held and pod_source.pod_replacement.ordered:
+        first = compiled.pods[min(held)].name
+        for number in range(min(held), len(compiled.pods)):
             if number not in staying:
-                found.setdefault(number, Held(f"it is not created before {first} is ready"))
-    return found
+                held.setdefault(number, Held(f"it is not created before {first} is ready"))
+    return held
 
 
 def build_schedule(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Schedule:
-    """``arranged`` from the start."""
+    """Create the pods of the workloads and schedule them."""
     return build_schedules(start(inventory, pod_sources))
 
 
 def build_schedules(beginning: Start) -> Schedule:
-    """Place the pods of all workloads: those that name their node first, then those of DaemonSets, then replicas in the order given.
+    """Schedule the pods of all workloads: pods with a ``spec.nodeName`` first, then those of DaemonSets, then replicas in the order given.
 
-    Pods without a place are tried again until nothing moves, as the scheduler's queue does.
+    Pending pods are tried again until nothing changes, as the scheduler's queue does.
     """
     work = _ScheduleBuilder(beginning)
     work.pin()
@@ -252,7 +252,7 @@ def build_schedules(beginning: Start) -> Schedule:
 
 
 class _ScheduleBuilder:
-    """The placement as it grows."""
+    """A schedule under construction."""
 
     def __init__(self, beginning: Start) -> None:
         self.before, self.pod_sources, compiled, self.staying, held = beginning
@@ -285,7 +285,7 @@ class _ScheduleBuilder:
                         self.pending[pod.namespace, pod.name] = {}
 
     def settle(self) -> None:
-        """Place everything else, in rounds until nothing moves."""
+        """Schedule all other pods, in rounds until nothing changes."""
         daemons = [compiled for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True) if pod_source.daemon]
         others = [
             pod
@@ -301,7 +301,7 @@ class _ScheduleBuilder:
                 self._place_daemons(compiled)
             waiting = [pod for pod in others if (pod.namespace, pod.name) not in self.nodes]
             self._schedule(waiting)
-            # Only pods of a DaemonSet can still be moved by what the scheduler placed: the others were retried by its own rounds.
+            # New placements can only change the result for pods of a DaemonSet: the scheduler has retried all others.
             progress = len(self.nodes) > placed and any((pod.namespace, pod.name) in self.pending for each in daemons for pod in each.pods)
 
     def _place_daemons(self, compiled: CompiledPods) -> None:
@@ -311,7 +311,7 @@ class _ScheduleBuilder:
         waiting = [
             (pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if (pod.namespace, pod.name) not in self.nodes
         ]
-        # Pods of a DaemonSet go to different nodes and mostly know nothing of each other: one verdict then serves for all.
+        # Pods of a DaemonSet run on different nodes and mostly have no constraints on each other: then one verdict is valid for all.
         aware = bool(template.hard_spread or template.affinity or template.anti_affinity or template.malformed_terms)
         verdict = None
         for pod, node in waiting:
@@ -350,7 +350,7 @@ class _ScheduleBuilder:
 
 
 def _only(pod: Pod, node: str) -> Pod:
-    """The pod of a DaemonSet, tied to its node as its controller ties it."""
+    """Return the pod of a DaemonSet with the node affinity to one node that its controller adds."""
     from afflint.kube.selectors import NODE_NAME, Requirement, Selector
 
     term = Selector((Requirement(NODE_NAME, "In", (node,), True),))
@@ -358,7 +358,7 @@ def _only(pod: Pod, node: str) -> Pod:
 
 
 def _distinct(compiled: Sequence[CompiledPods], pod_sources: Sequence[PodSource], taken: set[Identity]) -> list[CompiledPods]:
-    """The same pods, those renamed that would share a name: a cluster puts something random into most names."""
+    """Rename pods that would share a name: a cluster adds a random suffix to most names."""
     result = []
     for pod_source, each in zip(pod_sources, compiled, strict=True):
         pods = []

@@ -28,7 +28,7 @@ Displacing = Callable[[], AbstractContextManager[None]]
 
 
 class Shortfalls:
-    """The shortfalls of one arrangement, failure by failure."""
+    """The shortfalls of one schedule, for each failure."""
 
     def __init__(self, situation: DisruptionState) -> None:
         self._situation = situation
@@ -37,27 +37,27 @@ class Shortfalls:
         self._widths: dict[str, int] = {}
         self._rooms: dict[object, int | None] = {}
         cluster = situation.arrangement.cluster
-        # Pods are taken off this copy and put back.
+        # Pods are removed from this copy and added again.
         self._cluster = cluster.copy()
         self._running = _by_node(cluster, cluster.evicted(cluster.nodes))
         self._ending = _by_node(cluster, cluster.ending(cluster.nodes))
 
     def displaced(self, failure: Disruption) -> list[Pod]:
-        """The pods on the nodes of a failure, in the order in which they were placed, without those that are being deleted."""
+        """Return the pods on the nodes of a failure, in the order in which they were placed, without those that are being deleted."""
         return _on(self._running, failure.nodes)
 
     def removed(self, failure: Disruption) -> Missing:
-        """The replicas that find no node after the nodes are removed."""
+        """Return by workload how many replicas cannot be scheduled after the nodes are removed."""
         certain = self._certainly_removed(failure)
         return certain if certain is not None else _counted(self.moves(failure, "remove"))
 
     def lost(self, failure: Disruption) -> Missing:
-        """The replicas that do not run until the failed nodes are back or removed."""
+        """Return by workload how many replicas do not run until the failed nodes recover or are removed."""
         certain = self._certainly_lost(failure)
         return certain if certain is not None else _counted(self.moves(failure, "lose"))
 
     def moves(self, failure: Disruption, action: str) -> dict[str, list[ReplicaMove]]:
-        """By workload key the replicas that find no node, as a simulation shows them."""
+        """Return by workload key the replicas that cannot be scheduled in a simulation."""
         asked = action, failure
         if asked not in self._simulated:
             happens = self._removals.remove if action == "remove" else self._losses.out_of_reach
@@ -74,7 +74,7 @@ class Shortfalls:
 
         @contextmanager
         def gone() -> Iterator[None]:
-            """The cluster without all pods of the removed nodes."""
+            """Yield the cluster without the pods of the removed nodes."""
             pods = [*displaced, *_on(self._ending, failure.nodes)]
             for pod in pods:
                 self._cluster.unbind(pod)
@@ -91,7 +91,7 @@ class Shortfalls:
 
         @contextmanager
         def deleting() -> Iterator[None]:
-            """The cluster in which the pods of the failed nodes are being deleted."""
+            """Yield the cluster in which the pods of the failed nodes are being deleted."""
             going = [terminating(pod) for pod in deleted]
             for pod, instead in zip(deleted, going, strict=True):
                 self._cluster.unbind(pod)
@@ -113,7 +113,7 @@ class Shortfalls:
     def _judged(
         self, question: _Question, recreated: Mapping[Identity, Pod], ended: Mapping[Identity, ReplicaEnd], displacing: Displacing
     ) -> Missing | None:
-        """The shortfalls; None if they are not certain. Within ``displacing`` the displaced pods are off their nodes."""
+        """Return the shortfalls; None if they are not certain. Within ``displacing``, the displaced pods are not on their nodes."""
         owners = self._situation.owners
         lacking = [identity for identity, end in ended.items() if identity in owners and end.fate not in _NOT_MISSED]
         # The pods of no workload only take nodes away.
@@ -140,7 +140,7 @@ class Shortfalls:
         return self._situation.owners[identity].pod_source.pod_replacement.ordered
 
     def _finds_node_at_once(self, question: _Question, pod: Pod) -> bool | None:
-        """Whether a pod finds a node, as far as that is certain while all displaced pods are still in their places.
+        """Return whether a pod finds a node, as far as that is certain while all displaced pods are still in their places.
 
         Pods that leave their nodes, or are being deleted there, let others in and keep none out.
         """
@@ -158,7 +158,7 @@ class Shortfalls:
         return False if room == 0 and not question.removed and not (pod.ports or pod.requests) else None
 
     def _finds_node(self, question: _Question, pod: Pod, taken: int) -> bool | None:
-        """Whether a pod finds a node, whatever the places of the other displaced pods; None if that is not certain.
+        """Return whether a pod finds a node, whatever the places of the other displaced pods; None if that is not certain.
 
         The displaced pods are off their nodes. They may occupy at most `taken` nodes that the pod could use.
         """
@@ -179,20 +179,20 @@ class Shortfalls:
         return False if possible == 0 else None
 
     def _competition(self, question: _Question, pod: Pod) -> int:
-        """How many nodes the other displaced pods may take away from a pod at most. All pods are still in their places."""
+        """Return how many nodes the other displaced pods may take from a pod at most. All pods are still on their nodes."""
         competitors = self._cluster.competitors(pod, question.nodes)
         taken = sum([number * self._width(key) for key, number in competitors.items()])
         return taken + (question.pods if pod.requests else 0)
 
     def _width(self, key: str) -> int:
-        """How many nodes the largest topology domain of a key has."""
+        """Return how many nodes the largest topology domain of a key has."""
         if key not in self._widths:
             times = Counter(value for value in self._cluster.table.column(key) if value is not None)
             self._widths[key] = max(times.values(), default=1)
         return self._widths[key]
 
     def _has_company(self, pod: Pod) -> bool:
-        """Whether the required affinity of a pod selects pods that run, so that it is not the first of a group."""
+        """Return whether the required affinity of a pod selects pods that run, so that it is not the first of a group."""
         terms = parsed_terms(pod.affinity)
         columns = [self._cluster.table.column(term.key) for term in terms]
         return any(column[node] is not None for node in self._cluster.companions(terms) for column in columns)
@@ -208,7 +208,7 @@ class _Question(NamedTuple):
 
 
 def _counts(constraint: SpreadConstraint, pod: Pod, other: Pod) -> bool:
-    """Whether a spread constraint of a pod counts another pod."""
+    """Return whether a spread constraint of a pod counts another pod."""
     return other.namespace == pod.namespace and matches(constraint.selector, other.labels)
 
 
@@ -232,7 +232,7 @@ _Ranked = dict[str, list[tuple[int, Pod]]]
 
 
 def _by_node(cluster: Cluster, pods: Sequence[Pod]) -> _Ranked:
-    """Pods by the node that they run on, each with its rank among all."""
+    """Return the pods by the node that they run on, each with its rank among all."""
     where, found = cluster.pods, _Ranked()
     for rank, pod in enumerate(pods):
         found.setdefault(where[identity_of(pod)], []).append((rank, pod))

@@ -18,9 +18,9 @@ Selects = Callable[[Term, Pod], bool]
 
 
 def unbounded_workloads(pods: Sequence[tuple[int, Pod]], selects: Selects, classes: Iterable[NodeClass]) -> frozenset[int]:
-    """The workloads that classes without a bound may take, by their number, and those whose room depends on where such pods are.
+    """Return the numbers of the workloads that unbounded classes may take, and of those whose nodes depend on where such pods run.
 
-    ``pods`` are those of all workloads, each with the number of its workload; one of several alike is enough.
+    ``pods`` are those of all workloads, each with the number of its workload; of equal pods, one is enough.
     """
     unbounded = [each for each in classes if each.count is None]
     if not unbounded:
@@ -39,19 +39,19 @@ def unbounded_workloads(pods: Sequence[tuple[int, Pod]], selects: Selects, class
 
 
 def _gains(pod: Pod, unbounded: Iterable[NodeClass]) -> bool:
-    """Whether nodes of these classes make room for a pod: by taking it, or by being the domains that its spread waits for."""
+    """Return whether nodes of these classes help to schedule a pod: by taking it, or as domains that its spread constraint counts."""
     return any(each.may_take(pod.rules) for each in unbounded) or any(constraint.min_domains > 1 for constraint in pod.hard_spread)
 
 
 def _depends(selects: Selects, pod: Pod, others: Sequence[Pod], index: LabelIndex) -> bool:
-    """Whether a pod must be where one of some others is, or is spread by them."""
+    """Return whether required affinity to other pods, or a spread constraint that counts them, affects a pod."""
     for term in parsed_terms(pod.affinity):
         if any(selects(term, others[number]) for number in index.candidates(term.selector)):
             return True
     for constraint in pod.hard_spread:
         selector = constraint.selector
         if isinstance(selector, Selector):
-            found = (others[number] for number in index.candidates(selector))
-            if any(other.namespace == pod.namespace and matches(selector, other.labels) for other in found):
+            selected = (others[number] for number in index.candidates(selector))
+            if any(other.namespace == pod.namespace and matches(selector, other.labels) for other in selected):
                 return True
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from afflint.findings.errors import UserError
+from afflint.findings.phrases import kind_of_value
 
 
 class InventoryError(UserError, ValueError):
@@ -26,7 +27,7 @@ def mapping(value: object, what: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        fail(what, f"is {_kind(value)}, not a map")
+        fail(what, f"is {kind_of_value(value)}, not a map")
     return value
 
 
@@ -35,7 +36,7 @@ def sequence(value: object, what: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        fail(what, f"is {_kind(value)}, not a list")
+        fail(what, f"is {kind_of_value(value)}, not a list")
     return value
 
 
@@ -44,7 +45,7 @@ def string(value: object, what: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        fail(what, f"is {_kind(value)}, not a string")
+        fail(what, f"is {kind_of_value(value)}, not a string")
     return value
 
 
@@ -69,7 +70,7 @@ def integer(value: object, what: str, default: int) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        fail(what, f"is {_kind(value)}, not an integer")
+        fail(what, f"is {kind_of_value(value)}, not an integer")
     return value
 
 
@@ -78,34 +79,24 @@ def flag(value: object, what: str) -> bool:
     if value is None:
         return False
     if not isinstance(value, bool):
-        fail(what, f"is {_kind(value)}, not true or false")
+        fail(what, f"is {kind_of_value(value)}, not true or false")
     return value
 
 
 def metadata(data: object, kind: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return an object's name, its metadata and the object. Raises InventoryError if it has no name."""
     if not isinstance(data, dict):
-        fail(f"an entry of the {kind} list", f"is {_kind(data)}, not an object")
+        fail(f"an entry of the {kind} list", f"is {kind_of_value(data)}, not an object")
     meta = data.get("metadata")
     if not isinstance(meta, dict):
-        fail(f"a {kind}", "has no metadata" if meta is None else f"has metadata that is {_kind(meta)}, not a map")
+        fail(f"a {kind}", "has no metadata" if meta is None else f"has metadata that is {kind_of_value(meta)}, not a map")
     name = meta.get("name")
     if not isinstance(name, str) or not name:
-        fail(f"a {kind}", "has no name" if name is None or name == "" else f"has a name that is {_kind(name)}, not a string")
+        fail(f"a {kind}", "has no name" if name is None or name == "" else f"has a name that is {kind_of_value(name)}, not a string")
     return name, meta, data
 
 
 def _key(key: object, what: str) -> str:
     if not isinstance(key, str):
-        fail(what, f"has a key that is {_kind(key)}, not a string")
+        fail(what, f"has a key that is {kind_of_value(key)}, not a string")
     return key
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return f"the number {str(value)[:40]}"
-    return {"str": "a string", "list": "a list", "dict": "a map"}.get(type(value).__name__, "something else")

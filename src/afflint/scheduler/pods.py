@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
+from afflint.constraints.pods import HARD, SOFT, PodAffinityTerm, TopologySpreadConstraint, parse_pod_term, parse_spread_constraint
 from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import PREFERRED, REQUIRED
@@ -14,8 +15,6 @@ from afflint.kube.selectors import (
     Parsed,
     Selector,
     from_labels,
-    merge_label_keys,
-    parse_label_selector,
     parse_node_term,
 )
 from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, supported, toleration_seconds_of
@@ -207,6 +206,12 @@ def _decoded(parsed: T | Malformed, what: str) -> T | Malformed:
     return parsed
 
 
+def _fail_at(where: str, mistyped: Malformed) -> NoReturn:
+    """Raise InventoryError for a value of a wrong type in the map at ``where``."""
+    field, rest = mistyped.path[:1], mistyped.path[1:]
+    fail(where + "".join([f".{step}" for step in field] + [f"[{step!r}]" for step in rest]), mistyped.problem)
+
+
 def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any], *, comparisons: bool) -> NodeRules:
     node_name = string(spec.get("nodeName"), "spec.nodeName")
     node_selector = _decoded(from_labels(spec.get("nodeSelector")), "spec.nodeSelector")
@@ -266,23 +271,25 @@ class _TermReader:
 
     def spread(self, data: list[Any]) -> tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]:
         """Return the hard and the soft topology spread constraints."""
-        by_action: dict[object, list[SpreadConstraint]] = {"DoNotSchedule": [], "ScheduleAnyway": []}
+        by_action: dict[str, list[SpreadConstraint]] = {HARD: [], SOFT: []}
         for index, item in enumerate(data):
-            where = f"spec.topologySpreadConstraints[{index}]"
-            entry = mapping(item, where)
-            selector = _decoded(parse_label_selector(entry.get("labelSelector")), f"{where}.labelSelector")
-            constraint = SpreadConstraint(
-                string(entry.get("topologyKey"), f"{where}.topologyKey"),
-                integer(entry.get("maxSkew"), f"{where}.maxSkew", 0),
-                integer(entry.get("minDomains"), f"{where}.minDomains", 1),
-                merge_label_keys(selector, self.labels, strings(entry.get("matchLabelKeys"), f"{where}.matchLabelKeys")),
-                string(entry.get("nodeAffinityPolicy"), f"{where}.nodeAffinityPolicy") in ("", "Honor"),
-                string(entry.get("nodeTaintsPolicy"), f"{where}.nodeTaintsPolicy") == "Honor",
-            )
-            constraint.path = ("topologySpreadConstraints", index)
-            when = string(entry.get("whenUnsatisfiable"), f"{where}.whenUnsatisfiable")
-            by_action.setdefault(when, []).append(constraint)
-        return tuple(by_action["DoNotSchedule"]), tuple(by_action["ScheduleAnyway"])
+            parsed = parse_spread_constraint(item, ("topologySpreadConstraints", index))
+            if parsed.mistyped is not None:
+                _fail_at(f"spec.topologySpreadConstraints[{index}]", parsed.mistyped)
+            by_action.setdefault(parsed.when_unsatisfiable, []).append(self._spread_constraint(parsed))
+        return tuple(by_action[HARD]), tuple(by_action[SOFT])
+
+    def _spread_constraint(self, parsed: TopologySpreadConstraint) -> SpreadConstraint:
+        constraint = SpreadConstraint(
+            parsed.topology_key,
+            parsed.max_skew or 0,
+            1 if parsed.min_domains is None else parsed.min_domains,
+            parsed.selector(self.labels),
+            parsed.node_affinity_policy in ("", "Honor"),
+            parsed.node_taints_policy == "Honor",
+        )
+        constraint.path = parsed.path
+        return constraint
 
     def pod_terms(
         self, affinity: dict[str, Any], kind: str, sign: int
@@ -294,15 +301,16 @@ class _TermReader:
             return (), ()
 
         def required(item: object, index: int) -> Term | Malformed:
-            return self._term(item, f"{where}.{REQUIRED}[{index}]", ("affinity", kind, REQUIRED, index))
+            parsed = parse_pod_term(item, ("affinity", kind, REQUIRED, index), anti=sign < 0)
+            return self._term(parsed, f"{where}.{REQUIRED}[{index}]")
 
         def weighted(item: object, index: int) -> WeightedTerm | Malformed:
             what = f"{where}.{PREFERRED}[{index}]"
             entry = mapping(item, what)
             weight = integer(entry.get("weight"), f"{what}.weight", 0)
-            term = self._term(
-                entry.get("podAffinityTerm"), f"{what}.podAffinityTerm", ("affinity", kind, PREFERRED, index, "podAffinityTerm")
-            )
+            path = ("affinity", kind, PREFERRED, index, "podAffinityTerm")
+            parsed = parse_pod_term(entry.get("podAffinityTerm"), path, anti=sign < 0, weight=weight)
+            term = self._term(parsed, f"{what}.podAffinityTerm")
             return term if isinstance(term, Malformed) else WeightedTerm(sign * weight, term)
 
         return (
@@ -310,24 +318,18 @@ class _TermReader:
             _until_malformed(weighted, data.get(PREFERRED), f"{where}.{PREFERRED}"),
         )
 
-    def _term(self, item: object, where: str, path: Path) -> Term | Malformed:
-        entry = mapping(item, where)
-        selector = merge_label_keys(
-            _decoded(parse_label_selector(entry.get("labelSelector")), f"{where}.labelSelector"),
-            self.labels,
-            strings(entry.get("matchLabelKeys"), f"{where}.matchLabelKeys"),
-            strings(entry.get("mismatchLabelKeys"), f"{where}.mismatchLabelKeys"),
-        )
-        namespace_selector = _decoded(parse_label_selector(entry.get("namespaceSelector")), f"{where}.namespaceSelector")
-        namespaces = frozenset(strings(entry.get("namespaces"), f"{where}.namespaces"))
+    def _term(self, parsed: PodAffinityTerm, where: str) -> Term | Malformed:
+        if parsed.mistyped is not None:
+            _fail_at(where, parsed.mistyped)
+        selector, namespace_selector, namespaces = parsed.selector(self.labels), parsed.namespace_selector, frozenset(parsed.namespaces)
         if isinstance(selector, Malformed):
             return selector
         if isinstance(namespace_selector, Malformed):
             return namespace_selector
         if not namespaces and namespace_selector is None:
             namespaces = frozenset((self.namespace,))
-        term = Term(string(entry.get("topologyKey"), f"{where}.topologyKey"), selector, namespaces, namespace_selector)
-        term.path = path
+        term = Term(parsed.topology_key, selector, namespaces, namespace_selector)
+        term.path = parsed.path
         return term
 
 

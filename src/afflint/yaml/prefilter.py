@@ -56,11 +56,7 @@ class Triage:
 
     @cached_property
     def _mention(self) -> re.Pattern[bytes]:
-        known = b"|".join(map(re.escape, sorted(self._names)))
-        # Only the parser can resolve an alias, a block scalar or an escape.
-        return re.compile(
-            rb"kind[\"']?" + _BLANKS + rb":" + _BLANKS + _PROPERTIES + rb"(?:[\"']?(?:" + known + rb")(?:List)?\b|[*|>]|\"[A-Za-z]*\\)"
-        )
+        return kind_pattern(self._names)
 
     def documents(
         self, data: bytes, *, named: bool = False, passed: list[str] | None = None, reading: Reading = read
@@ -151,6 +147,31 @@ class Triage:
         )
 
 
+def kind_pattern(names: Iterable[bytes]) -> re.Pattern[bytes]:
+    """Return a pattern for the key ``kind`` with one of some values, or with a value that only the parser can resolve.
+
+    The first group is the name, without a final ``List``. An alias, a block scalar and an escape have none.
+    """
+    known = b"|".join(map(re.escape, sorted(names)))
+    return value_pattern(rb"kind", rb"[\"']?(" + known + rb")(?:List)?\b|[*|>]|\"[A-Za-z]*\\")
+
+
+def value_pattern(key: bytes, value: bytes) -> re.Pattern[bytes]:
+    """Return a pattern for a key, in any style of YAML, with a value."""
+    return re.compile(key + rb"[\"']?" + _BLANKS + rb":" + _BLANKS + _PROPERTIES + rb"(?:" + value + rb")")
+
+
+def kinds_mentioned(pattern: re.Pattern[bytes], text: bytes) -> set[bytes | None]:
+    """Return the kinds of a ``kind_pattern`` that objects in a text may have; None among them if only the parser can resolve one.
+
+    A key that is an alias of ``kind`` is not found.
+    """
+    kinds: set[bytes | None] = {match[1] for match in pattern.finditer(text)}
+    if b"\\" in text and re.search(_ESCAPED_KIND, text):
+        kinds.add(None)
+    return kinds
+
+
 def _lacks_kind(piece: bytes) -> bool:
     """Whether a document without a kind at its top looks like a workload whose kind is missing."""
     if (b"containers" not in piece and b"domain" not in piece) or re.search(rb"\b(?:containers|domain)[\"']?[ \t]*:", piece) is None:
@@ -158,6 +179,11 @@ def _lacks_kind(piece: bytes) -> bool:
     in_json = piece.lstrip()[:1] == b"{"
     heads = (b'"apiVersion"', b'"metadata"') if in_json else (b"\napiVersion:", b"\nmetadata:")
     return any(head in piece or piece.startswith(head[1:]) for head in heads)
+
+
+def has_kind(piece: bytes) -> bool:
+    """Return whether the text of a document has the key ``kind`` at the start of a line."""
+    return any(True for _ in _top_level_kinds(piece))
 
 
 def is_node_list(data: bytes) -> bool:

@@ -48,7 +48,7 @@ def _simulated(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_S
 
 def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report workloads with a replica that cannot be scheduled."""
-    standing = None
+    running_pods = None
     for each in _simulated(cases, view):
         if not each.placed.pending or each.number in view.survey.elastic:
             continue
@@ -58,11 +58,11 @@ def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> It
         cluster = view.arrangement.cluster
         why = _unknown_node_reason(each)
         if not why:
-            standing = standing or running_pod_index(cluster)
+            running_pods = running_pods or running_pod_index(cluster)
             identity, reasons = next(iter(each.placed.pending.items()))
             pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
             titles = {owned: placed.pod_source.key for owned, placed in view.arrangement.owners.items()}
-            why = Rejections(cluster, pod, titles, each.pod_source.key, standing).summary(reasons)
+            why = Rejections(cluster, pod, titles, each.pod_source.key, running_pods).summary(reasons)
         missing, replicas = len(each.placed.pending), each.pod_source.replicas
         some = "the only replica" if replicas == 1 else f"{missing} of {replicas} replicas"
         message = f"{some} cannot be scheduled, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why else ''}"

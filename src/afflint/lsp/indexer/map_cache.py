@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.pipeline.definitions import DefinitionReader
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import result_of
 from afflint.source.sources import Source, relative
@@ -38,6 +39,7 @@ class MapCache:
 
     def __init__(self, root: str) -> None:
         self._root = root
+        self.reader = DefinitionReader(_stamp)
         self._settings: dict[_Slot, MapSettings] = {}
         self._cached: dict[_Slot, dict[str, _CachedFile]] = {}
         self.checked = 0
@@ -72,11 +74,8 @@ class MapCache:
         return map_sources
 
     def _cached_under(self, settings: MapSettings) -> tuple[dict[str, _CachedFile], _Slot]:
-        """Return the cached results under these settings, and their slot.
-
-        A run maps files several times: without rules or nodes, and separately for CustomResourceDefinitions.
-        """
-        slot = bool(settings.rules), settings.with_nodes, bool(settings.learnt), bool(settings.defining)
+        """Return the cached results under these settings, and their slot. A run maps its context without rules."""
+        slot = bool(settings.rules), settings.inventory, bool(settings.learnt)
         if self._settings.get(slot) != settings:
             self._settings[slot] = settings
             self._cached[slot] = {}

@@ -171,7 +171,7 @@ class Indexer:
         gathered = state.gathered
         documents = [each for each in list(self._documents.values()) if each.workspace is workspace]
         return RunFindings(
-            gathered.settings.with_nodes,
+            gathered.settings.inventory,
             gathered.suppression_filter.kustomizations.holding_all(),
             tuple([_document_findings(each, state) for each in documents]),
             gathered.settings.learnt,

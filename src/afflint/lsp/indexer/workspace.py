@@ -101,7 +101,7 @@ class Workspace:
             self._sources_on_disk = Session(config).sources([self.folder])
         sources = _with_buffers(self._sources_on_disk, buffers, session.covers if self.all_files else None)
         known = of_config(config)
-        options = Options(mapper=self.map_cache.mapper(report_progress), baseline=known)
+        options = Options(mapper=self.map_cache.mapper(report_progress), baseline=known, reader=self.map_cache.reader)
         gathered = session.gathered(sources, options)
         findings: dict[FileId, list[Finding]] = {}
         old: dict[FileId, Counter[BaselineEntry]] = {}

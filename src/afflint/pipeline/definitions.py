@@ -1,0 +1,218 @@
+"""What the files of a run define for each other: kinds of custom resources, nodes and node pools.
+
+How a file is checked depends on them. They are therefore found before the map step, by words in the bytes of all files, and only the few
+files that contain such words are parsed for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.kinds import KINDS, NAMES, is_custom
+from afflint.pipeline.files import Files
+from afflint.pipeline.map_step import Checker, MapSettings, read_pools
+from afflint.pools.kinds import MARKS
+from afflint.source.sources import Source, read_bytes
+from afflint.yaml import documents, prefilter
+
+if TYPE_CHECKING:
+    from afflint.kube.catalogue import CustomKind
+
+_Result = TypeVar("_Result")
+_CustomKindName = tuple[str, str]
+"""API group and kind."""
+
+
+class DefinitionSigns(NamedTuple):
+    """What a file may contain, as its bytes show. A sign may be wrong; none is missing, except for aliases as keys."""
+
+    definitions: bool = False
+    """CustomResourceDefinitions."""
+    custom: bool = False
+    """Objects of API groups that are not part of Kubernetes."""
+    nodes: bool = False
+    pools: bool = False
+    containers: bool = False
+
+
+_NO_SIGNS = DefinitionSigns()
+_MAX_TEXTS = 1 << 26
+_KNOWN = frozenset((kind.group, kind.name) for kind in KINDS)
+_DEFINITION, _NODE = b"CustomResourceDefinition", b"Node"
+_KIND = prefilter.kind_pattern((_DEFINITION, _NODE, *(kind for kind in MARKS if kind)))
+# Node lists written by hand, and the settings of RKE2, k3s and Talos, have no kind.
+_WITHOUT_KIND = re.compile(rb"node(?:s:|-label|-taint|Labels\b|Taints\b)")
+_GROUP = prefilter.value_pattern(rb"apiVersion", rb"[\"']?([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)/")
+
+
+def with_definitions(
+    files: Files, settings: MapSettings, reader: DefinitionReader, more: Callable[[], Iterable[Source]] | None = None
+) -> MapSettings:
+    """Return the settings for the map step of some files, with what these define. ``more`` returns further files with definitions."""
+    signs = [reader.signs(source) for source in files.sources]
+    holders = files.nodes or (range(len(signs)) if settings.auto_nodes else ())
+    pools = [keys for file in holders if signs[file].pools and (keys := reader.pool_labels(files.sources[file])) is not None]
+    if files.nodes or pools or (settings.auto_nodes and _may_use_nodes(files, signs, reader)):
+        target = settings.target._replace(known_labels=frozenset().union(*pools))
+        settings = settings._replace(inventory=True, target=target)
+    defining = [source for source, each in zip(files.sources, signs, strict=True) if each.definitions]
+    if defining or more is not None:
+        custom = [source for source, each in zip(files.sources, signs, strict=True) if each.custom]
+        if more is None:
+            declared = prefilter.kind_pattern(name for source in defining for name in reader.declared_names(source))
+            custom = [source for source in custom if reader.mentions(source, declared)]
+        unknown = _unknown_kinds({name for source in custom for name in reader.custom_kinds(source)})
+        if unknown:
+            from afflint.kube.custom_definitions import merged_kinds
+
+            defining += more() if more is not None else ()
+            kinds = tuple(sorted(unknown))
+            settings = settings._replace(learnt=merged_kinds(kind for source in defining for kind in reader.definitions(source, kinds)))
+    return settings
+
+
+def _unknown_kinds(kinds: Collection[_CustomKindName]) -> set[_CustomKindName]:
+    """Return the kinds that neither Kubernetes nor the catalogue has."""
+    if not kinds:
+        return set()
+    from afflint.kube.catalogue import custom_kind_of
+
+    return {each for each in kinds if each not in _KNOWN and is_custom(each[0]) and custom_kind_of(*each) is None}
+
+
+def _may_use_nodes(files: Files, signs: Sequence[DefinitionSigns], reader: DefinitionReader) -> bool:
+    """Return whether nodes among the checked files may be used, see ``locating.inventory_of``: no workload is outside their folder.
+
+    One workload is enough to prove that they are not. Facts about placement, which most trees with an example of a Node would never use,
+    take a quarter of the map step.
+    """
+    folders = {files.folder(file) for file in files.checked if signs[file].nodes}
+    candidates = [file for file in files.checked if signs[file].containers]
+    for folder in folders:
+        outside = [file for file in candidates if files.folder(file)[: len(folder)] != folder]
+        if not any(reader.creates_pods(files.sources[file]) for file in outside[:_MAX_TRIED]):
+            return True
+    return False
+
+
+_MAX_TRIED = 10
+
+
+class DefinitionReader:
+    """Reads what files define. With ``stamp``, what was read of a file is kept until its stamp is another one; None is never kept."""
+
+    def __init__(self, stamp: Callable[[Source], object | None] | None = None) -> None:
+        self._stamp = stamp
+        self._kept: dict[tuple[object, ...], tuple[object, object]] = {}
+        self.texts: dict[Source, bytes] = {}
+        """The bytes of the first files, so that a run without stamps reads them only once."""
+        self._room = _MAX_TEXTS if stamp is None else 0
+
+    def signs(self, source: Source) -> DefinitionSigns:
+        """Return what a file may contain; nothing for a file that cannot be read."""
+        return self._read(("signs",), source, signs_of, _NO_SIGNS)
+
+    def declared_names(self, source: Source) -> frozenset[bytes]:
+        """Return the names of the kinds that the CustomResourceDefinitions in a file may define."""
+        return self._read(("declared",), source, lambda data: frozenset(match[1] for match in _ANY_KIND.finditer(data)), frozenset())
+
+    def mentions(self, source: Source, kinds: re.Pattern[bytes]) -> bool:
+        """Return whether an object in a file may be of one of the kinds of a ``kind_pattern``."""
+        return self._read(("mentions", kinds), source, lambda data: bool(prefilter.kinds_mentioned(kinds, data)), False)
+
+    def custom_kinds(self, source: Source) -> frozenset[_CustomKindName]:
+        """Return the kinds of the custom resources in a file that may have placement constraints."""
+        return self._read(("custom",), source, lambda data: frozenset(_custom_kinds(data)), frozenset())
+
+    def definitions(self, source: Source, kinds: Collection[_CustomKindName]) -> tuple[CustomKind, ...]:
+        """Return what the CustomResourceDefinitions in a file say of some kinds."""
+        from afflint.kube.custom_definitions import kinds_defined_in
+
+        return self._read(("definitions", kinds), source, lambda data: kinds_defined_in(data, kinds), ())
+
+    def pool_labels(self, source: Source) -> frozenset[str] | None:
+        """Return the label keys that the pools in a file declare and that look like misspelt well-known labels; None without pools."""
+        return self._read(("pools",), source, _pool_labels, None)
+
+    def creates_pods(self, source: Source) -> bool:
+        """Return whether a file has a workload."""
+
+        def read(data: bytes) -> bool:
+            return bool(Checker(MapSettings(())).check(source.known_as, data).facts.pods)
+
+        return self._read(("pods",), source, read, False)
+
+    def _read(self, what: tuple[object, ...], source: Source, read: Callable[[bytes], _Result], default: _Result) -> _Result:
+        stamp = self._stamp(source) if self._stamp is not None else None
+        key = (source.path, *what)
+        kept = self._kept.get(key)
+        if stamp is not None and kept is not None and kept[0] == stamp:
+            return kept[1]  # type: ignore[return-value]  # Each key is for one type.
+        try:
+            result = read(documents.to_utf8(self._text(source)))
+        except (OSError, MemoryError, UnicodeDecodeError):
+            return default  # The map step reports it.
+        if stamp is not None:
+            self._kept[key] = stamp, result
+        return result
+
+    def _text(self, source: Source) -> bytes:
+        text = self.texts.get(source)
+        if text is None:
+            text = read_bytes(source)
+            self._room -= len(text)
+            if self._room > 0:
+                self.texts[source] = text
+        return text
+
+
+def signs_of(data: bytes) -> DefinitionSigns:
+    """Return what the text of a file shows of its content."""
+    kinds = prefilter.kinds_mentioned(_KIND, data)
+    custom = any(is_custom(match[1].decode()) for match in _GROUP.finditer(data))
+    without_kind = _WITHOUT_KIND.search(data) is not None and not all(prefilter.has_kind(piece) for piece, _, _ in documents.split(data))
+    containers = b"containers" in data
+    if not (kinds or without_kind):  # As nearly all files.
+        return _COMMON_SIGNS[custom, containers]
+    return DefinitionSigns(
+        _DEFINITION in kinds or None in kinds,
+        custom,
+        _NODE in kinds or None in kinds or (without_kind and prefilter.is_node_list(data)),
+        without_kind or any(mark in data for kind in kinds for mark in (_ALL_MARKS if kind is None else MARKS.get(kind, ()))),
+        containers,
+    )
+
+
+_COMMON_SIGNS = {
+    (custom, containers): DefinitionSigns(custom=custom, containers=containers) for custom in (False, True) for containers in (False, True)
+}
+_ALL_MARKS = frozenset(mark for marks in MARKS.values() for mark in marks)
+
+
+def _custom_kinds(data: bytes) -> Iterator[_CustomKindName]:
+    """Yield group and kind of the custom resources; of a document with several objects, each combination of groups and kinds."""
+    from afflint.kube.shapes import mentions_placement
+
+    for piece, _, _ in documents.split(data):
+        groups = {group for match in _GROUP.finditer(piece) if is_custom(group := match[1].decode())}
+        kinds = {match[1].decode() for match in _ANY_KIND.finditer(piece)} if groups else ()
+        # These are the documents that the map step parses.
+        if kinds and (mentions_placement(piece) or not NAMES.isdisjoint(kinds)):
+            yield from ((group, kind) for group in groups for kind in kinds)
+
+
+_ANY_KIND = prefilter.value_pattern(rb"kind", rb"[\"']?([A-Za-z]\w*)")
+
+
+def _pool_labels(data: bytes) -> frozenset[str] | None:
+    triage = Checker(MapSettings(())).triage
+    pools = [pool for document in triage.documents(data) if document.problem is None for pool in read_pools(document)]
+    if not pools:
+        return None
+    from afflint.kube.node_labels import suggested_label
+    from afflint.pools.matching import declared_keys
+
+    return frozenset(key for key in declared_keys(pools) if suggested_label(key) is not None)

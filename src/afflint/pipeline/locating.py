@@ -1,0 +1,127 @@
+"""The step between map and reduce: which file the facts are from, which of them are the nodes, and which are only patches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from afflint.findings.errors import UserError
+from afflint.findings.finding import FileId
+from afflint.findings.namedtuples import NamedTuple
+from afflint.index.facts import Facts
+from afflint.pipeline.files import Files
+from afflint.pipeline.map_step import FileResult, MapSettings
+from afflint.pipeline.reduce_step import ClusterIndex, Reduction
+from afflint.source.kustomizations import Kustomizations
+from afflint.source.sources import Source
+
+if TYPE_CHECKING:
+    from afflint.index.manifest_index import ManifestIndex
+    from afflint.inventory.node_files import NodeFact
+    from afflint.inventory.pool_files import Pools
+    from afflint.pipeline.rendered import RenderedRun
+
+
+class NodesAndPools(NamedTuple):
+    """The nodes and pools of a run. ``unused_nodes``: why nodes among its files cannot be the nodes of one cluster."""
+
+    nodes: list[NodeFact]
+    pools: Pools | None
+    unused_nodes: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.nodes or self.pools)
+
+
+def named_nodes(files: Files) -> list[NodeFact]:
+    """Return the nodes in the files that are named as node files. Raises NodeFileError."""
+    return _nodes_of(files.of(files.nodes))
+
+
+def inventory_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSettings, named: list[NodeFact]) -> NodesAndPools:
+    """Return the nodes that are ``named``, or else those among the checked files, with the pools; ``mapped`` are all results."""
+    pools = pools_of(files, mapped, settings)
+    if files.nodes or not settings.auto_nodes:
+        return NodesAndPools(named, pools)
+    try:
+        return NodesAndPools(_nodes_of(files.of(_files_of_nodes(files, mapped))), pools)
+    except UserError as error:  # The user did not name these files as the nodes of one cluster.
+        return NodesAndPools([], pools, str(error))
+
+
+def _files_of_nodes(files: Files, mapped: Mapping[FileId, FileResult]) -> list[FileId]:
+    """Return the files with nodes in whose folder, or below, all workloads are. Others may be examples, or of another cluster."""
+    holders = [file for file in files.checked if mapped[file].facts.holds_nodes]
+    if not holders:
+        return []
+    workloads = [files.folder(file) for file in files.checked if mapped[file].facts.pods]
+    return [file for file in holders if all(each[: len(files.folder(file))] == files.folder(file) for each in workloads)]
+
+
+def pools_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSettings) -> Pools | None:
+    """Return the pools that the node files declare, or all files if none are named."""
+    chosen = files.nodes if files.nodes else mapped if settings.auto_nodes else ()
+    holders = [file for file in sorted(chosen) if mapped[file].facts.pools or mapped[file].facts.pool_parts]
+    if not holders:
+        return None
+    from afflint.inventory.pool_files import Pools
+
+    facts = [mapped[file].facts.of_file(file, files.folder(file)) for file in holders]
+    pools, parts = [pool for each in facts for pool in each.pools], [part for each in facts for part in each.pool_parts]
+    return Pools(tuple(pools), tuple(parts), bool(files.nodes))
+
+
+def _nodes_of(files: Mapping[FileId, Source]) -> list[NodeFact]:
+    if not files:
+        return []
+    from afflint.inventory.node_files import nodes_of
+
+    return nodes_of(files)
+
+
+def located_facts(files: Files, file: FileId, result: FileResult, kustomizations: Kustomizations, *, placed: bool) -> Facts:
+    """Return the facts of a file with the file in every site. Patches of kustomizations create no pods.
+
+    ``placed``: whether the run has nodes or pools that its pods are placed on.
+    """
+    facts = result.facts
+    if (facts.policy_candidates or (placed and creates_pods(result))) and kustomizations.is_patch(files.sources[file].path):
+        facts = facts.of_patches()
+    if facts.policy_candidates:
+        added = tuple(sorted(kustomizations.labels_added(files.sources[file].path)))
+        if added:
+            facts = facts._replace(policy_candidates=tuple([each._replace(labels_added=added) for each in facts.policy_candidates]))
+    return facts.of_file(file, files.folder(file))
+
+
+def creates_pods(result: FileResult) -> bool:
+    """Return whether it matters for the pods of a file how kustomizations use it."""
+    return bool(result.facts.policy_candidates) or any(pods.pod_source is not None for pods in result.facts.pods)
+
+
+def clusters_of(
+    files: Files,
+    facts: Mapping[FileId, Facts],
+    manifest_index: ManifestIndex,
+    reduction: Reduction,
+    kustomizations: Kustomizations,
+    renders: RenderedRun | None,
+) -> list[ClusterIndex]:
+    """Return the manifests of each cluster if the rendered output is for several clusters."""
+    if renders is None:
+        return []
+    numbers = {files.sources[file].path: file for file in facts}
+    clusters = renders.clusters({path: facts[file].pods for path, file in numbers.items()}, kustomizations.is_patch)
+    separate = frozenset(numbers[path] for paths in clusters for path in paths)
+    shared = [file for file in facts if file not in separate]
+    indexes = []
+    for number, paths in enumerate(clusters):
+        own = frozenset(numbers[path] for path in paths)
+        whole = number < _MAX_WHOLE_CLUSTERS
+        held = [facts[file] for file in sorted([*own, *shared] if whole else own)]
+        indexes.append(ClusterIndex(reduction.part_of(manifest_index, held), own, whole))
+    return indexes
+
+
+_MAX_WHOLE_CLUSTERS = 8
+"""For this many clusters the shared manifests are checked as well; for the others only their own."""

@@ -1,0 +1,84 @@
+"""The step that leaves out findings: those that a kustomization, the configuration or a suppression silences."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from afflint.findings.finding import FileId, Finding, Found
+from afflint.index.facts import Pods
+from afflint.pipeline.map_step import FileResult
+from afflint.pipeline.reduce_step import Reduction
+from afflint.source.kustomizations import Kustomizations
+from afflint.source.sources import Source
+from afflint.yaml.prefilter import is_values_file
+
+if TYPE_CHECKING:
+    from afflint.index.manifest_index import ManifestIndex
+    from afflint.pipeline.run import Options
+
+
+class SuppressionFilter:
+    """Returns the findings of a file that neither a kustomization nor the configuration nor a suppression silences.
+
+    It is created for one run and keeps what it has read of kustomizations.
+    """
+
+    def __init__(self, reduction: Reduction, options: "Options", kustomizations: Kustomizations) -> None:
+        self._reduction = reduction
+        self._options = options
+        self.kustomizations = kustomizations
+
+    def everything(self, file: FileId, found: Iterable[Found]) -> list[Finding]:
+        """Return all findings of a file."""
+        return self._reduction.findings(file, found)
+
+    def subjects(self, manifest_index: "ManifestIndex") -> Iterator[tuple[str, Pods]]:
+        """Yield the workloads that each policy applies to, with the name of the policy."""
+        return self._reduction.subjects(manifest_index)
+
+    def remaining(self, file: FileId, source: Source, result: FileResult, across: Iterable[Found] = ()) -> tuple[list[Finding], int]:
+        """Return the findings of a file that remain, with those ``across`` manifests, and how many its suppressions silence."""
+        found = (*result.found, *across)
+        if not found and not result.suppressions:  # As in nearly all files.
+            return [], 0
+        from afflint.config import covers
+
+        findings = self._reduction.findings(file, found)
+        remaining = _without_excused(findings, source, self.kustomizations)
+        if self._options.ignored_in is not None and remaining:
+            names = self._options.ignored_in(source.name)
+            remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
+        if not self._options.inline:
+            return remaining, 0
+        # A suppression in the values of a chart may be for the rendered manifests.
+        idle = not is_values_file(source.known_as)
+        return self._reduction.silence(file, result.suppressions, remaining, idle=idle, mandatory=self._options.mandatory)
+
+
+# About fields that a kustomization may add to a manifest, or to the object that it patches.
+_ABOUT_ABSENT_FIELDS = frozenset(("selector-missing", "selector-template-mismatch"))
+# About labels of pods, which a kustomization may add.
+_ABOUT_LABELS = frozenset(("label-not-on-template", "spread-misses-itself"))
+# About apiVersion and kind, which are placeholders in a patch that has a target.
+_ABOUT_VERSIONS = frozenset(("unserved-api-version", "deprecated-kubevirt-api", "missing-api-version"))
+_ABOUT_KINDS = frozenset(("unknown-field", "misplaced-constraint", "wrong-type", "invalid-scheduling-field", "invalid-replicas"))
+_EXCUSABLE = _ABOUT_ABSENT_FIELDS | _ABOUT_LABELS | _ABOUT_VERSIONS | _ABOUT_KINDS
+
+
+def _without_excused(findings: list[Finding], source: Source, kustomizations: Kustomizations) -> list[Finding]:
+    """Return the findings that are true for every result of the kustomizations, which are read only if that matters."""
+    if not any(finding.rule in _EXCUSABLE for finding in findings):
+        return findings
+    use = kustomizations.use_of(source.path)
+    if use is None:
+        return findings
+    excused = _ABOUT_ABSENT_FIELDS | _ABOUT_VERSIONS if use.targeted else _ABOUT_ABSENT_FIELDS
+    about_labels = any(finding.rule in _ABOUT_LABELS for finding in findings)
+    added = kustomizations.labels_added(source.path) if about_labels else frozenset()
+
+    def is_excused(finding: Finding) -> bool:
+        if finding.rule in _ABOUT_LABELS:
+            return any(finding.field.endswith((f".{key}", f"[{key}]")) for key in added)
+        other_kind = use.kinds and finding.object.kind not in use.kinds
+        return finding.rule in excused or (bool(other_kind) and finding.rule in _ABOUT_KINDS)
+
+    return [finding for finding in findings if not is_excused(finding)]
