@@ -394,6 +394,7 @@ def after(reads: int, happen: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
         return read(source)
 
     monkeypatch.setattr("afflint.pipeline.run.read_bytes", counting)
+    monkeypatch.setattr("afflint.pipeline.definitions.read_bytes", counting)
     monkeypatch.setattr("afflint.pipeline.mapping.read_bytes", counting)
     monkeypatch.setattr("afflint.source.sources.read_bytes", counting)
 
