@@ -86,7 +86,7 @@ def test_so_it_is_with_more_clusters_than_are_simulated(
     overlays: None,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("afflint.pipeline.run._MOST_CLUSTERS", most)
+    monkeypatch.setattr("afflint.pipeline.locating._MAX_WHOLE_CLUSTERS", most)
     write({"tools.yaml": deployment("tools", "tools", affinity("podAntiAffinity", "web"))})
     words = "--select", "competing-workloads", "--nodes", "nodes.yaml"
     assert checking.told(*words) == ["tools.yaml:3:18 competing-workloads metadata.name []"]
