@@ -23,7 +23,7 @@ _NEEDED = frozenset(
             "afflint.cli.output",
         ),
         *("afflint.findings", "afflint.findings.edits", "afflint.findings.errors", "afflint.findings.finding"),
-        *("afflint.findings.namedtuples", "afflint.findings.phrases", "afflint.findings.similarity"),
+        *("afflint.findings.namedtuples", "afflint.findings.paths", "afflint.findings.phrases", "afflint.findings.similarity"),
         *(
             "afflint.source",
             "afflint.source.files",

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from afflint.findings.finding import NO_OBJECT, Finding, ObjectRef, Span, named_field
+from afflint.findings.finding import NO_OBJECT, Finding, ObjectRef, Span
+from afflint.findings.paths import named_field
 from afflint.pipeline import baseline
 from afflint.pipeline.baseline import Baseline, BaselineError
 from afflint.pipeline.map_step import default_settings

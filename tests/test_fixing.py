@@ -12,7 +12,8 @@ import pytest
 from afflint import config
 from afflint.checks.registry import rules
 from afflint.findings.edits import Insert, Remove, Rename
-from afflint.findings.finding import NO_OBJECT, Edit, Finding, Fix, Span, field_of
+from afflint.findings.finding import NO_OBJECT, Edit, Finding, Fix, Span
+from afflint.findings.paths import field_of
 from afflint.fix import rounds
 from afflint.fix.fixing import FixResult, apply_fixes
 from afflint.pipeline.map_step import Checker

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from afflint import config
 from afflint.config.toml import read_toml
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 
 if sys.version_info >= (3, 11):
     import tomllib

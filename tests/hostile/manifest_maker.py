@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.kinds import KINDS, Kind
 
 SELECTOR = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "In", "values": ["front", "back"]}]}

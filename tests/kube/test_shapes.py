@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.findings.finding import field_of
+from afflint.findings.paths import field_of
 from afflint.kube.shapes import holders_in, mentions_placement, shape_of
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from afflint.findings.finding import Path as Steps
 from afflint.findings.finding import Span
+from afflint.findings.paths import Path as Steps
 from afflint.rendering.helm import Chart, Charts, render_chart, render_template
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, replace_spans
 from afflint.rendering.kustomize import build_annotated, build_kustomization

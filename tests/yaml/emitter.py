@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from afflint.findings.finding import Path, Span
+from afflint.findings.finding import Span
+from afflint.findings.paths import Path
 from afflint.yaml.scalars import resolve_plain
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]

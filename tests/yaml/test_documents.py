@@ -11,7 +11,8 @@ from emitter import Emitter, documents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.findings.finding import Path, Span
+from afflint.findings.finding import Span
+from afflint.findings.paths import Path
 from afflint.yaml import documents as reading
 from afflint.yaml import parser
 from afflint.yaml.composer import MAX_DEPTH

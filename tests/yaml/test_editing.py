@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import rule_pages
 from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, Replace, SymbolicEdit, applied, find, is_same
-from afflint.findings.finding import Edit, Path, Span
+from afflint.findings.finding import Edit, Span
+from afflint.findings.paths import Path
 from afflint.yaml import documents as yaml
 from afflint.yaml import list_reader
 from afflint.yaml.editing import resolve

@@ -18,8 +18,8 @@ from afflint.admission.cel_ast import CONSTANT, Checked, SyntaxNode
 from afflint.admission.cel_checks import growth, misused_optional
 from afflint.admission.cel_messages import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of
 from afflint.findings.errors import UserError
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 
 if TYPE_CHECKING:
     from afflint.admission.cel_functions import Function

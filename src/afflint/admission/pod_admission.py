@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from afflint.findings.finding import Path, Site
+from afflint.findings.finding import Site
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Manifest
 from afflint.yaml.placeholders import is_placeholder

@@ -15,7 +15,7 @@ from afflint.checks.constraint_selectors import (
 )
 from afflint.checks.match import Match, Target, removing, renaming, replacing
 from afflint.controllers.replica_counts import pod_count
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items

@@ -2,8 +2,8 @@
 
 from functools import lru_cache
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.constraints import NodeTerm
 from afflint.kube.label_places import LabelPlace, label_places
 from afflint.kube.manifests import Workload

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.controllers.pod_labels import PodLabels, PossibleValues
-from afflint.findings.finding import Path, field_of
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, join_words, quoted
 from afflint.findings.similarity import is_likely_typo
 from afflint.index.facts import (

@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.checks.match import Match, moving, removing, replacing
 from afflint.controllers.pod_labels import added_labels, pod_labels
-from afflint.findings.finding import Path, field_of
+from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
 from afflint.kube.manifests import Manifest, Workload
 from afflint.yaml.document import map_at

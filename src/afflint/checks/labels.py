@@ -7,8 +7,9 @@ from typing import Any
 
 from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, inserting
-from afflint.findings.finding import Path, Severity, Site, field_of
+from afflint.findings.finding import Severity, Site
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import SPREAD, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex, may_mean

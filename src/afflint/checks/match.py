@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings.finding import FileId, ObjectRef, Path, Severity, Site, Step
+from afflint.findings.finding import FileId, ObjectRef, Severity, Site
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, Step
 from afflint.kube import NEWEST
 
 if TYPE_CHECKING:

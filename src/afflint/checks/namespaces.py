@@ -7,7 +7,8 @@ from typing import Any
 
 from afflint.admission.pod_admission import NamespaceRule, PodAdmission, given_labels, rejections
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
-from afflint.findings.finding import Path, Severity
+from afflint.findings.finding import Severity
+from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.match import Match, moving, removing, replacing
-from afflint.findings.finding import Path, Severity, field_of
+from afflint.findings.finding import Severity
+from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.manifests import Workload, labels_at

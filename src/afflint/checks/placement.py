@@ -8,7 +8,8 @@ from afflint.admission.pod_admission import given_labels
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target, inserting
 from afflint.controllers.evictions import eviction_of
 from afflint.controllers.pod_source import PodSource
-from afflint.findings.finding import Path, Severity
+from afflint.findings.finding import Severity
+from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
 from afflint.inventory.cluster_view import AS_ORDERED, MOST_NAMED, ClusterView, FailureDomain, is_open, keeps_apart, summarize_names

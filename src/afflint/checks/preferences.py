@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from afflint.checks.constraint_selectors import has_placeholder
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.nodes import ADDED_LATER, is_well_known, none_of
-from afflint.findings.finding import Path, Severity
+from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, quoted
 from afflint.findings.similarity import is_likely_typo
 from afflint.index.facts import Pods

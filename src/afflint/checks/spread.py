@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import Match
 from afflint.controllers.pod_labels import PodLabels, controller_context
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.index.facts import labels_known, pod_selector
 from afflint.kube.constraints import ConstraintItem

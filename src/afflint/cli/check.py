@@ -160,7 +160,7 @@ def report_outcome(
 def notes(session: Session) -> Iterator[str]:
     """Yield notices about settings of the configuration that have no effect."""
     from afflint.config import COMMAND_LINE, is_selected
-    from afflint.findings.finding import field_of
+    from afflint.findings.paths import field_of
     from afflint.kube import NEWEST, OLDEST
 
     config = session.config

@@ -42,7 +42,7 @@ def _policies(config_file: str | None, *, no_config: bool) -> list[Rule]:
     """Return the policies of the configuration; if it has mistakes, print them and return none, so that rules are still shown."""
     from afflint.checks.registry import policy_rule
     from afflint.config import ConfigError
-    from afflint.findings.finding import field_of
+    from afflint.findings.paths import field_of
 
     try:
         effective = options.configuration({"config_file": config_file, "no_config": no_config})

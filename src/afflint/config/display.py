@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from afflint.config.settings import AUTO_NODES, KEYS, Config, CustomWorkloadSetting
-from afflint.findings.finding import field_of
+from afflint.findings.paths import field_of
 from afflint.findings.phrases import visible
 from afflint.policies.policy import Policy
 

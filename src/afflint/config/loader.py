@@ -24,8 +24,9 @@ from afflint.config.settings import (
 )
 from afflint.config.trust import NEEDS_CONFIG
 from afflint.config.validation import shape_faults
-from afflint.findings.finding import Path, Span, field_of
+from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, nearest
 from afflint.policies.policy import Policy
 from afflint.source.globs import paths_like, pattern, separates_by_backslash

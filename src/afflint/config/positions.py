@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from afflint.config.settings import quoted
-from afflint.findings.finding import Path, Span
+from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.source.files import read_regular
 
 MOST_BYTES = 1 << 20

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from afflint.config.positions import MOST_BYTES, ConfigMistake, Extent, LineIndex, ReadError, check_bounds, duplicate_key_message
-from afflint.findings.finding import Path, Span
+from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import visible
 
 _TABLE = ("tool", "afflint")

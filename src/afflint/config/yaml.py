@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.config.positions import ConfigMistake, ReadError, check_bounds, duplicate_key_message
-from afflint.findings.finding import Path, Span
+from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.yaml.composer import COLLECTION, PLAIN, QUOTED, nodes_below
 from afflint.yaml.documents import Document, read
 

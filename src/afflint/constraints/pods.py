@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.selectors import Malformed, Parsed, merge_label_keys, parse_label_selector
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"

@@ -10,8 +10,8 @@ from typing import Any
 
 from afflint.controllers.kubevirt_cluster import AMD64, HOST_MODEL, S390X, VGPU_LIVE_MIGRATION, KubeVirtCluster, enabled, tsc_frequencies
 from afflint.controllers.virtual_machine import Spec, apply_defaults, claim_name
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 
 INTERFACE, CPU_MODE = "InterfaceNotLiveMigratable", "CPUModeLiveMigratable"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from afflint.controllers.replica_counts import PodCount, parse_count, pod_count
-from afflint.findings.finding import Step
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Step
 from afflint.kube.added_labels import CLONE_SET, DAEMON_SET, DEPLOYMENT, INDEXED, ROLLOUT, AddedLabel
 from afflint.kube.kinds import EACH
 from afflint.kube.manifests import Labels, Workload

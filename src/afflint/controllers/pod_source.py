@@ -10,8 +10,9 @@ from afflint.controllers.claims import SHARED, claim_names, template_claims
 from afflint.controllers.pod_labels import added_labels, template_part
 from afflint.controllers.pod_replacement import AT_ONCE, PodReplacement, pod_replacement_of
 from afflint.controllers.replica_counts import UNKNOWN_SCALE, ReplicaRange, not_started_by, pod_count
-from afflint.findings.finding import NO_FILE, Path, Site
+from afflint.findings.finding import NO_FILE, Site
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.manifests import Workload
 from afflint.yaml.document import map_at, maps_at, text_at

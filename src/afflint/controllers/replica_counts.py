@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from functools import lru_cache
 
-from afflint.findings.finding import Path, field_of
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
 from afflint.kube.manifests import Workload
 
 HALTED = ("Halted", "Manual", "WaitAsReceiver")

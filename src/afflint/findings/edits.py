@@ -7,8 +7,8 @@ Paths begin at the root of the document. Edits are applied in order, and the pat
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from afflint.findings.finding import Path, Step
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, Step
 
 
 class Replace(NamedTuple):

@@ -15,8 +15,9 @@ from typing import Any
 
 from afflint.checks.registry import rules
 from afflint.findings.edits import EditError, Insert, Move, Remove, Rename, SymbolicEdit, applied, find, insertion_point, is_same
-from afflint.findings.finding import Edit, Finding, Found, Path, Span, identity_of
+from afflint.findings.finding import Edit, Finding, Found, Span, identity_of
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.pipeline.map_step import Checker
 from afflint.yaml.documents import Document, encoding_of, read, split
 from afflint.yaml.editing import resolve

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from afflint.admission.pod_admission import NamespaceRule, namespace_rules
 from afflint.controllers.budgets import Budget, read_budget
 from afflint.controllers.replica_counts import parse_count
-from afflint.findings.finding import Path, Site, Span
+from afflint.findings.finding import Site, Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.manifests import Manifest
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service

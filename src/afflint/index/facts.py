@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from afflint.controllers.pod_labels import NOTHING, ControllerContext, PodLabels, controller_context, pod_labels
 from afflint.controllers.replica_counts import ReplicaRange, pod_count
-from afflint.findings.finding import NO_FILE, FileId, Folder, ObjectRef, Path, Site
+from afflint.findings.finding import NO_FILE, FileId, Folder, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.constraints import REQUIRED, Constraints, PodTerm
 from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
 from afflint.kube.selectors import (

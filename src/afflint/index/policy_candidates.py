@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from afflint.findings.finding import Path, Site
+from afflint.findings.finding import Site
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.index.facts import Migration
 from afflint.kube.constraints import Constraints
 from afflint.kube.selectors import Selector

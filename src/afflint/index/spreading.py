@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from afflint.controllers.pod_labels import PodLabels
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.index.facts import namespaces_of, selector_for
 from afflint.kube.constraints import ConstraintItem, Constraints, Data, PodTerm
 from afflint.kube.label_places import SPREAD

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from afflint.findings.errors import UserError
-from afflint.findings.finding import NO_FILE, FileId, Path, Site
+from afflint.findings.finding import NO_FILE, FileId, Site
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import plain, type_name
 from afflint.kube.kinds import NAMES
 from afflint.kube.manifests import manifests_in

@@ -10,8 +10,8 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.kinds import EACH
 

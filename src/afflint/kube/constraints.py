@@ -7,8 +7,8 @@ such a map is unchecked.
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 
 if TYPE_CHECKING:
     from afflint.kube.shapes import ShapedValue

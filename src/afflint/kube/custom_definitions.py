@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import EACH

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, constraints_of_parts
 from afflint.kube.kinds import EACH, Kind, Template, TypeMeta, is_custom, part_types

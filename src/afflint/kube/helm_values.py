@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.custom_resources import CustomWorkload
 from afflint.kube.kinds import Kind
 from afflint.kube.shapes import holders_in, mentions_placement

@@ -4,8 +4,8 @@ Fields come from the published API of Kubernetes up to 1.37, all versions combin
 KubeVirt 1.9.
 """
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube import added_labels
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.constraints import PREFERRED, REQUIRED

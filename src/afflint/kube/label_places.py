@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.constraints import Constraints, items
 
 NODE_SELECTOR = "nodeSelector"

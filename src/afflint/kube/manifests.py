@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings.finding import ObjectRef, Path, Step
+from afflint.findings.finding import ObjectRef
+from afflint.findings.paths import Path, Step
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, HOLDER_NAMES, HOLDERS, Kind, Template, TypeMeta, identify, possible_kinds
 from afflint.kube.types import Mismatch, Type, prune_nulls

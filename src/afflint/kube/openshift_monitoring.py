@@ -6,7 +6,7 @@ Names of the ConfigMaps and of their components: openshift/cluster-monitoring-op
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace
 from afflint.kube.custom_resources import CustomWorkload
 from afflint.kube.kinds import Kind

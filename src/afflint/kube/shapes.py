@@ -7,8 +7,8 @@ nodes, Percona's and CloudNativePG's own ``affinity``). Values with another shap
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED
 
 AFFINITY_FIELDS = frozenset(("nodeAffinity", "podAffinity", "podAntiAffinity"))

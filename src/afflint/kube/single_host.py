@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.constraints import Constraints, items
 from afflint.kube.node_labels import HOSTNAME
 from afflint.yaml.placeholders import is_placeholder

@@ -6,8 +6,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 
 
 class Mismatch(NamedTuple):

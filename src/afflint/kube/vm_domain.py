@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.types import ANYTHING, ListOf, Mismatch, Struct, Type
 
 NAME = "domain"

@@ -7,8 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, pluralize, quoted, visible
 from afflint.index.facts import BUDGET_SELECTOR, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex

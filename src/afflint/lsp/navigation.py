@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from afflint.findings.finding import FileId, Path, Span
+from afflint.findings.finding import FileId, Span
+from afflint.findings.paths import Path
 from afflint.index.facts import Pods, SelectorRef
 from afflint.lsp.document import DocumentTexts
 from afflint.lsp.explanation import count_selected

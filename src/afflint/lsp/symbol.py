@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.index.facts import Pods, SelectorRef
 from afflint.index.manifest_index import covers
 from afflint.kube.manifests import Manifest, Workload

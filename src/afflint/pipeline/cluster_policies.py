@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from afflint.checks.match import Match
 from afflint.checks.policies.admission_policies import AdmissionEvaluator, PolicyDenial, Unknown
 from afflint.findings.errors import UserError
-from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Path, Severity
+from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Severity
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import Manifest, Workload, labels_at, manifests_in, objects_in, reference
 from afflint.pipeline.map_step import located

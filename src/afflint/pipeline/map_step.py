@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match, Target
 from afflint.checks.registry import CATEGORIES, BoundRule, Dispatch, bind_rules, rules
-from afflint.findings.finding import NO_OBJECT, Edit, Found, ObjectRef, Path, Severity, Span, field_of, named_field
+from afflint.findings.finding import NO_OBJECT, Edit, Found, ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of, named_field
 from afflint.index.facts import Fact, Facts, Pods, collected, facts_of
 from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind

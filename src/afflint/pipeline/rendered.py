@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from afflint.findings.finding import NO_OBJECT, Finding, ObjectRef, Path, Related, Span, field_of, sort_key
+from afflint.findings.finding import NO_OBJECT, Finding, ObjectRef, Related, Span, sort_key
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
 from afflint.rendering.builds import Build, RenderOptions, SourceMap, render_roots
 from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of

@@ -5,8 +5,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings.finding import Edit, Finding, Path, Span
+from afflint.findings.finding import Edit, Finding, Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import nearest, quoted
 from afflint.kube.manifests import Manifest
 from afflint.yaml.documents import Document

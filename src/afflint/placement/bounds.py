@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
 from afflint.placement.node_classes import NodeClass
 from afflint.placement.rejections import RunningPod, running_pod_index

@@ -12,8 +12,8 @@ from functools import partial
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.placement.bounds import UNLIMITED, CapacityLimit, ScheduleBounds, Variant

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from afflint.admission.api_resources import CLUSTER_SCOPED, equivalents
-from afflint.findings.finding import ObjectRef, Path, Severity, Span, field_of
+from afflint.findings.finding import ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
 from afflint.kube.manifests import objects_in, reference
 from afflint.kube.selectors import Malformed, Selector, matches, parse_label_selector
 from afflint.policies.admission_validation import binding_faults, policy_faults

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.label_syntax import is_key, is_subdomain
 from afflint.yaml.document import list_at, map_at, text_at

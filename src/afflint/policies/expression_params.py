@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.policies.params import TEXT, ParameterMistake, Takes, param
 
 _STEP = re.compile(r"(?:^|\.)([^.\[\]]+)|\[([^\[\]]+)\]")

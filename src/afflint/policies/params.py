@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.selectors import Malformed, Requirement, Selector, parse_label_selector

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.node_labels import CONTROL_PLANE, HOSTNAME, MASTER, REGION, ZONE
 from afflint.kube.selectors import Requirement

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER
 from afflint.kube.taints import Taint
 from afflint.pools.fields import (

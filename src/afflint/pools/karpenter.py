@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME
 from afflint.kube.selectors import Requirement, parse_int64
 from afflint.pools.fields import is_known, is_open, label, labels_of, number, one_of, taints_of, text, unreachable_labels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.node_labels import CONTROL_PLANE
 from afflint.kube.taints import Taint
 from afflint.pools.fields import kubelet_mistakes, label, parse_pairs, taints_in_line, taints_of, text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.pools.fields import (
     ARCH,
     INSTANCE_TYPE,

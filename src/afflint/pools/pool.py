@@ -7,8 +7,9 @@ both can hold together.
 
 from typing import Literal
 
-from afflint.findings.finding import NO_OBJECT, ObjectRef, Path, Severity, Site
+from afflint.findings.finding import NO_OBJECT, ObjectRef, Severity, Site
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.selectors import Requirement
 from afflint.kube.taints import Taint
 

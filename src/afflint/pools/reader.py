@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-from afflint.findings.finding import NO_FILE, ObjectRef, Path, Site
+from afflint.findings.finding import NO_FILE, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.manifests import objects_in, reference
 from afflint.pools.kinds import FAMILIES, MARKS
 from afflint.pools.pool import ClusterScope, Pool, PoolPart

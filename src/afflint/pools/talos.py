@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.pools.fields import UNREACHABLE, is_open, kubelet_rejects, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT

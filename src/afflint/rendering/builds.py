@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from afflint.config import RENDERERS
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.gitops import Hint, Inline, UnsupportedObject, hints, set_namespace, substitute
 from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template

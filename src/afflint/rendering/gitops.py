@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import NAMES
 from afflint.rendering.application_sets import Generators, fill_template, has_placeholder

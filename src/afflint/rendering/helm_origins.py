@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from afflint.findings.finding import Path, Span
+from afflint.findings.finding import Span
+from afflint.findings.paths import Path
 from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
 from afflint.rendering.line_marks import Mark, add_marks, marks_in, read_template, templates_of
 from afflint.rendering.programs import RenderError

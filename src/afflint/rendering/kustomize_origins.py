@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.rendering.kustomize import ORIGIN, TRANSFORMATIONS
 from afflint.rendering.source_documents import (
     SourcePlace,

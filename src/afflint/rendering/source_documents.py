@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from afflint.findings.finding import Path, Span, Step
+from afflint.findings.finding import Span
+from afflint.findings.paths import Path, Step
 from afflint.source.files import read_regular
 from afflint.yaml.document import Document
 from afflint.yaml.documents import read, split, to_utf8

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.scheduler.decoding import integer, mapping, sequence, string
 
 ANY_ADDRESS = "0.0.0.0"

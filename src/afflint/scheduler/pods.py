@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from afflint.constraints.pods import HARD, SOFT, PodAffinityTerm, TopologySpreadConstraint, parse_pod_term, parse_spread_constraint
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.selectors import (
     NODE_NAME,

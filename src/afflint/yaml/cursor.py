@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.findings.finding import Path, Step
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, Step
 from afflint.yaml.document import Document
 from afflint.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from afflint.findings.finding import Path, Span
+from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 
 if TYPE_CHECKING:
     from afflint.yaml.conversion import Pairs

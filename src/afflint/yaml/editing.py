@@ -31,8 +31,9 @@ from afflint.findings.edits import (
     steps_of,
     value_at,
 )
-from afflint.findings.finding import Edit, Path, Span
+from afflint.findings.finding import Edit, Span
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.yaml.composer import nodes_below
 from afflint.yaml.documents import Document, read
 from afflint.yaml.emitter import UnwritableError, Verbatim, block, entry, flow, key, scalar

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.yaml.document import Document
 from afflint.yaml.documents import read
 from afflint.yaml.nodes import ScalarNode

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections import Counter, deque
 from typing import Any
 
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.yaml.composer import nodes_below
 from afflint.yaml.document import Document
 from afflint.yaml.emitter import Style

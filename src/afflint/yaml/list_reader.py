@@ -12,7 +12,8 @@ from typing import Any
 
 from ruamel.yaml.error import YAMLError
 
-from afflint.findings.finding import Path, Span
+from afflint.findings.finding import Span
+from afflint.findings.paths import Path
 from afflint.yaml.composer import COLLECTION, MAX_DEPTH, MAX_NODES, TooLargeError, compose, most_nodes
 from afflint.yaml.document import Document
 from afflint.yaml.nodes import MappingNode, SequenceNode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 
 _PATCH = "$patch"
 _DIRECTIVES = (_PATCH, "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")

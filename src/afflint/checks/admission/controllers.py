@@ -7,8 +7,8 @@ from afflint.checks.admission.decoding import is_metadata_malformed
 from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.spelling import GATE, LABEL_SELECTOR, has_unknown, is_missing, misspelt_value
 from afflint.checks.match import Match, Target, inserting, replacing
-from afflint.findings.finding import Path, field_of
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted, visible
 from afflint.kube.added_labels import JOB, POD_TEMPLATE_HASH
 from afflint.kube.constraints import ConstraintItem, items

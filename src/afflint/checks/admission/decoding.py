@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from afflint.checks.match import Target
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.kube.versions import as_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from afflint.checks.admission.misplaced_fields import home_in_pod_spec, moved_home
 from afflint.checks.match import Match, Target
-from afflint.findings.finding import Path, field_of
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import ListOf, MapOf, Mismatch, Struct, Type

@@ -10,7 +10,7 @@ from afflint.checks.admission.decoding import mismatches_of
 from afflint.checks.admission.refusal_time import accepts_invalid_pods, with_note_in_pod_spec
 from afflint.checks.admission.spelling import WEIGHTED_POD_TERM, has_unknown, is_missing
 from afflint.checks.match import Match, Target
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.match import Match, Target
-from afflint.findings.finding import Path, field_of
+from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
 from afflint.kube.constraints import ConstraintItem, items
 from afflint.kube.manifests import Workload

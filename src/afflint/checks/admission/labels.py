@@ -10,7 +10,8 @@ from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
 from afflint.checks.admission.spelling import EXPRESSION, is_in_match_labels, is_missing
 from afflint.checks.match import Match, Target
-from afflint.findings.finding import NO_FILE, Path, Site
+from afflint.findings.finding import NO_FILE, Site
+from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, visible
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import ConstraintItem, PodTerm

@@ -9,7 +9,7 @@ from typing import Any
 from afflint.checks.admission.keys import invalid_key_message
 from afflint.checks.admission.tolerations import operators, toleration_faults
 from afflint.checks.match import Match, Target
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.label_syntax import is_key

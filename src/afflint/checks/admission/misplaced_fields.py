@@ -16,8 +16,8 @@ from afflint.checks.admission.spelling import (
     meant_in,
 )
 from afflint.checks.match import Match, moving, unwrapping
-from afflint.findings.finding import Path, field_of
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import METADATA, POD_SPEC, VMI_SPEC

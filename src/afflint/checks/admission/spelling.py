@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from afflint.checks.match import Match, replacing
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, join_words, nearest
 from afflint.kube.constraints import PREFERRED, REQUIRED, ConstraintItem, PodTerm
 from afflint.kube.kinds import POD_SPEC

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.spelling import TOLERATION, is_missing, misspelt_value
 from afflint.checks.match import Match, Target
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.kinds import Kind

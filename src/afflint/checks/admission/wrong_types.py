@@ -6,7 +6,7 @@ from typing import Any
 
 from afflint.checks.admission.integers import is_plain_integer
 from afflint.checks.match import Match, replacing
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import plain, quoted, type_name
 from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Manifest

@@ -14,8 +14,9 @@ from afflint.admission.api_resources import EXEMPT, resource_of
 from afflint.admission.cel import EvaluationError, EvaluationInput, ExpressionError, OfflineError, Program
 from afflint.admission.cel_messages import type_in_words
 from afflint.admission.defaults import are_known, with_defaults
-from afflint.findings.finding import SEVERITIES, Path, Severity
+from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, is_met, matches

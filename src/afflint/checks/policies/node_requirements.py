@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from afflint.admission.pod_admission import given_labels
 from afflint.checks.match import Match
 from afflint.checks.policies.subject import PolicySubject
-from afflint.findings.finding import Path
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.index.facts import NodeRequirement, asked_of_nodes
 from afflint.kube.constraints import REQUIRED, Constraints, items

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from afflint.checks.match import Match
 from afflint.checks.policies.subject import PolicySubject
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import NodeRequirement
 from afflint.kube.constraints import items

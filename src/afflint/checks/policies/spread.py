@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from afflint.checks.match import Match
 from afflint.checks.policies.node_requirements import name_path, node_alternatives_of
 from afflint.checks.policies.subject import PolicySubject
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.index.manifest_index import apart
 from afflint.index.spreading import OwnPods, RequiredSpreading, SpreadingConstraint, is_wider, spreading_constraints, unmet
