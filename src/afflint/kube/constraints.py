@@ -5,13 +5,10 @@ such a map is unchecked.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-
-if TYPE_CHECKING:
-    from afflint.kube.shapes import ShapedValue
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -57,6 +54,17 @@ class ConstraintItem(NamedTuple):
 
     path: Path
     data: Data
+
+
+class ShapedValue(NamedTuple):
+    """A value with the shape of a placement field; ``path`` leads to it.
+
+    ``shape`` is the name of that field in a pod spec or in its affinity; ``nodeSelectorTerms`` for a node selector on its own.
+    """
+
+    shape: str
+    path: Path
+    value: Any
 
 
 class Constraints(NamedTuple):
@@ -167,7 +175,7 @@ def _add_pod_terms(pod: Data, at: Path, anti: bool, terms: list[PodTerm], prefer
             terms.append(PodTerm(term.path, term.data, anti, weighted.data))
 
 
-def constraints_of_parts(parts: "Iterable[ShapedValue]") -> Constraints:
+def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
     """Return the constraints of pods whose fields are in several places or have other names; each part has its own shape and path."""
     node_selector = node_required = None
     node_terms: list[NodeTerm] = []

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from afflint.findings.paths import Path
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, custom_kind_of
-from afflint.kube.constraints import REQUIRED, Constraints, constraints_of_parts
+from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
 from afflint.kube.kinds import EACH, Kind, Template, TypeMeta, is_custom, part_types
 from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
-from afflint.kube.shapes import Holder, ShapedValue, holders_in, is_pod_spec
+from afflint.kube.shapes import Holder, holders_in, is_pod_spec
 from afflint.kube.types import Type
 from afflint.yaml.documents import Document
 

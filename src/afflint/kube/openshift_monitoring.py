@@ -8,9 +8,10 @@ from typing import Any
 
 from afflint.findings.paths import Path
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace
+from afflint.kube.constraints import ShapedValue
 from afflint.kube.custom_resources import CustomWorkload
 from afflint.kube.kinds import Kind
-from afflint.kube.shapes import Holder, ShapedValue
+from afflint.kube.shapes import Holder
 from afflint.yaml.documents import Document
 from afflint.yaml.embedded import document_in_block
 

@@ -9,21 +9,10 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.constraints import PREFERRED, REQUIRED, ShapedValue
 
 AFFINITY_FIELDS = frozenset(("nodeAffinity", "podAffinity", "podAntiAffinity"))
 """The fields of an affinity."""
-
-
-class ShapedValue(NamedTuple):
-    """A value with the shape of a placement field; ``path`` leads to it.
-
-    ``shape`` is the name of that field in a pod spec or in its affinity; ``nodeSelectorTerms`` for a node selector on its own.
-    """
-
-    shape: str
-    path: Path
-    value: Any
 
 
 class Holder(NamedTuple):
