@@ -13,7 +13,8 @@ from afflint.checks import registry
 from afflint.checks.match import Target
 from afflint.findings.finding import Finding
 from afflint.kube.constraints import NONE
-from afflint.kube.manifests import Workload, manifests_in
+from afflint.kube.manifest_reader import manifests_in
+from afflint.kube.manifests import Workload
 from afflint.pipeline.map_step import MapSettings
 from afflint.yaml.documents import read, split
 from edited import edited

@@ -9,7 +9,8 @@ from afflint.controllers.pod_replacement import PodReplacement, pod_replacement_
 from afflint.controllers.pod_source import PodSource, read_pod_source
 from afflint.findings.finding import Site
 from afflint.kube.kinds import KINDS
-from afflint.kube.manifests import Workload, manifests_in
+from afflint.kube.manifest_reader import manifests_in
+from afflint.kube.manifests import Workload
 from afflint.placement.schedule import Inventory
 from afflint.yaml import documents
 from cluster_objects import HOST, ZONE, Object, apart, node

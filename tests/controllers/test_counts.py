@@ -6,7 +6,8 @@ import pytest
 
 from afflint.controllers.replica_counts import PodCount, pod_count
 from afflint.kube.kinds import Kind, custom_kind
-from afflint.kube.manifests import Workload, manifests_in
+from afflint.kube.manifest_reader import manifests_in
+from afflint.kube.manifests import Workload
 from afflint.yaml import documents
 from linting import said
 

@@ -16,7 +16,8 @@ from afflint.findings.finding import ObjectRef, Site
 from afflint.index.facts import REQUIRED_AFFINITY, Facts, Pods, SelectorRef, facts_of
 from afflint.index.manifest_index import ManifestIndex
 from afflint.kube.kinds import KINDS
-from afflint.kube.manifests import Workload, manifests_in
+from afflint.kube.manifest_reader import manifests_in
+from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Requirement, Selector
 from afflint.scheduler.cluster import Cluster
 from afflint.yaml import documents

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from afflint.controllers.pod_source import PodSource, Reference, Virtualization, read_pod_source
 from afflint.controllers.replicas import compile_pods
 from afflint.findings.finding import Site
-from afflint.kube.manifests import Workload, manifests_in
+from afflint.kube.manifest_reader import manifests_in
+from afflint.kube.manifests import Workload
 from afflint.placement import Cluster, InventoryError, read_pod
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.disruption_state import DisruptionState

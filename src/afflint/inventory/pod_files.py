@@ -8,7 +8,7 @@ from typing import Any
 from afflint.controllers.launcher_pod import launcher_pod
 from afflint.findings.namedtuples import NamedTuple
 from afflint.inventory.node_files import NodeFileError, bytes_of, documents_of, refuse_object
-from afflint.kube.manifests import manifests_in
+from afflint.kube.manifest_reader import manifests_in
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import read_pod
 from afflint.source.sources import Source

@@ -191,10 +191,6 @@ def custom_workloads(
         return
     group, _, version = api_version.rpartition("/")
     if not is_custom(group):
-        if name == "ConfigMap" and not group:
-            from afflint.kube.openshift_monitoring import monitoring_workloads
-
-            yield from monitoring_workloads(document, data, base)
         return
     kind = Kind(name, group, (), (), None)
     custom = custom_kind_of(group, name) or defined.get((group, name))

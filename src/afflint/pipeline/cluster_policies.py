@@ -18,7 +18,8 @@ from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.kinds import KINDS
-from afflint.kube.manifests import Manifest, Workload, labels_at, manifests_in, objects_in, reference
+from afflint.kube.manifest_reader import manifests_in, objects_in
+from afflint.kube.manifests import Manifest, Workload, labels_at, reference
 from afflint.pipeline.map_step import located
 from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
 from afflint.policies.admission_manifests import BINDING, POLICY, Admission, Fault, read_admission

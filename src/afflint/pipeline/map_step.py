@@ -15,7 +15,8 @@ from afflint.findings.paths import Path, field_of, named_field
 from afflint.index.facts import Fact, Facts, Pods, collected, facts_of
 from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
-from afflint.kube.manifests import Manifest, Workload, manifests_in
+from afflint.kube.manifest_reader import manifests_in
+from afflint.kube.manifests import Manifest, Workload
 from afflint.pools.kinds import MARKS, may_declare
 from afflint.yaml import documents, prefilter
 from afflint.yaml.document import Duplicate

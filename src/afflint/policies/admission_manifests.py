@@ -15,7 +15,8 @@ from afflint.admission.api_resources import CLUSTER_SCOPED, equivalents
 from afflint.findings.finding import ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
-from afflint.kube.manifests import objects_in, reference
+from afflint.kube.manifest_reader import objects_in
+from afflint.kube.manifests import reference
 from afflint.kube.selectors import Malformed, Selector, matches, parse_label_selector
 from afflint.policies.admission_validation import binding_faults, policy_faults
 from afflint.policies.params import TEXTS, param

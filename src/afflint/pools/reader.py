@@ -9,7 +9,8 @@ from typing import Any
 from afflint.findings.finding import NO_FILE, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.manifests import objects_in, reference
+from afflint.kube.manifest_reader import objects_in
+from afflint.kube.manifests import reference
 from afflint.pools.kinds import FAMILIES, MARKS
 from afflint.pools.pool import ClusterScope, Pool, PoolPart
 from afflint.yaml.documents import Document
