@@ -1035,7 +1035,7 @@ class TestImports:
         packages = ("policies", "checks.policies", "config.", "placement", "rendering", "admission", "init", "lsp", "fix.")
         settings = {"config.discovery", "config.selection", "config.settings", "policies", "policies.policy"}
         assert not [name for name in own - settings if name.startswith(packages)]
-        modules_of_policies = {"pipeline.policy_evaluation", "index.policy_candidates", "pipeline.rendered", "pipeline.place_inputs"}
+        modules_of_policies = {"pipeline.policy_evaluation", "pipeline.rendered", "pipeline.place_inputs"}
         assert not own & modules_of_policies
         import afflint
 

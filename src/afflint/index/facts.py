@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_source import PodSource
     from afflint.index.cluster_objects import KubeVirtObject, NamespaceAnnotations, Scaler, Unusable
-    from afflint.index.policy_candidates import PolicyCandidate
     from afflint.pools.pool import Pool, PoolPart
     from afflint.scheduler.namespaces import Namespace, Service
 
@@ -162,6 +161,34 @@ class SelectorRef(NamedTuple):
         return None if self.namespace is None else (self.namespace,)
 
 
+class PolicyCandidate(NamedTuple):
+    """The pods of one template that may violate some ``policies`` (their names), with the data that policy checks read.
+
+    The map step passes it to the reduce step, only in runs with policies. ``whole`` is False for a patch or a fragment. ``pod`` has the
+    other placement fields of the pod spec. ``operator`` has the constraints with those that an operator adds, None if these are unknown;
+    without an operator it equals ``constraints``.
+    """
+
+    site: Site
+    template_path: Path
+    pod_path: Path
+    policies: tuple[str, ...]
+    whole: bool
+    constraints: Constraints
+    operator: Constraints | None
+    pod: dict[str, Any]
+    migration: Migration | None = None
+    """For a virtual machine, with any eviction strategy."""
+    object: dict[str, Any] | None = None
+    """The complete object, for checks that need it."""
+    selector: Selector | None = None
+    """The selector of their controller; None if it does not have one."""
+    from_cluster: bool = False
+    """Whether the object was exported from a cluster, with the fields that the cluster added."""
+    labels_added: tuple[str, ...] = ()
+    """The keys of the labels that kustomizations add to the pods."""
+
+
 class Facts(NamedTuple):
     """All facts of one file."""
 
@@ -182,7 +209,7 @@ class Facts(NamedTuple):
     """The node pools of the file, in every run."""
     pool_parts: "tuple[PoolPart, ...]" = ()
     """Objects that complete node pools of this or other files."""
-    policy_candidates: "tuple[PolicyCandidate, ...]" = ()
+    policy_candidates: tuple[PolicyCandidate, ...] = ()
     """Only in runs that have policies."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":

@@ -12,7 +12,7 @@ from afflint.findings.finding import Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.similarity import Slips
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
-from afflint.index.facts import Facts, Pods, PodsKey, SelectorRef
+from afflint.index.facts import Facts, Pods, PodsKey, PolicyCandidate, SelectorRef
 from afflint.kube.manifests import Labels
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, is_met, matches
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
     from afflint.controllers.budgets import Budget
     from afflint.index.cluster_objects import KubeVirtObject
-    from afflint.index.policy_candidates import PolicyCandidate
     from afflint.scheduler.namespaces import Namespace, Service
 
 Scope = tuple[str, ...] | None

@@ -12,7 +12,7 @@ from afflint.checks.registry import CATEGORIES, BoundRule, Dispatch, bind_rules,
 from afflint.findings.finding import NO_OBJECT, Edit, Found, ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of, named_field
-from afflint.index.facts import Fact, Facts, Pods, collected, facts_of
+from afflint.index.facts import Fact, Facts, Pods, PolicyCandidate, collected, facts_of
 from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
 from afflint.kube.manifest_reader import manifests_in
@@ -23,7 +23,6 @@ from afflint.yaml.document import Duplicate
 from afflint.yaml.documents import Document
 
 if TYPE_CHECKING:
-    from afflint.index.policy_candidates import PolicyCandidate
     from afflint.kube.catalogue import CustomKind
     from afflint.pipeline.policy_evaluation import PolicyEvaluator
     from afflint.pipeline.suppressions import Suppression
@@ -105,7 +104,7 @@ class _DocumentResult(NamedTuple):
     unknown: tuple[tuple[str, str], ...] = ()
     custom: tuple[tuple[str, str], ...] = ()
     pools: "tuple[Pool | PoolPart, ...]" = ()
-    policy_candidates: "tuple[PolicyCandidate, ...]" = ()
+    policy_candidates: tuple[PolicyCandidate, ...] = ()
 
 
 class Checker:

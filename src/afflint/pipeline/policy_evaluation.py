@@ -15,8 +15,7 @@ from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.findings.finding import NO_FILE, NO_OBJECT, FileId, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
-from afflint.index.facts import Pods
-from afflint.index.policy_candidates import PolicyCandidate
+from afflint.index.facts import Pods, PolicyCandidate
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, is_met
 from afflint.policies.binding import BoundPolicy

@@ -23,7 +23,6 @@ ELSEWHERE = {
     "Service": "afflint.scheduler.namespaces",
     "SymbolicEdit": "afflint.findings.edits",
     "Suppression": "afflint.pipeline.suppressions",
-    "PolicyCandidate": "afflint.index.policy_candidates",
     "Unusable": "afflint.index.cluster_objects",
 }
 """Where the types are that others name only for the type checker."""

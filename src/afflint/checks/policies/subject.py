@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.admission.pod_admission import given_labels, given_tolerations
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.findings.namedtuples import NamedTuple
-from afflint.index.facts import NodeRequirement, Pods, asked_of_nodes, migration_of
-from afflint.index.policy_candidates import PolicyCandidate
+from afflint.index.facts import NodeRequirement, Pods, PolicyCandidate, asked_of_nodes, migration_of
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.manifests import Labels, Workload
 from afflint.kube.selectors import Selector, conflict, from_labels, matches, parse_label_selector, parse_node_term, requirement_paths
