@@ -61,6 +61,18 @@ class Site(NamedTuple):
     folder: Folder = ()
 
 
+def folder_distance(first: Site, second: Site) -> tuple[int, int]:
+    """Return how many levels each of two files is below their nearest common folder, the smaller number first."""
+    one, other = first.folder, second.folder
+    shared = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        shared += 1
+    up, down = sorted((len(one) - shared, len(other) - shared))
+    return up, down
+
+
 class Related(NamedTuple):
     """Another position that explains a finding. ``file`` is the name for reports, ``source`` the file of the run with that name."""
 

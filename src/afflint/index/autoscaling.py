@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replica_counts import ONE_ASSUMED, ReplicaRange
+from afflint.findings.finding import folder_distance
 from afflint.index.cluster_objects import Scaler
 from afflint.index.facts import Pods
-from afflint.index.manifest_index import apart
 
 # An autoscaler does not set the number of pods of these kinds, or it sets the number of groups of pods.
 _NOT_COUNTED = frozenset(("Pod", "Job", "CronJob", "DaemonSet", "VirtualMachine", "VirtualMachineInstance", "JobSet", "LeaderWorkerSet"))
@@ -45,7 +45,7 @@ def _nearest(pods: Pods, scalers: Iterable[Scaler]) -> list[Scaler]:
     for scaler in scalers:
         if scaler.group != group and not (scaler.group in _SAME_GROUP and group in _SAME_GROUP):
             continue
-        distance = apart(scaler.site, pods.site)
+        distance = folder_distance(scaler.site, pods.site)
         if scaler.namespace is not None and pods.namespace is not None:
             belongs = scaler.namespace == pods.namespace
         else:

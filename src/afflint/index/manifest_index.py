@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.pod_labels import PodLabels
-from afflint.findings.finding import Site
+from afflint.findings.finding import folder_distance
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.similarity import Slips
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
@@ -356,7 +356,7 @@ def close(reach: SelectorRef, pods: Pods) -> bool:
     """
     if reach.site == pods.site or (reach.namespace is not None and reach.namespace == pods.namespace != "default"):
         return True
-    up, down = apart(reach.site, pods.site)
+    up, down = folder_distance(reach.site, pods.site)
     if up == 0 and down <= 2:
         return True
     return reach.application is not None and reach.application == pods.application and down <= 2
@@ -369,25 +369,13 @@ def _relation_key(reach: SelectorRef) -> tuple[object, ...]:
 
 def may_mean(reach: SelectorRef, pods: Pods) -> bool:
     """Return whether pods that a selector matches are near enough to be its intended target: same namespace or nearby folders."""
-    return (reach.namespace is not None and reach.namespace == pods.namespace) or apart(reach.site, pods.site)[1] <= 2
+    return (reach.namespace is not None and reach.namespace == pods.namespace) or folder_distance(reach.site, pods.site)[1] <= 2
 
 
 def _is_neighbour(reach: SelectorRef, pods: Pods) -> bool:
     """Return whether two objects are in neighbouring folders, like the parts of one application, but also two applications."""
-    up, down = apart(reach.site, pods.site)
+    up, down = folder_distance(reach.site, pods.site)
     return up <= 1 and down <= 2
-
-
-def apart(first: Site, second: Site) -> tuple[int, int]:
-    """Return how many levels each of two files is below their nearest common folder, the smaller number first."""
-    one, other = first.folder, second.folder
-    shared = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        shared += 1
-    up, down = sorted((len(one) - shared, len(other) - shared))
-    return up, down
 
 
 class _PodsList:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from afflint.checks.match import Match
 from afflint.checks.policies.node_requirements import name_path, node_alternatives_of
 from afflint.checks.policies.subject import PolicySubject
+from afflint.findings.finding import folder_distance
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
-from afflint.index.manifest_index import apart
 from afflint.index.spreading import OwnPods, RequiredSpreading, SpreadingConstraint, is_wider, spreading_constraints, unmet
 from afflint.kube.constraints import Constraints
 from afflint.kube.label_places import SPREAD
@@ -282,6 +282,6 @@ def _other_counted_pods(case: PolicySubject, each: SpreadingConstraint, manifest
     for other in manifest_index.selected(reach) if reach is not None else ():
         if (other.ref.kind, other.ref.name) == (pods.ref.kind, pods.ref.name) or other.partial or other.namespace != pods.namespace:
             continue
-        if pods.namespace is not None or apart(pods.site, other.site) == (0, 0):
+        if pods.namespace is not None or folder_distance(pods.site, other.site) == (0, 0):
             found[other.ref.kind, other.ref.name] = other
     return list(found.values())
