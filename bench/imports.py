@@ -34,7 +34,13 @@ _NEEDED = frozenset(
         *("afflint.yaml", "afflint.yaml.document", "afflint.yaml.documents", "afflint.yaml.fast_parser"),
         *("afflint.yaml.placeholders", "afflint.yaml.prefilter", "afflint.yaml.scalars"),
         *("afflint.pipeline", "afflint.pipeline.files", "afflint.pipeline.map_step", "afflint.pipeline.mapping"),
-        *("afflint.pipeline.reduce_step", "afflint.pipeline.run", "afflint.pipeline.session"),
+        *(
+            "afflint.pipeline.gathered",
+            "afflint.pipeline.options",
+            "afflint.pipeline.reduce_step",
+            "afflint.pipeline.run",
+            "afflint.pipeline.session",
+        ),
         *("afflint.pools", "afflint.pools.kinds"),
         *("afflint.report", "afflint.report.escape", "afflint.report.phrases", "afflint.report.text"),
     )

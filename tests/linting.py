@@ -9,7 +9,8 @@ from afflint.checks.match import Target
 from afflint.checks.registry import bind_rules, rules
 from afflint.findings.finding import Finding
 from afflint.pipeline.map_step import MapSettings
-from afflint.pipeline.run import Options, run
+from afflint.pipeline.options import Options
+from afflint.pipeline.run import run
 from afflint.source.sources import Source
 
 ON_BY_DEFAULT = frozenset(rule.name for rule in rules().values() if rule.default)

@@ -8,7 +8,7 @@ from pathlib import Path
 from afflint import config
 from afflint.checks.registry import CATEGORIES, rules
 from afflint.findings.finding import Finding
-from afflint.pipeline.run import Options
+from afflint.pipeline.options import Options
 from afflint.pipeline.session import Session
 from afflint.source.sources import Source
 

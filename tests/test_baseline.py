@@ -15,7 +15,8 @@ from afflint.findings.paths import named_field
 from afflint.pipeline import baseline
 from afflint.pipeline.baseline import Baseline, BaselineError
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.run import Options, Outcome, run
+from afflint.pipeline.options import Options
+from afflint.pipeline.run import Outcome, run
 from afflint.source.sources import Source
 
 TWO_WEIGHTS = """\

@@ -17,7 +17,7 @@ from afflint.findings.paths import field_of
 from afflint.fix import rounds
 from afflint.fix.fixing import FixResult, apply_fixes
 from afflint.pipeline.map_step import Checker
-from afflint.pipeline.run import Options
+from afflint.pipeline.options import Options
 from afflint.pipeline.session import Session
 from afflint.yaml.documents import read
 from linting import findings_of, settings_of

@@ -8,7 +8,8 @@ import pytest
 
 from afflint.findings.finding import Edit, Finding, Span
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.run import Options, Outcome, run
+from afflint.pipeline.options import Options
+from afflint.pipeline.run import Outcome, run
 from afflint.source.sources import Source
 from afflint.yaml.documents import read
 

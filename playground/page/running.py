@@ -15,8 +15,9 @@ from afflint.findings.errors import UserError
 from afflint.findings.finding import Finding
 from afflint.fix.fixing import apply_fixes
 from afflint.fix.rounds import fix_text, fix_writer, is_safe
+from afflint.pipeline.options import Options
 from afflint.pipeline.place_inputs import NO_NODES
-from afflint.pipeline.run import Options, Outcome
+from afflint.pipeline.run import Outcome
 from afflint.pipeline.session import Session
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.report.place import page

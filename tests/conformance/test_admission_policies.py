@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from afflint.findings.finding import Finding
-from afflint.pipeline.run import Options
+from afflint.pipeline.options import Options
 from exactness import counted
 from extras import needs_cel
 from policing import configured

@@ -22,7 +22,8 @@ from afflint.checks.registry import rules
 from afflint.findings.finding import SEVERITIES, Finding, Span
 from afflint.kube.kinds import KINDS
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.run import Options, Outcome, run
+from afflint.pipeline.options import Options
+from afflint.pipeline.run import Outcome, run
 from afflint.report import FORMATS, Report, render
 from afflint.source.sources import Source
 from afflint.yaml.documents import to_utf8

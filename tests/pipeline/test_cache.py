@@ -22,9 +22,10 @@ from afflint.pipeline import mapping, workers
 from afflint.pipeline import run as running
 from afflint.pipeline.cache import Cache
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, default_settings
+from afflint.pipeline.options import Options
 from afflint.pipeline.reduce_step import Reduction
 from afflint.pipeline.results import RESULTS, ResultEntry, checksum
-from afflint.pipeline.run import Options, Outcome
+from afflint.pipeline.run import Outcome
 from afflint.pipeline.session import Session
 from checkout import clean_environment
 

@@ -11,7 +11,8 @@ import pytest
 from afflint import config
 from afflint.findings.finding import Finding
 from afflint.fix.rounds import fix_files
-from afflint.pipeline.run import Options, run
+from afflint.pipeline.options import Options
+from afflint.pipeline.run import run
 from afflint.pipeline.session import Session
 from afflint.source.sources import Source, discover
 from checkout import clean_environment

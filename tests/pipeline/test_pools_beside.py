@@ -87,7 +87,7 @@ def test_what_is_wrong_with_pools_is_said_in_a_file_that_is_named_for_its_nodes(
 
 
 def test_shards_find_the_same(tmp_path: Path) -> None:
-    from afflint.pipeline.run import Options
+    from afflint.pipeline.options import Options
     from afflint.pipeline.shards import Arguments, Merged, Share, lines_of_share
 
     for nodes in ([], ["clusters/c.yaml"]):
@@ -105,7 +105,7 @@ def test_shards_find_the_same(tmp_path: Path) -> None:
 
 
 def test_results_that_were_kept_know_the_pools(tmp_path: Path) -> None:
-    from afflint.pipeline.run import Options
+    from afflint.pipeline.options import Options
 
     session = Session(config.default())
     options = Options(cache=str(tmp_path / "kept"))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from afflint import config
-from afflint.pipeline.run import Options, run
+from afflint.pipeline.options import Options
+from afflint.pipeline.run import run
 from afflint.pipeline.session import Session
 from afflint.source.sources import discover, is_in_chart
 from linting import settings_of

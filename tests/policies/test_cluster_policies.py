@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from afflint import config as configuration
-from afflint.pipeline.run import Options
+from afflint.pipeline.options import Options
 from extras import needs_cel
 from policing import configured
 

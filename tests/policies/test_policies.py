@@ -9,8 +9,8 @@ import pytest
 
 from afflint.config import ConfigError
 from afflint.findings.finding import Finding
+from afflint.pipeline.options import Options
 from afflint.pipeline.results import Keys
-from afflint.pipeline.run import Options
 from afflint.source.sources import Source
 from policing import findings_of, said, session_of
 

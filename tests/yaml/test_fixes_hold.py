@@ -26,7 +26,7 @@ from afflint.findings.finding import Finding, identity_of
 from afflint.fix.fixing import apply_fixes
 from afflint.fix.rounds import fix_files
 from afflint.pipeline.map_step import Checker
-from afflint.pipeline.run import Options
+from afflint.pipeline.options import Options
 from afflint.pipeline.session import Session
 from afflint.source.atomic_write import replace_file
 from afflint.yaml import documents

@@ -21,7 +21,8 @@ from afflint.report import FORMATS
 if TYPE_CHECKING:
     from afflint.config import Config
     from afflint.fix.rounds import FixOutcome
-    from afflint.pipeline.run import Options, Outcome
+    from afflint.pipeline.options import Options
+    from afflint.pipeline.run import Outcome
     from afflint.pipeline.session import Session
     from afflint.report import Report
     from afflint.source.sources import Source
@@ -253,7 +254,7 @@ def _notify_unchanged(fixed: FixOutcome) -> None:
 
 def run_options(config: Config, args: dict[str, Any], progress: ProgressLine) -> Options:
     """Return the options of the run. ``given["mapper"]``, if any, replaces the map step."""
-    from afflint.pipeline.run import Options
+    from afflint.pipeline.options import Options
 
     known = None
     if config.baseline and not args["write_baseline"]:

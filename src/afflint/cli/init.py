@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from afflint.config import Config
     from afflint.config.writer import ConfigEntry
     from afflint.init.repository_scan import RepositoryScan
-    from afflint.pipeline.run import Options, Outcome
+    from afflint.pipeline.options import Options
+    from afflint.pipeline.run import Outcome
 
 _FILE, _PROJECT = ".afflint.yaml", "pyproject.toml"
 _LARGEST_PROJECT = 8 << 20
@@ -130,7 +131,7 @@ def _check(config: Config, place: str) -> Outcome:
 
 def _options(config: Config, progress: ProgressLine) -> Options:
     from afflint.pipeline.mapping import DEFAULT_CACHE
-    from afflint.pipeline.run import Options
+    from afflint.pipeline.options import Options
 
     cache = None if os.environ.get("AFFLINT_NO_CACHE") else os.environ.get("AFFLINT_CACHE_DIR") or DEFAULT_CACHE
     return Options(options.jobs(config.jobs), progress=progress, cache=cache)

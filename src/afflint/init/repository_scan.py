@@ -24,8 +24,9 @@ from afflint.yaml.documents import to_utf8
 
 if TYPE_CHECKING:
     from afflint.index.facts import Facts
+    from afflint.pipeline.gathered import Gathered
     from afflint.pipeline.map_step import FileResult
-    from afflint.pipeline.run import Gathered, Options
+    from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
     from afflint.pools.pool import Pool
 

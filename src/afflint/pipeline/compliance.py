@@ -12,15 +12,16 @@ from afflint.findings.finding import FileId, Finding, Found, ObjectRef
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.baseline import since
 from afflint.pipeline.files import Files
+from afflint.pipeline.options import Options
 from afflint.pipeline.rendered import without_values
-from afflint.pipeline.run import Options, gathered
+from afflint.pipeline.run import gathered
 from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, EvaluatedWorkload, PolicyCompliance, State, other
 from afflint.yaml.emitter import flow
 
 if TYPE_CHECKING:
     from afflint.index.facts import Pods
+    from afflint.pipeline.gathered import Gathered
     from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
-    from afflint.pipeline.run import Gathered
     from afflint.pipeline.session import Session
     from afflint.policies.policy import Policy
     from afflint.source.sources import Source
@@ -187,7 +188,7 @@ def _shown(kept: Sequence[Finding], told: Gathered, options: Options) -> dict[tu
     """What nothing silences, by what it was found as: what was rendered is shown where it is written, and may be silenced there."""
     if options.renders is None:
         return {_identity(finding): finding for finding in kept}
-    placed, _, _ = options.renders.placed(kept, told.files.sources, options)
+    placed, _, _ = options.renders.placed(kept, told.files.sources, told.suppression_filter.remaining_in_source)
     by_root: dict[tuple[str, str, str], Finding] = {}
     written: dict[tuple[object, ...], Finding] = {}
     for finding in placed:

@@ -20,8 +20,8 @@ from afflint.pipeline.files import Files
 from afflint.pipeline.locating import located_facts, pools_of
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import map_files
+from afflint.pipeline.options import Options
 from afflint.pipeline.reduce_step import Reduction
-from afflint.pipeline.run import Options
 from afflint.pipeline.summary import is_empty
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.placement.node_classes import NodeClass

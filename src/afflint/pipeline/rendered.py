@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,17 +19,12 @@ from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
 from afflint.report import RenderSummary as Count
 from afflint.source.files import read_regular
-from afflint.source.sources import Source, read_bytes, relative
+from afflint.source.sources import Source, relative
 from afflint.yaml.cursor import cursor_at
-from afflint.yaml.documents import to_utf8
 from afflint.yaml.embedded import document_in_block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from afflint.index.facts import Pods
-    from afflint.pipeline.run import Options
-    from afflint.pipeline.suppressions import Suppression
     from afflint.yaml.document import Document
 
 _LARGEST = 16 << 20
@@ -38,6 +33,9 @@ _OF_COMMENTS = frozenset(("unused-suppression",))
 _OF_TEXTS = ("ConfigMap", "Secret")
 # What differs between overlays does not make another mistake of it.
 _VARIABLE = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\d+")
+
+
+Unsilenced = Callable[[list[Finding], Source], tuple[list[Finding], int]]
 
 
 class OriginalFindings(NamedTuple):
@@ -88,8 +86,11 @@ class RenderedRun:
             roots[path] = Root(build.name, frozenset((*objects, *files)))
         return clusters_of(roots)
 
-    def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], options: Options) -> OriginalFindings:
-        """The findings of a run, those in what was rendered moved to their sources: one mistake seen through several roots is one."""
+    def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], unsilenced: Unsilenced) -> OriginalFindings:
+        """Return the findings of a run, those in rendered output moved to their sources; findings of several roots that match are merged.
+
+        ``unsilenced`` returns the findings of a source that nothing there silences, and how many its comments do.
+        """
         numbers = _Numbers(sources, self._given, self.covered)
         findings = [each for each in findings if each.rule not in _OF_COMMENTS or sources[each.source].path not in self._builds]
         moving = self._moving(findings, sources)
@@ -105,7 +106,7 @@ class RenderedRun:
                 at_source.setdefault(each.source, []).append(each)
         suppressed = 0
         for source, found in at_source.items():
-            remaining, silenced = _unsilenced(found, numbers.sources[source], options)
+            remaining, silenced = unsilenced(found, numbers.sources[source])
             kept += remaining
             suppressed += silenced
         return OriginalFindings(_each_once(_without_guesses(kept)), suppressed, tuple(numbers.sources))
@@ -235,38 +236,6 @@ def _related(related: Related, ways: Mapping[str, _Moving], sources: Sequence[So
     (place, *_), _ = moving.places(-1, related.span)
     number = numbers.of(place.file)
     return Related(numbers.sources[number].name, place.span, related.message, number)
-
-
-def _unsilenced(findings: list[Finding], source: Source, options: Options) -> tuple[list[Finding], int]:
-    """The findings of a source that neither the configuration nor a comment in it silences, and how many comments do."""
-    from afflint.config import covers
-
-    if options.ignored_in is not None:
-        names = options.ignored_in(source.name)
-        findings = [each for each in findings if not covers(names, each.rule, each.category)]
-    suppressions = _suppressions(source) if options.inline and findings else []
-    if not suppressions:
-        return findings, 0
-    from afflint.pipeline.suppressions import apply
-
-    kept, silenced, _ = apply(findings, suppressions, options.mandatory)
-    return kept, silenced
-
-
-def _suppressions(source: Source) -> list[Suppression]:
-    """The comments that silence findings in a file, whatever it is: values of a chart are no manifest. Annotations are rendered, too."""
-    from afflint.checks.registry import CATEGORIES, rules
-    from afflint.pipeline.suppressions import Suppression, suppressions_in
-
-    try:
-        data = to_utf8(read_bytes(source))
-    except (OSError, UnicodeDecodeError):
-        return []
-    if b"afflint" not in data:
-        return []
-    documents = [each for each in documents_of(data).values() if each.problem is None]
-    found = (each for document in documents for each in suppressions_in(document, (), rules(), CATEGORIES))
-    return [each for each in found if isinstance(each, Suppression)]
 
 
 def _without_guesses(findings: list[Finding]) -> list[Finding]:

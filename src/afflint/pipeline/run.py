@@ -1,80 +1,22 @@
 """A run over many files: definitions, map, locate, reduce, suppress, result. Read this first: each step is one call here."""
 
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
 
 from afflint.findings.finding import FileId, Finding, Found, sort_key
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.definitions import DefinitionReader, with_definitions
 from afflint.pipeline.files import Files
+from afflint.pipeline.gathered import Gathered
 from afflint.pipeline.locating import clusters_of, inventory_of, located_facts, named_nodes
 from afflint.pipeline.map_step import FileResult, MapSettings
-from afflint.pipeline.mapping import Contents, is_worth_cache, map_files
+from afflint.pipeline.mapping import is_worth_cache, map_files
+from afflint.pipeline.options import Options
 from afflint.pipeline.reduce_step import reduction_of
 from afflint.pipeline.summary import is_empty, summary_of
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.report import Summary
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, read_bytes
-
-if TYPE_CHECKING:
-    from afflint.index.manifest_index import ManifestIndex
-    from afflint.inventory.node_files import NodeFact
-    from afflint.inventory.pool_files import Pools
-    from afflint.pipeline.baseline import Baseline
-    from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
-    from afflint.pipeline.rendered import RenderedRun
-
-
-class Options(NamedTuple):
-    """How to run. ``ignored_in`` returns the names that are ignored in the file at a path, see ``config.covers``."""
-
-    jobs: int = 1
-    inline: bool = True
-    """Whether suppressions in files apply."""
-    ignored_in: Callable[[str], frozenset[str]] | None = None
-    progress: Callable[[int], None] | None = None
-    baseline: "Baseline | None" = None
-    """Known findings, which are not reported."""
-    mapper: Callable[[Collection[Source], MapSettings], Iterable[FileResult]] | None = None
-    """Replaces the map step over files, for callers that have results of an earlier run."""
-    definitions: Callable[[], Iterable[Source]] | None = None
-    """Returns further files with CustomResourceDefinitions. It is called only if a kind has no other definition."""
-    cache: str | None = None
-    """The folder of the cache, or DEFAULT_CACHE; None for no cache."""
-    contents: Contents | None = None
-    """Checksums of the files that were read in this run before."""
-    renders: "RenderedRun | None" = None
-    """The output that was rendered for this run. Its findings are reported at their origins."""
-    mandatory: frozenset[str] = frozenset()
-    """The rules whose findings no suppression silences."""
-    reader: DefinitionReader | None = None
-    """Reads definitions, for callers that keep what was read in an earlier run."""
-
-
-class Gathered(NamedTuple):
-    """What the files of a run contain, each alone and all together, before suppressions.
-
-    ``results`` are those of the checked files, ``told`` also those of the context. ``manifest_index`` is None if no rule needs it.
-    """
-
-    files: Files
-    results: dict[FileId, FileResult]
-    told: dict[FileId, FileResult]
-    manifest_index: "ManifestIndex | None"
-    nodes: "list[NodeFact]"
-    across: dict[FileId, list[Found]]
-    """The findings across manifests, by file."""
-    suppression_filter: SuppressionFilter
-    settings: MapSettings
-    """The settings of the map step, with the definitions of the files."""
-    unused_nodes: str | None
-    pools: "Pools | None" = None
-    undecided: tuple[str, ...] = ()
-    """The policies that need nodes, if the run has none."""
-    unevaluated: "tuple[UnevaluatedPolicy, ...]" = ()
-    faults: tuple[Finding, ...] = ()
-    """Findings in the manifests of policies, which need not be files of the run."""
 
 
 class Outcome(NamedTuple):
@@ -205,7 +147,7 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     findings, suppressed = _suppressed(gathered)
     sources, checked = files.sources, [files.sources[file].name for file in results]
     if options.renders is not None:
-        findings, silenced, sources = options.renders.placed(findings, sources, options)
+        findings, silenced, sources = options.renders.placed(findings, sources, gathered.suppression_filter.remaining_in_source)
         suppressed += silenced
         checked += [source.name for source in options.renders.covered]
     findings = sorted([*findings, *gathered.faults], key=sort_key)

@@ -17,12 +17,13 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Facts
 from afflint.pipeline.cache import Cache
 from afflint.pipeline.files import Files
+from afflint.pipeline.gathered import Gathered
 from afflint.pipeline.locating import creates_pods
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import Contents
+from afflint.pipeline.options import Options
 from afflint.pipeline.reduce_step import reduction_of
 from afflint.pipeline.results import ELSEWHERE, KEY_SIZE, ResultEntry, checksum
-from afflint.pipeline.run import Gathered, Options
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import read_bytes

@@ -16,9 +16,11 @@ from afflint.source.sources import STDIN, SUFFIXES, Source, discover, each_once,
 
 if TYPE_CHECKING:
     from afflint.findings.finding import Finding
+    from afflint.pipeline.gathered import Gathered
     from afflint.pipeline.map_step import MapSettings
+    from afflint.pipeline.options import Options
     from afflint.pipeline.place_inputs import PlaceInputs
-    from afflint.pipeline.run import Gathered, Options, Outcome
+    from afflint.pipeline.run import Outcome
 
 # A cluster with this plugin refuses what this rule, otherwise off, finds.
 _HARD_TOPOLOGY_PLUGIN, _HARD_TOPOLOGY_RULE = "LimitPodHardAntiAffinityTopology", "hard-anti-affinity-topology"
@@ -212,7 +214,7 @@ class Session:
 
     def options(self, options: Options | None = None) -> Options:
         """How to run, with what the configuration ignores in files."""
-        from afflint.pipeline.run import Options
+        from afflint.pipeline.options import Options
 
         options = options or Options()
         mandatory = frozenset(policy.name for policy in self.config.policies if policy.mandatory)

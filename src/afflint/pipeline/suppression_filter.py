@@ -8,12 +8,14 @@ from afflint.index.facts import Pods
 from afflint.pipeline.map_step import FileResult
 from afflint.pipeline.reduce_step import Reduction
 from afflint.source.kustomizations import Kustomizations
-from afflint.source.sources import Source
+from afflint.source.sources import Source, read_bytes
+from afflint.yaml.documents import to_utf8
 from afflint.yaml.prefilter import is_values_file
 
 if TYPE_CHECKING:
     from afflint.index.manifest_index import ManifestIndex
-    from afflint.pipeline.run import Options
+    from afflint.pipeline.options import Options
+    from afflint.pipeline.suppressions import Suppression
 
 
 class SuppressionFilter:
@@ -52,6 +54,38 @@ class SuppressionFilter:
         # A suppression in the values of a chart may be for the rendered manifests.
         idle = not is_values_file(source.known_as)
         return self._reduction.silence(file, result.suppressions, remaining, idle=idle, mandatory=self._options.mandatory)
+
+    def remaining_in_source(self, findings: list[Finding], source: Source) -> tuple[list[Finding], int]:
+        """Return the findings in the source of rendered output that remain, and how many its comments silence."""
+        from afflint.config import covers
+
+        if self._options.ignored_in is not None:
+            names = self._options.ignored_in(source.name)
+            findings = [each for each in findings if not covers(names, each.rule, each.category)]
+        suppressions = _comments_in(source) if self._options.inline and findings else []
+        if not suppressions:
+            return findings, 0
+        from afflint.pipeline.suppressions import apply
+
+        kept, silenced, _ = apply(findings, suppressions, self._options.mandatory)
+        return kept, silenced
+
+
+def _comments_in(source: Source) -> "list[Suppression]":
+    """Return the suppressions in the comments of a file, which need not be a manifest. Annotations are in the rendered output, too."""
+    from afflint.checks.registry import CATEGORIES, rules
+    from afflint.pipeline.suppressions import Suppression, suppressions_in
+    from afflint.rendering.source_documents import documents_of
+
+    try:
+        data = to_utf8(read_bytes(source))
+    except (OSError, UnicodeDecodeError):
+        return []
+    if b"afflint" not in data:
+        return []
+    documents = [each for each in documents_of(data).values() if each.problem is None]
+    found = (each for document in documents for each in suppressions_in(document, (), rules(), CATEGORIES))
+    return [each for each in found if isinstance(each, Suppression)]
 
 
 # About fields that a kustomization may add to a manifest, or to the object that it patches.

@@ -13,8 +13,10 @@ from afflint.findings.finding import FileId, Finding
 from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.folder_config import CommandLineConfig, ConfiguredFolder
 from afflint.lsp.indexer.map_cache import EditorBuffer, MapCache
+from afflint.pipeline.gathered import Gathered
 from afflint.pipeline.map_step import MapSettings
-from afflint.pipeline.run import Gathered, Options, outcome
+from afflint.pipeline.options import Options
+from afflint.pipeline.run import outcome
 from afflint.pipeline.session import Session
 from afflint.source.sources import Identities, Source, is_in_chart
 
