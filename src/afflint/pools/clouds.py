@@ -22,8 +22,7 @@ from afflint.pools.fields import (
     unreachable_labels,
     zone,
 )
-from afflint.pools.pool import Label, Pool
-from afflint.pools.reader import Declared, Reader
+from afflint.pools.pool import Declared, Label, Pool, Reader
 from afflint.yaml.document import list_at, map_at
 
 

@@ -25,8 +25,7 @@ from afflint.pools.fields import (
     zone,
 )
 from afflint.pools.kubeadm import registration
-from afflint.pools.pool import Key, Label, Pool, PoolMistake, PoolPart, UnreachableLabel
-from afflint.pools.reader import Declared, Reader
+from afflint.pools.pool import Declared, Key, Label, Pool, PoolMistake, PoolPart, Reader, UnreachableLabel
 from afflint.yaml.document import list_at, map_at
 
 _BOUNDS = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"

@@ -33,8 +33,7 @@ from afflint.pools.fields import (
     zone,
 )
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT, Registration, registration
-from afflint.pools.pool import Label, Pool, PoolMistake, PoolPart, PoolTaint
-from afflint.pools.reader import Declared, Reader
+from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolPart, PoolTaint, Reader
 from afflint.yaml.document import list_at, map_at
 
 _TAG = "is a tag of cloud resources"

@@ -14,8 +14,7 @@ from afflint.findings.paths import Path
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME
 from afflint.kube.selectors import Requirement, parse_int64
 from afflint.pools.fields import is_known, is_open, label, labels_of, number, one_of, taints_of, text, unreachable_labels
-from afflint.pools.pool import Label, Pool, UnreachableLabel
-from afflint.pools.reader import Declared, Reader
+from afflint.pools.pool import Declared, Label, Pool, Reader, UnreachableLabel
 from afflint.yaml.document import list_at, map_at
 
 CAPACITY, NODEPOOL, PROVISIONER = "karpenter.sh/capacity-type", "karpenter.sh/nodepool", "karpenter.sh/provisioner-name"

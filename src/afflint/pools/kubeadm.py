@@ -10,8 +10,7 @@ from afflint.findings.paths import Path
 from afflint.kube.node_labels import CONTROL_PLANE
 from afflint.kube.taints import Taint
 from afflint.pools.fields import kubelet_mistakes, label, parse_pairs, taints_in_line, taints_of, text
-from afflint.pools.pool import Label, Pool, PoolMistake, PoolPart, PoolTaint
-from afflint.pools.reader import Declared, Reader
+from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolPart, PoolTaint, Reader
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 

@@ -20,8 +20,7 @@ from afflint.pools.fields import (
     unreachable_labels,
     zone,
 )
-from afflint.pools.pool import Label, Pool, PoolPart
-from afflint.pools.reader import Declared, Reader
+from afflint.pools.pool import Declared, Label, Pool, PoolPart, Reader
 from afflint.yaml.document import list_at, map_at
 
 WORKER = "node-role.kubernetes.io/worker"

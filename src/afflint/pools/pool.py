@@ -5,7 +5,8 @@ A label is known by a requirement that all nodes of the pool meet: ``In`` with o
 both can hold together.
 """
 
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 from afflint.findings.finding import NO_OBJECT, ObjectRef, Severity, Site
 from afflint.findings.namedtuples import NamedTuple
@@ -130,3 +131,30 @@ class Pool(NamedTuple):
     def keys(self) -> frozenset[str]:
         """The keys of the labels that it declares."""
         return frozenset([label.key for label in self.labels])
+
+
+class Declared(NamedTuple):
+    """An object that declares pools or completes some: its data, its position and its identity."""
+
+    data: dict[str, Any]
+    base: Path
+    site: Site
+    ref: ObjectRef
+    patched: bool = False
+    """Whether values are patched in later, so that absent fields may be set."""
+
+    @property
+    def name(self) -> str:
+        return self.ref.name or ""
+
+    @property
+    def namespace(self) -> str:
+        return self.ref.namespace or ""
+
+    def pool(self, name: str, word: str, path: Path, whose: ClusterScope, cluster: str = "") -> Pool:
+        """Return a pool that it declares at a path, without further fields."""
+        return Pool(name or "(no name)", word, self.site, self.ref, path, whose, cluster)
+
+
+Reader = Callable[[Declared], Iterator[Pool | PoolPart]]
+"""Reads the pools, or the parts of pools, that an object declares."""

@@ -20,8 +20,7 @@ from afflint.pools.fields import (
     text,
     unreachable_labels,
 )
-from afflint.pools.pool import Pool, PoolTaint
-from afflint.pools.reader import Declared, Reader
+from afflint.pools.pool import Declared, Pool, PoolTaint, Reader
 from afflint.yaml.document import list_at, map_at
 
 _ETCD = "node-role.kubernetes.io/etcd"

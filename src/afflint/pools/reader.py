@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from afflint.findings.finding import NO_FILE, ObjectRef, Site
-from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.finding import NO_FILE, Site
 from afflint.findings.paths import Path
 from afflint.kube.manifest_reader import objects_in
 from afflint.kube.manifests import reference
 from afflint.pools.kinds import FAMILIES, MARKS
-from afflint.pools.pool import ClusterScope, Pool, PoolPart
+from afflint.pools.pool import Declared, Pool, PoolPart, Reader
 from afflint.yaml.documents import Document
-
-
-class Declared(NamedTuple):
-    """An object that declares pools or completes some: its data, its position and its identity."""
-
-    data: dict[str, Any]
-    base: Path
-    site: Site
-    ref: ObjectRef
-    patched: bool = False
-    """Whether values are patched in later, so that absent fields may be set."""
-
-    @property
-    def name(self) -> str:
-        return self.ref.name or ""
-
-    @property
-    def namespace(self) -> str:
-        return self.ref.namespace or ""
-
-    def pool(self, name: str, word: str, path: Path, whose: ClusterScope, cluster: str = "") -> Pool:
-        """Return a pool that it declares at a path, without further fields."""
-        return Pool(name or "(no name)", word, self.site, self.ref, path, whose, cluster)
-
-
-Reader = Callable[[Declared], Iterator[Pool | PoolPart]]
 
 
 def pools_in(document: Document) -> Iterator[Pool | PoolPart]:

@@ -9,8 +9,7 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.pools.fields import UNREACHABLE, is_open, kubelet_rejects, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
-from afflint.pools.pool import Label, Pool, PoolMistake
-from afflint.pools.reader import Declared, Reader
+from afflint.pools.pool import Declared, Label, Pool, PoolMistake, Reader
 from afflint.yaml.document import map_at
 
 

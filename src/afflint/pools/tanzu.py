@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from afflint.pools.fields import is_open, labels_of, number, taints_of, text, zone
-from afflint.pools.pool import Pool
-from afflint.pools.reader import Declared, Reader
+from afflint.pools.pool import Declared, Pool, Reader
 from afflint.yaml.document import list_at, map_at
 
 
