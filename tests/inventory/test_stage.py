@@ -124,3 +124,32 @@ def test_an_object_that_is_there_many_times_names_a_few_places() -> None:
         *[f"it is defined again in a.yaml:{3 + number * lines}; that definition is ignored" for number in (1, 2, 3)],
         "and 3 more times",
     )
+
+
+def test_pods_without_a_namespace_are_in_all_namespaces_together() -> None:
+    """An empty namespaceSelector selects each namespace, so it does not matter that the namespace of the pods is unknown."""
+    everywhere = "{namespaceSelector: {}, labelSelector: {matchLabels: {app: web}}, topologyKey: topology.kubernetes.io/zone}"
+    web = workload(f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{everywhere}]}}}}")
+    [found] = said("too-few-domains", NODES, web.replace(", namespace: shop", ""))
+    assert found.startswith("a.yaml:10:86 error: 3 replicas, 2 zones")
+
+
+def test_an_autoscaler_that_may_scale_to_zero_still_needs_a_node_for_one_pod() -> None:
+    scaler = (
+        "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web, namespace: shop}\n"
+        "spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 0, maxReplicas: 4}\n"
+    )
+    web = workload("nodeSelector: {disk: ssd}", replicas=1)
+    assert [each.partition(": ")[0] for each in said("unschedulable", NODES, f"{web}---\n{scaler}")] == ["a.yaml:10:7 error"]
+
+
+def test_the_first_of_two_budgets_with_one_name_counts() -> None:
+    def budget(amount: str) -> str:
+        return (
+            "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web, namespace: shop}\n"
+            f"spec: {{{amount}, selector: {{matchLabels: {{app: web}}}}}}\n"
+        )
+
+    strict, loose = budget("minAvailable: 3"), budget("minAvailable: 1")
+    assert len(said("drain-blocked", NODES, workload() + strict + loose)) == 1
+    assert said("drain-blocked", NODES, workload() + loose + strict) == []
