@@ -171,3 +171,10 @@ def test_what_is_said_to_keep_pods_apart_leaves_no_domain_that_takes_them_all(
         domains.setdefault(value, set()).add(name)
     together = any(fits_in_one(EMPTY.copy(), made, frozenset(names)) for names in domains.values())
     assert is_met(spec, key, replicas=replicas) is not together
+
+
+def test_a_term_for_all_namespaces_covers_that_of_the_pods_whatever_is_known_of_it() -> None:
+    everywhere = anti(ZONE, app("web"), namespaceSelector={})
+    own = OwnPods(PodLabels(OWN), True, "default")
+    [found] = spreading_constraints(constraints_of(everywhere, ()), own, lambda _selector, _name: False)
+    assert found.works
