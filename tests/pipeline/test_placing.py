@@ -106,3 +106,17 @@ def test_a_running_pod_whose_requests_are_none_is_named_with_its_place() -> None
         "pods.yaml:2:1: Pod 'default/old': spec.containers[0].resources.requests['cpu'] is 'four', which is not a quantity"
     )
     assert stage_of(*files, [broken]).inventory.pods
+
+
+def test_a_workload_is_refused_for_the_mistake_that_comes_first_in_the_file() -> None:
+    weight = (
+        b"      affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: "
+        b"{matchExpressions: [{key: disk, operator: Exists}]}}]}}\n"
+    )
+    toleration = b'      tolerations: [{key: "", operator: Equal, value: x}]\n'
+    nodes = [Source("nodes.yaml", "nodes.yaml", SHORT_NODES)]
+    for first, second, line in ((weight, toleration, 10), (toleration, weight, 10)):
+        text = WEB.lstrip().replace(b"    spec: {containers", b"    spec:\n%b%b      {containers" % (first, second))
+        text = text.replace(b"      {containers: ", b"      containers: ").replace(b"}}]}\n", b"}}]\n")
+        [pod_source] = read_place_inputs([Source("web.yaml", "web.yaml", text)], nodes, [], default_settings()).simulation_input.pod_sources
+        assert pod_source.refused.endswith(f"(line {line})"), pod_source.refused

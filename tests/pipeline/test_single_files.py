@@ -1,0 +1,38 @@
+"""What one file decides: which manifests a fault may have damaged, whether it is empty, and whether its nodes are used."""
+
+from __future__ import annotations
+
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import run
+from afflint.source.sources import Source
+from linting import lint, places
+
+BRACE_TOO_MANY = """\
+{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: web, image: "web:1"}]}}
+}
+---
+"""
+NO_VERSION = """\
+kind: Pod
+metadata: {name: till}
+spec: {containers: [{name: till, image: "till:1"}]}
+"""
+
+
+def test_after_a_fault_a_missing_api_version_is_not_reported() -> None:
+    """The text with the apiVersion may have been lost at the fault."""
+    assert places(lint(NO_VERSION)) == ["a.yaml:1:1 error missing-api-version"]
+    assert places(lint(BRACE_TOO_MANY + NO_VERSION)) == ["a.yaml:2:1 error text-after-document"]
+
+
+def test_a_file_with_nothing_but_nodes_is_not_empty() -> None:
+    texts = {"nodes.yaml": b"nodes: [{name: w1}]\n", "comment.yaml": b"# later\n"}
+    outcome = run([Source(name, name, data) for name, data in texts.items()], default_settings())
+    assert [outcome.sources[file].name for file in outcome.empty] == ["comment.yaml"]
+
+
+def test_comments_in_a_list_of_nodes_are_read_only_if_the_nodes_are_used() -> None:
+    nodes = Source("nodes.yaml", "nodes.yaml", b"nodes:\n- {name: w1}  # afflint: ignroe\n")
+    settings = default_settings()
+    assert places(run([nodes], settings).findings) == ["nodes.yaml:2:15 warning invalid-suppression"]
+    assert run([nodes], settings._replace(auto_nodes=False)).findings == []
