@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policing import said
+from afflint.pipeline.map_step import Checker
+from policing import said, session_of
 
 WEB = """\
 apiVersion: apps/v1
@@ -52,6 +53,14 @@ def about(folder: Path, files: dict[str, str] | str, match: str = "{}", exclude:
     found = said(folder, f"- {{name: ours, check: {check}, match: {match}, exclude: {exclude}}}\n", files)
     assert len(found) < 2
     return bool(found)
+
+
+def candidates(folder: Path, text: str, exclude: str) -> list[str]:
+    """The workloads of a file that may violate a policy, as far as the file alone shows."""
+    session = session_of(folder, f"- {{name: ours, check: no-pinning, exclude: {exclude}}}\n")
+    result = Checker(session.settings()).check("a.yaml", text.encode())
+    titles = {pods.site: pods.title for pods in result.facts.pods}
+    return [titles[each.site] for each in result.facts.policy_candidates]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +116,13 @@ class TestNamespaces:
         assert about(tmp_path, files, "{namespace-labels: {stage: production}}")
         assert not about(tmp_path, files, "{namespace-labels: {stage: test}}")
         assert not about(tmp_path, files, exclude="{namespace-labels: {stage: production}}")
+
+    def test_a_name_excludes_a_workload_without_a_look_at_other_manifests(self, tmp_path: Path) -> None:
+        """The map step already leaves it out, so that neither caches nor other processes hold it."""
+        assert candidates(tmp_path, WEB, "{}") == ["Deployment web"]
+        assert candidates(tmp_path, WEB, "{namespace-labels: {kubernetes.io/metadata.name: shop}}") == []
+        assert candidates(tmp_path, WEB, "{namespace-labels: {kubernetes.io/metadata.name: other}}") == ["Deployment web"]
+        assert candidates(tmp_path, WEB, "{namespace-labels: {kubernetes.io/metadata.name: shop, stage: test}}") == ["Deployment web"]
 
     def test_of_a_namespace_that_two_manifests_describe_nobody_can_tell(self, tmp_path: Path) -> None:
         files = {"web.yaml": WEB, "one.yaml": NAMESPACE, "other.yaml": NAMESPACE.replace("production", "test")}

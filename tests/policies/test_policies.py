@@ -204,6 +204,23 @@ class TestSuppressions:
             findings_of(tmp_path, PINNED % "", f"# afflint: ignore-file[no-hosts]\n{POD}---\n{fine.replace('  # afflint', ' # was')}") == []
         )
 
+    def test_a_patch_in_the_same_document_may_be_meant(self, tmp_path: Path) -> None:
+        """The findings about a patch are in the file of the object that it changes."""
+        pods = POD.replace("kubernetes.io/hostname", "disk")
+        patch = "apiVersion: v1\nkind: Pod\nmetadata: {name: till}\nspec: {nodeSelector: {disk: ssd}}\n"
+        items = [f"- {each.rstrip().replace(chr(10), chr(10) + '  ')}\n" for each in (pods, patch)]
+        head = "# afflint: ignore-document[no-hosts]\napiVersion: v1\nkind: List\nitems:\n"
+        assert [each.rule for each in findings_of(tmp_path, PINNED % "", head + items[0])] == ["unused-suppression"]
+        assert findings_of(tmp_path, PINNED % "", f"{head}{items[0]}{items[1]}") == []
+        assert findings_of(tmp_path, PINNED % "", f"{head}{items[1]}{items[0]}") == []
+
+    def test_a_resource_of_an_unknown_kind_may_be_meant(self, tmp_path: Path) -> None:
+        pods = "# afflint: ignore-file[no-hosts]\n" + POD.replace("kubernetes.io/hostname", "disk")
+        shape = "spec: {template: {spec: {tolerations: [{key: a, operator: Exists}], containers: [{name: c, image: i}]}}}"
+        custom = f"apiVersion: example.com/v1\nkind: Farm\nmetadata: {{name: web}}\n{shape}\n"
+        assert [each.rule for each in findings_of(tmp_path, PINNED % "", pods)] == ["unused-suppression"]
+        assert findings_of(tmp_path, PINNED % "", f"{pods}---\n{custom}") == []
+
     def test_the_configuration_may(self, tmp_path: Path) -> None:
         assert policed(tmp_path, PINNED % ", mandatory: true", more="ignore: [no-hosts]\n") == []
 
