@@ -281,3 +281,12 @@ spec: {operand: {masterTolerations: [], workerNodeSelector: {node-role.kubernete
     assert [each.rule for each in lint(text)].count("deprecated-node-label") == 0
     other = text.replace("nfd.openshift.io", "nfd.kubernetes.io").replace("kind: NodeFeatureDiscovery", "kind: Other")
     assert [each.rule for each in lint(other.replace("workerNodeSelector", "nodeSelector"))].count("deprecated-node-label") == 1
+
+
+def test_a_node_label_that_no_component_sets_excludes_no_node() -> None:
+    for operator in ("NotIn, values: [amd64]", "DoesNotExist"):
+        term = f"{{matchExpressions: [{{key: topology.kuberentes.io/zone, operator: {operator}}}]}}"
+        affinity = f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{term}]}}}}}}"
+        text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  containers: [{{name: c, image: busybox}}]\n  {affinity}\n"
+        [found] = said(text, "unknown-node-label")
+        assert found.startswith("6:124 no node has the label `topology.kuberentes.io/zone`, so this excludes no node")

@@ -110,6 +110,8 @@ def test_a_well_known_label_that_most_nodes_have_is_missed_even_if_nobody_asks()
         "which 2 of the 3 nodes that are open to all pods have"
     )
     assert rules(nodes.replace("zone: b", "area: b"), workload()) == [], "one of three is no custom"
+    half = nodes.replace("    - {name: control", "    - {name: w4, labels: {disk: fast}}\n    - {name: control")
+    assert rules(half, workload()) == [], "nor are two of four"
 
 
 # inconsistent-topology

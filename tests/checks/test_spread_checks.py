@@ -37,6 +37,11 @@ class TestSpreadMissesItself:
             " it selects `teir In [front]`, but they have no label `teir`; did you mean `tier`?"
         )
 
+    def test_a_label_of_the_deployment_alone_is_reported_once_as_missing_from_the_template(self) -> None:
+        text = deployment("tier: front", hard("{matchLabels: {track: stable}}"))
+        text = text.replace("{name: web}", "{name: web, labels: {track: stable}}", 1)
+        assert places(lint(text)) == ["a.yaml:3:32 warning label-not-on-template"]
+
     def test_a_label_that_is_excluded_and_there(self) -> None:
         text = deployment("tier: front", hard("{matchExpressions: [{key: tier, operator: NotIn, values: [front]}]}"))
         assert said(text, "spread-misses-itself")[0].endswith("it selects `tier NotIn [front]`, but they have `tier: front`")

@@ -78,6 +78,12 @@ class TestLegacyControlPlaneToleration:
             lint(pod("tolerations: [{key: node-role.kubernetes.io/master}, {key: node-role.kubernetes.io/controlplane, value: x}]")) == []
         )
 
+    def test_only_a_toleration_of_the_same_effect_is_enough_beside_it(self) -> None:
+        master, rule = "{key: node-role.kubernetes.io/master, operator: Exists, effect: EFFECT}", "legacy-control-plane-toleration"
+        both = pod(f"tolerations: [{master}, {{operator: Exists, effect: NoSchedule}}]")
+        assert said(both.replace("EFFECT", "NoSchedule"), rule) == []
+        assert [each.partition(" ")[0] for each in said(both.replace("EFFECT", "NoExecute"), rule)] == ["6:23"]
+
     @pytest.mark.parametrize(
         "before, after",
         [
