@@ -48,6 +48,22 @@ def count(api: str, kind: str, spec: str) -> PodCount:
             True,
             6,
         ),
+        (
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            "suspend: true, replicatedJobs: [{name: w, replicas: 2, template: {spec: {parallelism: 3, template: {spec: SPEC}}}}]",
+            6,
+            True,
+            0,
+        ),
+        (
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            "replicatedJobs: [{name: w, template: {spec: {parallelism: 3, suspend: true, template: {spec: SPEC}}}}]",
+            3,
+            True,
+            0,
+        ),
     ],
 )
 def test_number_of_pods(api: str, kind: str, spec: str, number: int | None, replicates: bool, planned: int) -> None:

@@ -166,3 +166,9 @@ def test_a_machine_with_the_cpu_of_its_node_migrates_only_to_a_node_that_knows_t
     assert "1 lacks cpu-model-migration.node.kubevirt.io/Skylake=true (required by virt-controller)" in found
     passthrough = machine("cpu: {model: host-passthrough}", spec="evictionStrategy: LiveMigrate")
     assert said("migration-blocked", nodes, passthrough) == []
+
+
+def test_the_migration_of_a_machine_requires_no_label_of_a_kind_that_no_node_reports() -> None:
+    """A list of nodes written by hand often has the CPU models of the nodes, but not the models that they can emulate."""
+    nodes = "".join(f'\n- {{name: {name}, labels: {{host-model-cpu.node.kubevirt.io/Skylake: "true"}}}}' for name in ("w0", "w1"))
+    assert said("migration-blocked", nodes, machine(spec="evictionStrategy: LiveMigrate")) == []

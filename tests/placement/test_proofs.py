@@ -461,3 +461,12 @@ def test_one_hard_spread_with_replicas_apart_by_host_is_counted_exactly(
     truth = EveryOrder(arrangement.before, [web])
     limit = survey.limit(0, survey.nodes_of(0))
     assert truth.most[0] == min(replicas, limit.most if limit is not None else replicas) * bool(survey.nodes_of(0))
+
+
+def test_a_workload_that_no_node_takes_has_no_domains_to_count() -> None:
+    """One proof is enough: that it is unschedulable."""
+    survey, _ = survey_of(
+        zoned(n1="a", n2="b"), pod_source("web", replicas=3, affinity=apart_by(ZONE, "web"), nodeSelector={"disk": "ssd"})
+    )
+    assert [found.pod_source.name for found in proofs.unschedulable(survey)] == ["web"]
+    assert list(proofs.too_few_domains(survey)) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import Requirement
 from afflint.pipeline.map_step import Checker, default_settings
 from afflint.pools.kinds import FAMILIES, MARKS
@@ -355,3 +356,13 @@ def test_a_document_in_flow_style_is_read_as_well() -> None:
         "{apiVersion: kops.k8s.io/v1alpha2, kind: InstanceGroup, metadata: {name: db}, spec: {role: Node, taints: ['a=b:NoSchedule']}}\n"
     )
     assert told(in_flow) == told(in_blocks) != []
+
+
+def test_karpenter_ignores_a_requirement_on_the_host_name() -> None:
+    text = (
+        "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n"
+        "      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: a}\n"
+        "      requirements: [{key: KEY, operator: In, values: [n1]}]\n"
+    )
+    written = [[label.key for label in pools_of(text.replace("KEY", key))[0].labels if label.path] for key in ("disk", HOSTNAME)]
+    assert written == [["disk"], []]

@@ -173,6 +173,12 @@ class TestSystemDefaults:
         assert found is not None
         assert found["n4"] > found["n2"]
 
+    def test_before_the_first_pod_a_node_without_a_zone_is_better_by_the_skew_of_zones(self) -> None:
+        """Each constraint adds maxSkew - 1 to a node: 2 for the host, 4 for the zone. The lowest sum is the best."""
+        nodes = [*zoned(n1="a"), node("n4", {HOST: "n4"})]
+        found = Cluster(nodes=nodes, services=[SERVICE]).evaluate(pod("new", WEB)).scores["PodTopologySpread"]
+        assert found == {"n1": 33, "n4": 100}
+
     def test_services_of_other_pods_and_namespaces_are_nothing_to_it(self) -> None:
         assert self.scores(pod("new", {"app": "db"}), services=[SERVICE]) is None
         assert self.scores(pod("new", WEB, namespace="other"), services=[SERVICE]) is None
