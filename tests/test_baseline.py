@@ -154,6 +154,18 @@ def test_holding_against_a_baseline_loses_nothing(old: list[Finding], new: list[
         assert dict(applied.gone) == dict(entries - Counter(map(baseline.entry_of, new)))
 
 
+def test_the_oldest_day_of_several_alike_is_kept(tmp_path: Path) -> None:
+    """A finding that is added beside an old one has the same entry; an entry without a day is older than any day."""
+    one, two = check(TWO_WEIGHTS).findings, check(f"{TWO_WEIGHTS}---\n{TWO_WEIGHTS}").findings
+    for first, days in (("2026-01-05", {"2026-01-05"}), ("", set())):
+        before = Baseline(Counter(map(baseline.entry_of, one)), "", dict.fromkeys(map(baseline.entry_of, one), first) if first else {})
+        path = tmp_path / "baseline.json"
+        path.write_text(baseline.dump(two, today="2026-03-09", before=before))
+        assert set(baseline.load(str(path)).since.values()) == days
+    path.write_text(baseline.dump(one, today="2026-03-09"))
+    assert set(baseline.load(str(path)).since.values()) == {"2026-03-09"}
+
+
 # Where an entry holds.
 
 
