@@ -105,11 +105,11 @@ def test_a_baseline_reads_well_in_a_diff() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{", "is no JSON"),
-        ("[]", "is no baseline of version 1"),
-        ('{"version": 2, "findings": []}', "is no baseline of version 1"),
+        ("{", "is not valid JSON"),
+        ("[]", "is not a baseline of version 1"),
+        ('{"version": 2, "findings": []}', "is not a baseline of version 1"),
         ('{"version": 1, "findings": [{"kind": "Pod"}]}', "entry 1 of the baseline"),
-        ('{"version": 1, "findings": [{"rule": "x", "count": 0}]}', "count that is no number from 1 up"),
+        ('{"version": 1, "findings": [{"rule": "x", "count": 0}]}', "invalid count: it must be an integer of 1 or more"),
     ],
 )
 def test_a_file_that_is_none_is_refused(text: str, complaint: str, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_file_that_is_none_is_refused(text: str, complaint: str, tmp_path: Pat
 
 
 def test_a_file_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None:
-    with pytest.raises(BaselineError, match="--write-baseline makes one"):
+    with pytest.raises(BaselineError, match="--write-baseline creates one"):
         baseline.load(str(tmp_path / "none.json"))
 
 

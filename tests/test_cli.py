@@ -181,7 +181,7 @@ class TestWhatIsNotRead:
         (project / "gone.yaml").symlink_to("nowhere.yaml")
         out = afflint("check", "gone.yaml").out
         assert "cannot be read: No such file or directory" in out
-        assert "= help: See that the file is there and may be read: it may be a link that leads nowhere." in out
+        assert "= help: Check that the file exists and is readable; it may be a broken symbolic link." in out
 
     def test_a_file_that_is_named_and_holds_nothing_is_said_one_in_a_folder_is_not(self, project: Path, afflint: Afflint) -> None:
         (project / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\n")

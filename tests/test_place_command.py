@@ -160,7 +160,7 @@ NO_NODES: list[str] = []
 @pytest.mark.parametrize(
     ("arguments", "files", "complaint"),
     [
-        pytest.param(NO_NODES, {}, "no nodes: name a dump of the nodes with --nodes FILE", id="no nodes"),
+        pytest.param(NO_NODES, {}, "no nodes are known: name a node dump (`kubectl get nodes -o yaml`)", id="no nodes"),
         pytest.param(["--nodes", "node.yaml"], {}, "--nodes: no such file: 'node.yaml'", id="no such file"),
         pytest.param(["--nodes", "web.yaml"], {}, "web.yaml:1:1: no nodes in this file", id="no inventory"),
         pytest.param(["--lose", "w11"], {}, "no node is named 'w11'; did you mean 'w1'?", id="a node that is not there"),
@@ -203,8 +203,9 @@ def test_all_manifests_that_are_refused_take_one_line_in_the_report_and_one_besi
     done = place("web.yaml", "broken.yaml", "--nodes", "nodes.yaml", "--format", "json", broken=broken)
     first = "broken.yaml:15:20: `tolerations` must be a list, not a string"
     assert done.err == f"afflint: {first} (and 4 more: `afflint check` reports them all)\n"
-    [note] = [note for note in done.plan["notes"] if "refused" in note]
-    assert note.startswith(f"5 manifests cannot be read or would be refused, and `afflint check` says more: {first}; ")
+    [note] = [note for note in done.plan["notes"] if "would reject" in note]
+    assert note.startswith("5 manifests cannot be read, or the API server would reject them; `afflint check` reports the details: ")
+    assert f": {first}; " in note
     assert note.endswith("; and 2 more")
 
 
@@ -214,7 +215,7 @@ IS = WEB + "      tolerations: [{key: batch, operator: Is}]\n"
 def test_what_the_api_server_refuses_has_no_pods_though_the_scheduler_could_read_them(place: Place) -> None:
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=IS)
     [web] = done.plan["workloads"]
-    assert web["error"] == "the API server would refuse it: a toleration does not support the operator `Is` (line 15)"
+    assert web["error"] == "the API server would reject it: a toleration does not support the operator `Is` (line 15)"
     assert done.nodes_of("Deployment shop/web") == [None, None]
     assert done.code == 1
     assert done.err == "afflint: web.yaml:15:44: a toleration does not support the operator `Is`\n"
@@ -325,7 +326,7 @@ def test_a_pod_that_is_passed_over_is_named_with_the_reason(place: Place) -> Non
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: handler, namespace: kubevirt}\nspec: {nodeSelector: {disk: ssd}}\n"
     done = place("web.yaml", "handler.yaml", "--nodes", "nodes.yaml", "--format", "json", handler=pod)
     [note] = [note for note in done.plan["notes"] if "skipped: " in note]
-    assert (done.code, note) == (0, "skipped: Pod handler in handler.yaml (it is a patch, or lacks a name or containers with images)")
+    assert (done.code, note) == (0, "skipped: Pod handler in handler.yaml (it is a patch, or it lacks a name or containers with images)")
 
 
 # What happens to nodes.

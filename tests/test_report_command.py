@@ -162,7 +162,7 @@ def test_patches_are_no_workloads(afflint: Afflint) -> None:
 
 def test_outcomes_want_nodes(afflint: Afflint) -> None:
     Path(".afflint.yaml").write_text("policies: [{name: has-room, check: fits}]\n", encoding="utf-8")
-    assert "has-room: without nodes nobody can tell: name them with `--nodes`\n" in afflint("report").out
+    assert "has-room: no nodes are known: name them with `--nodes`\n" in afflint("report").out
     Path("nodes").mkdir()
     Path("nodes/nodes.yaml").write_text("nodes: [{name: w1, labels: {rack: a}}]\n", encoding="utf-8")
     done = afflint("report", "--format", "json", "--nodes", "nodes/nodes.yaml")
@@ -218,7 +218,7 @@ spec: {policyName: own, validationActions: [Deny]}
 def test_outcomes_without_nodes_are_undecided_for_all_workloads(afflint: Afflint) -> None:
     Path(".afflint.yaml").write_text("policies: [{name: has-room, check: fits}]\n", encoding="utf-8")
     done = afflint("report")
-    assert "has-room: without nodes nobody can tell: name them with `--nodes`\n" in done.out
+    assert "has-room: no nodes are known: name them with `--nodes`\n" in done.out
     assert done.out.splitlines()[-1] == "0 of 1 policy met by all workloads, 1 not evaluated; 3 workloads."
 
 

@@ -279,19 +279,19 @@ def test_behind_a_text_it_is_a_comment(line: str) -> None:
 @pytest.mark.parametrize(
     ("comment", "message"),
     [
-        ("ignore[wrong-typ]", "there is no rule `wrong-typ`; did you mean `wrong-type`?"),
-        ("ignore[wrong_type]", "there is no rule `wrong_type`; did you mean `wrong-type`?"),
-        ("ignore[admision]", "there is no rule `admision`; did you mean `admission`?"),
-        ("ignore[wrong-type, qqq]", "there is no rule `qqq`"),
+        ("ignore[wrong-typ]", "unknown rule `wrong-typ`; did you mean `wrong-type`?"),
+        ("ignore[wrong_type]", "unknown rule `wrong_type`; did you mean `wrong-type`?"),
+        ("ignore[admision]", "unknown rule `admision`; did you mean `admission`?"),
+        ("ignore[wrong-type, qqq]", "unknown rule `qqq`"),
         ("ignore[]", "an empty list of rules silences nothing"),
         ("ignore[ , ]", "an empty list of rules silences nothing"),
-        ("ignroe[wrong-type]", "`ignroe[wrong-type]` is no instruction to afflint; did you mean `ignore[rule] -- why`?"),
-        ("Ignore[wrong-type]", "`Ignore[wrong-type]` is no instruction to afflint; did you mean `ignore[rule] -- why`?"),
-        ("ignore-fle", "`ignore-fle` is no instruction to afflint; did you mean `ignore-file[rule] -- why`?"),
-        ("ignore-all", "`ignore-all` is no instruction to afflint; did you mean `ignore-file[rule] -- why`?"),
-        ("ignore[wrong-type", "`ignore[wrong-type` is no instruction to afflint; did you mean `ignore[rule] -- why`?"),
-        ("ignore wrong-type", "`ignore wrong-type` is no instruction to afflint; did you mean `ignore[rule] -- why`?"),
-        ("", '`""` is no instruction to afflint; did you mean `ignore[rule] -- why`?'),
+        ("ignroe[wrong-type]", "`ignroe[wrong-type]` is not a valid afflint comment; did you mean `ignore[rule] -- why`?"),
+        ("Ignore[wrong-type]", "`Ignore[wrong-type]` is not a valid afflint comment; did you mean `ignore[rule] -- why`?"),
+        ("ignore-fle", "`ignore-fle` is not a valid afflint comment; did you mean `ignore-file[rule] -- why`?"),
+        ("ignore-all", "`ignore-all` is not a valid afflint comment; did you mean `ignore-file[rule] -- why`?"),
+        ("ignore[wrong-type", "`ignore[wrong-type` is not a valid afflint comment; did you mean `ignore[rule] -- why`?"),
+        ("ignore wrong-type", "`ignore wrong-type` is not a valid afflint comment; did you mean `ignore[rule] -- why`?"),
+        ("", '`""` is not a valid afflint comment; did you mean `ignore[rule] -- why`?'),
     ],
 )
 def test_a_comment_that_is_misspelt_is_a_finding_of_its_own(comment: str, message: str) -> None:
@@ -303,7 +303,7 @@ def test_a_comment_that_is_misspelt_is_a_finding_of_its_own(comment: str, messag
 
 def test_an_annotation_that_is_misspelt_is_a_finding_of_its_own() -> None:
     text = POD.replace("  name: web\n", '  name: web\n  annotations: {afflint.dev/ignore: "wrong-typ: why"}\n')
-    assert messages(text, "invalid-suppression") == ["there is no rule `wrong-typ`; did you mean `wrong-type`?"]
+    assert messages(text, "invalid-suppression") == ["unknown rule `wrong-typ`; did you mean `wrong-type`?"]
     assert "5:37 invalid-suppression" in found(text)
 
 
@@ -348,14 +348,15 @@ def _data(text: str) -> list[object]:
 def test_of_several_rules_those_are_named_that_silence_nothing() -> None:
     text = at(7, " # afflint: ignore[wrong-type, invalid-toleration, empty-topology-key]")
     assert messages(text, "unused-suppression") == [
-        "this suppression silences nothing: there is no `invalid-toleration` or `empty-topology-key` here"
+        "this suppression silences nothing: afflint reports no `invalid-toleration` or `empty-topology-key` here"
     ]
     [finding] = [each for each in outcome(text).findings if each.rule == "unused-suppression"]
     assert finding.fix is None  # One of them is needed.
 
 
 def test_without_rules_it_is_reported_when_nothing_at_all_is_there() -> None:
-    assert messages(at(4, " # afflint: ignore"), "unused-suppression") == ["this suppression silences nothing: there is no finding here"]
+    unused = ["this suppression silences nothing: afflint reports no finding here"]
+    assert messages(at(4, " # afflint: ignore"), "unused-suppression") == unused
     assert found(at(7, " # afflint: ignore")) == ALL[1:]
 
 

@@ -154,8 +154,8 @@ NODE = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {rank: 1}}
         ("wrong-type.good.yaml", MARKED, "1:1: a bad example must mark its findings, and a good example must not have any"),
         ("wrong-type.good.yaml", "# Käse\n".encode("latin-1"), "1:1: it is not UTF-8"),
         ("wrong-type.good.yaml", GOOD.encode() + b"# K\xe4se\n", "7:1: it is not UTF-8"),
-        ("wrong-type.bad.yaml", "", "1:1: there is no manifest in it"),
-        ("wrong-type.good.yaml", "{{ if .web }}\n" + GOOD + "{{ end }}\n", "1:1: it holds Go templates, which are not read"),
+        ("wrong-type.bad.yaml", "", "1:1: it contains no manifest"),
+        ("wrong-type.good.yaml", "{{ if .web }}\n" + GOOD + "{{ end }}\n", "1:1: it contains Go templates, which afflint does not read"),
         ("wrong-type.good.yaml", GOOD + NODE, "10:37: the node label 'rank' must be a string, not 1: put it in quotes"),
         (
             "pod.md",
@@ -247,7 +247,7 @@ def test_what_takes_nodes_to_decide_says_where_an_example_has_them(tested: Examp
     done = tested({".afflint.yaml": policy, "has-room.bad.yaml": PINNED})
     assert done.out.splitlines()[:2] == [
         "./has-room.bad.yaml:1:1: bad example, but `has-room` reports nothing",
-        "  policy `has-room`: without nodes nobody can tell; `kind: Node` in the example has them",
+        "  policy `has-room`: not evaluated because no nodes are known; add objects of `kind: Node` to the example",
     ]
     node = "---\napiVersion: v1\nkind: Node\nmetadata: {name: n2}\n"
     assert tested({"has-room.bad.yaml": PINNED + node, "has-room.good.yaml": PINNED + node.replace("n2", "n1")}).code == 0

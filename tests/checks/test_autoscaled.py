@@ -80,7 +80,7 @@ def test_domains_are_counted_for_the_fewest_and_for_the_most() -> None:
     assert "error: 4 replicas, 3 nodes" in found
     [found] = said(rule, NODES, text + hpa(2, 10))
     assert found.endswith(
-        "info: HorizontalPodAutoscaler web asks for up to 10 replicas, 3 nodes; the required podAntiAffinity over nodes leaves room for 3"
+        "info: HorizontalPodAutoscaler web asks for up to 10 replicas, 3 nodes; the required podAntiAffinity over nodes allows only 3"
     )
 
 

@@ -268,7 +268,7 @@ class TestAffinityTargetMissing:
         text = deployment("web", "", "+ app: database @ host")
         assert lint(text) == []
         assert said(text, "affinity-target-missing", target=COMPLETE) == [
-            "13:12 no pod has `app: database`, and the context is complete: the pods stay Pending"
+            "13:12 no pod has `app: database`, and the configuration sets `complete: true`: the pods stay Pending"
         ]
 
 

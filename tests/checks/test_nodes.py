@@ -46,7 +46,7 @@ def test_the_workloads_that_suffer_are_related_places() -> None:
         ("a.yaml", 10, "required podAntiAffinity of Deployment web"),
         ("a.yaml", 22, "required podAntiAffinity of Deployment till"),
     ]
-    assert finding.help == "Label it like the others: `kubectl label node w2 rack=…`; or exclude it for these pods."
+    assert finding.help == "Label it like the others: `kubectl label node w2 rack=…`, or keep these pods off it."
 
 
 def test_where_many_lack_it_the_first_stands_for_all() -> None:
@@ -125,7 +125,7 @@ def test_a_zone_in_two_regions() -> None:
     """
     [finding] = lint(nodes, workload())
     assert (finding.rule, finding.severity, finding.span.line, finding.span.column) == ("inconsistent-topology", "error", 3, 54)
-    assert finding.message == "node w2 puts zone `a` in region `s`, but 2 nodes are in `r`"
+    assert finding.message == "node w2 is in zone `a` of region `s`, but 2 nodes are in zone `a` of region `r`"
     assert [each.span.line for each in finding.related] == [2]
 
 

@@ -91,7 +91,7 @@ def test_more_replicas_than_domains() -> None:
     assert said("too-few-domains", THREE, workload(apart(ZONE))) == [
         (
             "a.yaml:10:86 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
-            "the required podAntiAffinity over zones leaves room for 2, and 1 stays Pending"
+            "the required podAntiAffinity over zones allows only 2, so 1 stays Pending"
         )
     ]
 
@@ -100,7 +100,7 @@ def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> No
     assert said("too-few-domains", THREE, workload(spread(ZONE))) == [
         (
             "a.yaml:10:36 error: 3 replicas, 2 zones: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
-            "the spread constraint over zones leaves room for 2, and 1 stays Pending"
+            "the spread constraint over zones allows only 2, so 1 stays Pending"
         )
     ]
     assert rules(THREE, workload(spread(ZONE, more=", nodeTaintsPolicy: Honor"))) == []
@@ -109,7 +109,7 @@ def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> No
 def test_pods_of_a_job_wait_for_each_other() -> None:
     [found] = said("too-few-domains", THREE, workload(apart(HOST), kind="Job"))
     assert found.startswith("a.yaml:10:86 info: 3 replicas, 2 nodes")
-    assert found.endswith("leaves room for 2 at a time")
+    assert found.endswith("allows only 2 at a time")
 
 
 def test_as_many_replicas_as_domains_are_enough() -> None:
@@ -144,7 +144,7 @@ def test_what_no_order_has_room_for_is_an_error() -> None:
     ]
     assert said("competing-workloads", nodes, "---\n".join(texts)) == [
         (
-            "a.yaml:16:18 error: Deployment shop/batch and Deployment shop/orders leave each other too little room: "
+            "a.yaml:16:18 error: Deployment shop/batch and Deployment shop/orders compete for the same nodes: "
             "no order of scheduling places all their replicas"
         )
     ]
@@ -505,7 +505,7 @@ def test_more_replicas_than_nodes_for_a_port_of_the_host() -> None:
     assert said("too-few-domains", THREE, with_port(80)) == [
         (
             "a.yaml:10:103 error: 3 replicas, 2 nodes: 1 node has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule; "
-            "host port 80 leaves room for 2, and 1 stays Pending"
+            "host port 80 allows only 2, so 1 stays Pending"
         )
     ]
     assert said("too-few-domains", SIX, with_port(80)) == []
@@ -514,7 +514,7 @@ def test_more_replicas_than_nodes_for_a_port_of_the_host() -> None:
 def test_two_workloads_that_want_one_port() -> None:
     six = f"{with_port(80)}---\n{with_port(80, 'shop', 4)}"
     [found] = said("competing-workloads", SIX, six)
-    assert found.endswith("leave each other too little room: no order of scheduling places all their replicas")
+    assert found.endswith("compete for the same nodes: no order of scheduling places all their replicas")
     assert said("competing-workloads", SIX, f"{with_port(80)}---\n{with_port(81, 'shop', 4)}") == []
 
 

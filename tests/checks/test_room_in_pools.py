@@ -35,7 +35,7 @@ def told(pools: str, manifests: str, *, complete: bool = True) -> list[str]:
 
 
 def test_nodes_are_counted_in_the_pools_that_take_the_pods() -> None:
-    left = "the required podAntiAffinity over nodes leaves room for 3, and 2 stay Pending"
+    left = "the required podAntiAffinity over nodes allows only 3, so 2 stay Pending"
     assert told(GROUPS, workload(ON_WEB + apart(HOST), replicas=5)) == [
         "11:86 error 5 replicas, at most 3 nodes in all (node group a has 1 and node group b has at most 2); " + left
     ]
@@ -50,7 +50,7 @@ def test_numbers_that_are_fixed_are_told_as_such() -> None:
 
 
 def test_zones_need_no_numbers() -> None:
-    left = "the required podAntiAffinity over zones leaves room for 2, and 1 stays Pending"
+    left = "the required podAntiAffinity over zones allows only 2, so 1 stays Pending"
     assert told(NODE_POOL, workload(apart(ZONE))) == ["10:86 error 3 replicas, 2 zones in all (`eu-1a` and `eu-1b`); " + left]
     assert told(NODE_POOL, workload(apart(ZONE), replicas=2)) == []
     assert told(NODE_POOL, workload(apart("failure-domain.beta.kubernetes.io/zone"))) != []
@@ -62,13 +62,13 @@ def test_a_port_of_the_host_is_taken_once_on_each_node() -> None:
     port = "containers: [{name: web, image: 'web:1', ports: [{containerPort: 80, hostPort: 80}]}]\n"
     text = workload(ON_WEB, replicas=5).replace("containers: [{name: web, image: 'nginx:1.27'}]\n", port)
     [found] = told(GROUPS, text)
-    assert found.endswith("; host port 80 leaves room for 3, and 2 stay Pending")
+    assert found.endswith("; host port 80 allows only 3, so 2 stay Pending")
 
 
 def test_of_a_job_that_is_an_info() -> None:
     [found] = told(GROUPS, workload(ON_WEB + apart(HOST), kind="Job", replicas=5))
     assert " info 5 replicas" in found
-    assert found.endswith("leaves room for 3 at a time")
+    assert found.endswith("allows only 3 at a time")
 
 
 def test_the_fewest_replicas_of_an_autoscaler_count_and_the_most_are_an_info() -> None:

@@ -180,7 +180,7 @@ class TestShadowedToleration:
 
     def test_the_other_toleration_is_numbered_in_the_whole_list(self) -> None:
         text = pod("tolerations:\n  - {key: b, operator: Equals}\n  - {key: a, operator: Exists}\n  - {key: a}")
-        assert said(text, "shadowed-toleration") == ["9:8 this toleration has no effect: toleration 2 already tolerates the same taints"]
+        assert said(text, "shadowed-toleration") == ["9:8 this toleration has no effect: toleration 2 already matches the same taints"]
 
     @pytest.mark.parametrize(
         "first, second, shadowed",

@@ -210,7 +210,7 @@ per-file-ignores: {'legacy\**': [all]}
     ),
     "an unclosed list": (
         "select: [all\ncomplete: true\n",
-        ".afflint.yaml:1:9: cannot be read: a `[` that is not closed: expected `,` or `]`",
+        ".afflint.yaml:1:9: cannot be read: this `[` is not closed: expected `,` or `]`",
     ),
     "a control character": (
         "# é\nselect: [\x07]\n",

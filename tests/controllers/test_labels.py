@@ -135,7 +135,7 @@ def test_an_affinity_to_a_label_that_a_controller_adds_has_a_target(manifest: st
     target = f"{manifest}\nspec: {{replicas: 3, selector: {{matchLabels: {{app: web}}}}, template: {body}}}\n"
     assert said({"a.yaml": target, "b.yaml": asking(label)}, "affinity-target-missing", target=COMPLETE) == []
     (missing,) = said({"a.yaml": target, "b.yaml": asking(label + "0")}, "affinity-target-missing", target=COMPLETE)
-    assert missing.endswith("and the context is complete: the pods stay Pending")
+    assert missing.endswith("and the configuration sets `complete: true`: the pods stay Pending")
 
 
 def asking(label: str) -> str:

@@ -119,7 +119,7 @@ def test_a_baseline_nested_without_end_is_none(afflint: Afflint, tmp_path: Path)
     (tmp_path / "deep").write_text(100_000 * "[")
     ended = afflint("check", "--no-config", "--baseline", "deep", ".")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err == "afflint: the baseline 'deep' is nested far deeper than any baseline; --write-baseline makes one\n"
+    assert ended.err == "afflint: the baseline 'deep' is nested too deeply; --write-baseline creates one\n"
 
 
 def test_a_file_for_which_there_is_no_memory_is_a_finding(afflint: Afflint, tmp_path: Path) -> None:

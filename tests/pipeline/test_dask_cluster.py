@@ -194,7 +194,7 @@ def test_without_any_worker_left_it_ends(fleet: Path, cluster: DaskCluster) -> N
     cluster.begun(worker)
     worker.kill()
     where = cluster.url.removeprefix("dask://")
-    assert ended(run) == (2, b"", f"afflint: the Dask cluster at {where} has lost all its workers, or cannot be reached any more\n")
+    assert ended(run) == (2, b"", f"afflint: the Dask cluster at {where} has lost all its workers or can no longer be reached\n")
 
 
 @distributed
@@ -214,7 +214,7 @@ def test_workers_that_die_again_and_again(fleet: Path, tmp_path: Path) -> None:
     assert fleet.is_dir()
     with running(tmp_path / "frail", DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0") as frail:
         frail.worker(DEADLY)
-        message = "afflint: Dask workers died again and again over the same files; perhaps memory runs out there\n"
+        message = "afflint: Dask workers repeatedly died while checking the same files; they may have run out of memory\n"
         assert ended(check("--executor", frail.url)) == (3, b"", message)
 
 
@@ -222,7 +222,7 @@ def test_workers_that_die_again_and_again(fleet: Path, tmp_path: Path) -> None:
 def test_workers_with_another_version(fleet: Path, cluster: DaskCluster) -> None:
     assert fleet.is_dir()
     cluster.worker(OTHER_VERSION)
-    message = f"afflint: a Dask worker has afflint 99, and this is {__version__}: install one version on all of them\n"
+    message = f"afflint: a Dask worker has afflint 99, but this is {__version__}: install the same version on all workers\n"
     assert ended(check("--executor", cluster.url)) == (2, b"", message)
 
 

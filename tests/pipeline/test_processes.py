@@ -91,7 +91,7 @@ def test_a_killed_worker_ends_the_run_with_a_word(method: str, name: str, start:
     running = start(method)
     os.kill(min(running.workers), signal.Signals[name])
     code, errors = running.end()
-    assert errors.startswith(f"afflint: a worker process was killed by {name}; perhaps memory ran out")
+    assert errors.startswith(f"afflint: a worker process was killed by {name}; it may have run out of memory")
     assert "Traceback" not in errors
     assert code == 3
 

@@ -234,7 +234,7 @@ class TestWhatCannotBeMerged:
     )
     def test_shards_of_different_runs(self, files: list[str], afflint: Afflint, words: tuple[str, ...], what: str) -> None:
         afflint("check", *words, "--output", files[1])
-        assert afflint("merge", *files) == (2, "", f"afflint: 'shard-1.jsonl' and 'shard-2.jsonl' are not of one run: {what}\n")
+        assert afflint("merge", *files) == (2, "", f"afflint: 'shard-1.jsonl' and 'shard-2.jsonl' are from different runs: {what}\n")
 
     def test_another_configuration(self, fleet: Path, afflint: Afflint) -> None:
         assert fleet.is_dir()
@@ -242,7 +242,7 @@ class TestWhatCannotBeMerged:
         files = sharded(afflint, 2, "fleet")
         Path(".afflint.yaml").write_text("ignore: [admission]\n")
         assert afflint("merge", *files).err == (
-            "afflint: the configuration is not the one that the shards were made with; merge in the same checkout as they were\n"
+            "afflint: the configuration differs from that of the shards; run `afflint merge` in the same checkout\n"
         )
         Path(".afflint.yaml").unlink()
         assert afflint("merge", *files) == (2, "", "afflint: no such configuration file: '.afflint.yaml'\n")
@@ -250,13 +250,13 @@ class TestWhatCannotBeMerged:
     def test_another_version(self, files: list[str], afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(shards, "__version__", "99")
         assert afflint("merge", *files).err == (
-            "afflint: 'shard-1.jsonl' was written by afflint 0.1.0, and this is 99: use one version for all shards\n"
+            "afflint: 'shard-1.jsonl' was written by afflint 0.1.0, but this is 99: use the same version for all shards\n"
         )
 
     @pytest.mark.parametrize("text", ["", "{}\n", "[]\n", "null\n", "kind: Pod\n", "\0" * 99, "[" * 100_000, '{"afflint": "0.1.0"}'])
     def test_files_of_another_kind(self, files: list[str], afflint: Afflint, text: str) -> None:
         Path(files[2]).write_text(text)
-        assert afflint("merge", *files) == (2, "", "afflint: 'shard-3.jsonl' holds no results of `afflint check --shard`\n")
+        assert afflint("merge", *files) == (2, "", "afflint: 'shard-3.jsonl' contains no results of `afflint check --shard`\n")
 
     def test_no_file(self, afflint: Afflint) -> None:
         assert afflint("merge", "nowhere") == (2, "", "afflint: 'nowhere' cannot be read: No such file or directory\n")
@@ -274,7 +274,8 @@ class TestWhatCannotBeMerged:
         Path(files[0]).write_bytes(data[:-100])
         assert afflint("merge", *files).err == "afflint: shard-1.jsonl:4: damaged; run the shard again\n"
         Path(files[0]).write_bytes(data[: data[:-1].rindex(b"\n") + 1])
-        assert afflint("merge", *files).err == "afflint: shard-1.jsonl:4: 3 results were written, and 2 are there; run the shard again\n"
+        message = "afflint: shard-1.jsonl:4: 3 results were written, but 2 are in the file; run the shard again\n"
+        assert afflint("merge", *files).err == message
 
     @pytest.mark.parametrize(
         "rest",

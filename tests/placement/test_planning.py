@@ -286,11 +286,11 @@ def test_five_hundred_nodes_and_sixty_workloads_take_no_time_to_speak_of() -> No
 
 
 def test_what_would_be_refused_leaves_those_that_run_where_they_are() -> None:
-    refused = replace(pod_source("web", "StatefulSet"), refused="the API server would refuse it")
+    refused = replace(pod_source("web", "StatefulSet"), refused="the API server would reject it")
     shy = pod_source("shy", affinity=apart_by(HOST, "web"))
     found = plan(zoned(n1="", n2=""), refused, shy, pods=[running_web("web-0", "n1")])
     assert [where(workload) for workload in found.workloads] == [[None], ["n2"]]
-    assert found.workloads[0].error == "the API server would refuse it"
+    assert found.workloads[0].error == "the API server would reject it"
 
 
 def test_pods_that_run_where_their_manifest_would_not_let_them_come_are_named() -> None:

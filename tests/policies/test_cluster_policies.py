@@ -115,8 +115,8 @@ def test_a_policy_holds_where_a_binding_says(tmp_path: Path) -> None:
 def test_where_the_namespace_is_not_known_nothing_is_said_of_the_object(tmp_path: Path) -> None:
     ran = run(tmp_path, policy(FIVE) + binding(IN_TEST), deployment())
     assert ran.found == []
-    reason = "it depends on the labels of the namespace, but `shop` is not among the manifests; so it comes to no result for Deployment web"
-    assert ran.said == [f"admission.yaml:3:18: policy `demo`: {reason} in web.yaml"]
+    reason = "it depends on the labels of the namespace, but `shop` is not among the manifests"
+    assert ran.said == [f"admission.yaml:3:18: policy `demo`: {reason}; the policy is not evaluated for Deployment web in web.yaml"]
 
 
 LIMIT = "  paramKind: {apiVersion: rules.example.com/v1, kind: ReplicaLimit}\n"
@@ -148,7 +148,7 @@ def test_parameters_may_lie_in_the_namespace_of_the_object_and_be_chosen_by_labe
     labelled = limit("one", 3, "shop").replace("namespace: shop", "namespace: shop, labels: {use: this}")
     assert run(tmp_path, policies, deployment("4") + labelled + limit("other", 1, "shop")).found == ["5:13 error demo: at most 3"]
     assert run(tmp_path, policies, deployment("4") + labelled.replace("namespace: shop", "namespace: bar")).said == [
-        f"admission.yaml:3:18: policy `demo`: {missing}; so it comes to no result for Deployment web in web.yaml"
+        f"admission.yaml:3:18: policy `demo`: {missing}; the policy is not evaluated for Deployment web in web.yaml"
     ]
 
 
@@ -198,7 +198,7 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
     assert run(tmp_path, anything, f"{lease}---\n{role}") == ([], [])
     ran = run(tmp_path, anything, deployment())
     assert ran.found == []
-    why = "`userInfo` does not exist (at 1:29 of the expression); so it comes to no result for Deployment web in web.yaml and 1 more"
+    why = "`userInfo` does not exist (at 1:29 of the expression); the policy is not evaluated for Deployment web in web.yaml and 1 more"
     assert ran.said == [f"admission.yaml:11:37: policy `demo`: {why}"]
     known = anything.replace("  - {name: no-kubelets, expression: '!(\"system:nodes\" in request.userInfo.groups)'}\n", "")
     assert "3:18 error demo: failed expression: object.metadata.name.startsWith('demo')" in run(tmp_path, known, deployment()).found
@@ -210,15 +210,15 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
         ("authorizer.group('apps').resource('deployments').check('delete').allowed()", "`authorizer` needs a cluster"),
         (
             "request.userInfo.username == 'alice'",
-            "`userInfo` does not exist (at 1:9 of the expression); so it comes to no result for Deployment web in web.yaml",
+            "`userInfo` does not exist (at 1:9 of the expression); the policy is not evaluated for Deployment web in web.yaml",
         ),
         (
             "namespaceObject.metadata.labels.team == 'red'",
-            "the value of `namespaceObject` is unknown; so it comes to no result for Deployment web in web.yaml",
+            "the value of `namespaceObject` is unknown; the policy is not evaluated for Deployment web in web.yaml",
         ),
         (
             "object.metadata.managedFields.size() == 0",
-            "`managedFields` does not exist (at 1:17 of the expression); so it comes to no result for Deployment web in web.yaml",
+            "`managedFields` does not exist (at 1:17 of the expression); the policy is not evaluated for Deployment web in web.yaml",
         ),
     ],
 )

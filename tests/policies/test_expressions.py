@@ -69,13 +69,13 @@ def test_an_expression_that_does_not_hold_is_a_finding_where_it_looks(tmp_path: 
 def test_the_namespace_is_looked_at_where_it_is_among_the_manifests(tmp_path: Path) -> None:
     params = "    expression: namespaceObject.metadata.labels.environment != 'prod'\n    message: in production\n"
     assert run(tmp_path, params, NAMESPACE + DEPLOYMENT) == (["7:18 in production"], [])
-    reason = "policy `own`: the value of `namespaceObject` is unknown; so it comes to no result for Deployment web in web.yaml"
+    reason = "policy `own`: the value of `namespaceObject` is unknown; the policy is not evaluated for Deployment web in web.yaml"
     assert run(tmp_path, params) == ([], [reason])
 
 
 def test_an_expression_that_errs_is_told_once_and_is_no_finding(tmp_path: Path) -> None:
     two = DEPLOYMENT + "---\n" + DEPLOYMENT.replace("name: web, namespace", "name: other, namespace")
-    reason = "`missing` does not exist (at 1:13 of the expression); so it comes to no result for Deployment web in web.yaml and 1 more"
+    reason = "`missing` does not exist (at 1:13 of the expression); the policy is not evaluated for Deployment web in web.yaml and 1 more"
     assert run(tmp_path, "    expression: object.spec.missing == 1\n", two) == ([], [f"policy `own`: {reason}"])
 
 

@@ -108,7 +108,7 @@ class TestSuppressions:
     def test_a_misspelt_one_is_told(self, tmp_path: Path) -> None:
         found = findings_of(tmp_path, PINNED % "", self.LINE % "no-host")
         assert [each.message for each in found if each.rule == "invalid-suppression"] == [
-            "there is no rule `no-host`; did you mean `no-hosts`?"
+            "unknown rule `no-host`; did you mean `no-hosts`?"
         ]
 
     def test_one_that_does_not_run_is_known_all_the_same(self, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ class TestSuppressions:
         found = findings_of(tmp_path, PINNED % ", mandatory: true", self.LINE % "no-hosts")
         assert [(each.rule, each.message) for each in found] == [
             ("no-hosts", TestMessage.OWN),
-            ("unused-suppression", "`no-hosts` is mandatory: nothing in a manifest silences it"),
+            ("unused-suppression", "`no-hosts` is mandatory: a suppression in a manifest has no effect on it"),
         ]
 
     @pytest.mark.parametrize("word", ["", "[all]", "[policy]"])
@@ -139,7 +139,7 @@ class TestSuppressions:
         text = POD.replace("n1}", f"n1}}  # afflint: ignore{word}")
         found = findings_of(tmp_path, PINNED % ", mandatory: true", text)
         assert [each.message for each in found if each.rule == "unused-suppression"] == [
-            "`no-hosts` is mandatory: nothing in a manifest silences it"
+            "`no-hosts` is mandatory: a suppression in a manifest has no effect on it"
         ]
 
     @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ class TestSuppressions:
     def test_one_that_silences_nothing_is_told(self, tmp_path: Path, text: str) -> None:
         found = findings_of(tmp_path, PINNED % "", text)
         assert [(each.rule, each.message) for each in found] == [
-            ("unused-suppression", "this suppression silences nothing: there is no `no-hosts` here")
+            ("unused-suppression", "this suppression silences nothing: afflint reports no `no-hosts` here")
         ]
 
     HPA = """\

@@ -53,7 +53,7 @@ LOSSES = PolicyCompliance(
     "check: survives",
     False,
     (),
-    "without nodes nobody can tell",
+    "no nodes are known",
 )
 
 STANDING = Compliance((ZONES, TOLERATIONS, LOSSES), 5, 1, "team", ".afflint-baseline.json", "1.2.3")

@@ -259,7 +259,8 @@ def affinity_target_missing(manifest_index: ManifestIndex, target: Target) -> It
         if miss is not None:
             yield _at(reach, _near_miss_match(reach, miss, owner))
         elif target.complete and reach.what == REQUIRED_AFFINITY and not manifest_index.may_be_operated(reach):
-            message = f"no pod has {quoted(_describe_selector(reach.selector))}, and the context is complete: the pods stay Pending"
+            missing = f"no pod has {quoted(_describe_selector(reach.selector))}, and the configuration sets `complete: true`"
+            message = f"{missing}: the pods stay Pending"
             yield _at(reach, Match(reach.path, message, key=True))
 
 
@@ -422,8 +423,8 @@ def _distinguishing_label(pods: Pods, other: Pods, asked: set[str]) -> str | Non
 
 def _accidental_match(reach: SelectorRef, pods: Pods, other: Pods, key: str) -> Match:
     message = (
-        f"this also separates the pods from those of {other.title}, which share {quoted(_describe_selector(reach.selector))}"
-        f" but differ in {quoted(key)}"
+        f"this {reach.what} also separates the pods from those of {other.title}, which also have"
+        f" {quoted(_describe_selector(reach.selector))} but differ in {quoted(key)}"
     )
     remedy = f"Add {quoted(f'{key}: {pods.template_labels[key]}')} to the selector if it should select only the workload's own pods."
     return Match(reach.path, message, remedy, key=True, related=(_placed(other, other.title),))

@@ -63,7 +63,7 @@ def _lacks(node: NodeFact, key: str, users: list[_User], nodes: int = 1) -> Cros
     effects = "; ".join(dict.fromkeys(user.effect for user in users))
     who = f"node {node.name} lacks" if nodes == 1 else f"{nodes} nodes, such as {node.name}, lack"
     message = f"{who} the label {quoted(key)}, a topology key of {summarize_names(titles)}: {effects}"
-    remedy = f"Label it like the others: `kubectl label node {node.name} {key}=…`; or exclude it for these pods."
+    remedy = f"Label it like the others: `kubectl label node {node.name} {key}=…`, or keep these pods off it."
     severity: Severity = "error" if any(user.severity == "error" for user in users) else "warning"
     related = tuple(user.place for user in users[:MOST_NAMED])
     return _at_labels(node, Match(node.labels_path, message, remedy, key=True, related=related, severity=severity))
@@ -120,8 +120,8 @@ def _zones_in_two_regions(nodes: Iterable[NodeFact]) -> Iterator[CrossManifestMa
         usual = min(regions, key=lambda name: (-len(regions[name]), name))
         for region, inside in regions.items():
             for node in inside if region != usual else ():
-                others = f"{_are(regions[usual])} in {quoted(usual)}"
-                message = f"node {node.name} puts zone {quoted(zone)} in region {quoted(region)}, but {others}"
+                others = f"{_are(regions[usual])} in zone {quoted(zone)} of region {quoted(usual)}"
+                message = f"node {node.name} is in zone {quoted(zone)} of region {quoted(region)}, but {others}"
                 remedy = "A zone belongs to one region: correct the region, or give the zone its own name."
                 yield _at_label(node, REGION, message, remedy, _place(regions[usual][0], REGION))
 

@@ -73,26 +73,26 @@ def few_domains(pods: Pods, found: TooFewDomains, counted: str, related: tuple[R
     finite = found.pod_source.kind in _FINITE
     left = found.replicas - found.most
     # Pods of a Job run one after another.
-    then = " at a time" if finite else f", and {left} {'stays' if left == 1 else 'stay'} Pending"
-    message = f"{counted}; {_bound(found)} for {found.most}{then}"
+    then = " at a time" if finite else f", so {left} {'stays' if left == 1 else 'stay'} Pending"
+    message = f"{counted}; {_bound(found)} only {found.most}{then}"
     return _match(pods, found.pod_source, found.path, message, severity="info" if finite else None, related=related)
 
 
 def few_domains_at_most(pods: Pods, found: TooFewDomains, counted: str, related: tuple[RelatedPlace, ...] = ()) -> CrossManifestMatch:
     """Report that not as many replicas can be scheduled as an autoscaler may request."""
     scaler = found.pod_source.scale.scaler
-    message = f"{scaler} asks for up to {counted}; {_bound(found)} for {found.most}"
+    message = f"{scaler} asks for up to {counted}; {_bound(found)} only {found.most}"
     remedy = f"Provide as many domains as {scaler} may ask for, or lower its maximum number of replicas."
     return _match(pods, found.pod_source, found.path, message, remedy=remedy, severity="info", related=related)
 
 
 def _bound(found: TooFewDomains) -> str:
-    """Describe the limiting constraint, such as ``the required podAntiAffinity over zones leaves room``."""
+    """Describe the limiting constraint, such as ``the required podAntiAffinity over zones allows``."""
     keys = [key for key in found.keys if key != ITSELF]
     means = [f"{'the spread constraint' if found.spread else 'the required podAntiAffinity'} over {_over(keys)}"] if keys else []
     if found.port is not None:
         means.append(port_words(found.port))
-    return f"{join_words(means)} {'leaves' if len(means) == 1 else 'leave'} room"
+    return f"{join_words(means)} {'allows' if len(means) == 1 else 'allow'}"
 
 
 def _over(keys: Iterable[str]) -> str:
@@ -100,7 +100,7 @@ def _over(keys: Iterable[str]) -> str:
 
 
 def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Report workloads that leave each other no room, in any or in some order of scheduling."""
+    """Report workloads that compete for the same nodes, so that replicas stay Pending in some or in every order of scheduling."""
     for found in order_search.contending_workloads(view.survey, view.arrangement):
         names = summarize_names([pod_source.key for pod_source in found.pod_sources])
         stays = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} Pending"
@@ -111,7 +111,7 @@ def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
             message = f"{pending}; all can be scheduled in another order, such as {where}"
             severity = "warning"
         elif found.decision.answer == "impossible" and not any(pod_source.kind in _FINITE for pod_source in found.pod_sources):
-            severity, message = "error", f"{names} leave each other too little room: no order of scheduling places all their replicas"
+            severity, message = "error", f"{names} compete for the same nodes: no order of scheduling places all their replicas"
         else:
             message = f"{pending}; it is unknown whether all of {names} can be scheduled in another order"
             severity = "info"

@@ -49,7 +49,8 @@ def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
     for item, toleration in parsed:
         taint = Taint(CONTROL_PLANE, "", toleration.effect or "NoSchedule")
         if toleration.key == MASTER and not tolerated(taint, (other for _, other in parsed)):
-            message = f"this tolerates only the taint {quoted(MASTER)}; since Kubernetes 1.24 kubeadm sets {quoted(CONTROL_PLANE)} instead"
+            newer = f"since Kubernetes 1.24 kubeadm sets {quoted(CONTROL_PLANE)} instead"
+            message = f"this toleration matches only the taint {quoted(MASTER)}; {newer}"
             yield Match(
                 (*item.path, "key"), message, edits=inserting(item.path[:-1], int(item.path[-1]) + 1, _control_plane_toleration(item.data))
             )
@@ -125,7 +126,7 @@ def tolerates_everything(manifest: Workload) -> Iterator[Match]:
     if manifest.kind.name not in ("DaemonSet", "Pod"):
         for item, toleration in _parsed(manifest):
             if toleration == Toleration(operator="Exists"):
-                message = "this tolerates every taint, including those of cordoned nodes, control planes and failing nodes"
+                message = "this toleration matches every taint, including those of cordoned nodes, control planes and failing nodes"
                 yield Match((*item.path, "operator"), message)
 
 
@@ -140,7 +141,7 @@ def shadowed_toleration(manifest: Workload, target: Target) -> Iterator[Match]:
                 continue
             if implies(other, toleration) and (other_index < index or not implies(toleration, other)):
                 number = int(other_item.path[-1]) + 1
-                message = f"this toleration has no effect: toleration {number} already tolerates the same taints"
+                message = f"this toleration has no effect: toleration {number} already matches the same taints"
                 yield Match(item.path, message, "Remove the toleration.", edits=removing(item.path))
                 break
 

@@ -197,13 +197,13 @@ def load(path: str) -> Baseline:
     try:
         data = json.loads(read_named(path, _LARGEST))
     except OSError as error:
-        raise BaselineError(f"cannot read the baseline {path!r}: {error.strerror}; --write-baseline makes one") from None
+        raise BaselineError(f"cannot read the baseline {path!r}: {error.strerror}; --write-baseline creates one") from None
     except ValueError as error:
-        raise BaselineError(f"the baseline {path!r} is no JSON: {error}") from None
+        raise BaselineError(f"the baseline {path!r} is not valid JSON: {error}") from None
     except RecursionError:
-        raise BaselineError(f"the baseline {path!r} is nested far deeper than any baseline; --write-baseline makes one") from None
+        raise BaselineError(f"the baseline {path!r} is nested too deeply; --write-baseline creates one") from None
     if type(data) is not dict or data.get("version") != VERSION or type(data.get("findings")) is not list:
-        raise BaselineError(f"{path!r} is no baseline of version {VERSION}; --write-baseline makes one")
+        raise BaselineError(f"{path!r} is not a baseline of version {VERSION}; --write-baseline creates one")
     known: Counter[BaselineEntry] = Counter()
     since: dict[BaselineEntry, str] = {}
     for number, item in enumerate(data["findings"], 1):
@@ -227,12 +227,12 @@ def _plain(entry: BaselineEntry) -> dict[str, str]:
 def _entry(item: Any, path: str, number: int) -> BaselineEntry:
     parts: list[Any] = [item.get(field, "") if type(item) is dict else None for field in BaselineEntry._fields]
     if not all(type(part) is str for part in parts) or not parts[0]:
-        raise BaselineError(f"entry {number} of the baseline {path!r} is none; write it anew with --write-baseline")
+        raise BaselineError(f"entry {number} of the baseline {path!r} is invalid; --write-baseline creates a new baseline")
     return BaselineEntry(*parts)
 
 
 def _count(item: dict[str, Any], path: str, number: int) -> int:
     count = item.get("count", 1)
     if type(count) is not int or count < 1:
-        raise BaselineError(f"entry {number} of the baseline {path!r} has a count that is no number from 1 up")
+        raise BaselineError(f"entry {number} of the baseline {path!r} has an invalid count: it must be an integer of 1 or more")
     return count

@@ -91,14 +91,14 @@ def _of_fault(fault: Fault, severity: Severity, paths: Mapping[str, FileId]) -> 
 
 
 _TITLES = {POLICY: "policy", BINDING: "binding"}
-_HELP = "Change it so that the API server accepts it. Until then it is not applied here either."
+_HELP = "Correct the manifest so that the API server accepts it. Until then, afflint does not apply it either."
 
 
 def _admission(paths: Iterable[str]) -> Admission:
     try:
         return read_admission(paths)
     except OSError as error:
-        raise UserError(f"a file of policies cannot be read: {error.filename}: {error.strerror}") from None
+        raise UserError(f"the policy file {error.filename!r} cannot be read: {error.strerror}") from None
 
 
 def _objects(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Document, dict[str, Any], Path]]:
@@ -170,7 +170,7 @@ def _told(
     ref = reference(data)
     if isinstance(said, Unknown):
         return UnevaluatedPolicy(said.policy, said.reason, said.place, f"{ref.kind} {ref.name}", object=ref)
-    help_ = f"The expression stands at {said.place}: change the object so that it holds."
+    help_ = f"Change the object so that the expression at {said.place} is true."
     match = Match(path, f"{whose}{said.message}", help_, severity=said.severity)
     return located(said.policy, match, base, ref, document, fixing=False)
 

@@ -89,7 +89,7 @@ def _standing(
         ]
     verdicts.sort(key=lambda each: (each.workload.namespace, each.workload.title, each.workload.file))
     said = {name: value for name, value in policy._asdict().items() if name in ("check", "params", "match", "exclude", "message") and value}
-    unasked = "without nodes nobody can tell: name them with `--nodes`" if rule.subject == "outcome" and not told.nodes else ""
+    unasked = "no nodes are known: name them with `--nodes`" if rule.subject == "outcome" and not told.nodes else ""
     unasked = unasked or ("" if broken else nothing)
     return PolicyCompliance(
         rule.name,

@@ -248,7 +248,7 @@ class _MapJob:
             if self._cluster.threads:
                 last = time.monotonic()
             elif time.monotonic() - last > _PATIENCE_WITHOUT_WORKERS:
-                raise ClusterError(f"the Dask cluster at {self._cluster.where} has lost all its workers, or cannot be reached any more")
+                raise ClusterError(f"the Dask cluster at {self._cluster.where} has lost all its workers or can no longer be reached")
         for future in done:
             asked = self._pending.pop(future)
             for each, answer in zip(asked, self._answers(future), strict=True):
@@ -258,11 +258,12 @@ class _MapJob:
         try:
             answers = future.result()
         except CancelledError:
-            raise ClusterError(f"the Dask scheduler at {self._cluster.where} has gone, or has dropped the work") from None
+            raise ClusterError(f"the Dask scheduler at {self._cluster.where} has stopped or has cancelled the work") from None
         except Exception as error:
             raise _meant(error) from error
         if isinstance(answers, str):
-            raise ClusterError(f"a Dask worker has afflint {answers[:40]}, and this is {__version__}: install one version on all of them")
+            versions = f"a Dask worker has afflint {answers[:40]}, but this is {__version__}"
+            raise ClusterError(f"{versions}: install the same version on all workers")
         return answers
 
     def _take(self, asked: _PendingFile, answer: WorkerResult) -> None:
@@ -274,7 +275,7 @@ class _MapJob:
             result = self._here(asked.source)
             if answer.fault and not result.unread:
                 reason = f"a Dask worker cannot read {asked.source.name!r} ({answer.fault})"
-                raise ClusterError(f"{reason}: with ?paths=shared the workers must see the files under the paths that they have here")
+                raise ClusterError(f"{reason}: ?paths=shared requires that the workers see the files under the same paths as this machine")
         elif asked.key is not None and not result.unread and answer.content == asked.content:
             self._entries.append(ResultEntry(asked.key, answer.text))
         self._keep(asked.number, result)
@@ -283,7 +284,8 @@ class _MapJob:
 def _meant(error: Exception) -> Exception:
     """What an error of Dask means, if it is not one of our own."""
     if type(error).__name__ == "KilledWorker":
-        return WorkerDiedError("Dask workers died again and again over the same files; perhaps memory runs out there")
+        return WorkerDiedError("Dask workers repeatedly died while checking the same files; they may have run out of memory")
     if isinstance(error, ImportError | AttributeError) or "No module named 'afflint" in str(error):
-        return ClusterError(f"a Dask worker has no afflint {__version__}: install the same version on all of them and on the scheduler")
+        missing = f"a Dask worker does not have afflint {__version__}"
+        return ClusterError(f"{missing}: install the same version on all workers and on the scheduler")
     return error

@@ -375,10 +375,10 @@ def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
     """The message and the help for a key that comes twice; no help where that of the rule's page holds."""
     key, line = duplicate.path[-1], duplicate.first.line
     if not duplicate.overrides:
-        return f"the key `{key}` stands here again (first on line {line}); the last one silently wins", ""
-    strictly = "the API server rejects such YAML if it validates strictly"
-    message = f"`{key}` overrides the value that the merge key `<<` brings from line {line}; {strictly}"
-    return message, "Move the value out of the anchor if this is sent as YAML; kubectl, kustomize and Helm accept it."
+        return f"duplicate key `{key}` (first set on line {line}); only the last one takes effect", ""
+    strictly = "an API server with strict validation rejects this YAML"
+    message = f"`{key}` overrides the value that the merge key `<<` adds from line {line}; {strictly}"
+    return message, "kubectl, kustomize and Helm accept this; if a client sends the file as YAML, move the value out of the anchor."
 
 
 def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":

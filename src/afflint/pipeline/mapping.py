@@ -115,7 +115,7 @@ def _checked(checker: Checker, source: Source, data: bytes, kept: DocumentCache 
 
 def _unreadable(checker: Checker, error: OSError | MemoryError) -> FileResult:
     if isinstance(error, OSError):
-        remedy = "See that the file is there and may be read: it may be a link that leads nowhere."
+        remedy = "Check that the file exists and is readable; it may be a broken symbolic link."
         return checker.unreadable(f"cannot be read: {error.strerror or error}", remedy)
     remedy = "Check fewer files at a time, or with fewer processes (`--jobs`)."
     return checker.unreadable("the file needs more memory than is available", remedy)

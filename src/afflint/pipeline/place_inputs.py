@@ -31,7 +31,7 @@ from afflint.source.sources import Source, each_once
 UNREADABLE = ("unreadable-manifest", "text-after-document")
 _ALL = Options()
 NO_NODES = (
-    "no nodes: name a dump of the nodes with --nodes FILE (`kubectl get nodes -o yaml`), or what declares pools of nodes, or put it beside "
+    "no nodes are known: name a node dump (`kubectl get nodes -o yaml`) or a file with node pools with --nodes FILE, or put it next to "
     "the manifests"
 )
 
@@ -165,7 +165,7 @@ def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) ->
     for pods in workloads:
         if pods.pod_source is None and pods.ref.kind not in _SETTINGS:
             whole = "a domain" if pods.kubevirt else "containers with images"
-            reason = f"it is a patch, or lacks a name or {whole}" if pods.partial else "it makes no pods"
+            reason = f"it is a patch, or it lacks a name or {whole}" if pods.partial else "it creates no pods"
             passed[f"{pods.title} in {name_of(pods.site.file)} ({reason})"] = None
     if passed:
         yield f"skipped: {_first(list(passed))}"
@@ -174,8 +174,9 @@ def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) ->
 def _refused(problems: Sequence[str]) -> Iterator[str]:
     """The manifests that cannot be used, in one line."""
     if problems:
-        number = pluralize(len(problems), "manifest")
-        yield f"{number} cannot be read or would be refused, and `afflint check` says more: {_first(problems)}"
+        number, them = pluralize(len(problems), "manifest"), "it" if len(problems) == 1 else "them"
+        rejected = f"{number} cannot be read, or the API server would reject {them}"
+        yield f"{rejected}; `afflint check` reports the details: {_first(problems)}"
 
 
 def _first(words: Sequence[str]) -> str:
@@ -223,18 +224,18 @@ def _refusals(
 
 
 def _as_accepted(pods: Pods, refusals: Mapping[FileId, _Refusals]) -> Pods:
-    """The same, with what the API server would refuse its object for."""
+    """The same, with what the API server would reject its object for."""
     refusal = refusals.get(pods.site.file, {}).get((pods.site.document, pods.ref))
     if refusal is None or pods.pod_source is None:
         return pods
     return pods._replace(
-        pod_source=replace(pods.pod_source, refused=f"the API server would refuse it: {refusal.message} (line {refusal.line})")
+        pod_source=replace(pods.pod_source, refused=f"the API server would reject it: {refusal.message} (line {refusal.line})")
     )
 
 
 def _problems(name: str, result: FileResult, refusals: _Refusals) -> Iterator[str]:
     if result.templated:
-        yield f"{name}:1:1: this is a template, and left out: name what is rendered from it"
+        yield f"{name}:1:1: this is a template, which afflint skips: name its rendered output instead"
     found = [(each.span.line, each.span.column, each.message) for each in result.found if each.rule in UNREADABLE]
     # Rules say better what is wrong than whoever failed to read it.
     told = {document for document, _ in refusals}

@@ -345,5 +345,5 @@ def policy_findings(unevaluated: Iterable[UnevaluatedPolicy], names: Sequence[st
             first = objects[0]
             file = names[first.file] if isinstance(first.file, int) else first.file
             more = f" and {len(objects) - 1} more" if len(objects) > 1 else ""
-            line += f"; so it comes to no result for {first.title} in {file}{more}"
+            line += f"; the policy is not evaluated for {first.title} in {file}{more}"
         yield f"{place}: {line}" if place else line

@@ -164,7 +164,7 @@ class ExampleRunner:
         named = {each.rule for each in expected if each.rule} | ({example.rule} if example.rule else set())
         outcome = self._outcome(example, expected, named if example.rule else named | {*self.policies})
         if outcome.empty or outcome.summary.templated:
-            what = "it holds Go templates, which are not read" if outcome.summary.templated else "there is no manifest in it"
+            what = "it contains Go templates, which afflint does not read" if outcome.summary.templated else "it contains no manifest"
             return _unreadable(example, what, example.line)
         # A manifest that nobody can read shows nothing about the rules that the example is about.
         broken = tuple([each for each in outcome.findings if each.rule == _UNREADABLE and each.rule not in named])
@@ -176,9 +176,8 @@ class ExampleRunner:
             )
         else:
             verdict = _compared(example, expected, found)
-        notes = [
-            f"policy {quoted(name)}: without nodes nobody can tell; `kind: Node` in the example has them" for name in outcome.undecided
-        ]
+        reason = "not evaluated because no nodes are known; add objects of `kind: Node` to the example"
+        notes = [f"policy {quoted(name)}: {reason}" for name in outcome.undecided]
         return verdict._replace(unexpected=(*broken, *verdict.unexpected), notes=(*notes, *outcome.unevaluated))
 
     def _outcome(self, example: Example, expected: Iterable[Expected], names: Collection[str]) -> Outcome:

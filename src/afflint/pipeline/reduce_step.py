@@ -241,8 +241,8 @@ class Reduction:
         if not {*names}.isdisjoint(_NAMED_BY_NO_NAME):
             meant += dict.fromkeys(each.rule for each in firm if suppression.covers((each.span.line, each.span.column)))
         for name in meant:
-            message = f"{quoted(name)} is mandatory: nothing in a manifest silences it"
-            remedy = "Take this away, and mend what the policy finds, or ask whoever is responsible for it."
+            message = f"{quoted(name)} is mandatory: a suppression in a manifest has no effect on it"
+            remedy = "Remove this suppression and fix the violation, or ask the owner of the policy for an exemption."
             yield Found("unused-suppression", message, remedy, suppression.document, suppression.span, NO_OBJECT, "")
         names = tuple([name for name in names if name not in mandatory])
         if not names or (meant and "" in names) or any(each and not self._can_tell(each, suppression) for each in names):
@@ -250,7 +250,7 @@ class Reduction:
         from afflint.pipeline.suppressions import removal
 
         listed = join_words([f"`{each}`" for each in names if each] or ["finding"], "or")
-        message = f"this suppression silences nothing: there is no {listed} here"
+        message = f"this suppression silences nothing: afflint reports no {listed} here"
         edits = removal(suppression) if len(names) == max(len(suppression.rules), 1) else ()
         yield Found("unused-suppression", message, "", suppression.document, suppression.span, NO_OBJECT, "", edits=edits)
 

@@ -97,7 +97,7 @@ class Session:
             check_readable(self.config, "nodes", self.config.nodes)
         missing = next((path for path in self.config.nodes if not (asked or os.path.lexists(path))), None)
         if missing is not None:
-            raise UserError(f"{self.config.origins['nodes']}: `nodes`: there is no file `{missing}`")
+            raise UserError(f"{self.config.origins['nodes']}: `nodes`: the file `{missing}` does not exist")
         return self._buffered(self._named(path) if asked else Source(os.path.normpath(path), path) for path in self.config.nodes)
 
     def _named(self, path: str) -> Source:

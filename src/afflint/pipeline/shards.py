@@ -134,7 +134,7 @@ class Merged:
     def see_that_it_fits(self, settings: MapSettings) -> None:
         """Raises ShardError if the shares were made under another configuration than these settings are of."""
         if Keys(settings, __version__).settings != self._settings:
-            raise ShardError("the configuration is not the one that the shards were made with; merge in the same checkout as they were")
+            raise ShardError("the configuration differs from that of the shards; run `afflint merge` in the same checkout")
 
     def with_help_of(self, jobs: int, progress: Progress | None) -> None:
         """Say how many processes may look into what the shares do not know."""
@@ -171,7 +171,7 @@ class Merged:
         except OSError as error:
             raise ShardError(f"{path!r} cannot be read: {error.strerror or error}") from None
         if count != header.results:
-            raise ShardError(f"{path}:{count + 2}: {header.results} results were written, and {count} are there; run the shard again")
+            raise ShardError(f"{path}:{count + 2}: {header.results} results were written, but {count} are in the file; run the shard again")
         return header
 
 
@@ -182,7 +182,7 @@ def refusing_what_does_not_fit() -> Iterator[None]:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
-        raise ShardError(f"the shards hold results that do not fit the files or the rules ({reason}); run them again") from error
+        raise ShardError(f"the results of the shards do not match the files or the rules ({reason}); run the shards again") from error
 
 
 def _header(path: str, line: bytes) -> _Header:
@@ -191,9 +191,9 @@ def _header(path: str, line: bytes) -> _Header:
         data = json.loads(line)
         by, form, checksum, run = (data[name] for name in ("afflint", "format", "checksum", "run"))
     except (ValueError, TypeError, LookupError, RecursionError):
-        raise ShardError(f"{path!r} holds no results of `afflint check --shard`") from None
+        raise ShardError(f"{path!r} contains no results of `afflint check --shard`") from None
     if by != __version__ or form != _FORMAT:
-        raise ShardError(f"{path!r} was written by afflint {str(by)[:40]}, and this is {__version__}: use one version for all shards")
+        raise ShardError(f"{path!r} was written by afflint {str(by)[:40]}, but this is {__version__}: use the same version for all shards")
     try:
         text = json.dumps(run, separators=(",", ":"))
         header = _HEADER.decode(text.encode("ascii"))
@@ -226,7 +226,7 @@ def _see_that_they_belong_together(headers: Sequence[tuple[str, _Header]]) -> No
             ("the configuration or the nodes", (header.settings, header.made_with) == (first.settings, first.made_with)),
         ):
             if not same:
-                raise ShardError(f"{first_path!r} and {path!r} are not of one run: {what} differ{'' if what.endswith('s') else 's'}")
+                raise ShardError(f"{first_path!r} and {path!r} are from different runs: {what} differ{'' if what.endswith('s') else 's'}")
         if header.share.number in there:
             raise ShardError(f"{there[header.share.number]!r} and {path!r} are both shard {header.share.number} of {header.share.of}")
         there[header.share.number] = path

@@ -132,7 +132,7 @@ class _SuppressionReader:
         rules = tuple(name.strip() for name in listed.split(",") if name.strip()) if listed is not None else ()
         if listed is not None and not rules:
             message = "an empty list of rules silences nothing"
-            yield Misunderstood(document, span, message, "Name the rules, or leave the brackets out.")
+            yield Misunderstood(document, span, message, "Name the rules, or remove the brackets.")
             return
         yield from self._unknown(rules, span)
         before = text[: comment.start()]
@@ -158,7 +158,7 @@ class _SuppressionReader:
             close = self._hints[name]
             hint = f"; did you mean {quoted(close)}?" if close else ""
             remedy = f"Write {quoted(close)}." if close else "`afflint rule` lists the rules."
-            yield Misunderstood(self._document.index, span, f"there is no rule {quoted(name)}{hint}", remedy)
+            yield Misunderstood(self._document.index, span, f"unknown rule {quoted(name)}{hint}", remedy)
 
     def _scope(self, form: str, own_line: bool, line: int) -> tuple[int, int]:
         """The first and the last line that a comment covers."""
@@ -208,7 +208,7 @@ class _SuppressionReader:
 def _no_instruction(document: int, span: Span, said: str) -> Misunderstood:
     word = re.split(r"[\[ ]", said, maxsplit=1)[0]
     close = nearest(word, _FORMS) or "ignore"
-    message = f"{quoted(said)} is no instruction to afflint; did you mean {quoted(close + '[rule] -- why')}?"
+    message = f"{quoted(said)} is not a valid afflint comment; did you mean {quoted(close + '[rule] -- why')}?"
     return Misunderstood(document, span, message, "Write `# afflint: ignore[rule] -- why`.")
 
 

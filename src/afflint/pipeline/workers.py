@@ -169,7 +169,8 @@ class _WorkerPool:
     def _death(self, connection: Connection) -> WorkerDiedError:
         process = self._workers[connection]
         process.join(_PATIENCE)  # Its pipe ends a little before it does.
-        return WorkerDiedError(f"a worker process {ending(process.exitcode)}; perhaps memory ran out: fewer processes (`--jobs`) need less")
+        advice = "it may have run out of memory: use fewer processes (`--jobs`)"
+        return WorkerDiedError(f"a worker process {ending(process.exitcode)}; {advice}")
 
 
 class _ElsewhereError(Exception):

@@ -43,7 +43,7 @@ class TestDeletionCost:
     )
     def test_a_null_is_the_empty_text(self, kind: str, late: str) -> None:
         assert [each.split(maxsplit=1)[1] for each in found(annotated(self.COST, kind))] == [
-            f'invalid-annotation the deletion cost `""` is not an integer{late}'
+            f'invalid-annotation the pod-deletion-cost `""` is not an integer{late}'
         ]
 
     def test_where_kubevirt_refuses_the_null_that_is_said(self) -> None:

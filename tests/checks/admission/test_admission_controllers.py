@@ -247,12 +247,12 @@ class TestMissingApiVersion:
     def test_a_workload_without_kind(self) -> None:
         (finding,) = lint(self.DEPLOYMENT.replace("kind: Deployment\n", ""))
         assert (finding.rule, finding.span.line, finding.span.column) == ("missing-api-version", 1, 1)
-        assert finding.message == "this object has the apiVersion `apps/v1`, but no kind"
-        assert finding.help == "Add `kind: Deployment`, or the kind that it is."
+        assert finding.message == "this object has the apiVersion `apps/v1` but no kind, so the API server rejects it"
+        assert finding.help == "Add `kind: Deployment`, or the kind that is meant."
 
     def test_the_kind_is_guessed_by_the_fields(self) -> None:
         text = workload("StatefulSet", "").replace("kind: StatefulSet\n", "").replace("spec:\n", "spec:\n  serviceName: web\n", 1)
-        assert [each.help for each in lint(text)] == ["Add `kind: StatefulSet`, or the kind that it is."]
+        assert [each.help for each in lint(text)] == ["Add `kind: StatefulSet`, or the kind that is meant."]
 
     def test_a_mistake_elsewhere_does_not_hide_it(self) -> None:
         text = workload("StatefulSet", "nodeSelector: {ssd: true}").replace("kind: StatefulSet\n", "")
@@ -264,8 +264,8 @@ class TestMissingApiVersion:
 
     def test_a_virtual_machine_without_kind(self) -> None:
         (finding,) = lint(workload("VirtualMachine", "").replace("kind: VirtualMachine\n", ""))
-        assert finding.message == "this object has the apiVersion `kubevirt.io/v1`, but no kind"
-        assert finding.help == "Add `kind: VirtualMachine`, or the kind that it is."
+        assert finding.message == "this object has the apiVersion `kubevirt.io/v1` but no kind, so the API server rejects it"
+        assert finding.help == "Add `kind: VirtualMachine`, or the kind that is meant."
 
     @pytest.mark.parametrize(("kind", "version"), [("Deployment", "apps/v1"), ("VirtualMachine", "kubevirt.io/v1")])
     def test_neither_apiversion_nor_kind(self, kind: str, version: str) -> None:
@@ -275,7 +275,7 @@ class TestMissingApiVersion:
         for each, column in ((text, 1), (as_json, 2)):
             (finding,) = lint(each)
             assert (finding.rule, finding.span.line, finding.span.column) == ("missing-api-version", 1, column)
-            assert finding.message == f"this looks like a {kind}, but has neither apiVersion nor kind"
+            assert finding.message == f"this looks like a {kind}, but it has neither apiVersion nor kind"
             assert finding.help == f"Add `apiVersion: {version}` and `kind: {kind}`, or those of another kind."
 
     @pytest.mark.parametrize(

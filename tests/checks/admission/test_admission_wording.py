@@ -283,10 +283,10 @@ def test_an_api_version_is_gone_from_the_very_version_that_removed_it(version: t
 @pytest.mark.parametrize(
     "cost, message",
     [
-        ("high", "the deletion cost `high` is not an integer"),
-        ("+5", "the deletion cost `+5` has a plus sign, which the API server rejects"),
-        ("99999999999", "the deletion cost `99999999999` is not a 32-bit integer"),
-        ("", 'the deletion cost `""` is not an integer'),
+        ("high", "the pod-deletion-cost `high` is not an integer"),
+        ("+5", "the pod-deletion-cost `+5` has a plus sign, which the API server rejects"),
+        ("99999999999", "the pod-deletion-cost `99999999999` is not a 32-bit integer"),
+        ("", 'the pod-deletion-cost `""` is not an integer'),
         ("${COST}", None),
     ],
 )

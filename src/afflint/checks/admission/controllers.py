@@ -241,12 +241,12 @@ def missing_api_version(manifest: Manifest) -> Iterator[Match]:
     if manifest.identity.served:
         return
     if _lacks_kind(manifest) and manifest.ref.api_version is None:
-        message = f"this looks like a {manifest.kind.name}, but has neither apiVersion nor kind"
+        message = f"this looks like a {manifest.kind.name}, but it has neither apiVersion nor kind"
         help_ = f"Add `apiVersion: {_current(manifest.kind)}` and `kind: {manifest.kind.name}`, or those of another kind."
         yield Match((*manifest.base, "metadata"), message, help_, key=True, field=manifest.base)
     elif _lacks_kind(manifest):
-        message = f"this object has the apiVersion {quoted(manifest.ref.api_version)}, but no kind"
-        help_ = f"Add `kind: {manifest.kind.name}`, or the kind that it is."
+        message = f"this object has the apiVersion {quoted(manifest.ref.api_version)} but no kind, so the API server rejects it"
+        help_ = f"Add `kind: {manifest.kind.name}`, or the kind that is meant."
         yield Match((*manifest.base, "apiVersion"), message, help_, key=True)
     elif manifest.ref.api_version is None:
         current = _current(manifest.kind)

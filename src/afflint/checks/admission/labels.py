@@ -223,7 +223,7 @@ def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
 
     fault = deletion_cost_fault(cost)
     if fault:
-        yield Match(path, f"the deletion cost {quoted(cost)} {fault}", 'Write an integer in quotes, such as "100".')
+        yield Match(path, f"the pod-deletion-cost {quoted(cost)} {fault}", 'Write an integer in quotes, such as "100".')
 
 
 def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any], str | None]]:
