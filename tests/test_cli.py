@@ -222,7 +222,7 @@ class TestUsage:
             ("check --select lables", "--select: unknown value 'lables'; did you mean 'labels'?"),
             ("check --select admission,wrong-typ", "--select: unknown value 'wrong-typ'; did you mean 'wrong-type'?"),
             ("check --ignore empty-topologi-key", "--ignore: unknown value 'empty-topologi-key'; did you mean 'empty-topology-key'?"),
-            ("check --extend-select zzz", "--extend-select: unknown value 'zzz'; `afflint rule` lists them"),
+            ("check --extend-select zzz", "--extend-select: unknown value 'zzz'; `afflint rule` lists all rules and categories"),
             ("check --format jsn", "--format: unknown value 'jsn'; did you mean 'json'?"),
             ("check --fail-on eror", "--fail-on: unknown value 'eror'; did you mean 'error'?"),
             ("check --color sometimes", "--color: unknown value 'sometimes'; use one of auto, always, never"),
@@ -442,7 +442,7 @@ class TestInput:
         write(pod=POD)
         configure("complete: true\nnodes: [nodes.yaml]\n")
         done = afflint("check")
-        assert (done.code, done.err) == (2, "afflint: .afflint.yaml:2:1: `nodes`: there is no file `nodes.yaml`\n")
+        assert (done.code, done.err) == (2, "afflint: .afflint.yaml:2:1: `nodes`: the file `nodes.yaml` does not exist\n")
 
     def test_show_files_never_shows_a_name_raw(self, afflint: Afflint) -> None:
         Path("a\x1b[2J\n.yaml").write_text(POD, encoding="utf-8")

@@ -213,7 +213,7 @@ def test_a_terminal_is_cleared_before_each_run() -> None:
         (["--shard", "1/2", "--output", "x"], "--shard cannot be used with --watch"),
         (["-"], "--watch checks files, not standard input"),
         (["nowhere"], "no such file or folder: 'nowhere'"),
-        (["--select", "nothing"], "--select: unknown value 'nothing'; `afflint rule` lists them"),
+        (["--select", "nothing"], "--select: unknown value 'nothing'; `afflint rule` lists all rules and categories"),
     ],
 )
 def test_what_does_not_go_with_it(words: list[str], message: str) -> None:

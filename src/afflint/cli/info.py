@@ -29,7 +29,7 @@ def rule(name: str | None, form: str, config_file: str | None, no_config: bool) 
     if name is not None:
         if name not in (*known, *CATEGORIES):
             _check_not_policy_check(name)
-        options.check_choice("rule", name, (*known, *CATEGORIES), "afflint rule")
+        options.check_choice("rule", name, (*known, *CATEGORIES), "`afflint rule` lists all rules and categories")
     single = name in known
     chosen = [each for each in known.values() if name in (None, each.name, each.category)]
     if form == "json":

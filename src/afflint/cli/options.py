@@ -105,7 +105,7 @@ def check_choice(option: str, value: str, known: Collection[str], listing: str =
     from afflint.findings.phrases import nearest
 
     close = nearest(value, known)
-    hint = f"; did you mean {close!r}?" if close else f"; `{listing}` lists them" if listing else f"; use one of {', '.join(known)}"
+    hint = f"; did you mean {close!r}?" if close else f"; {listing}" if listing else f"; use one of {', '.join(known)}"
     raise UserError(f"{option}: unknown value {value!r}{hint}")
 
 
@@ -166,7 +166,7 @@ def _names(option: str, values: Sequence[str], policies: Sequence[str]) -> tuple
     if option == "--select" and values and not listed:
         raise UserError(f"{option} needs the name of a rule or a category")
     for name in listed:
-        check_choice(option, name, (*rules(), *policies, *CATEGORIES, "all"), "afflint rule")
+        check_choice(option, name, (*rules(), *policies, *CATEGORIES, "all"), "`afflint rule` lists all rules and categories")
     return listed
 
 

@@ -64,7 +64,8 @@ _SECTIONS = {
         option("--owner", metavar="KEY", help_text="Group by this label. Default: the most frequent of owner, team and similar labels."),
         options.format_option(_FORMATS),
         option("--output", metavar="FILE", completion=options.file, help_text="Write the report to a file. Default: standard output."),
-        *(_OF_CHECK[name] for name in ("baseline", "verbose")),
+        _OF_CHECK["baseline"]._replace(help_text="Show since when a workload violates a policy, as this baseline records it."),
+        _OF_CHECK["verbose"]._replace(help_text="List all violations and groups."),
     ),
     "Execution": [_OF_CHECK[name] for name in ("jobs", "no_cache", "cache_dir")],
 }

@@ -48,8 +48,8 @@ _NEVER_WITH_SHARD = {
 def merge(files: tuple[str, ...], **args: Any) -> int:
     """Report the findings of all shards of a run, as a single run would.
 
-    FILE... are the results of all shards, written by check with --shard. Run it in the same checkout or in another one of the same
-    commit: files that have changed since are checked again.
+    FILE... are the results of all shards, written by check with --shard. Run `afflint
+    merge` in the checkout of the shards or in another checkout of the same commit. It checks files again that have changed since.
     """
     from afflint.pipeline.session import Session
     from afflint.pipeline.shards import Merged, refusing_what_does_not_fit
