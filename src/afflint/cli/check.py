@@ -59,7 +59,7 @@ def _run_once(paths: tuple[str, ...], args: dict[str, Any], on_outcome: Callable
     check_report_options(args)
     if args["diff"] and any(args[each] for each in ("formats", "outputs", "statistics", "write_baseline")):
         raise UserError("--diff cannot be used with --format, --output, --statistics or --write-baseline")
-    config = options.configuration(args)
+    config = options.configuration(options.config_overrides(args))
     targets = report_targets(config.format, config.output)
     check_targets(config, args)
     if args["render"] and (args["fix"] or args["diff"]):

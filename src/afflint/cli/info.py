@@ -45,7 +45,7 @@ def _policies(config_file: str | None, *, no_config: bool) -> list[Rule]:
     from afflint.findings.paths import field_of
 
     try:
-        effective = options.configuration({"config_file": config_file, "no_config": no_config})
+        effective = options.configuration(options.ConfigOverrides(config_file, no_config))
     except ConfigError as error:
         notify("\n".join(f"afflint: {visible(line)}" for line in str(error).splitlines()))
         return []
@@ -81,7 +81,7 @@ def config(config_file: str | None, no_config: bool, schema: bool) -> None:
     if schema:
         show([_config_schema()])
         return
-    effective = options.configuration({"config_file": config_file, "no_config": no_config})
+    effective = options.configuration(options.ConfigOverrides(config_file, no_config))
     rows = list(describe(effective))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     width = min(widths[1], 60)

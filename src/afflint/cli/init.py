@@ -106,7 +106,7 @@ def _inherited(place: str) -> str | None:
 
 def _configuration(above: str | None) -> Config:
     """Return the settings that apply to the folder before it has its own configuration."""
-    return options.configuration({"config_file": above, "no_config": above is None}, was_found=True)
+    return options.configuration(options.ConfigOverrides(above, no_config=above is None), was_found=True)
 
 
 def _scan(config: Config, place: str) -> RepositoryScan:

@@ -23,7 +23,8 @@ def lsp(**args: Any) -> int:
 
     # Wrong options are reported before the editor waits for an answer. A configuration that is found may be half written just now:
     # the server reports its mistakes and starts.
-    options.configuration({**args, "no_config": args["no_config"] or args["config_file"] is None})
+    no_config = args["no_config"] or args["config_file"] is None
+    options.configuration(options.ConfigOverrides(args["config_file"], no_config, nodes=args["nodes"]))
     if sys.stdin is None or sys.stdout is None:
         raise UserError("standard input and output are closed; an editor starts `afflint lsp` with both")
     # Only messages of the protocol may reach the client, even if a library prints.

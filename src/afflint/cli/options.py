@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.cli.command import MULTIPLE, flag, option
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
+from afflint.findings.namedtuples import NamedTuple
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from afflint.cli.command import Completion, Option
     from afflint.config import Config
+    from afflint.findings.finding import Severity
 
 
 def word_completion(known: Sequence[str]) -> Completion:
@@ -98,6 +100,30 @@ configured = (
 """The two options that select the configuration."""
 
 
+class ConfigOverrides(NamedTuple):
+    """The options of a command that select the configuration file or override its settings, as the user wrote them."""
+
+    config_file: str | None
+    """None: the nearest file, unless ``no_config`` is set."""
+    no_config: bool
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    kubernetes_version: str | None = None
+    render: str | None = None
+    baseline: str | None = None
+    fail_on: str | None = None
+    formats: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    jobs: int | None = None
+
+
+def config_overrides(args: dict[str, Any]) -> ConfigOverrides:
+    """Return the options of `check` that select and override the configuration."""
+    return ConfigOverrides(**{name: args[name] for name in ConfigOverrides._fields})
+
+
 def check_choice(option: str, value: str, known: Collection[str], listing: str = "") -> None:
     """Raise UserError for a value that is not known; the message names the nearest known one, or how to list them."""
     if value in known:
@@ -109,19 +135,18 @@ def check_choice(option: str, value: str, known: Collection[str], listing: str =
     raise UserError(f"{option}: unknown value {value!r}{hint}")
 
 
-def configuration_file(options: Mapping[str, Any]) -> str | None:
-    """Return the configuration file that the options of a command select: the named one, or the nearest; None for no file."""
+def configuration_file(path: str | None, *, no_config: bool) -> str | None:
+    """Return the configuration file that --config and --no-config select: the named one, or the nearest; None for no file."""
     from afflint.config import find
 
-    path = options.get("config_file")
-    if path is not None and options.get("no_config"):
+    if path is not None and no_config:
         raise UserError("--config cannot be used with --no-config")
     if path is not None and not os.path.isfile(path):
         raise UserError(f"no such configuration file: {path!r}")
-    return find(os.getcwd()) if path is None and not options.get("no_config") else path
+    return find(os.getcwd()) if path is None and not no_config else path
 
 
-def configuration(options: Mapping[str, Any], *, was_found: bool = False) -> Config:
+def configuration(options: ConfigOverrides, *, was_found: bool = False) -> Config:
     """Return the settings of a command: those of the configuration file, overridden by the options.
 
     ``was_found``: the user did not name the configuration file, so it is not trusted as one that the user names.
@@ -129,32 +154,31 @@ def configuration(options: Mapping[str, Any], *, was_found: bool = False) -> Con
     from afflint import config as settings
     from afflint.checks.registry import CATEGORIES, rules
 
-    path = configuration_file(options)
+    path = configuration_file(options.config_file, no_config=options.no_config)
     known = tuple(rules())
-    was_found = was_found or options.get("config_file") is None
+    was_found = was_found or options.config_file is None
     config = settings.default() if path is None else settings.load(path, rule_names=known, categories=CATEGORIES, was_found=was_found)
-    named = {key: options.get(key) or () for key in ("select", "ignore", "extend_select")}
     own = tuple([policy.name for policy in config.policies])
-    chosen = {key: _names(f"--{key.replace('_', '-')}", values, own) for key, values in named.items()}
-    node_files = tuple(options.get("nodes") or ())
-    words = node_files in ((settings.AUTO_NODES,), (settings.NO_NODES,))
-    for file in () if words else node_files:
+    select, ignore = _names("--select", options.select, own), _names("--ignore", options.ignore, own)
+    extend_select = _names("--extend-select", options.extend_select, own)
+    words = options.nodes in ((settings.AUTO_NODES,), (settings.NO_NODES,))
+    for file in () if words else options.nodes:
         if file != "-" and not os.path.exists(file):
             raise UserError(f"--nodes: no such file: {file!r}")
-    fail_on = options.get("fail_on")
-    if fail_on is not None:
-        check_choice("--fail-on", fail_on, SEVERITIES)
+    fail_on = _severity(options.fail_on)
     return settings.with_overrides(
         config,
-        **chosen,
-        nodes=node_files,
-        kubernetes_version=_version(options.get("kubernetes_version")),
-        render=_renderers(options.get("render")),
-        baseline=options.get("baseline"),
+        select=select,
+        ignore=ignore,
+        extend_select=extend_select,
+        nodes=options.nodes,
+        kubernetes_version=_version(options.kubernetes_version),
+        render=_renderers(options.render),
+        baseline=options.baseline,
         fail_on=fail_on,
-        format=options.get("formats") or (),
-        output=options.get("outputs") or (),
-        jobs=_jobs(options.get("jobs")),
+        format=options.formats,
+        output=options.outputs,
+        jobs=_jobs(options.jobs),
     )
 
 
@@ -168,6 +192,13 @@ def _names(option: str, values: Sequence[str], policies: Sequence[str]) -> tuple
     for name in listed:
         check_choice(option, name, (*rules(), *policies, *CATEGORIES, "all"), "`afflint rule` lists all rules and categories")
     return listed
+
+
+def _severity(text: str | None) -> Severity | None:
+    if text is None:
+        return None
+    check_choice("--fail-on", text, SEVERITIES)
+    return next(each for each in SEVERITIES if each == text)
 
 
 def _renderers(text: str | None) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def place(paths: tuple[str, ...], **args: Any) -> int:
 
     options.check_choice("--format", args["form"], _FORMATS)
     options.check_choice("--color", args["color"], options.COLORS)
-    session = Session(options.configuration(args))
+    session = Session(options.configuration(options.ConfigOverrides(args["config_file"], args["no_config"], nodes=args["nodes"])))
     sources, settings = session.sources(paths or (".",)), {name: args[name] for name in ("resources", "only_running", "replan")}
     simulation_input, problems, names, notes, empty, classes = session.simulation_input(
         sources, args["pods"], counts=_counts(args["count"]), **settings

@@ -35,11 +35,12 @@ def test(paths: tuple[str, ...], **args: Any) -> int:
     options.check_choice("--color", args["color"], options.COLORS)
     if not os.path.exists(paths[0]):
         raise UserError(f"no such file or folder: {paths[0]!r}")
-    if args["config_file"] is None and not args["no_config"]:
+    config_file = args["config_file"]
+    if config_file is None and not args["no_config"]:
         from afflint.config import find
 
-        args["config_file"] = find(paths[0])
-    runner = ExampleRunner(options.configuration({**args, "no_config": args["config_file"] is None}))
+        config_file = find(paths[0])
+    runner = ExampleRunner(options.configuration(options.ConfigOverrides(config_file, no_config=config_file is None)))
     examples = examples_in(paths, {*rules(), *runner.policies})
     if not examples:
         raise UserError(

@@ -27,7 +27,8 @@ def report(paths: tuple[str, ...], **args: Any) -> int:
     from afflint.pipeline.session import Session
 
     options.check_choice("--format", args["form"], _FORMATS)
-    config = options.configuration({**args, "formats": (), "outputs": ()})
+    names = ("config_file", "no_config", "select", "ignore", "nodes", "kubernetes_version", "render", "baseline", "jobs")
+    config = options.configuration(options.ConfigOverrides(**{name: args[name] for name in names}))
     if not config.policies:
         raise UserError('no policies: add `policies` to the configuration, or a profile such as `extends: ["afflint:strict"]`')
     session = Session(config)

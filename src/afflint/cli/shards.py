@@ -57,8 +57,9 @@ def merge(files: tuple[str, ...], **args: Any) -> int:
     checking.check_report_options(args)
     merged = Merged(files)
     arguments = merged.arguments
-    args = {**args, **arguments._asdict(), "no_config": arguments.config_file is None, "no_cache": True, "unsafe_fixes": False}
-    config = options.configuration(args, was_found=True)  # The shards name the file, not the user.
+    args = {**args, **arguments._asdict(), "no_config": arguments.config_file is None, "render": None}
+    args |= {"no_cache": True, "unsafe_fixes": False}
+    config = options.configuration(options.config_overrides(args), was_found=True)  # The shards name the file, not the user.
     targets = checking.report_targets(config.format, config.output)
     checking.check_targets(config, args)
     session = Session(config)
@@ -99,7 +100,7 @@ def write_share(paths: Sequence[str], args: dict[str, Any]) -> int:
     _check_options(paths, args)
     arguments = _arguments(tuple(paths) or (".",), args)
     (target,) = args["outputs"]
-    config = options.configuration({**args, "outputs": ()})
+    config = options.configuration(options.config_overrides({**args, "outputs": ()}))
     session = Session(config)
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
     with ProgressLine(len(sources) // share.of) as progress:
@@ -137,7 +138,7 @@ def _arguments(paths: tuple[str, ...], args: dict[str, Any]) -> Arguments:
     """
     from afflint.pipeline.shards import Arguments
 
-    file = options.configuration_file(args)
+    file = options.configuration_file(args["config_file"], no_config=args["no_config"])
     names = {name: tuple(args[name]) for name in ("nodes", "select", "extend_select", "ignore")}
     return Arguments(
         paths,

@@ -143,7 +143,7 @@ def _paths_to_watch(paths: Sequence[str], args: dict[str, Any], before: _Watched
     """Return the paths to watch under the current configuration, or under the previous one while the current one has errors."""
     files = list(args["values"])
     try:
-        config: Config | None = options.configuration(args)
+        config: Config | None = options.configuration(options.config_overrides(args))
     except UserError as error:
         if before is None:
             raise
