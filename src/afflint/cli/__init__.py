@@ -54,9 +54,9 @@ def _run(words: list[str]) -> int:
     if words[:1] == ["check"]:
         from afflint.cli import check, fast_parser
 
-        args = fast_parser.parse(check.COMMAND, words[1:])
-        if args is not None:
-            return check.check(**args)
+        values = fast_parser.parse(check.COMMAND, words[1:])
+        if values is not None:
+            return check.COMMAND.invoke(values)
     from afflint.cli import click_app
 
     return click_app.run()

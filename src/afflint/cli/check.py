@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from afflint.source.sources import Source
 
 
-def check(paths: tuple[str, ...], **args: Any) -> int:
+def check(args: dict[str, Any]) -> int:
     """Lint manifests: files, folders, globs or '-'. Default: the current folder."""
+    paths = args["paths"]
     if args["shard"] is not None:
         from afflint.cli.shards import write_share
 
@@ -476,4 +477,4 @@ _SECTIONS = {
     ),
 }
 
-COMMAND = Command(check, _SECTIONS, Argument("paths", "[PATHS]...", options.file))
+COMMAND = Command(check, dict, _SECTIONS, Argument("paths", "[PATHS]...", options.file))

@@ -99,9 +99,13 @@ def _click_command(name: str, command: Command) -> click.Command:
     if command.argument is not None:
         params.insert(0, _argument(command.argument))
     more: dict[str, Any] = {"help": command.run.__doc__, "short_help": command.short_help}
+
+    def invoke(**values: Any) -> int:
+        return command.invoke(values)
+
     if "" in command.sections:
-        return click.Command(name, callback=command.run, params=params, **more)
-    return SectionedCommand(name, callback=command.run, params=params, sections=command.sections, **more)
+        return click.Command(name, callback=invoke, params=params, **more)
+    return SectionedCommand(name, callback=invoke, params=params, sections=command.sections, **more)
 
 
 def _argument(argument: Argument) -> click.Argument:

@@ -74,15 +74,22 @@ class Argument(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command: the function that runs it, whose docstring is its help, its options and its argument.
+    """A command: the function that runs it, whose docstring is its help, the type of its options, its options and its argument.
 
     ``sections``: the options by their heading in the help, "" for no heading.
     """
 
-    run: Callable[..., Any]
+    run: Callable[[Any], int]
+    """Runs the command with its options, an instance of ``options_type``, and returns the exit code."""
+    options_type: Callable[..., Any]
+    """A named tuple with a field for each option, and one for the argument."""
     sections: Mapping[str, Sequence[Option]]
-    argument: Any = None
-    short_help: Any = None
+    argument: Argument | None = None
+    short_help: str | None = None
+
+    def invoke(self, values: Mapping[str, Any]) -> int:
+        """Run the command with the values that a parser found for its options and its argument, by name; return the exit code."""
+        return self.run(self.options_type(**values))
 
     @property
     def options(self) -> list[Option]:

@@ -12,10 +12,9 @@ from afflint.cli.command import FLAG, MULTIPLE, NUMBER, SINGLE, Command
 
 
 def parse(command: Command, tokens: Sequence[str]) -> dict[str, Any] | None:
-    """Return the values of a command's options and argument by name, as click does; None if click has to parse the command line.
-
-    The argument of the command must accept any number of values.
-    """
+    """Return the values of a command's options and argument by name, as click does; None if click has to parse the command line."""
+    if command.argument is None or not command.argument.multiple:
+        return None
     options = {spelling: option for option in command.options for spelling in option.spellings}
     # Click expands wildcards on Windows, and answers a shell that asks for completions.
     if os.name == "nt" or "_AFFLINT_COMPLETE" in os.environ:

@@ -9,6 +9,7 @@ from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
 from afflint.cli.output import colored, notify, show
 from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
@@ -17,35 +18,45 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json")
 
 
-def rule(name: str | None, form: str, config_file: str | None, no_config: bool) -> None:
+class RuleOptions(NamedTuple):
+    """The options of ``afflint rule``."""
+
+    name: str | None
+    form: str
+    config_file: str | None
+    no_config: bool
+
+
+def rule(args: RuleOptions) -> int:
     """Show the page of a rule, or list the rules of a category; without a name, list all rules and configured policies."""
     from afflint.checks.registry import CATEGORIES, rules
     from afflint.report import rule_pages
 
-    options.check_choice("--format", form, _FORMATS)
-    known = dict(rules())
+    options.check_choice("--format", args.form, _FORMATS)
+    known, name = dict(rules()), args.name
     if name not in known:
-        known |= {each.name: each for each in _policies(config_file, no_config=no_config)}
+        known |= {each.name: each for each in _policies(args)}
     if name is not None:
         if name not in (*known, *CATEGORIES):
             _check_not_policy_check(name)
         options.check_choice("rule", name, (*known, *CATEGORIES), "`afflint rule` lists all rules and categories")
     single = name in known
     chosen = [each for each in known.values() if name in (None, each.name, each.category)]
-    if form == "json":
+    if args.form == "json":
         show([rule_pages.as_json(chosen, single=single)])
     else:
         show([rule_pages.page(chosen[0], color=colored("auto"), width=_terminal_width()) if single else rule_pages.table(chosen)])
+    return 0
 
 
-def _policies(config_file: str | None, *, no_config: bool) -> list[Rule]:
+def _policies(args: RuleOptions) -> list[Rule]:
     """Return the policies of the configuration; if it has mistakes, print them and return none, so that rules are still shown."""
     from afflint.checks.registry import policy_rule
     from afflint.config import ConfigError
     from afflint.findings.paths import field_of
 
     try:
-        effective = options.configuration(options.ConfigOverrides(config_file, no_config))
+        effective = options.configuration(options.ConfigOverrides(args.config_file, args.no_config))
     except ConfigError as error:
         notify("\n".join(f"afflint: {visible(line)}" for line in str(error).splitlines()))
         return []
@@ -74,18 +85,27 @@ def _terminal_width() -> int | None:
     return min(shutil.get_terminal_size().columns, 120)
 
 
-def config(config_file: str | None, no_config: bool, schema: bool) -> None:
+class ConfigOptions(NamedTuple):
+    """The options of ``afflint config``."""
+
+    config_file: str | None
+    no_config: bool
+    schema: bool
+
+
+def config(args: ConfigOptions) -> int:
     """Show the effective configuration and where each value comes from."""
     from afflint.config.display import describe
 
-    if schema:
+    if args.schema:
         show([_config_schema()])
-        return
-    effective = options.configuration(options.ConfigOverrides(config_file, no_config))
+        return 0
+    effective = options.configuration(options.ConfigOverrides(args.config_file, args.no_config))
     rows = list(describe(effective))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     width = min(widths[1], 60)
     show(f"{key:<{widths[0]}}  {value:<{width}}  {origin}\n" for key, value, origin in rows)
+    return 0
 
 
 def _config_schema() -> str:
@@ -99,8 +119,13 @@ def _config_schema() -> str:
 
 RULE = Command(
     rule,
+    RuleOptions,
     {"": (options.format_option(_FORMATS), *options.configured)},
     Argument("name", "[NAME]", options.rule_name, multiple=False),
     "Show the page of a rule, or list rules.",
 )
-CONFIG = Command(config, {"": (*options.configured, flag("--schema", help_text="Show the JSON schema of the configuration, for editors."))})
+CONFIG = Command(
+    config,
+    ConfigOptions,
+    {"": (*options.configured, flag("--schema", help_text="Show the JSON schema of the configuration, for editors."))},
+)

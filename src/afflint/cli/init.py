@@ -10,6 +10,7 @@ from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
 from afflint.cli.output import ProgressLine, show
 from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 from afflint.source.sources import relative
 
@@ -24,7 +25,16 @@ _FILE, _PROJECT = ".afflint.yaml", "pyproject.toml"
 _LARGEST_PROJECT = 8 << 20
 
 
-def init(folder: str | None, dry_run: bool, pyproject: bool, baseline: bool) -> int:
+class InitOptions(NamedTuple):
+    """The options of ``afflint init``."""
+
+    folder: str | None
+    dry_run: bool
+    baseline: bool
+    pyproject: bool
+
+
+def init(args: InitOptions) -> int:
     """Write a first .afflint.yaml for a folder.
 
     FOLDER is scanned, and the file is written to it. Default: the current folder. Settings that follow from its manifests, nodes,
@@ -34,11 +44,11 @@ def init(folder: str | None, dry_run: bool, pyproject: bool, baseline: bool) -> 
     from afflint.init import proposal
     from afflint.pipeline.baseline import DEFAULT_FILE, dump
 
-    place = os.path.normpath(folder or os.curdir)
+    pyproject, place = args.pyproject, os.path.normpath(args.folder or os.curdir)
     if not os.path.isdir(place):
         raise UserError(f"{place!r} is not a folder; init takes the folder that the configuration is for")
     target = os.path.normpath(os.path.join(place, _PROJECT if pyproject else _FILE))
-    if not dry_run:
+    if not args.dry_run:
         _check_target(place, target, pyproject=pyproject)
     above = _inherited(place)
     config = _configuration(above)._replace(root=os.path.abspath(place))
@@ -47,12 +57,12 @@ def init(folder: str | None, dry_run: bool, pyproject: bool, baseline: bool) -> 
     extends = relative(above, place).replace(os.sep, "/") if above else None
     entries = [*proposal.entries(scan, above=extends)]
     outcome = None
-    if baseline and not os.path.lexists(known):
+    if args.baseline and not os.path.lexists(known):
         outcome = _check(proposal.as_config(entries, config, target), place)
     if os.path.lexists(known) or (outcome is not None and outcome.findings):
         entries = [*proposal.entries(scan, above=extends, baseline=True)]
     text = _text(proposal.heading(scan), entries, pyproject=pyproject)
-    if dry_run:
+    if args.dry_run:
         show([text])
         return 0
     exists = os.path.lexists(known)
@@ -192,6 +202,7 @@ def _baseline_message(known: str, outcome: Outcome | None, *, exists: bool) -> s
 
 COMMAND = Command(
     init,
+    InitOptions,
     {
         "": (
             flag("--dry-run", help_text="Print what would be written, and write nothing."),

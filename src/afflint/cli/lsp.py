@@ -5,14 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
-from typing import Any
 
 from afflint.cli import options
 from afflint.cli.command import NUMBER, Command, flag, option
 from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
 
 
-def lsp(**args: Any) -> int:
+class LspOptions(NamedTuple):
+    """The options of ``afflint lsp``."""
+
+    nodes: tuple[str, ...]
+    config_file: str | None
+    no_config: bool
+    stdio: bool
+    client: int | None
+
+
+def lsp(args: LspOptions) -> int:
     """Start the language server: findings while you type, fixes, hover, completion.
 
     Editors start it and communicate over standard input and output; docs/editors.md says how to set them up. In the folders of the
@@ -23,18 +33,18 @@ def lsp(**args: Any) -> int:
 
     # Wrong options are reported before the editor waits for an answer. A configuration that is found may be half written just now:
     # the server reports its mistakes and starts.
-    no_config = args["no_config"] or args["config_file"] is None
-    options.configuration(options.ConfigOverrides(args["config_file"], no_config, nodes=args["nodes"]))
+    no_config = args.no_config or args.config_file is None
+    options.configuration(options.ConfigOverrides(args.config_file, no_config, nodes=args.nodes))
     if sys.stdin is None or sys.stdout is None:
         raise UserError("standard input and output are closed; an editor starts `afflint lsp` with both")
     # Only messages of the protocol may reach the client, even if a library prints.
     outgoing = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout = sys.stderr
-    nodes = tuple(map(os.path.abspath, args["nodes"]))
+    nodes = tuple(map(os.path.abspath, args.nodes))
     incoming = partial(os.read, sys.stdin.fileno())
-    server = Server(incoming, outgoing, CommandLineConfig(args["config_file"], args["no_config"], nodes))
-    if args["client"] is not None:
-        server.end_with(args["client"])
+    server = Server(incoming, outgoing, CommandLineConfig(args.config_file, args.no_config, nodes))
+    if args.client is not None:
+        server.end_with(args.client)
     return server.serve()
 
 
@@ -50,4 +60,4 @@ _OPTIONS = (
         help_text="End the server when the process with this ID, the editor, ends.",
     ),
 )
-COMMAND = Command(lsp, {"": _OPTIONS}, short_help="Start the language server, for editors.")
+COMMAND = Command(lsp, LspOptions, {"": _OPTIONS}, short_help="Start the language server, for editors.")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.command import MULTIPLE, Argument, Command, flag, option
 from afflint.cli.output import FOUND, colored, named_files, notify, write_or_show
 from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
@@ -17,7 +18,30 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json", "html")
 
 
-def place(paths: tuple[str, ...], **args: Any) -> int:
+class PlaceOptions(NamedTuple):
+    """The options of ``afflint place``."""
+
+    paths: tuple[str, ...]
+    nodes: tuple[str, ...]
+    counts: tuple[str, ...]
+    pods: tuple[str, ...]
+    replan: bool
+    resources: bool
+    only_running: bool
+    group_by: str
+    lose: tuple[str, ...]
+    drain: tuple[str, ...]
+    remove: tuple[str, ...]
+    form: str
+    output: str | None
+    verbose: bool
+    exit_zero: bool
+    config_file: str | None
+    no_config: bool
+    color: str
+
+
+def place(args: PlaceOptions) -> int:
     """Show on which nodes each replica can be scheduled, and simulate failures, drains and removals of nodes.
 
     PATHS are manifests: files, folders, globs. Default: the current folder, which may contain the nodes as well.
@@ -28,32 +52,36 @@ def place(paths: tuple[str, ...], **args: Any) -> int:
     from afflint.pipeline.session import Session
     from afflint.placement.planner import DisruptionRequest, make_plan
 
-    options.check_choice("--format", args["form"], _FORMATS)
-    options.check_choice("--color", args["color"], options.COLORS)
-    session = Session(options.configuration(options.ConfigOverrides(args["config_file"], args["no_config"], nodes=args["nodes"])))
-    sources, settings = session.sources(paths or (".",)), {name: args[name] for name in ("resources", "only_running", "replan")}
+    options.check_choice("--format", args.form, _FORMATS)
+    options.check_choice("--color", args.color, options.COLORS)
+    session = Session(options.configuration(options.ConfigOverrides(args.config_file, args.no_config, nodes=args.nodes)))
     simulation_input, problems, names, notes, empty, classes = session.simulation_input(
-        sources, args["pods"], counts=_counts(args["count"]), **settings
+        session.sources(args.paths or (".",)),
+        args.pods,
+        counts=_counts(args.counts),
+        resources=args.resources,
+        only_running=args.only_running,
+        replan=args.replan,
     )
-    request = DisruptionRequest(args["lose"], args["drain"], args["remove"])
+    request = DisruptionRequest(args.lose, args.drain, args.remove)
     plan = make_plan(
         simulation_input.inventory,
         simulation_input.pod_sources,
-        args["group_by"],
+        args.group_by,
         request,
         names.__getitem__,
         simulation_input.budgets,
         simulation_input.evictions,
         classes,
     )
-    plan = plan._replace(notes=(*_empty_file_notes(named_files(empty, paths)), *notes, *plan.notes))
+    plan = plan._replace(notes=(*_empty_file_notes(named_files(empty, args.paths)), *notes, *plan.notes))
     if problems:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
         notify(f"afflint: {visible(problems[0])}{more}")
-    write_or_show(args["output"], _chunks(plan, args, to_file=args["output"] is not None))
+    write_or_show(args.output, _chunks(plan, args))
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
     disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
-    return FOUND if (unplaced or disrupted or problems) and not args["exit_zero"] else 0
+    return FOUND if (unplaced or disrupted or problems) and not args.exit_zero else 0
 
 
 def _counts(values: Sequence[str]) -> dict[str, int]:
@@ -77,13 +105,12 @@ def _empty_file_notes(files: tuple[str, ...]) -> list[str]:
     return [f"{visible(name)} contains no manifest" for name in files]
 
 
-def _chunks(plan: Plan, args: dict[str, Any], *, to_file: bool) -> Iterator[str]:
-    form = args["form"]
-    if form == "json":
+def _chunks(plan: Plan, args: PlaceOptions) -> Iterator[str]:
+    if args.form == "json":
         from afflint.report.place import json_report
 
         return json_report.render(plan)
-    if form == "html":
+    if args.form == "html":
         from afflint.cli.page_metadata import page_metadata
         from afflint.report.place import page
 
@@ -92,13 +119,19 @@ def _chunks(plan: Plan, args: dict[str, Any], *, to_file: bool) -> Iterator[str]
 
     from afflint.report.place import table
 
-    color, width = not to_file and colored(args["color"]), shutil.get_terminal_size((100, 24)).columns
-    return table.render(plan, color=color, width=width, verbose=args["verbose"])
+    color, width = args.output is None and colored(args.color), shutil.get_terminal_size((100, 24)).columns
+    return table.render(plan, color=color, width=width, verbose=args.verbose)
 
 
 _OPTIONS = (
     options.nodes,
-    option("--count", metavar="POOL=N", kind=MULTIPLE, help_text="Assume N nodes in a pool, if nodes are declared as pools. Repeatable."),
+    option(
+        "--count",
+        dest="counts",
+        metavar="POOL=N",
+        kind=MULTIPLE,
+        help_text="Assume N nodes in a pool, if nodes are declared as pools. Repeatable.",
+    ),
     option(
         "--pods",
         metavar="FILE",
@@ -139,4 +172,6 @@ _OPTIONS = (
     options.color,
 )
 
-COMMAND = Command(place, {"": _OPTIONS}, Argument("paths", "[PATHS]...", options.file), "Simulate scheduling, failures and drains.")
+COMMAND = Command(
+    place, PlaceOptions, {"": _OPTIONS}, Argument("paths", "[PATHS]...", options.file), "Simulate scheduling, failures and drains."
+)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.command import Argument, Command, flag
 from afflint.cli.output import FOUND, colored, show
 from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 
 if TYPE_CHECKING:
@@ -19,7 +20,18 @@ _FORMATS = ("text", "json")
 _BOLD, _RED, _GREEN, _PLAIN = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
 
-def test(paths: tuple[str, ...], **args: Any) -> int:
+class PolicyTestOptions(NamedTuple):
+    """The options of ``afflint test``."""
+
+    paths: tuple[str, ...]
+    config_file: str | None
+    no_config: bool
+    form: str
+    color: str
+    quiet: bool
+
+
+def test(args: PolicyTestOptions) -> int:
     """Test that policies report what their examples expect.
 
     PATHS are Markdown pages with bad and good examples, YAML files named bad or good, or folders of these. The configuration is the
@@ -31,27 +43,27 @@ def test(paths: tuple[str, ...], **args: Any) -> int:
     from afflint.pipeline.policy_tests import ExampleRunner, examples_in
     from afflint.source.examples import Example
 
-    options.check_choice("--format", args["form"], _FORMATS)
-    options.check_choice("--color", args["color"], options.COLORS)
-    if not os.path.exists(paths[0]):
-        raise UserError(f"no such file or folder: {paths[0]!r}")
-    config_file = args["config_file"]
-    if config_file is None and not args["no_config"]:
+    options.check_choice("--format", args.form, _FORMATS)
+    options.check_choice("--color", args.color, options.COLORS)
+    if not os.path.exists(args.paths[0]):
+        raise UserError(f"no such file or folder: {args.paths[0]!r}")
+    config_file = args.config_file
+    if config_file is None and not args.no_config:
         from afflint.config import find
 
-        config_file = find(paths[0])
+        config_file = find(args.paths[0])
     runner = ExampleRunner(options.configuration(options.ConfigOverrides(config_file, no_config=config_file is None)))
-    examples = examples_in(paths, {*rules(), *runner.policies})
+    examples = examples_in(args.paths, {*rules(), *runner.policies})
     if not examples:
         raise UserError(
-            f"no examples in {', '.join(map(repr, paths))}: examples are fences ```yaml bad and ```yaml good in pages, or files such as "
-            "`POLICY.bad.yaml` and `POLICY.good.yaml`"
+            f"no examples in {', '.join(map(repr, args.paths))}: examples are fences ```yaml bad and ```yaml good in pages, or files such "
+            "as `POLICY.bad.yaml` and `POLICY.good.yaml`"
         )
     verdicts = [runner.verdict(each) if isinstance(each, Example) else each for each in examples]
-    if args["form"] == "json":
+    if args.form == "json":
         show([_as_json(verdicts, runner.policies)])
     else:
-        show(_as_text(verdicts, runner.policies, color=colored(args["color"]), quiet=args["quiet"]))
+        show(_as_text(verdicts, runner.policies, color=colored(args.color), quiet=args.quiet))
     return 0 if all(each.passed for each in verdicts) else FOUND
 
 
@@ -134,4 +146,10 @@ _OPTIONS = (
     options.color,
     flag("-q", "--quiet", help_text="Print only what differs from the examples, no summary."),
 )
-COMMAND = Command(test, {"": _OPTIONS}, Argument("paths", "PATHS...", options.folder, required=True), "Test policies on their examples.")
+COMMAND = Command(
+    test,
+    PolicyTestOptions,
+    {"": _OPTIONS},
+    Argument("paths", "PATHS...", options.folder, required=True),
+    "Test policies on their examples.",
+)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json", "html")
 
 
-def report(paths: tuple[str, ...], **args: Any) -> int:
+def report(args: dict[str, Any]) -> int:
     """Show which workloads comply with which policies, by namespace and by owner.
 
     PATHS are manifests: files, folders, globs. Default: the current folder. The baseline of the configuration shows since when a
@@ -32,7 +32,7 @@ def report(paths: tuple[str, ...], **args: Any) -> int:
     if not config.policies:
         raise UserError('no policies: add `policies` to the configuration, or a profile such as `extends: ["afflint:strict"]`')
     session = Session(config)
-    sources = session.sources(paths or (".",))
+    sources = session.sources(args["paths"] or (".",))
     checking.note_unused_render(config)
     with ProgressLine(len(sources)) as progress:
         run = checking.run_options(config, {"no_ignore": False, "write_baseline": False, **args}, progress)
@@ -71,5 +71,5 @@ _SECTIONS = {
     "Execution": [_OF_CHECK[name] for name in ("jobs", "no_cache", "cache_dir")],
 }
 COMMAND = Command(
-    report, _SECTIONS, Argument("paths", "[PATHS]...", options.file), "Show the compliance of all workloads with the policies."
+    report, dict, _SECTIONS, Argument("paths", "[PATHS]...", options.file), "Show the compliance of all workloads with the policies."
 )

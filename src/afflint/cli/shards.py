@@ -45,7 +45,7 @@ _NEVER_WITH_SHARD = {
 }
 
 
-def merge(files: tuple[str, ...], **args: Any) -> int:
+def merge(args: dict[str, Any]) -> int:
     """Report the findings of all shards of a run, as a single run would.
 
     FILE... are the results of all shards, written by check with --shard. Run `afflint
@@ -55,7 +55,7 @@ def merge(files: tuple[str, ...], **args: Any) -> int:
     from afflint.pipeline.shards import Merged, refusing_what_does_not_fit
 
     checking.check_report_options(args)
-    merged = Merged(files)
+    merged = Merged(args["files"])
     arguments = merged.arguments
     args = {**args, **arguments._asdict(), "no_config": arguments.config_file is None, "render": None}
     args |= {"no_cache": True, "unsafe_fixes": False}
@@ -150,5 +150,8 @@ def _arguments(paths: tuple[str, ...], args: dict[str, Any]) -> Arguments:
 
 
 MERGE = Command(
-    merge, {"": [each for each in checking.COMMAND.options if each.name in _OF_THE_REPORT]}, Argument("files", "FILE...", required=True)
+    merge,
+    dict,
+    {"": [each for each in checking.COMMAND.options if each.name in _OF_THE_REPORT]},
+    Argument("files", "FILE...", required=True),
 )
