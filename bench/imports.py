@@ -17,10 +17,12 @@ _NEEDED = frozenset(
         *(
             "afflint.cli",
             "afflint.cli.check",
+            "afflint.cli.check_options",
             "afflint.cli.command",
             "afflint.cli.fast_parser",
             "afflint.cli.options",
             "afflint.cli.output",
+            "afflint.cli.reporting",
         ),
         *("afflint.findings", "afflint.findings.edits", "afflint.findings.errors", "afflint.findings.finding"),
         *("afflint.findings.namedtuples", "afflint.findings.paths", "afflint.findings.phrases", "afflint.findings.similarity"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import typing
+from importlib import import_module
 from typing import Any
 
 import click
@@ -12,7 +14,8 @@ from hypothesis import strategies as st
 
 from afflint.cli import fast_parser
 from afflint.cli.check import COMMAND
-from afflint.cli.click_app import cli
+from afflint.cli.click_app import _COMMANDS, cli
+from afflint.cli.command import FLAG, MULTIPLE, NUMBER, SINGLE, Command
 
 SPELLINGS = [spellings for option in COMMAND.options for spellings in option.spellings]
 TOKENS = st.one_of(
@@ -84,3 +87,21 @@ def test_usual_environment_variables_do_not_need_click(monkeypatch: pytest.Monke
 def test_completion_in_a_shell_is_left_to_click(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_AFFLINT_COMPLETE", "bash_complete")
     assert fast_parser.parse(COMMAND, ["a.yaml"]) is None
+
+
+TYPES: dict[str, Any] = {FLAG: bool, SINGLE: str, MULTIPLE: tuple[str, ...], NUMBER: int}
+
+
+@pytest.mark.parametrize("place", _COMMANDS.values())
+def test_the_fields_of_the_options_have_the_types_of_the_values(place: str) -> None:
+    module, _, name = place.partition(":")
+    command: Command = getattr(import_module(module), name)
+    expected: dict[str, Any] = {}
+    if command.argument is not None:
+        expected[command.argument.name] = tuple[str, ...] if command.argument.multiple else str | None
+    for option in command.options:
+        kind = TYPES[option.kind]
+        expected[option.name] = kind | None if option.kind in (SINGLE, NUMBER) and option.default is None else kind
+    assert typing.get_type_hints(command.options_type) == expected
+    assert [*expected] == [*command.options_type._fields]  # type: ignore[attr-defined]
+    assert command.run.__annotations__ == {"args": command.options_type.__name__, "return": "int"}

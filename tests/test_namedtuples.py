@@ -102,9 +102,28 @@ def test_no_fields() -> None:
     assert repr(Nothing()) == "Nothing()"
 
 
-def test_many_fields() -> None:
+def wide(**defaults: int) -> typing.Any:
+    """Return a class with 60 fields."""
     names = [f"field_{number}" for number in range(60)]
-    kind = type(namedtuples.NamedTuple)(
-        "Wide", (namedtuples.NamedTuple,), {"__annotations__": dict.fromkeys(names, int), "__module__": __name__}
-    )
+    namespace = {"__annotations__": dict.fromkeys(names, int), "__module__": __name__, **defaults}
+    return type(namedtuples.NamedTuple)("Wide", (namedtuples.NamedTuple,), namespace)
+
+
+def test_many_fields() -> None:
+    kind = wide(field_59=7)
     assert kind(*range(60)).field_59 == 59
+    assert kind(*range(58), field_58=1)[57:] == (57, 1, 7)
+    assert kind(**dict.fromkeys(kind._fields, 3)) == (3,) * 60
+    assert kind(*range(60))._replace(field_0=9).field_0 == 9
+
+
+def test_wrong_arguments_of_many_fields_are_rejected() -> None:
+    kind = wide()
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'field_59'"):
+        kind(*range(59))
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'z'"):
+        kind(*range(60), z=3)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'field_0'"):
+        kind(*range(60), field_0=3)
+    with pytest.raises(TypeError, match=r"61"):
+        kind(*range(61))

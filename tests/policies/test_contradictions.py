@@ -8,7 +8,7 @@ import pytest
 
 from afflint import config
 from afflint.checks.registry import CATEGORIES, rules
-from afflint.cli.check import notes
+from afflint.cli.reporting import notes
 from afflint.policies.contradictions import contradictions
 from checkout import ROOT
 from policing import session_of

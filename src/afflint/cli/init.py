@@ -140,11 +140,8 @@ def _check(config: Config, place: str) -> Outcome:
 
 
 def _options(config: Config, progress: ProgressLine) -> Options:
-    from afflint.pipeline.mapping import DEFAULT_CACHE
-    from afflint.pipeline.options import Options
-
-    cache = None if os.environ.get("AFFLINT_NO_CACHE") else os.environ.get("AFFLINT_CACHE_DIR") or DEFAULT_CACHE
-    return Options(options.jobs(config.jobs), progress=progress, cache=cache)
+    cache = options.cache_folder(os.environ.get("AFFLINT_CACHE_DIR"), no_cache=bool(os.environ.get("AFFLINT_NO_CACHE")))
+    return options.run_options(config, progress, cache=cache, use_baseline=False)
 
 
 def _text(heading: str, entries: Sequence[ConfigEntry], *, pyproject: bool) -> str:

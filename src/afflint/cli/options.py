@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from afflint.cli.command import MULTIPLE, flag, option
 from afflint.findings.errors import UserError
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from afflint.cli.command import Completion, Option
+    from afflint.cli.output import ProgressLine
     from afflint.config import Config
     from afflint.findings.finding import Severity
+    from afflint.pipeline.options import Options
 
 
 def word_completion(known: Sequence[str]) -> Completion:
@@ -117,11 +119,6 @@ class ConfigOverrides(NamedTuple):
     formats: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     jobs: int | None = None
-
-
-def config_overrides(args: dict[str, Any]) -> ConfigOverrides:
-    """Return the options of `check` that select and override the configuration."""
-    return ConfigOverrides(**{name: args[name] for name in ConfigOverrides._fields})
 
 
 def check_choice(option: str, value: str, known: Collection[str], listing: str = "") -> None:
@@ -233,3 +230,24 @@ def jobs(number: int | None) -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def run_options(
+    config: Config, progress: ProgressLine, *, cache: str | None = None, use_baseline: bool = True, inline: bool = True
+) -> Options:
+    """Return the options of a run. ``cache`` is the folder of the cache; ``inline``: suppressions in files apply."""
+    from afflint.pipeline.options import Options
+
+    baseline = None
+    if config.baseline and use_baseline:
+        from afflint.pipeline.baseline import of_config
+
+        baseline = of_config(config)
+    return Options(jobs(config.jobs), inline=inline, progress=progress, baseline=baseline, cache=cache)
+
+
+def cache_folder(folder: str | None, *, no_cache: bool) -> str | None:
+    """Return the folder of the cache that --cache-dir and --no-cache select; None for no cache."""
+    from afflint.pipeline.mapping import DEFAULT_CACHE
+
+    return None if no_cache else folder or DEFAULT_CACHE

@@ -2,50 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from afflint.cli import check as checking
 from afflint.cli import options
+from afflint.cli.check_options import CheckOptions, select_options
 from afflint.cli.command import Argument, Command
+from afflint.cli.options import ConfigOverrides
 from afflint.cli.output import ProgressLine, notify, write_or_show
+from afflint.cli.reporting import ReportingOptions, check_targets, notes, report_outcome, report_targets
 from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
 from afflint.source.sources import STDIN, relative
 
 if TYPE_CHECKING:
     from afflint.pipeline.shards import Arguments, Merged, Share
 
-_OF_THE_REPORT = (
-    *("formats", "outputs", "fail_on", "fail_on_empty", "exit_zero", "baseline", "write_baseline", "statistics", "no_ignore"),
-    *("jobs", "color", "quiet", "verbose"),
-)
-"""The options of `check` that `merge` has as well."""
 
-_ONLY_WITH_MERGE = {
-    "formats": "--format",
-    "fail_on": "--fail-on",
-    "fail_on_empty": "--fail-on-empty",
-    "exit_zero": "--exit-zero",
-    "baseline": "--baseline",
-    "write_baseline": "--write-baseline",
-    "statistics": "--statistics",
-    "no_ignore": "--no-ignore",
-}
-_NEVER_WITH_SHARD = {
-    "fix": "--fix",
-    "diff": "--diff",
-    "unsafe_fixes": "--unsafe-fixes",
-    "render": "--render",
-    "kustomizations": "--kustomize",
-    "charts": "--helm",
-    "show_files": "--show-files",
-    "executor": "--executor",
-    "watch": "--watch",
-}
+class MergeOptions(NamedTuple):
+    """The options of ``afflint merge``; they mean the same as those of ``afflint check``."""
+
+    files: tuple[str, ...]
+    formats: tuple[str, ...]
+    outputs: tuple[str, ...]
+    statistics: bool
+    baseline: str | None
+    write_baseline: bool
+    no_ignore: bool
+    color: str
+    quiet: bool
+    verbose: bool
+    fail_on: str | None
+    fail_on_empty: bool
+    exit_zero: bool
+    jobs: int | None
+
+    def config_overrides(self, arguments: Arguments) -> ConfigOverrides:
+        """Return the options that override the configuration, with those of the shards."""
+        return ConfigOverrides(
+            arguments.config_file,
+            no_config=arguments.config_file is None,
+            select=arguments.select,
+            extend_select=arguments.extend_select,
+            ignore=arguments.ignore,
+            nodes=arguments.nodes,
+            kubernetes_version=arguments.kubernetes_version,
+            baseline=self.baseline,
+            fail_on=self.fail_on,
+            formats=self.formats,
+            outputs=self.outputs,
+            jobs=self.jobs,
+        )
+
+    @property
+    def reporting(self) -> ReportingOptions:
+        """The options of the report and the exit code."""
+        return ReportingOptions(
+            self.formats,
+            self.outputs,
+            statistics=self.statistics,
+            write_baseline=self.write_baseline,
+            color=self.color,
+            quiet=self.quiet,
+            verbose=self.verbose,
+            fail_on_empty=self.fail_on_empty,
+            exit_zero=self.exit_zero,
+        )
 
 
-def merge(args: dict[str, Any]) -> int:
+def merge(args: MergeOptions) -> int:
     """Report the findings of all shards of a run, as a single run would.
 
     FILE... are the results of all shards, written by check with --shard. Run `afflint
@@ -54,29 +79,29 @@ def merge(args: dict[str, Any]) -> int:
     from afflint.pipeline.session import Session
     from afflint.pipeline.shards import Merged, refusing_what_does_not_fit
 
-    checking.check_report_options(args)
-    merged = Merged(args["files"])
+    args.reporting.check()
+    merged = Merged(args.files)
     arguments = merged.arguments
-    args = {**args, **arguments._asdict(), "no_config": arguments.config_file is None, "render": None}
-    args |= {"no_cache": True, "unsafe_fixes": False}
-    config = options.configuration(options.config_overrides(args), was_found=True)  # The shards name the file, not the user.
-    targets = checking.report_targets(config.format, config.output)
-    checking.check_targets(config, args)
+    # The shards name the file, not the user.
+    config = options.configuration(args.config_overrides(arguments), was_found=True)
+    targets = report_targets(config.format, config.output)
+    check_targets(config, args.reporting)
     session = Session(config)
     merged.see_that_it_fits(session.settings())
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
-    for note in checking.notes(session):
+    for note in notes(session):
         notify(f"afflint: {note}")
     with refusing_what_does_not_fit():
         with ProgressLine(len(sources)) as progress:
             merged.with_help_of(options.jobs(config.jobs), progress)
-            outcome = session.check(sources, checking.run_options(config, {**args, "mapper": merged}, progress))
-        for note in _notes(merged):
+            run = options.run_options(config, progress, use_baseline=not args.write_baseline, inline=not args.no_ignore)
+            outcome = session.check(sources, run._replace(mapper=merged))
+        for note in _merge_notes(merged):
             notify(f"afflint: {note}")
-        return checking.report_outcome(outcome, config, targets, arguments.paths, args)
+        return report_outcome(outcome, config, targets, arguments.paths, args.reporting)
 
 
-def _notes(merged: Merged) -> list[str]:
+def _merge_notes(merged: Merged) -> list[str]:
     """Return notices about files that were checked again because the shards did not know their current state."""
     notes = []
     if merged.new_definitions:
@@ -91,16 +116,16 @@ def _notes(merged: Merged) -> list[str]:
     return notes
 
 
-def write_share(paths: Sequence[str], args: dict[str, Any]) -> int:
-    """Write the results of the share that the options of `check` name, and return the exit code."""
+def write_share(args: CheckOptions, shard: str) -> int:
+    """Write the results of a share, which ``shard`` names as ``I/N``, and return the exit code."""
     from afflint.pipeline.session import Session
     from afflint.pipeline.shards import lines_of_share
 
-    share = _share(args["shard"])
-    _check_options(paths, args)
-    arguments = _arguments(tuple(paths) or (".",), args)
-    (target,) = args["outputs"]
-    config = options.configuration(options.config_overrides({**args, "outputs": ()}))
+    share = _share(shard)
+    _check_options(args)
+    arguments = _arguments(args)
+    (target,) = args.outputs
+    config = options.configuration(args.config_overrides._replace(outputs=()))
     session = Session(config)
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
     with ProgressLine(len(sources) // share.of) as progress:
@@ -118,40 +143,59 @@ def _share(text: str) -> Share:
     raise UserError(f"--shard takes a share and the number of shares, such as 1/8, not {text!r}")
 
 
-def _check_options(paths: Sequence[str], args: dict[str, Any]) -> None:
-    for name, option in _NEVER_WITH_SHARD.items():
-        if args[name]:
+def _check_options(args: CheckOptions) -> None:
+    refused = {
+        "--fix": args.fix,
+        "--diff": args.diff,
+        "--unsafe-fixes": args.unsafe_fixes,
+        "--render": args.render,
+        "--kustomize": args.kustomizations,
+        "--helm": args.charts,
+        "--show-files": args.show_files,
+        "--executor": args.executor,
+        "--watch": args.watch,
+    }
+    of_merge = {
+        "--format": args.formats,
+        "--fail-on": args.fail_on,
+        "--fail-on-empty": args.fail_on_empty,
+        "--exit-zero": args.exit_zero,
+        "--baseline": args.baseline,
+        "--write-baseline": args.write_baseline,
+        "--statistics": args.statistics,
+        "--no-ignore": args.no_ignore,
+    }
+    for option, value in refused.items():
+        if value:
             raise UserError(f"--shard cannot be used with {option}")
-    for name, option in _ONLY_WITH_MERGE.items():
-        if args[name]:
+    for option, value in of_merge.items():
+        if value:
             raise UserError(f"--shard writes no report: use {option} with `afflint merge`")
-    if STDIN in paths:
+    if STDIN in args.paths:
         raise UserError("--shard checks files, not standard input")
-    if len(args["outputs"]) != 1:
+    if len(args.outputs) != 1:
         raise UserError("--shard needs one --output FILE for its results; `afflint merge` reads those of all shards")
 
 
-def _arguments(paths: tuple[str, ...], args: dict[str, Any]) -> Arguments:
+def _arguments(args: CheckOptions) -> Arguments:
     """Return the options that decide what is read and reported.
 
     The path of the configuration is relative to the working directory, so that it does not depend on the path of the checkout.
     """
     from afflint.pipeline.shards import Arguments
 
-    file = options.configuration_file(args["config_file"], no_config=args["no_config"])
-    names = {name: tuple(args[name]) for name in ("nodes", "select", "extend_select", "ignore")}
+    file = options.configuration_file(args.config_file, no_config=args.no_config)
     return Arguments(
-        paths,
-        **names,
-        config_file=relative(file) if file is not None and args["config_file"] is None else file,
-        kubernetes_version=args["kubernetes_version"],
-        force_exclude=args["force_exclude"],
+        args.paths or (".",),
+        nodes=args.nodes,
+        select=args.select,
+        extend_select=args.extend_select,
+        ignore=args.ignore,
+        config_file=relative(file) if file is not None and args.config_file is None else file,
+        kubernetes_version=args.kubernetes_version,
+        force_exclude=args.force_exclude,
     )
 
 
-MERGE = Command(
-    merge,
-    dict,
-    {"": [each for each in checking.COMMAND.options if each.name in _OF_THE_REPORT]},
-    Argument("files", "FILE...", required=True),
-)
+_OPTIONS = select_options(*MergeOptions._fields)
+MERGE = Command(merge, MergeOptions, {"": _OPTIONS}, Argument("files", "FILE...", required=True))

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from afflint.findings.phrases import pluralize, visible
 from afflint.source.sources import SKIPPED_FOLDERS, STDIN, SUFFIXES
 
 if TYPE_CHECKING:
+    from afflint.cli.check_options import CheckOptions
     from afflint.config import Config
     from afflint.pipeline.run import Outcome
 
@@ -25,13 +26,6 @@ OutcomeHandler = Callable[["Outcome"], None]
 Check = Callable[[OutcomeHandler], int]
 _Signature = tuple[tuple[int, int, int] | None, ...]
 
-_NOT_WITH = {
-    "fix": "--fix",
-    "diff": "--diff",
-    "shard": "--shard",
-    "write_baseline": "--write-baseline",
-    "show_files": "--show-files",
-}
 _LONGEST_BURST = 1000
 """Milliseconds: changes in this time, such as the checkout of another branch, count as one change."""
 _QUIET = 80
@@ -57,14 +51,14 @@ class _WatchedPaths(NamedTuple):
         return tuple(_stamp(path, is_folder=number < len(self.folders)) for number, path in enumerate((*self.folders, *self.files)))
 
 
-def watch_and_check(paths: Sequence[str], args: dict[str, Any], check: Check) -> int:
+def watch_and_check(args: CheckOptions, check: Check) -> int:
     """Check, and check again after each change, until the user interrupts. An error in the first run ends it."""
-    _check_options(paths, args)
+    _check_options(args)
     try:
         from watchfiles import watch
     except ImportError:
         raise UserError("--watch needs `watchfiles`: pip install 'afflint[watch]'") from None
-    plan = _paths_to_watch(paths, args, None)
+    plan = _paths_to_watch(args, None)
     first = True
     while True:
         with closing(_changes(watch, plan)) as changes:
@@ -79,14 +73,21 @@ def watch_and_check(paths: Sequence[str], args: dict[str, Any], check: Check) ->
                         break
                 if plan.signature() != signature:
                     break
-        plan = _paths_to_watch(paths, args, plan)
+        plan = _paths_to_watch(args, plan)
 
 
-def _check_options(paths: Sequence[str], args: dict[str, Any]) -> None:
-    for name, option in _NOT_WITH.items():
-        if args[name]:
+def _check_options(args: CheckOptions) -> None:
+    refused = {
+        "--fix": args.fix,
+        "--diff": args.diff,
+        "--shard": args.shard,
+        "--write-baseline": args.write_baseline,
+        "--show-files": args.show_files,
+    }
+    for option, value in refused.items():
+        if value:
             raise UserError(f"--watch cannot be used with {option}")
-    if STDIN in paths:
+    if STDIN in args.paths:
         raise UserError("--watch checks files, not standard input")
 
 
@@ -139,19 +140,19 @@ def _is_relevant(path: str, plan: _WatchedPaths, known: Collection[str]) -> bool
     return False
 
 
-def _paths_to_watch(paths: Sequence[str], args: dict[str, Any], before: _WatchedPaths | None) -> _WatchedPaths:
+def _paths_to_watch(args: CheckOptions, before: _WatchedPaths | None) -> _WatchedPaths:
     """Return the paths to watch under the current configuration, or under the previous one while the current one has errors."""
-    files = list(args["values"])
+    files = list(args.values)
     try:
-        config: Config | None = options.configuration(options.config_overrides(args))
+        config: Config | None = options.configuration(args.config_overrides)
     except UserError as error:
         if before is None:
             raise
         config = before.config
         files += [problem.file for problem in getattr(error, "problems", ())]
-    whole = [*args["kustomizations"], *args["charts"]]
+    whole = [*args.kustomizations, *args.charts]
     folders: list[str] = []
-    for path in paths or (() if whole else (".",)):
+    for path in args.paths or (() if whole else (".",)):
         above = _above_wildcards(path)
         (folders if os.path.isdir(above) or above != path else files).append(above)
     if config is not None:
@@ -162,7 +163,7 @@ def _paths_to_watch(paths: Sequence[str], args: dict[str, Any], before: _Watched
         folders += [config.root] if config.context else []
         files += [*config.nodes, *config.extends, *([config.baseline] if config.baseline else [])]
         files += [origin.file for origin in config.origins.values() if origin.file is not None]
-    files += [args["config_file"]] if args["config_file"] else []
+    files += [args.config_file] if args.config_file else []
     files += [os.path.join(folder, name) for folder in _folder_and_parents(os.getcwd()) for name in _CONFIGURATIONS]
     written = [os.path.realpath(target) for target in (config.output if config is not None else ()) if target != "-"]
     return _WatchedPaths(_real_paths([*folders, *whole]), _real_paths(whole), _unique(map(os.path.abspath, files)), tuple(written), config)

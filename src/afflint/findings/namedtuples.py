@@ -30,6 +30,32 @@ else:
             _CONSTRUCTORS[count] = eval(f"lambda _cls{names}: _new(_cls, ({names[2:]}{',' if count else ''}))", {"_new": tuple.__new__})
         return _CONSTRUCTORS[count]
 
+    def _compiled_new(name, fields, defaults):
+        """Return ``__new__`` with a parameter for each field."""
+        model = _constructor(len(fields))
+        code = model.__code__.replace(co_name="__new__", co_varnames=("_cls", *fields))
+        result = FunctionType(code, model.__globals__, "__new__", tuple(defaults.values()) or None)
+        result.__qualname__ = f"{name}.__new__"
+        return result
+
+    _MOST_COMPILED = 20
+    """Classes with more fields are created once in a run; compiling a constructor would take longer than the slower calls."""
+
+    def _general_new(cls, *values, **named):
+        """Return a tuple of these values, one for each field or its default."""
+        for field in cls._fields[len(values) :]:
+            if field in named:
+                values += (named.pop(field),)
+            elif field in cls._field_defaults:
+                values += (cls._field_defaults[field],)
+            else:
+                raise TypeError(f"{cls.__name__}.__new__() missing 1 required positional argument: {field!r}")
+        if named:
+            raise TypeError(f"{cls.__name__}.__new__() got an unexpected keyword argument {next(iter(named))!r}")
+        if len(values) != len(cls._fields):
+            raise TypeError(f"{cls.__name__}.__new__() takes {len(cls._fields)} positional arguments, but {len(values)} were given")
+        return tuple.__new__(cls, values)
+
     @classmethod
     def _make(cls, values):
         """Return a tuple of these values, one for each field."""
@@ -63,18 +89,14 @@ else:
                 return type.__new__(cls, name, bases, namespace)
             fields = tuple(namespace.get("__annotations__", ()))
             defaults = {field: namespace[field] for field in fields if field in namespace}
-            model = _constructor(len(fields))
-            code = model.__code__.replace(co_name="__new__", co_varnames=("_cls", *fields))
-            result = FunctionType(code, model.__globals__, "__new__", tuple(defaults.values()) or None)
             attributes = {
                 "__slots__": (),
                 "_fields": fields,
                 "_field_defaults": defaults,
                 "__match_args__": fields,
-                "__new__": result,
+                "__new__": _compiled_new(name, fields, defaults) if len(fields) <= _MOST_COMPILED else _general_new,
                 **_METHODS,
             }
-            result.__qualname__ = f"{name}.__new__"
             getters = {field: _getter(number, None) for number, field in enumerate(fields)}
             return type(name, (tuple,), {**attributes, **namespace, **getters})
 

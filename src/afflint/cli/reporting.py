@@ -1,0 +1,229 @@
+"""Reports the outcome of a run: in formats, as a baseline or as statistics, with notices and the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from afflint import __version__
+from afflint.cli.options import COLORS, check_choice
+from afflint.cli.output import FOUND, colored, named_files, notify, show, write
+from afflint.findings.errors import UserError
+from afflint.findings.finding import SEVERITIES
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, pluralize, quoted, visible
+from afflint.report import FORMATS
+
+if TYPE_CHECKING:
+    from afflint.config import Config
+    from afflint.pipeline.run import Outcome
+    from afflint.pipeline.session import Session
+    from afflint.report import Report
+
+
+class ReportingOptions(NamedTuple):
+    """The options of the report and the exit code, of ``afflint check`` and ``afflint merge``."""
+
+    formats: tuple[str, ...]
+    outputs: tuple[str, ...]
+    statistics: bool
+    write_baseline: bool
+    color: str
+    quiet: bool
+    verbose: bool
+    fail_on_empty: bool
+    exit_zero: bool
+    unsafe_fixes: bool = False
+
+    def check(self) -> None:
+        """Raise UserError, before anything is read, for options that cannot be combined."""
+        report_targets(self.formats, self.outputs)
+        if self.statistics and (self.formats or self.outputs):
+            raise UserError("--statistics cannot be used with --format or --output")
+        check_choice("--color", self.color, COLORS)
+
+
+def check_targets(config: Config, args: ReportingOptions, *, writes_report: bool = True) -> None:
+    """Raise UserError, before anything is read, if a configuration that was found names an output file that it may not write.
+
+    ``writes_report``: whether the command writes a report with these options at all.
+    """
+    if config.repository is None:
+        return
+    from afflint.config.trust import check_writable
+
+    if args.write_baseline:
+        from afflint.pipeline.baseline import is_baseline
+
+        if config.baseline:
+            check_writable(config, "baseline", config.baseline, is_baseline)
+    elif writes_report and not args.statistics:
+        from afflint.report.recognition import is_report
+
+        for target in config.output:
+            if target != "-":
+                check_writable(config, "output", target, is_report)
+
+
+def report_targets(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each report format with its output file ("-": standard output). Raises UserError if two use standard output."""
+    for name in formats:
+        check_choice("--format", name, FORMATS)
+    if len(outputs) > max(len(formats), 1):
+        raise UserError("more --output than --format options: each --output needs a --format")
+    chosen = list(formats) or ["text"]
+    targets = [(name, outputs[number] if number < len(outputs) else "-") for number, name in enumerate(chosen)]
+    if sum(target == "-" for _, target in targets) > 1:
+        raise UserError("only one report can be written to standard output; the others need an --output FILE")
+    return targets
+
+
+def report_outcome(
+    outcome: Outcome,
+    config: Config,
+    targets: list[tuple[str, str]],
+    paths: Sequence[str],
+    args: ReportingOptions,
+    *,
+    to_stderr: bool = False,
+) -> int:
+    """Report the outcome as the options say, and return the exit code. ``to_stderr``: use standard error instead of standard output."""
+    if args.write_baseline:
+        return _write_baseline(config.baseline, outcome, to_stderr=to_stderr)
+    if args.statistics:
+        show(_statistics(outcome), to_stderr=to_stderr)
+    else:
+        report = _create_report(outcome, config, paths, quiet=args.quiet, verbose=args.verbose, unsafe=args.unsafe_fixes)
+        if "html" in config.format:
+            from afflint.cli.page_metadata import page_metadata
+
+            report = report._replace(made=page_metadata())
+        _report(targets, report, args.color, to_stderr=to_stderr)
+    renders = outcome.summary.renders
+    if (
+        renders is not None
+        and (renders.failed or renders.without or renders.unread)
+        and not any(name in ("text", "json") for name, _ in targets)
+    ):
+        from afflint.report.text import rendered_lines
+
+        for line in rendered_lines(renders, args.verbose):
+            notify(f"afflint: {line}")
+    if outcome.unused_nodes:
+        notify(f"afflint: {visible(outcome.unused_nodes)}; so no nodes are used: name the nodes of one cluster with --nodes")
+    if outcome.undecided:
+        names = join_words(
+            [*map(quoted, outcome.undecided[:_FEW]), *([f"{more} more"] if (more := len(outcome.undecided) - _FEW) > 0 else [])]
+        )
+        are = "is" if len(outcome.undecided) == 1 else "are"
+        notify(f"afflint: no nodes are known, so {names} {are} not evaluated: name the nodes with --nodes")
+    if not args.quiet:
+        for line in outcome.unevaluated:
+            notify(f"afflint: {visible(line)}")
+    if outcome.gone:
+        entries = (
+            "1 entry of the baseline no longer occurs" if outcome.gone == 1 else f"{outcome.gone} entries of the baseline no longer occur"
+        )
+        notify(f"afflint: {entries}; --write-baseline removes {'it' if outcome.gone == 1 else 'them'}")
+    failed = _fails(outcome, config.fail_on) or (args.fail_on_empty and not outcome.summary.documents)
+    return FOUND if failed and not args.exit_zero else 0
+
+
+def notes(session: Session) -> Iterator[str]:
+    """Yield notices about settings of the configuration that have no effect."""
+    from afflint.config import COMMAND_LINE, is_selected
+    from afflint.findings.paths import field_of
+    from afflint.kube import NEWEST, OLDEST
+
+    config = session.config
+    if config.policies and config.select is not None:
+        idle = [each.name for each in config.policies if not is_selected(each.name, "policy", True, config)]
+        if len(idle) == len(config.policies) and config.origins["select"] != COMMAND_LINE:
+            yield "no policy is selected: `select` replaces all rules that are on by default; add `policy` to it or to `extend-select`"
+    if len(config.policies) > 1:
+        from afflint.policies.contradictions import contradictions
+
+        for each in contradictions(policy for policy in config.policies if is_selected(policy.name, "policy", True, config)):
+            yield f"{config.origins[field_of(('policies', each.policy))]}: {each.message}"
+    if (config.select is not None or config.ignore) and not session.settings().rules:
+        yield "no rule is selected, so nothing is checked: `afflint config` shows the values of `select` and `ignore`"
+    version = tuple(map(int, config.kubernetes_version.split(".")))
+    known = min(max(version, OLDEST), NEWEST)
+    if version != known:
+        which = "newest" if version > NEWEST else "oldest"
+        yield f"the {which} supported version of Kubernetes is 1.{known[1]}: 1.{version[1]} is checked as 1.{known[1]}"
+
+
+def note_unused_render(config: Config) -> None:
+    """Print a notice if nothing is rendered because only a configuration that was found, and is not trusted, sets `render`."""
+    if config.render and config.repository is not None:
+        from afflint.config.trust import renderers
+
+        if not renderers(config):
+            notify(f"afflint: note: {config.origins['render']}: `render` needs --render on the command line, or --config with this file")
+
+
+def _write_baseline(path: str | None, outcome: Outcome, *, to_stderr: bool = False) -> int:
+    from afflint.cli.page_metadata import today
+    from afflint.pipeline.baseline import DEFAULT_FILE, BaselineError, dump, load
+
+    target = path or DEFAULT_FILE
+    if path is None and os.path.islink(target):
+        raise UserError(f"{target!r} is a symbolic link; name the file to write with --baseline FILE")
+    before = None
+    if os.path.isfile(target):
+        with contextlib.suppress(BaselineError):  # An unreadable baseline is replaced.
+            before = load(target)
+    write(target, [dump(outcome.findings, os.path.dirname(target), today=today(), before=before)])
+    count, name = len(outcome.findings), visible(target)
+    show([f"Wrote {pluralize(count, 'finding')} to {name}; `--baseline {name}` leaves them out.\n"], to_stderr=to_stderr)
+    return 0
+
+
+def _statistics(outcome: Outcome) -> Iterator[str]:
+    """Yield a line for each rule with findings, the most frequent first."""
+    from collections import Counter
+
+    counts = Counter((finding.rule, finding.category, finding.severity) for finding in outcome.findings)
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    width = max((len(str(count)) for _, count in rows), default=0)
+    name_width = max((len(rule) for (rule, _, _), _ in rows), default=0)
+    for (rule, category, severity), count in rows:
+        yield f"{count:>{width}}  {rule:<{name_width}}  {severity:<7}  {category}\n"
+    if not rows:
+        yield "No findings.\n"
+
+
+def _fails(outcome: Outcome, fail_on: str) -> bool:
+    failing = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return any(severity in failing for _, severity in outcome.summary.counts)
+
+
+def _create_report(outcome: Outcome, config: Config, paths: Sequence[str], *, quiet: bool, verbose: bool, unsafe: bool) -> Report:
+    from afflint.report import Report
+
+    summary = outcome.summary._replace(empty=named_files((outcome.sources[file].name for file in outcome.empty), paths))
+    return Report(outcome.findings, summary, lambda: _rule_infos(config), outcome.text, __version__, verbose, quiet, unsafe)
+
+
+def _rule_infos(config: Config) -> list[Any]:
+    from afflint.checks.registry import policy_rule, rules
+    from afflint.report import RuleInfo
+
+    known = [*rules().values(), *map(policy_rule, config.policies)]
+    return [RuleInfo(each.name, each.category, each.severity, each.summary(), each.remedy(), each.page()) for each in known]
+
+
+def _report(targets: list[tuple[str, str]], report: Report, color: str, *, to_stderr: bool) -> None:
+    from afflint.report import render
+
+    for name, target in targets:
+        if target == "-":
+            show(render(name, report, color=colored(color)), to_stderr=to_stderr)
+        else:
+            write(target, render(name, report))
+
+
+_FEW = 3
