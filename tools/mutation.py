@@ -37,10 +37,16 @@ SOURCE = ROOT / "src" / "afflint"
 FLOOR = 85
 """Per cent of the mutants that the tests have to kill."""
 TESTS = {
+    "pipeline/suppressions.py": "tests/test_suppressions.py tests/policies/test_policies.py",
+    "pipeline/baseline.py": "tests/test_baseline.py tests/test_report_command.py",
     "pipeline": "tests/pipeline tests/policies tests/rendering tests/test_suppressions.py tests/test_baseline.py tests/test_cli.py",
     "index": "tests/index tests/checks tests/test_rules.py",
-    "inventory": "tests/inventory tests/pipeline tests/placement tests/test_place_command.py",
+    "inventory": "tests/inventory tests/checks/test_nodes.py tests/checks/test_placement.py tests/checks/test_pools.py "
+    "tests/checks/test_room_in_pools.py tests/checks/test_autoscaled.py tests/pipeline/test_placing.py "
+    "tests/pipeline/test_placing_on_pools.py tests/pipeline/test_nodes_beside.py tests/pipeline/test_pools_beside.py "
+    "tests/test_place_command.py",
     "policies": "tests/policies tests/test_policy_commands.py tests/test_report_command.py",
+    "kube/taints.py": "tests/kube/test_taints.py tests/checks/test_toleration_checks.py",
     "kube": "tests/kube tests/checks tests/controllers",
     "scheduler": "tests/scheduler tests/placement",
     "placement": "tests/placement tests/inventory tests/test_place_command.py",
@@ -50,7 +56,7 @@ TESTS = {
     "fix": "tests/test_fixing.py tests/test_fix_command.py tests/test_edits.py",
     "findings": "tests/test_identity.py tests/test_phrases.py tests/test_namedtuples.py tests/test_edits.py tests/pipeline",
 }
-"""The tests that a developer of a package runs."""
+"""The tests that a developer of a package runs, or of one module of it."""
 _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -171,11 +177,14 @@ class Tester:
 
     def __init__(self, mutants: list[Mutant], limit: float) -> None:
         self.mutants, self.limit = mutants, limit
+        self.functions: dict[tuple[str, str], list[types.FunctionType]] = {}
         self.survivors: list[tuple[Mutant, str]] = []
         self.killed = 0
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         calls, seconds, items = self._first_run(session.items)
+        self.functions = _functions_of_package()
+        gc.freeze()  # The children share this memory, as long as they do not look through it for garbage.
         for number, mutant in enumerate(self.mutants, 1):
             key = (str(mutant.path), mutant.function)
             chosen = sorted(calls.get(key, ()), key=lambda index: seconds[index])
@@ -228,7 +237,7 @@ class Tester:
             with open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), 1)
                 os.dup2(nowhere.fileno(), 2)
-            os._exit(_run_changed(mutant, code, items, self.limit))
+            os._exit(_run_changed(self.functions.get((str(mutant.path), mutant.function), []), code, items, self.limit))
         return f"{len(items)} tests pass" if os.waitpid(child, 0)[1] == 0 else ""
 
 
@@ -251,14 +260,22 @@ def _caches(modules: int) -> list[functools._lru_cache_wrapper[object]]:
     return [each for each in found if str(each.__module__).startswith("afflint")]
 
 
-def _run_changed(mutant: Mutant, code: types.CodeType, items: list[pytest.Item], limit: float) -> int:
-    """Change the function and run the tests. Returns 1 when one fails."""
-    path, changed = str(mutant.path), False
-    for thing in gc.get_objects():
-        if isinstance(thing, types.FunctionType) and thing.__code__.co_filename == path and thing.__qualname__ == mutant.function:
-            with contextlib.suppress(ValueError):
-                thing.__code__ = code
-                changed = True
+def _functions_of_package() -> dict[tuple[str, str], list[types.FunctionType]]:
+    """Return the functions that exist by file and name; a decorated one is there although no module has it."""
+    found = defaultdict(list)
+    for each in gc.get_objects():
+        if isinstance(each, types.FunctionType) and each.__code__.co_filename.startswith(str(SOURCE)):
+            found[each.__code__.co_filename, each.__qualname__].append(each)
+    return found
+
+
+def _run_changed(functions: list[types.FunctionType], code: types.CodeType, items: list[pytest.Item], limit: float) -> int:
+    """Give the functions other code and run the tests. Returns 1 when one fails."""
+    changed = False
+    for function in functions:
+        with contextlib.suppress(ValueError):
+            function.__code__ = code
+            changed = True
     if not changed:
         return 1
     _clear_caches()
@@ -273,6 +290,11 @@ def _passes(item: pytest.Item) -> bool:
     if hasattr(item, "_initrequest"):
         item._initrequest()
     return not any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+
+
+def tests_of(name: str) -> str:
+    """Return the tests of a package or module: those of the module, if it has some of its own."""
+    return TESTS.get(name) or TESTS[name.partition("/")[0]]
 
 
 def main() -> int:
@@ -291,7 +313,7 @@ def main() -> int:
     mutants = [mutant for path in paths for mutant in mutants_of(path)]
     if not options.all and len(mutants) > options.count:
         mutants = sorted(random.Random(options.seed).sample(mutants, options.count), key=lambda each: (each.path, each.line))
-    rooms = dict.fromkeys(word for name in options.packages for word in (options.tests or TESTS[name.partition("/")[0]]).split())
+    rooms = dict.fromkeys(word for name in options.packages for word in (options.tests or tests_of(name)).split())
     tester = Tester(mutants, options.limit)
     pytest.main([*rooms, "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-s", "--no-header"], plugins=[tester])
     tried = tester.killed + len(tester.survivors)
