@@ -77,7 +77,7 @@ def merge(args: MergeOptions) -> int:
     merge` in the checkout of the shards or in another checkout of the same commit. It checks files again that have changed since.
     """
     from afflint.pipeline.session import Session
-    from afflint.pipeline.shards import Merged, refusing_what_does_not_fit
+    from afflint.pipeline.shards import Merged, rejecting_mismatches
 
     args.reporting.check()
     merged = Merged(args.files)
@@ -87,13 +87,13 @@ def merge(args: MergeOptions) -> int:
     targets = report_targets(config.format, config.output)
     check_targets(config, args.reporting)
     session = Session(config)
-    merged.see_that_it_fits(session.settings())
+    merged.check_settings(session.settings())
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
     for note in notes(session):
         notify(f"afflint: {note}")
-    with refusing_what_does_not_fit():
+    with rejecting_mismatches():
         with ProgressLine(len(sources)) as progress:
-            merged.with_help_of(options.jobs(config.jobs), progress)
+            merged.set_processes(options.jobs(config.jobs), progress)
             run = options.run_options(config, progress, use_baseline=not args.write_baseline, inline=not args.no_ignore)
             outcome = session.check(sources, run._replace(mapper=merged))
         for note in _merge_notes(merged):

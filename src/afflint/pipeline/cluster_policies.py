@@ -63,18 +63,18 @@ def admitted(
     readable = {file: source for file, source in sources.items() if not (results[file].templated or results[file].unread)}
     kinds = {"Namespace", *(policy.param_kind[1] for policy in admission.policies if policy.param_kind)}
     objects = [data for source in readable.values() for _, data, _ in _objects(source, kinds.__contains__)]
-    court = AdmissionEvaluator(admission, names, objects)
+    evaluator = AdmissionEvaluator(admission, names, objects)
     severities = {rule.name: rule.severity or "error" for rule in rules}
     paths = {os.path.realpath(source.path): file for file, source in sources.items()}
-    faults = [_of_fault(each, severities[each.policy], paths) for each in court.faults]
-    unevaluated = [UnevaluatedPolicy(each.policy, each.reason, each.place) for each in court.unknown]
+    faults = [_of_fault(each, severities[each.policy], paths) for each in evaluator.faults]
+    unevaluated = [UnevaluatedPolicy(each.policy, each.reason, each.place) for each in evaluator.unknown]
     for problem in admission.problems:
         place, _, reason = problem.partition(": ")
         unevaluated.append(UnevaluatedPolicy("", reason, place))
     found: list[tuple[FileId, Found]] = []
     for file in sorted(checked):
         if file in readable and not is_patch(readable[file].path):
-            for each in _judged(court, readable[file]):
+            for each in _results_of_file(evaluator, readable[file]):
                 if isinstance(each, Found):
                     found.append((file, each))
                 else:
@@ -121,13 +121,13 @@ def _objects(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Do
                     yield document, each, base
 
 
-def _judged(court: AdmissionEvaluator, source: Source) -> Iterator[Found | UnevaluatedPolicy]:
+def _results_of_file(evaluator: AdmissionEvaluator, source: Source) -> Iterator[Found | UnevaluatedPolicy]:
     """What policies say of the objects of a file, and of the pods that controllers make of them."""
 
     def wanted(kind: str) -> bool:
-        return court.may_apply_to(kind) or (about_pods and kind in making)
+        return evaluator.may_apply_to(kind) or (about_pods and kind in making)
 
-    about_pods = court.may_apply_to(_POD)
+    about_pods = evaluator.may_apply_to(_POD)
     making = frozenset(kind.name for kind in KINDS if kind.templates and not kind.kubevirt) if about_pods else frozenset()
     manifests: dict[Path, list[Manifest]] = {}
     last: Document | None = None
@@ -139,40 +139,40 @@ def _judged(court: AdmissionEvaluator, source: Source) -> Iterator[Found | Uneva
         workloads = [each for each in manifests.get(base, ()) if isinstance(each, Workload)]
         if any(each.partial and not each.operated for each in workloads) or not _is_named(data) or document.has_directives:
             continue
-        for said in court.evaluate(data):
-            yield _told(said, (*base, *_path(said)), base, document, data, "")
+        for outcome in evaluator.evaluate(data):
+            yield _result_of(outcome, (*base, *_path(outcome)), base, document, data, "")
         if about_pods and data.get("kind") != _POD:
             for each in workloads:
                 if each.has_own_template and not (each.kind.kubevirt or each.operated):
-                    for said in court.evaluate(pod_of(each)):
-                        yield _told(said, _of_template(said, each), base, document, data, f"the pods of {each.title()}: ")
+                    for outcome in evaluator.evaluate(pod_of(each)):
+                        yield _result_of(outcome, _of_template(outcome, each), base, document, data, f"the pods of {each.title()}: ")
 
 
 def _is_named(data: Mapping[str, Any]) -> bool:
     return not {"name", "generateName"}.isdisjoint(map_at(data, "metadata"))
 
 
-def _path(said: PolicyDenial | Unknown) -> Path:
-    return (said.path if isinstance(said, PolicyDenial) else ()) or ("metadata", "name")
+def _path(outcome: PolicyDenial | Unknown) -> Path:
+    return (outcome.path if isinstance(outcome, PolicyDenial) else ()) or ("metadata", "name")
 
 
-def _of_template(said: PolicyDenial | Unknown, workload: Workload) -> Path:
+def _of_template(outcome: PolicyDenial | Unknown, workload: Workload) -> Path:
     """Where something of a pod stands in the object that it is made of; what it has from there by itself, at the object's name."""
-    path = _path(said)
+    path = _path(outcome)
     if path[0] == "spec" or path[:2] in (("metadata", "labels"), ("metadata", "annotations")):
         return (*workload.template_path, *path)
     return (*workload.base, "metadata", "name")
 
 
-def _told(
-    said: PolicyDenial | Unknown, path: Path, base: Path, document: Document, data: dict[str, Any], whose: str
+def _result_of(
+    outcome: PolicyDenial | Unknown, path: Path, base: Path, document: Document, data: dict[str, Any], whose: str
 ) -> Found | UnevaluatedPolicy:
     ref = reference(data)
-    if isinstance(said, Unknown):
-        return UnevaluatedPolicy(said.policy, said.reason, said.place, f"{ref.kind} {ref.name}", object=ref)
-    help_ = f"Change the object so that the expression at {said.place} is true."
-    match = Match(path, f"{whose}{said.message}", help_, severity=said.severity)
-    return located(said.policy, match, base, ref, document, fixing=False)
+    if isinstance(outcome, Unknown):
+        return UnevaluatedPolicy(outcome.policy, outcome.reason, outcome.place, f"{ref.kind} {ref.name}", object=ref)
+    help_ = f"Change the object so that the expression at {outcome.place} is true."
+    match = Match(path, f"{whose}{outcome.message}", help_, severity=outcome.severity)
+    return located(outcome.policy, match, base, ref, document, fixing=False)
 
 
 def pod_of(workload: Workload) -> dict[str, Any]:

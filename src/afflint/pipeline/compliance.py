@@ -39,64 +39,68 @@ def compliance(session: Session, sources: Sequence[Source], options: Options, ow
     config, options = session.config, session.options(options)
     settings = session.settings()
     rules = tuple(rule for rule in settings.rules if rule.policy is not None)
-    told = gathered(Files(sources, session.context(), session.node_files()), settings._replace(rules=rules), options)
-    pods_here = _checked(told)
+    collected = gathered(Files(sources, session.context(), session.node_files()), settings._replace(rules=rules), options)
+    pods_here = _checked(collected)
     key = owner if owner is not None else _owner_key(pods_here)
-    workloads = {_key(pods): _workload(pods, told, key) for pods in pods_here}
-    breaches = _breaches(told, options)
+    workloads = {_key(pods): _workload(pods, collected, key) for pods in pods_here}
+    breaches = _breaches(collected, options)
     about: dict[str, list[Key]] = {rule.name: [] for rule in rules}
-    for name, pods in told.suppression_filter.subjects(told.manifest_index) if told.manifest_index is not None else ():
+    for name, pods in collected.suppression_filter.subjects(collected.manifest_index) if collected.manifest_index is not None else ():
         if _key(pods) in workloads:
             about[name].append(_key(pods))
     unevaluated: dict[str, list[UnevaluatedPolicy]] = {}
     declared = {policy.name: policy for policy in config.policies}
-    for each in told.unevaluated:
+    for each in collected.unevaluated:
         unevaluated.setdefault(each.policy, []).append(each)
     found = tuple(
-        _standing(rule, declared[rule.name], about[rule.name], workloads, breaches.get(rule.name, {}), unevaluated.get(rule.name, ()), told)
+        _policy_compliance(
+            rule, declared[rule.name], about[rule.name], workloads, breaches.get(rule.name, {}), unevaluated.get(rule.name, ()), collected
+        )
         for rule in rules
     )
     asked = {key for keys in about.values() for key in keys}
     return Compliance(found, len(workloads), len(workloads.keys() - asked), key, config.baseline, __version__)
 
 
-def _standing(
+def _policy_compliance(
     rule: BoundRule,
     policy: Policy,
     about: Iterable[Key],
     workloads: Mapping[Key, EvaluatedWorkload],
     broken: Mapping[Key, list[_Broken]],
     unevaluated: Sequence[UnevaluatedPolicy],
-    told: Gathered,
+    collected: Gathered,
 ) -> PolicyCompliance:
-    names = [source.name for source in told.files.sources]
-    open_ones = {
+    names = [source.name for source in collected.files.sources]
+    undecided = {
         (each.file if isinstance(each.file, str) else names[each.file], each.object): each.reason for each in unevaluated if each.title
     }
     nothing = next((each.reason for each in unevaluated if not each.title), "")
     verdicts = []
     for key in dict.fromkeys([*about, *broken]):
         workload = workloads.get(key) or other(key[2], names[key[0]])
-        reason = open_ones.get((names[key[0]], key[2]), nothing)
+        reason = undecided.get((names[key[0]], key[2]), nothing)
         verdicts.append(_verdict(workload, broken.get(key, ()), reason))
     if rule.subject == "admission":
         # The cluster's own policies may be about objects that are no workloads.
         known = {(names[key[0]], key[2]) for key in broken}
         verdicts += [
             ComplianceVerdict(other(ref, file), "undecided", reason=why)
-            for (file, ref), why in open_ones.items()
+            for (file, ref), why in undecided.items()
             if (file, ref) not in known
         ]
     verdicts.sort(key=lambda each: (each.workload.namespace, each.workload.title, each.workload.file))
-    said = {name: value for name, value in policy._asdict().items() if name in ("check", "params", "match", "exclude", "message") and value}
-    unasked = "no nodes are known: name them with `--nodes`" if rule.subject == "outcome" and not told.nodes else ""
+    defined = {
+        name: value for name, value in policy._asdict().items() if name in ("check", "params", "match", "exclude", "message") and value
+    }
+    unasked = "no nodes are known: name them with `--nodes`" if rule.subject == "outcome" and not collected.nodes else ""
     unasked = unasked or ("" if broken else nothing)
     return PolicyCompliance(
         rule.name,
         rule.severity or rule.rule.severity,
         rule.rule.summary(),
         policy.message,
-        "\n".join(f"{name}: {flow(value)}" for name, value in said.items()),
+        "\n".join(f"{name}: {flow(value)}" for name, value in defined.items()),
         policy.mandatory,
         () if unasked else tuple(verdicts),
         unasked,
@@ -122,10 +126,10 @@ def _key(pods: Pods) -> Key:
     return pods.site.file, pods.site.document, pods.ref
 
 
-def _checked(told: Gathered) -> list[Pods]:
+def _checked(collected: Gathered) -> list[Pods]:
     """What makes pods in the files of the run; patches and what is only context do not."""
-    every = told.manifest_index.pods if told.manifest_index is not None else ()
-    return [pods for pods in every if pods.site.file in told.results and (pods.operated or not pods.partial)]
+    every = collected.manifest_index.pods if collected.manifest_index is not None else ()
+    return [pods for pods in every if pods.site.file in collected.results and (pods.operated or not pods.partial)]
 
 
 def _owner_key(workloads: Iterable[Pods]) -> str:
@@ -136,8 +140,8 @@ def _owner_key(workloads: Iterable[Pods]) -> str:
     return min(keys, key=lambda key: (key == _PART_OF, -keys[key], key), default="")
 
 
-def _workload(pods: Pods, told: Gathered, owner_key: str) -> EvaluatedWorkload:
-    namespace, manifest_index = pods.namespace or "", told.manifest_index
+def _workload(pods: Pods, collected: Gathered, owner_key: str) -> EvaluatedWorkload:
+    namespace, manifest_index = pods.namespace or "", collected.manifest_index
     labels = {**pods.labels, **pods.template_labels}
     if (
         owner_key not in labels
@@ -146,7 +150,7 @@ def _workload(pods: Pods, told: Gathered, owner_key: str) -> EvaluatedWorkload:
         and namespace not in manifest_index.ambiguous
     ):
         labels = manifest_index.namespaces[namespace].labels
-    return EvaluatedWorkload(pods.ref, pods.title, namespace, labels.get(owner_key, ""), told.files.sources[pods.site.file].name)
+    return EvaluatedWorkload(pods.ref, pods.title, namespace, labels.get(owner_key, ""), collected.files.sources[pods.site.file].name)
 
 
 # What breaks policies.
@@ -159,16 +163,16 @@ class _Broken(NamedTuple):
     silenced: bool
 
 
-def _breaches(told: Gathered, options: Options) -> dict[str, dict[Key, list[_Broken]]]:
+def _breaches(collected: Gathered, options: Options) -> dict[str, dict[Key, list[_Broken]]]:
     """What was found, by policy and object."""
     every: list[Finding] = []
     kept: list[Finding] = []
-    for file, result in told.results.items():
-        found: list[Found] = [*result.found, *told.across.get(file, ())]
+    for file, result in collected.results.items():
+        found: list[Found] = [*result.found, *collected.across.get(file, ())]
         if found:
-            every += told.suppression_filter.everything(file, found)
-            kept += told.suppression_filter.remaining(file, told.files.sources[file], result, told.across.get(file, ()))[0]
-    shown = _shown(kept, told, options)
+            every += collected.suppression_filter.everything(file, found)
+            kept += collected.suppression_filter.remaining(file, collected.files.sources[file], result, collected.across.get(file, ()))[0]
+    shown = _shown(kept, collected, options)
     at_last = [shown.get(_identity(finding)) for finding in every]
     known = since([last or finding for finding, last in zip(every, at_last, strict=True)], options.baseline) if options.baseline else None
     broken: dict[str, dict[Key, list[_Broken]]] = {}
@@ -184,11 +188,11 @@ def _identity(finding: Finding) -> tuple[object, ...]:
     return finding.rule, finding.source, finding.document, finding.span, finding.field, finding.message
 
 
-def _shown(kept: Sequence[Finding], told: Gathered, options: Options) -> dict[tuple[object, ...], Finding]:
+def _shown(kept: Sequence[Finding], collected: Gathered, options: Options) -> dict[tuple[object, ...], Finding]:
     """What nothing silences, by what it was found as: what was rendered is shown where it is written, and may be silenced there."""
     if options.renders is None:
         return {_identity(finding): finding for finding in kept}
-    placed, _, _ = options.renders.placed(kept, told.files.sources, told.suppression_filter.remaining_in_source)
+    placed, _, _ = options.renders.placed(kept, collected.files.sources, collected.suppression_filter.remaining_in_source)
     by_root: dict[tuple[str, str, str], Finding] = {}
     written: dict[tuple[object, ...], Finding] = {}
     for finding in placed:
@@ -197,7 +201,7 @@ def _shown(kept: Sequence[Finding], told: Gathered, options: Options) -> dict[tu
             by_root[finding.rule, root, without_values(finding.message)] = finding
     found = {}
     for finding in kept:
-        name = told.files.sources[finding.source].name
+        name = collected.files.sources[finding.source].name
         root = name[1:-1].partition(" ")[2] if name.startswith("<") else ""
         last = by_root.get((finding.rule, root, without_values(finding.message))) if root else written.get(_identity(finding))
         if last is not None:

@@ -101,7 +101,7 @@ class DaskMapper:
         """The scheduler."""
         return self._where
 
-    def told(self, done: int) -> None:
+    def report(self, done: int) -> None:
         """Say how many files are done."""
         if self._progress is not None:
             self._progress(done)
@@ -229,7 +229,7 @@ class _MapJob:
         self._results[number] = result
         self._done += 1
         if self._done % _CHUNK == 0:
-            self._cluster.told(self._done)
+            self._cluster.report(self._done)
 
     def _send(self, asked: list[_PendingFile], items: list[WorkerFile]) -> None:
         self._pending[self._cluster.submit(self._pickled, items)] = asked

@@ -130,15 +130,15 @@ class Checker:
             return self.unreadable(f"broken UTF-16: {error.reason}", "Save the file as UTF-8.")
         passed: list[str] = []
         if kept is None:
-            told = [self._told(document) for document in self.triage.documents(data, passed=passed)]
+            results = [self._result_of(document) for document in self.triage.documents(data, passed=passed)]
         else:
             kept.begin(self)
-            told = [kept.told(document) for document in self.triage.documents(data, passed=passed, reading=kept.read)]
-        found = [found for each in told for found in each.found]
-        silenced = [suppression for each in told for suppression in each.suppressions]
-        count = sum(each.counts for each in told)
-        broken = tuple([each.document for each in told if each.is_broken])
-        passed += [each.other for each in told if each.other is not None]
+            results = [kept.result(document) for document in self.triage.documents(data, passed=passed, reading=kept.read)]
+        found = [found for each in results for found in each.found]
+        silenced = [suppression for each in results for suppression in each.suppressions]
+        count = sum(each.counts for each in results)
+        broken = tuple([each.document for each in results if each.is_broken])
+        passed += [each.other for each in results if each.other is not None]
         if not count and not passed and prefilter.is_values_file(name):
             count = self._values(name, data, found, silenced)
         if self._settings.inventory and not count and _MARKER in data:
@@ -152,18 +152,18 @@ class Checker:
         if any(each.edits for each in found) and prefilter.looks_templated(name, data):
             # What it renders to may be another text altogether.
             found = [each._replace(edits=(), meant=()) for each in found]
-        holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in told)
-        pools = [pool for each in told for pool in each.pools]
-        facts = collected([fact for each in told for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
+        holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in results)
+        pools = [pool for each in results for pool in each.pools]
+        facts = collected([fact for each in results for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
         if self._judge is not None:
             facts = facts._replace(
-                policy_candidates=tuple([policy_candidate for each in told for policy_candidate in each.policy_candidates])
+                policy_candidates=tuple([policy_candidate for each in results for policy_candidate in each.policy_candidates])
             )
-            if silenced and not any(each.unknown for each in told):
+            if silenced and not any(each.unknown for each in results):
                 from afflint.pipeline.suppressions import with_idle
 
                 silenced = list(with_idle(silenced, {each.name for each in self._settings.rules if each.subject == "policy"}, facts))
-        filled = any(each.filled for each in told)
+        filled = any(each.filled for each in results)
         return FileResult(
             tuple(found),
             facts,
@@ -172,11 +172,11 @@ class Checker:
             filled=filled,
             passed=tuple(passed),
             broken=broken,
-            unknown=tuple(dict.fromkeys(kind for each in told for kind in each.unknown)),
-            custom=tuple([way for each in told for way in each.custom]),
+            unknown=tuple(dict.fromkeys(kind for each in results for kind in each.unknown)),
+            custom=tuple([way for each in results for way in each.custom]),
         )
 
-    def _told(self, document: Document) -> "_DocumentResult":
+    def _result_of(self, document: Document) -> "_DocumentResult":
         """What one document of a file tells."""
         if document.problem is not None:
             return _DocumentResult(document.index, tuple(self._unreadable(document.index, document.problem)), is_broken=True)
@@ -194,10 +194,10 @@ class Checker:
             found += self._embedded_values(document)
         policy_candidates: list[PolicyCandidate] = []
         for manifest in manifests:
-            told = list(facts_of(manifest, with_spec=self._settings.inventory, resources=self._settings.resources))
-            facts += told
-            if self._judge is not None and told and isinstance(told[0], Pods) and isinstance(manifest, Workload):
-                policy_candidate = self._judge.policy_candidate(manifest, told[0])
+            manifest_facts = list(facts_of(manifest, with_spec=self._settings.inventory, resources=self._settings.resources))
+            facts += manifest_facts
+            if self._judge is not None and manifest_facts and isinstance(manifest_facts[0], Pods) and isinstance(manifest, Workload):
+                policy_candidate = self._judge.policy_candidate(manifest, manifest_facts[0])
                 policy_candidates += [] if policy_candidate is None else [policy_candidate]
         if _MARKER in document.raw_bytes:
             self._suppressions(document, manifests, found, silenced)
@@ -229,14 +229,14 @@ class Checker:
 
     def _ways(self, manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
         """Each custom resource once, by its kind and by what says where it places pods."""
-        told: dict[Path, tuple[str, str]] = {}
+        ways: dict[Path, tuple[str, str]] = {}
         for each in manifests:
             if each.operated:
-                if each.base not in told or each.placement_source != "its shape":
-                    told[each.base] = each.kind.name, each.placement_source
+                if each.base not in ways or each.placement_source != "its shape":
+                    ways[each.base] = each.kind.name, each.placement_source
             elif self._custom and (each.kind.group, each.kind.name) in self._custom:
-                told[each.base] = each.kind.name, "the configuration"
-        return iter(told.values())
+                ways[each.base] = each.kind.name, "the configuration"
+        return iter(ways.values())
 
     def manifests(self, document: Document) -> list[Manifest]:
         """The manifests in a document; one with several templates is there once for each."""
@@ -433,25 +433,25 @@ class DocumentCache:
         self._now[key] = known if known is not None else _CachedDocument(documents.read(piece, index, line))
         return self._now[key].document
 
-    def told(self, document: Document) -> _DocumentResult:
+    def result(self, document: Document) -> _DocumentResult:
         """What a document tells."""
         assert self._checker is not None
         known = self._now.get((document.raw_bytes, document.index, document.line))
         if known is None or known.document is not document:
-            return self._checker._told(document)
-        if known.told is None:
-            known.told = self._checker._told(document)
-        return known.told
+            return self._checker._result_of(document)
+        if known.result is None:
+            known.result = self._checker._result_of(document)
+        return known.result
 
 
 class _CachedDocument:
     """A document, and what it told."""
 
-    __slots__ = ("document", "told")
+    __slots__ = ("document", "result")
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.told: _DocumentResult | None = None
+        self.result: _DocumentResult | None = None
 
 
 def _is_directed(document: Document, match: Match) -> bool:

@@ -94,15 +94,15 @@ def read_place_inputs(
     if not (nodes or classes):
         raise NodeFileError(NO_NODES)
     running, machines = running_pods(pod_files, resources=resources)
-    beside = zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), inventory=False)), strict=True)
-    facts = [_beside(each.facts.of_file(file, files.folder(file))) for file, each in beside]
+    others = zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), inventory=False)), strict=True)
+    facts = [_context_facts(each.facts.of_file(file, files.folder(file))) for file, each in others]
     kustomizations = files.kustomizations()
     facts += [located_facts(files, file, result, kustomizations, placed=True) for file, result in results.items()]
     manifest_index = ManifestIndex(facts, plugins=settings.target.admission_plugins)
-    workloads = [manifest_index.with_scale(pods) for told in facts for pods in told.pods]
+    workloads = [manifest_index.with_scale(pods) for each in facts for pods in each.pods]
     reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
-    refusals = _refusals(files, results, workloads, SuppressionFilter(reduction, options, kustomizations))
-    workloads = [_as_accepted(pods, refusals) for pods in workloads]
+    rejections = _rejections_of(files, results, workloads, SuppressionFilter(reduction, options, kustomizations))
+    workloads = [_as_accepted(pods, rejections) for pods in workloads]
     target = settings.target
     name_of = files.names.__getitem__
     simulation_input = build_simulation_input(
@@ -118,11 +118,10 @@ def read_place_inputs(
         replan=replan,
         machines=machines,
     )
-    problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, refusals.get(file, {}))]
+    problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, rejections.get(file, {}))]
     empty = tuple([files.names[file] for file, result in results.items() if is_empty(result)])
-    return PlaceInputs(
-        simulation_input, tuple(problems), files.names, (*_passed_over(workloads, name_of), *_refused(problems)), empty, classes
-    )
+    notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems))
+    return PlaceInputs(simulation_input, tuple(problems), files.names, notes, empty, classes)
 
 
 def _classes(
@@ -143,7 +142,7 @@ def _classes(
     return tuple(classes if with_least else [each if each.name in counts else replace(each, least=0) for each in classes])
 
 
-def _beside(facts: Facts) -> Facts:
+def _context_facts(facts: Facts) -> Facts:
     """What the context tells of the workloads: what decides on machines, on the pods of a namespace, and how many there are."""
     return Facts(kubevirt=facts.kubevirt, namespaces=facts.namespaces, about_pods=facts.about_pods, scalers=facts.scalers)
 
@@ -159,7 +158,7 @@ def _each_once(files: Files, pools: Pools) -> list[Pool]:
     return list(found.values())
 
 
-def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) -> Iterator[str]:
+def _skipped_manifests(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) -> Iterator[str]:
     """The manifests with a pod that are no whole ones, in one line."""
     passed: dict[str, None] = {}
     for pods in workloads:
@@ -171,7 +170,7 @@ def _passed_over(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) ->
         yield f"skipped: {_first(list(passed))}"
 
 
-def _refused(problems: Sequence[str]) -> Iterator[str]:
+def _rejected_manifests(problems: Sequence[str]) -> Iterator[str]:
     """The manifests that cannot be used, in one line."""
     if problems:
         number, them = pluralize(len(problems), "manifest"), "it" if len(problems) == 1 else "them"
@@ -189,7 +188,7 @@ _SETTINGS = {kind.name for kind in KINDS if kind.holds_placement}
 """The kinds that say where the pods of others may run, and create none of a manifest's own."""
 
 
-class _RefusedObject(NamedTuple):
+class _RejectedObject(NamedTuple):
     """What an object is refused for first."""
 
     line: int
@@ -197,13 +196,13 @@ class _RefusedObject(NamedTuple):
     message: str
 
 
-_Refusals = Mapping[tuple[int, ObjectRef], _RefusedObject]
+_Rejections = Mapping[tuple[int, ObjectRef], _RejectedObject]
 """By the number of the document and the object."""
 
 
-def _refusals(
+def _rejections_of(
     files: Files, results: Mapping[FileId, FileResult], workloads: Iterable[Pods], suppression_filter: SuppressionFilter
-) -> dict[FileId, _Refusals]:
+) -> dict[FileId, _Rejections]:
     """By file the objects with pods that the API server would refuse, and documents that hold several objects for one."""
     policy_candidates = {file: result for file, result in results.items() if any(found.rule not in UNREADABLE for found in result.found)}
     made = (
@@ -211,34 +210,34 @@ def _refusals(
         if policy_candidates
         else set()
     )
-    refusals: dict[FileId, _Refusals] = {}
+    rejections: dict[FileId, _Rejections] = {}
     for file, result in policy_candidates.items():
-        known: dict[tuple[int, ObjectRef], _RefusedObject] = {}
+        known: dict[tuple[int, ObjectRef], _RejectedObject] = {}
         findings, _ = suppression_filter.remaining(file, files.sources[file], result)
         for each in sorted(findings, key=lambda finding: finding.span):
             counts = each.object == NO_OBJECT or (file, each.document, each.object) in made
             if each.rule not in UNREADABLE and each.severity == "error" and counts:
-                known.setdefault((each.document, each.object), _RefusedObject(each.span.line, each.span.column, each.message))
-        refusals[file] = known
-    return refusals
+                known.setdefault((each.document, each.object), _RejectedObject(each.span.line, each.span.column, each.message))
+        rejections[file] = known
+    return rejections
 
 
-def _as_accepted(pods: Pods, refusals: Mapping[FileId, _Refusals]) -> Pods:
+def _as_accepted(pods: Pods, rejections: Mapping[FileId, _Rejections]) -> Pods:
     """The same, with what the API server would reject its object for."""
-    refusal = refusals.get(pods.site.file, {}).get((pods.site.document, pods.ref))
-    if refusal is None or pods.pod_source is None:
+    rejection = rejections.get(pods.site.file, {}).get((pods.site.document, pods.ref))
+    if rejection is None or pods.pod_source is None:
         return pods
     return pods._replace(
-        pod_source=replace(pods.pod_source, refused=f"the API server would reject it: {refusal.message} (line {refusal.line})")
+        pod_source=replace(pods.pod_source, refused=f"the API server would reject it: {rejection.message} (line {rejection.line})")
     )
 
 
-def _problems(name: str, result: FileResult, refusals: _Refusals) -> Iterator[str]:
+def _problems(name: str, result: FileResult, rejections: _Rejections) -> Iterator[str]:
     if result.templated:
         yield f"{name}:1:1: this is a template, which afflint skips: name its rendered output instead"
     found = [(each.span.line, each.span.column, each.message) for each in result.found if each.rule in UNREADABLE]
     # Rules say better what is wrong than whoever failed to read it.
-    told = {document for document, _ in refusals}
-    found += [(each.span.line, each.span.column, each.message) for each in result.facts.unusable if each.document not in told]
-    for line, column, message in sorted([*found, *refusals.values()]):
+    explained = {document for document, _ in rejections}
+    found += [(each.span.line, each.span.column, each.message) for each in result.facts.unusable if each.document not in explained]
+    for line, column, message in sorted([*found, *rejections.values()]):
         yield f"{name}:{line}:{column}: {message}"

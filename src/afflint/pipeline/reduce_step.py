@@ -87,15 +87,15 @@ class Reduction:
 
         ``clusters`` are those that the manifests are for, where these are several: then each is held against the nodes alone.
         """
-        told = self._matches(manifest_index, nodes, pools, clusters)
-        matches = [(rule, match) for rule, match in told if wanted(match.site.file)]
+        all_matches = self._matches(manifest_index, nodes, pools, clusters)
+        matches = [(rule, match) for rule, match in all_matches if wanted(match.site.file)]
         for (_, match), found in zip(matches, self._located(matches), strict=True):
             yield match.site.file, found
 
     def _matches(
         self, manifest_index: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterIndex]
     ) -> Iterator[tuple[str, CrossManifestMatch]]:
-        yield from self._told("cross-manifest", manifest_index)
+        yield from self._matches_of("cross-manifest", manifest_index)
         name_of, target = self._names.__getitem__, self._settings.target
         version, gates = target.version, target.feature_gates
         views: dict[int, ClusterView] = {}
@@ -114,7 +114,7 @@ class Reduction:
 
             def about_nodes(manifest_index: ManifestIndex) -> Iterator[tuple[str, CrossManifestMatch]]:
                 view = views[id(manifest_index)]
-                yield from self._told("nodes", view)
+                yield from self._matches_of("nodes", view)
                 if any(each.subject == "outcome" for each in self._settings.rules):
                     from afflint.pipeline.policy_evaluation import outcomes
 
@@ -124,7 +124,7 @@ class Reduction:
         if pools:
             from afflint.inventory.pool_view import PoolView
 
-            yield from self._told("pools", PoolView(pools, manifest_index, name_of, version, nodes, gates))
+            yield from self._matches_of("pools", PoolView(pools, manifest_index, name_of, version, nodes, gates))
 
     def subjects(self, manifest_index: ManifestIndex) -> Iterator[tuple[str, Pods]]:
         """What each policy is asked about, by its name."""
@@ -141,7 +141,7 @@ class Reduction:
             self._globs[globs] = matcher(globs)
         return self._globs[globs](relative(os.path.abspath(name), self._settings.root or os.getcwd()).replace(os.sep, "/"))
 
-    def _told(self, subject: Subject, about: object) -> Iterator[tuple[str, CrossManifestMatch]]:
+    def _matches_of(self, subject: Subject, about: object) -> Iterator[tuple[str, CrossManifestMatch]]:
         """What the rules of one subject find."""
         for rule in self._settings.rules:
             if rule.subject == subject:

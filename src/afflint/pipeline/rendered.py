@@ -70,16 +70,16 @@ class RenderedRun:
         unread = tuple((each.declared_by, each.reason) for each in self._unread)
         return Count(tools.count("kustomize"), tools.count("helm"), failed, partly, unread)
 
-    def clusters(self, told: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool]) -> list[frozenset[str]]:
+    def clusters(self, pods_of: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool]) -> list[frozenset[str]]:
         """Which of what was rendered is for which cluster, by the paths of the sources; what is in none is for all of them.
 
-        ``told`` are the pods of each source. Roots exclude each other that make one and the same object, or make pods of one file.
+        ``pods_of`` are the pods of each source. Roots exclude each other that make one and the same object, or make pods of one file.
         """
         used = Counter(file for build in self._builds.values() for file in build.covered)
         kinds = {file: _kinds_in(file) for file, count in used.items() if count > 1 and not is_patch(file)}
         roots = {}
         for path, build in self._builds.items():
-            pods = told.get(path, ())
+            pods = pods_of.get(path, ())
             made = {each.ref.kind for each in pods}
             objects = {(each.ref.kind, each.namespace or "default", each.ref.name) for each in pods if not each.partial}
             files = {file for file in build.covered if not made.isdisjoint(kinds.get(file, ()))}

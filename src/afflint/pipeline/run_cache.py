@@ -41,7 +41,7 @@ class Kustomized(NamedTuple):
 
 
 class CachedRun(NamedTuple):
-    """What a run told: what remains of the results of its files once their facts have been taken together."""
+    """What a run cached_run: what remains of the results of its files once their facts have been taken together."""
 
     results: tuple[FileResult, ...]
     """Those that differ. Of their facts there is only whether nodes stand in them."""
@@ -55,7 +55,7 @@ class CachedRun(NamedTuple):
     """The policies that would have needed nodes."""
 
 
-_TOLD = Codec(CachedRun, ELSEWHERE)
+_CODEC = Codec(CachedRun, ELSEWHERE)
 
 
 def without_facts(results: Mapping[FileId, FileResult]) -> CachedRun:
@@ -121,36 +121,36 @@ class PastRun:
         keys = self._cache.keys
         given = [(each.name, each.values, files.identity(number)) for number, each in enumerate(files.sources)]
         roles = (files.checked, files.context, sorted(files.nodes))
-        said = repr((keys.settings, settings.auto_nodes, settings.root, os.getcwd(), given, roles))
-        self._name = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=KEY_SIZE).digest()
+        identity = repr((keys.settings, settings.auto_nodes, settings.root, os.getcwd(), given, roles))
+        self._name = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=KEY_SIZE).digest()
 
     def cached(self, is_as_it_was: Callable[[Kustomized], bool]) -> CachedRun | None:
-        """What it told, if all is as it was, which ``is_as_it_was`` tells of what kustomizations make of files."""
+        """What it cached_run, if all is as it was, which ``is_as_it_was`` tells of what kustomizations make of files."""
         kept = self._cache.text(self._name)
         self._cache.close()
         if kept is None or kept.text[:KEY_SIZE] != self._digest():
             return None
         try:
-            told = _TOLD.decode(kept.text[KEY_SIZE:])
+            cached_run = _CODEC.decode(kept.text[KEY_SIZE:])
         except PlainError:
             return None
-        if not all(map(is_as_it_was, told.kustomized)):
+        if not all(map(is_as_it_was, cached_run.kustomized)):
             return None
         if not kept.noted:
             self._cache.keep([ResultEntry(self._name, None), *self._entries()])
-        return told
+        return cached_run
 
-    def keep(self, told: CachedRun) -> None:
-        """Keep what this run told, unless a file that it was read from again is another by now."""
-        pointed_at = {file for file, _ in told.across}
-        pointed_at |= {place.file for _, found in told.across for each in found for place in each.related}
+    def keep(self, cached_run: CachedRun) -> None:
+        """Keep what this run cached_run, unless a file that it was read from again is another by now."""
+        pointed_at = {file for file, _ in cached_run.across}
+        pointed_at |= {place.file for _, found in cached_run.across for each in found for place in each.related}
         if any(self._content(file) != self.contents.get(self._files.sources[file]) for file in pointed_at):
             return
         digest = self._digest()
         if digest is None:
             return
         try:
-            text = _TOLD.encode(told)
+            text = _CODEC.encode(cached_run)
         except PlainError:
             return
         self._cache.keep([ResultEntry(self._name, digest + text)])

@@ -100,9 +100,9 @@ def lines_of_share(
     for numbers, under in ((files.checked, settings), (files.context, only_facts), (only_nodes, only_facts)):
         part = share.part(files.of(numbers).values())
         keys = Keys(under, __version__)
-        for source, told in zip(part, map_by_key(part, under, keys, jobs, progress), strict=True):
-            if told is not None:
-                lines.append(f'"{told.key.hex()}",{json.dumps(source.name)},{(told.text or b"").decode("ascii")}]')
+        for source, result in zip(part, map_by_key(part, under, keys, jobs, progress), strict=True):
+            if result is not None:
+                lines.append(f'"{result.key.hex()}",{json.dumps(source.name)},{(result.text or b"").decode("ascii")}]')
     made_with = tuple(Keys(under, __version__).settings for under in (settings, only_facts))
     header = _HEADER.encode(_Header(share, len(lines), Keys(base, __version__).settings, made_with, arguments)).decode("ascii")
     yield f'{{"afflint":{json.dumps(__version__)},"format":{_FORMAT},"checksum":"{_checksum(header)}","run":{header}}}\n'
@@ -122,7 +122,7 @@ class Merged:
         self._jobs: int = 1
         self._progress: Progress | None = None
         headers = [(path, self._read(path)) for path in paths]
-        _see_that_they_belong_together(headers)
+        _check_same_run(headers)
         header = headers[0][1]
         self.arguments = header.arguments
         self._settings, self._made_with = header.settings, frozenset(header.made_with)
@@ -131,12 +131,12 @@ class Merged:
         self.new_definitions = False
         """Whether the files define other nodes, pools or custom resources than for the shards, so that all are checked again."""
 
-    def see_that_it_fits(self, settings: MapSettings) -> None:
+    def check_settings(self, settings: MapSettings) -> None:
         """Raises ShardError if the shares were made under another configuration than these settings are of."""
         if Keys(settings, __version__).settings != self._settings:
             raise ShardError("the configuration differs from that of the shards; run `afflint merge` in the same checkout")
 
-    def with_help_of(self, jobs: int, progress: Progress | None) -> None:
+    def set_processes(self, jobs: int, progress: Progress | None) -> None:
         """Say how many processes may look into what the shares do not know."""
         self._jobs, self._progress = jobs, progress
 
@@ -164,7 +164,7 @@ class Merged:
                 header = _header(path, file.readline(_LONGEST_HEADER))
                 count = 0
                 for count, line in enumerate(file, 1):
-                    read = _told(line)
+                    read = _parsed_line(line)
                     if read is None:
                         raise ShardError(f"{path}:{count + 1}: damaged; run the shard again")
                     self._results[bytes.fromhex(read.key)] = read.result
@@ -176,7 +176,7 @@ class Merged:
 
 
 @contextmanager
-def refusing_what_does_not_fit() -> Iterator[None]:
+def rejecting_mismatches() -> Iterator[None]:
     """Turns what fails on results of shards into a ShardError: a checksum is no signature, so they may say what afflint never wrote."""
     try:
         yield
@@ -204,19 +204,19 @@ def _header(path: str, line: bytes) -> _Header:
     return header
 
 
-def _told(line: bytes) -> _ShardLine | None:
+def _parsed_line(line: bytes) -> _ShardLine | None:
     """What a line tells; None if it is not as it was written."""
     start, text = line[:_START], line[_START:].removesuffix(b"\n").decode("ascii", "replace")
     if start != f'["{_checksum(text)}",'.encode():
         return None
     try:
-        told = _LINE.decode(f"[{text}".encode())
-        return told if len(bytes.fromhex(told.key)) == KEY_SIZE else None
+        parsed = _LINE.decode(f"[{text}".encode())
+        return parsed if len(bytes.fromhex(parsed.key)) == KEY_SIZE else None
     except (PlainError, ValueError):
         return None
 
 
-def _see_that_they_belong_together(headers: Sequence[tuple[str, _Header]]) -> None:
+def _check_same_run(headers: Sequence[tuple[str, _Header]]) -> None:
     first_path, first = headers[0]
     there: dict[int, str] = {}
     for path, header in headers:

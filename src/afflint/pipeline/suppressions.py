@@ -49,7 +49,7 @@ class Suppression(NamedTuple):
         return self.start <= place < self.end
 
 
-class Misunderstood(NamedTuple):
+class InvalidSuppression(NamedTuple):
     """A comment that begins like a suppression and is none."""
 
     document: int
@@ -60,7 +60,7 @@ class Misunderstood(NamedTuple):
 
 def suppressions_in(
     document: Document, manifests: Sequence[Manifest], known: Iterable[str], categories: Iterable[str]
-) -> Iterator[Suppression | Misunderstood]:
+) -> Iterator[Suppression | InvalidSuppression]:
     """The suppressions of one document that can be read; ``known`` are the names of the rules there are."""
     reader = _SuppressionReader(document, (*known, *categories, "all"))
     yield from reader.comments()
@@ -100,7 +100,7 @@ class _SuppressionReader:
         self._scalars: list[Span] | None = None
         self._nodes: list[tuple[int, int, int]] | None = None
 
-    def comments(self) -> Iterator[Suppression | Misunderstood]:
+    def comments(self) -> Iterator[Suppression | InvalidSuppression]:
         for offset, text in enumerate(self._lines):
             if "afflint:" not in text:
                 continue
@@ -120,19 +120,19 @@ class _SuppressionReader:
         scalar = self._scalars[number]
         return (line, column) < (scalar.end_line, scalar.end_column)
 
-    def _directive(self, line: int, text: str, comment: re.Match[str]) -> Iterator[Suppression | Misunderstood]:
+    def _directive(self, line: int, text: str, comment: re.Match[str]) -> Iterator[Suppression | InvalidSuppression]:
         document = self._document.index
         span = Span(line, comment.start() + 1, line, len(text.rstrip()) + 1)
-        said = text[comment.end() :].strip()
-        match = _DIRECTIVE.fullmatch(said)
+        content = text[comment.end() :].strip()
+        match = _DIRECTIVE.fullmatch(content)
         if match is None:
-            yield _no_instruction(document, span, said)
+            yield _invalid_comment(document, span, content)
             return
         form, listed = match[1], match[2]
         rules = tuple(name.strip() for name in listed.split(",") if name.strip()) if listed is not None else ()
         if listed is not None and not rules:
             message = "an empty list of rules silences nothing"
-            yield Misunderstood(document, span, message, "Name the rules, or remove the brackets.")
+            yield InvalidSuppression(document, span, message, "Name the rules, or remove the brackets.")
             return
         yield from self._unknown(rules, span)
         before = text[: comment.start()]
@@ -149,7 +149,7 @@ class _SuppressionReader:
         # A line of its own goes with its line break; the first column of the next line is where that ends.
         return Span(line, 1, line + 1, 1)
 
-    def _unknown(self, rules: tuple[str, ...], span: Span) -> Iterator[Misunderstood]:
+    def _unknown(self, rules: tuple[str, ...], span: Span) -> Iterator[InvalidSuppression]:
         for name in rules:
             if name in self._words:
                 continue
@@ -158,7 +158,7 @@ class _SuppressionReader:
             close = self._hints[name]
             hint = f"; did you mean {quoted(close)}?" if close else ""
             remedy = f"Write {quoted(close)}." if close else "`afflint rule` lists the rules."
-            yield Misunderstood(self._document.index, span, f"unknown rule {quoted(name)}{hint}", remedy)
+            yield InvalidSuppression(self._document.index, span, f"unknown rule {quoted(name)}{hint}", remedy)
 
     def _scope(self, form: str, own_line: bool, line: int) -> tuple[int, int]:
         """The first and the last line that a comment covers."""
@@ -179,7 +179,7 @@ class _SuppressionReader:
         number = bisect_left(self._nodes, (line + 1, 0, 0))
         return (self._nodes[number][0], self._nodes[number][2]) if number < len(self._nodes) else (line, line)
 
-    def annotation(self, manifest: Manifest) -> Iterator[Suppression | Misunderstood]:
+    def annotation(self, manifest: Manifest) -> Iterator[Suppression | InvalidSuppression]:
         """``rule: why`` or ``rule, rule: why``, one to a line: for generated manifests, whose comments are lost."""
         metadata: Any = manifest.data.get("metadata")
         annotations = metadata.get("annotations") if type(metadata) is dict else None
@@ -205,11 +205,11 @@ class _SuppressionReader:
         return (first, 1), (last + 1, 1)
 
 
-def _no_instruction(document: int, span: Span, said: str) -> Misunderstood:
-    word = re.split(r"[\[ ]", said, maxsplit=1)[0]
+def _invalid_comment(document: int, span: Span, content: str) -> InvalidSuppression:
+    word = re.split(r"[\[ ]", content, maxsplit=1)[0]
     close = nearest(word, _FORMS) or "ignore"
-    message = f"{quoted(said)} is not a valid afflint comment; did you mean {quoted(close + '[rule] -- why')}?"
-    return Misunderstood(document, span, message, "Write `# afflint: ignore[rule] -- why`.")
+    message = f"{quoted(content)} is not a valid afflint comment; did you mean {quoted(close + '[rule] -- why')}?"
+    return InvalidSuppression(document, span, message, "Write `# afflint: ignore[rule] -- why`.")
 
 
 # What is silenced, and by what.
