@@ -1,6 +1,6 @@
-"""A baseline: the findings that a repository had when it began to use afflint, silent until they are mended.
+"""A baseline: the findings that are already known and are not reported.
 
-An entry names rule, file, object and field, never a line, so that it holds while the file around it changes.
+An entry names rule, file, object and field, but no line, so it stays valid when other parts of the file change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BaselineEntry(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """The findings that are new, how many old ones stay silent, and the entries (with their numbers) that no longer occur."""
+    """The new findings, the number of known ones, and the entries that no longer occur, with how often."""
 
     new: list[Finding]
     silenced: int
@@ -47,32 +47,32 @@ class Applied(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """The entries of a baseline with their numbers, and the folder that their files are relative to."""
+    """The entries of a baseline, with how often each occurs, and the folder that their files are relative to."""
 
     known: Counter[BaselineEntry]
     folder: str = ""
     since: Mapping[BaselineEntry, str] = {}
-    """The day on which each came into the baseline, as far as it says so: ``2026-11-22``."""
+    """The day on which each entry was added, such as ``2026-11-22``; some entries have none."""
 
 
 def entry_of(finding: Finding, folder: str = "") -> BaselineEntry:
-    """The entry that would silence a finding, in a baseline that lies in ``folder``."""
+    """Return the entry for a finding in a baseline in ``folder``."""
     rule, kind, namespace, name, field = identity_of(finding)
     return BaselineEntry(rule, kind, namespace, name, _from(folder, finding.file), field)
 
 
 def _from(folder: str, file: str) -> str:
-    """How a baseline in ``folder`` calls a file."""
+    """Return the name of a file in a baseline in ``folder``."""
     if folder and os.path.lexists(file):
         file = relative(os.path.abspath(file), folder)
     return file.replace("\\", "/")
 
 
 def apply(findings: Sequence[Finding], baseline: Baseline, checked: Collection[str] = ()) -> Applied:
-    """Hold findings against a baseline. Of several alike as many stay silent as the baseline has.
+    """Compare findings with a baseline. Each entry covers at most as many equal findings as it counts.
 
-    An entry whose file is gone holds for the same object in whichever file: it was moved. So does one that names no file but an object,
-    as baselines had it once. ``checked`` are the files of this run: of entries in others that are still there nobody can say.
+    If the file of an entry no longer exists, or if the entry has no file (as in old baselines), the entry covers the same object in any
+    file: the object may have been moved. ``checked`` are the files of this run: entries of other existing files are not called gone.
     """
     remaining = Counter(baseline.known)
     others: list[tuple[Finding, BaselineEntry]] = []
@@ -82,7 +82,7 @@ def apply(findings: Sequence[Finding], baseline: Baseline, checked: Collection[s
             remaining[entry] -= 1
         else:
             others.append((finding, entry))
-    # Only then what may have moved: nothing is to take the entry of a finding that is still where it was.
+    # Findings that have not moved take their entries first.
     moved = _moved(remaining, baseline.folder)
     new: list[Finding] = []
     for finding, entry in others:
@@ -101,13 +101,13 @@ def apply(findings: Sequence[Finding], baseline: Baseline, checked: Collection[s
 
 
 def of_file(baseline: Baseline, file: str) -> Counter[BaselineEntry]:
-    """The entries of a baseline that are about one file."""
+    """Return the entries of a baseline for one file."""
     name = _from(baseline.folder, file)
     return Counter({entry: count for entry, count in baseline.known.items() if entry.file == name})
 
 
 def _moved(entries: Iterable[BaselineEntry], folder: str) -> dict[BaselineEntry, list[BaselineEntry]]:
-    """The entries that hold for an object wherever it is, by what they say of it."""
+    """Return the entries that cover an object in any file, by the entry without its file."""
     there: dict[str, bool] = {"": False}
     found: dict[BaselineEntry, list[BaselineEntry]] = {}
     for entry in entries:
@@ -122,7 +122,7 @@ def _moved(entries: Iterable[BaselineEntry], folder: str) -> dict[BaselineEntry,
 def _elsewhere(
     entry: BaselineEntry, numbered: str, moved: dict[BaselineEntry, list[BaselineEntry]], remaining: Counter[BaselineEntry]
 ) -> BaselineEntry | None:
-    """An entry that is left for the same object in another file; ``numbered`` is the field as baselines had it once."""
+    """Return a remaining entry for the same object in another file; ``numbered`` is the field with list indexes, as in old baselines."""
     if remaining[entry._replace(field=numbered)] > 0:
         return entry._replace(field=numbered)
     anywhere = entry._replace(file="")
@@ -134,7 +134,7 @@ def _elsewhere(
 
 
 def since(findings: Sequence[Finding], baseline: Baseline) -> list[str | None]:
-    """Since when a baseline knows each finding: the day, "" where it does not say, None for one that is new."""
+    """Return the day on which each finding was added to a baseline; "" if the entry has no day, None for a new finding."""
     moved = _moved(baseline.known, baseline.folder)
     days: list[str | None] = []
     for finding in findings:
@@ -145,9 +145,9 @@ def since(findings: Sequence[Finding], baseline: Baseline) -> list[str | None]:
 
 
 def dump(findings: Sequence[Finding], folder: str = "", *, today: str = "", before: Baseline | None = None) -> str:
-    """The text of a baseline for ``folder`` that silences exactly these findings: sorted, one entry to a line, for diffs that read well.
+    """Return the text of a baseline in ``folder`` with exactly these findings: sorted, one entry per line, so that diffs are readable.
 
-    What a baseline from ``before`` knows keeps its day, or has none; the rest has come ``today``.
+    Entries that the baseline ``before`` has keep their day, or have none; the others get ``today``.
     """
     import json
 
@@ -157,7 +157,7 @@ def dump(findings: Sequence[Finding], folder: str = "", *, today: str = "", befo
     for finding, day in zip(findings, known, strict=True):
         entry = entry_of(finding, folder)
         counted[entry] += 1
-        # Of several alike the oldest counts; one without a day is older than any.
+        # Of equal findings the oldest counts; one without a day is the oldest.
         days[entry] = min(days.get(entry, today), today if day is None else day)
     lines = [
         json.dumps({**_plain(entry), **({"count": count} if count > 1 else {}), **({"since": days[entry]} if days[entry] else {})})
@@ -175,12 +175,12 @@ _BEGIN = re.compile(rb'\s*\{\s*"version":\s*1,\s*"findings":\s*\[')
 
 
 def is_baseline(begin: bytes) -> bool:
-    """Whether a file that begins so is a baseline, be its entries as they may: a merge may have left its marks in them."""
+    """Return whether a file that begins with these bytes is a baseline, even if its entries contain conflict markers of a merge."""
     return _BEGIN.match(begin) is not None
 
 
 def of_config(config: Config) -> Baseline | None:
-    """The baseline that a configuration names, if any. Raises UserError."""
+    """Load the baseline that a configuration names, if any. Raises UserError."""
     if not config.baseline:
         return None
     if config.repository is not None:
@@ -191,7 +191,7 @@ def of_config(config: Config) -> Baseline | None:
 
 
 def load(path: str) -> Baseline:
-    """A baseline file. Raises BaselineError."""
+    """Load a baseline file. Raises BaselineError."""
     import json
 
     try:
@@ -215,7 +215,7 @@ def load(path: str) -> Baseline:
 
 
 def _is_day(text: str) -> bool:
-    """Whether a text is a day such as 2026-11-22; what is none is of no use, and no reason to refuse a baseline."""
+    """Return whether a text has the form of a day such as 2026-11-22. A baseline with other texts is valid; they are ignored."""
     year, *rest = text.split("-")
     return len(text) == 10 and len(year) == 4 and len(rest) == 2 and text.isascii() and all(each.isdigit() for each in (year, *rest))
 

@@ -1,11 +1,11 @@
-"""What the map step told of files, kept from one run to the next by their content.
+"""The cache of results of the map step, by the content of files.
 
-A result is found again by a checksum of the bytes, of all that decides what is found in them, and of afflint itself, so that nothing
-that changes can meet an old one. Whatever is wrong with the cache (a full disk, a home that cannot be written, another process that
-holds it, an entry that is damaged or was made up) is as if nothing had been kept: it costs time, and never a word of the report.
+The key of a result is a checksum of the bytes, of all settings that affect the result, and of afflint itself. After any change, the key
+is a different one. Every problem with the cache (a full disk, a read-only home, another process that has locked it, a damaged or forged
+entry) has the same effect as an empty cache: the run takes longer, and the report is the same.
 
-Entries are plain data (``plain``), each with a checksum that holds its key as well. They are only as trustworthy as whoever can write
-to the folder: the platform's is not used where others can.
+Entries are JSON (``findings.codec``), each with a checksum that also covers its key. Anyone who can write to the folder can forge
+entries. The folder of the platform is therefore not used if other users can write to it.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ _TABLE = "CREATE TABLE results (key BLOB PRIMARY KEY, used INTEGER NOT NULL, val
 _TAG = "CACHEDIR.TAG"
 _TAGGED = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by afflint; may be deleted at any time.\n"
 _PATIENCE = 1.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait for another process that writes to the cache."""
 _DAY = 86_400
 _CHECKSUM = 16
 _LARGEST = 1 << 25
-"""No entry is longer than this. What a file tells is about as long as the file, what a run tells much shorter than all its files."""
+"""The maximum size of an entry in bytes. The result of a file is about as long as the file; that of a run is much shorter."""
 MOST = 1 << 28
-"""So many bytes at most are kept. What was not used for longest goes first."""
+"""The maximum size of the cache in bytes. The least recently used entries are deleted first."""
 
 
 class CachedResult(NamedTuple):
-    """A result that was kept, and whether it is noted that it was used today."""
+    """A cached result, and whether its use today is already recorded."""
 
     result: FileResult
     noted: bool
 
 
 class CachedText(NamedTuple):
-    """What was kept, and whether it is noted that it was used today."""
+    """A cached text, and whether its use today is already recorded."""
 
     text: bytes
     noted: bool
 
 
 class Cache:
-    """Results of one set of settings in one folder. The folder and the file are made when there is something to keep."""
+    """The results under one set of settings in one folder. The folder and the file are created when the first result is stored."""
 
     def __init__(self, folder: str | None, settings: MapSettings, most: int = MOST) -> None:
-        """``folder``: None for that of the platform."""
+        """``folder``: None for the cache folder of the platform."""
         self._named = folder is not None
         self._folder = folder if folder is not None else user_cache_dir("afflint", appauthor=False)
         self._path = os.path.join(self._folder, _FILE)
@@ -70,16 +70,16 @@ class Cache:
         self._reading = self._opened()
 
     def _opened(self) -> Connection | None:
-        """What there is to find results in."""
+        """Return a connection for reading, or None if there is no usable cache."""
         with suppress(OSError, Error):
             if self._is_trusted() and stat.S_ISREG(os.stat(self._path, follow_symlinks=False).st_mode):
                 connection = _connected(self._path, "ro")
-                connection.execute("BEGIN")  # One lock for all that is looked up.
+                connection.execute("BEGIN")  # One lock for all lookups.
                 return connection
         return None
 
     def find(self, key: bytes) -> CachedResult | None:
-        """The result that is kept under a key, if any."""
+        """Return the result with a key, if any."""
         text = self.text(key)
         try:
             return None if text is None else CachedResult(RESULTS.decode(text.text), text.noted)
@@ -87,7 +87,7 @@ class Cache:
             return None
 
     def text(self, key: bytes) -> CachedText | None:
-        """What is kept under a key, as it was written."""
+        """Return the text with a key, if any, as it was written."""
         if self._reading is None:
             return None
         try:
@@ -103,17 +103,17 @@ class Cache:
         return CachedText(value[_CHECKSUM:], row[0] >= self._today)
 
     def close(self) -> None:
-        """Let others write."""
+        """Stop reading, so that other processes can write."""
         if self._reading is not None:
             self._reading.close()
             self._reading = None
 
     def keep(self, entries: Sequence[ResultEntry]) -> None:
-        """Keep results; note which of those that were found are still in use."""
+        """Store new results, and record which of the results that were found were used today."""
         self.close()
         if not entries:
             return
-        # What does not help: another process holds it, there is no room, it is not to be written.
+        # The cache may be locked, full or read-only.
         with suppress(OSError, Error):
             try:
                 self._keep(entries)
@@ -138,7 +138,7 @@ class Cache:
             connection.executemany("UPDATE results SET used = ? WHERE key = ?", known)
         size = _number(connection, "page_count") * _number(connection, "page_size")
         if size > self._most:
-            # Down to half of it, so that this is rare.
+            # Delete down to half of the maximum, so that this rarely happens.
             (count,) = connection.execute("SELECT count(*) FROM results").fetchone()
             surplus = int(count * (1 - self._most / size / 2))
             with connection:
@@ -146,7 +146,7 @@ class Cache:
             connection.execute("VACUUM")
 
     def _is_trusted(self) -> bool:
-        """Whether nobody else can write to the folder, or it was named. What Windows lets others do is not to be read from the mode."""
+        """Return whether no other user can write to the folder, or the user named it. On Windows, the mode does not show this."""
         if self._named or os.name != "posix":
             return True
         status = os.stat(self._folder)
@@ -161,19 +161,19 @@ class Cache:
             raise PermissionError
 
     def _forget(self) -> None:
-        """Take away a file that is no cache, or a damaged one: the next run begins anew."""
+        """Delete a damaged cache, or another kind of file in its place."""
         for end in ("", "-journal"):
             with suppress(OSError):
                 os.unlink(self._path + end)
 
 
 def _connected(path: str, mode: str) -> Connection:
-    """A connection to the results. Raises sqlite3.Error where the file holds anything but that."""
+    """Open the file with the results. Raises sqlite3.Error if the file contains anything else."""
     from pathlib import Path
 
     connection = connect(f"{Path(os.path.abspath(path)).as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None)
     try:
-        # Losing a power supply may damage the file: then it is thrown away. Nothing that stands in it is executed.
+        # A power failure may damage the file, which is then deleted. No SQL from the file is executed.
         for pragma in ("synchronous = OFF", "trusted_schema = OFF", "cell_size_check = ON", "cache_size = -32768"):
             connection.execute(f"PRAGMA {pragma}")
         held = connection.execute("SELECT type, sql FROM sqlite_master").fetchall()
@@ -203,7 +203,7 @@ def _checksum(key: bytes, text: bytes) -> bytes:
 
 
 def _this_afflint() -> list[object]:
-    """What tells this afflint, with what it stands on, from every other: the cache may be used by several."""
+    """Return what identifies this installation of afflint and its parser: several installations may share the cache."""
     from ruamel.yaml import __version__ as parser
 
     return [__version__, parser, sys.version_info[:3], sys.platform, *_modules()]
@@ -211,7 +211,7 @@ def _this_afflint() -> list[object]:
 
 @functools.cache
 def _modules() -> list[tuple[str, int, int]]:
-    """Our own files with their sizes and times: two trees of one version may differ while somebody works on them."""
+    """Return the modules of afflint with sizes and times: during development, two trees of one version may differ."""
     top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     found = []
     for folder, folders, files in os.walk(top):

@@ -1,7 +1,7 @@
 """The cluster's own policies, applied to the objects of a run: ValidatingAdmissionPolicies whose manifests the configuration names.
 
-They may be about any kind, and look at whole objects, so the files are read once more for them; runs without such policies never come
-here. What they cannot be asked offline is told beside the findings, never as one.
+They apply to any kind and to whole objects, so afflint reads the files a second time. Runs without such policies do not import this
+module. A policy that cannot be evaluated offline is listed next to the findings and never reported as a finding.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Admitted(NamedTuple):
-    """What comes of the cluster's policies: what they find in files, what is wrong with them, and what they came to no result for."""
+    """The results of the cluster's policies: findings in files, faults of the policies, and policies that were not evaluated."""
 
     found: list[tuple[FileId, Found]]
     faults: list[Finding]
@@ -52,10 +52,10 @@ def admitted(
     checked: Collection[FileId],
     is_patch: Callable[[str], bool],
 ) -> Admitted:
-    """What policies find in the files that are ``checked``, and what they came to no result for.
+    """Apply the policies to the ``checked`` files.
 
-    ``sources`` are all files of the run with what the map step told of each; parameters and namespaces may stand in any of them.
-    ``is_patch``: whether a kustomization uses the file at a path as a patch.
+    ``sources`` are all files of the run, ``results`` those of the map step; any file may define parameters and namespaces.
+    ``is_patch``: returns whether a kustomization uses the file at a path as a patch. Raises UserError if a policy file cannot be read.
     """
     policies = [rule.policy for rule in rules if rule.subject == "admission" and rule.policy is not None]
     names = [policy.name for policy in policies]
@@ -83,7 +83,7 @@ def admitted(
 
 
 def _of_fault(fault: Fault, severity: Severity, paths: Mapping[str, FileId]) -> Finding:
-    """A finding in the manifest of a policy, which need not be a file of the run."""
+    """Return a finding in the manifest of a policy, which need not be a file of the run."""
     message = f"the API server rejects this {_TITLES.get(fault.object.kind or '', 'object')}: {fault.message}"
     source = paths.get(os.path.realpath(fault.file), NO_FILE)
     place = (fault.document, fault.span, fault.object, fault.field)
@@ -102,7 +102,7 @@ def _admission(paths: Iterable[str]) -> Admission:
 
 
 def _objects(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Document, dict[str, Any], Path]]:
-    """The objects of a file that are of a wanted kind, or hold such. What has placeholders in it says nothing yet."""
+    """Yield the objects of a file that have a wanted kind or contain such objects. Documents with placeholders are skipped."""
     try:
         data = to_utf8(read_bytes(source))
     except (OSError, UnicodeDecodeError):
@@ -122,7 +122,7 @@ def _objects(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Do
 
 
 def _results_of_file(evaluator: AdmissionEvaluator, source: Source) -> Iterator[Found | UnevaluatedPolicy]:
-    """What policies say of the objects of a file, and of the pods that controllers make of them."""
+    """Yield the results of the policies for the objects of a file and for the pods that controllers create from them."""
 
     def wanted(kind: str) -> bool:
         return evaluator.may_apply_to(kind) or (about_pods and kind in making)
@@ -157,7 +157,7 @@ def _path(outcome: PolicyDenial | Unknown) -> Path:
 
 
 def _of_template(outcome: PolicyDenial | Unknown, workload: Workload) -> Path:
-    """Where something of a pod stands in the object that it is made of; what it has from there by itself, at the object's name."""
+    """Return the path in a workload of something in its pod; the name of the workload if the template does not set it."""
     path = _path(outcome)
     if path[0] == "spec" or path[:2] in (("metadata", "labels"), ("metadata", "annotations")):
         return (*workload.template_path, *path)
@@ -176,7 +176,7 @@ def _result_of(
 
 
 def pod_of(workload: Workload) -> dict[str, Any]:
-    """A pod as a controller makes it of a template, before anything is added to it."""
+    """Return a pod as a controller creates it from a template, before admission adds anything."""
     own, ref = map_at(workload.template, "metadata"), workload.ref
     metadata: dict[str, Any] = {"annotations": own["annotations"]} if isinstance(own.get("annotations"), dict) else {}
     labels = labels_at(workload.template)

@@ -1,4 +1,4 @@
-"""Asks all workloads of a run about all policies, not only those that break one: what ``afflint report`` is made of."""
+"""Policy compliance of all workloads of a run, for ``afflint report``."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from afflint.source.sources import Source
 
 _OWNERS = ("owner", "team", "squad")
-"""How the keys of labels end that name who is responsible."""
+"""The last parts of label keys that name an owner."""
 _PART_OF = "app.kubernetes.io/part-of"
 
 Key = tuple[FileId, int, ObjectRef]
-"""An object of a run: its file, its document and what it is called."""
+"""An object of a run: its file, its document and its reference."""
 
 
 def compliance(session: Session, sources: Sequence[Source], options: Options, owner: str | None = None) -> Compliance:
-    """Where the workloads in some files stand with the policies of the configuration. ``owner``: the label that names owners."""
+    """Return which workloads in ``sources`` comply with which policies of the configuration. ``owner``: the label that names owners."""
     config, options = session.config, session.options(options)
     settings = session.settings()
     rules = tuple(rule for rule in settings.rules if rule.policy is not None)
@@ -82,7 +82,7 @@ def _policy_compliance(
         reason = undecided.get((names[key[0]], key[2]), nothing)
         verdicts.append(_verdict(workload, broken.get(key, ()), reason))
     if rule.subject == "admission":
-        # The cluster's own policies may be about objects that are no workloads.
+        # The cluster's own policies may apply to objects other than workloads.
         known = {(names[key[0]], key[2]) for key in broken}
         verdicts += [
             ComplianceVerdict(other(ref, file), "undecided", reason=why)
@@ -104,13 +104,13 @@ def _policy_compliance(
         policy.mandatory,
         () if unasked else tuple(verdicts),
         unasked,
-        # The cluster's own policies may be about objects of any kind.
+        # The cluster's own policies may apply to objects of any kind.
         only_unmet=rule.subject not in ("policy", "outcome"),
     )
 
 
 def _verdict(workload: EvaluatedWorkload, broken: Iterable[_Broken], undecided: str) -> ComplianceVerdict:
-    """What a workload makes of a policy; ``undecided`` says why that is not known, what breaks it aside."""
+    """Return whether a workload meets a policy. ``undecided``: why this is not known, apart from the violations in ``broken``."""
     found = list(broken)
     if not found:
         return ComplianceVerdict(workload, "undecided", reason=undecided) if undecided else ComplianceVerdict(workload, "met")
@@ -127,13 +127,13 @@ def _key(pods: Pods) -> Key:
 
 
 def _checked(collected: Gathered) -> list[Pods]:
-    """What makes pods in the files of the run; patches and what is only context do not."""
+    """Return the workloads in the checked files, without patches and without the context."""
     every = collected.manifest_index.pods if collected.manifest_index is not None else ()
     return [pods for pods in every if pods.site.file in collected.results and (pods.operated or not pods.partial)]
 
 
 def _owner_key(workloads: Iterable[Pods]) -> str:
-    """The label by which most workloads name who is responsible for them; "" where none does."""
+    """Return the label by which most workloads name their owner; "" if none does."""
     keys = Counter(
         key for pods in workloads for key in {**pods.labels, **pods.template_labels} if key == _PART_OF or key.rpartition("/")[2] in _OWNERS
     )
@@ -153,18 +153,18 @@ def _workload(pods: Pods, collected: Gathered, owner_key: str) -> EvaluatedWorkl
     return EvaluatedWorkload(pods.ref, pods.title, namespace, labels.get(owner_key, ""), collected.files.sources[pods.site.file].name)
 
 
-# What breaks policies.
+# Violations.
 
 
 class _Broken(NamedTuple):
-    """A breach, and whether something silences it."""
+    """A violation, and whether it is exempt."""
 
     breach: Breach
     silenced: bool
 
 
 def _breaches(collected: Gathered, options: Options) -> dict[str, dict[Key, list[_Broken]]]:
-    """What was found, by policy and object."""
+    """Return all violations, by policy and object."""
     every: list[Finding] = []
     kept: list[Finding] = []
     for file, result in collected.results.items():
@@ -189,7 +189,7 @@ def _identity(finding: Finding) -> tuple[object, ...]:
 
 
 def _shown(kept: Sequence[Finding], collected: Gathered, options: Options) -> dict[tuple[object, ...], Finding]:
-    """What nothing silences, by what it was found as: what was rendered is shown where it is written, and may be silenced there."""
+    """Return the findings that are not suppressed, by the identity that they had before they were moved to their origins."""
     if options.renders is None:
         return {_identity(finding): finding for finding in kept}
     placed, _, _ = options.renders.placed(kept, collected.files.sources, collected.suppression_filter.remaining_in_source)

@@ -1,7 +1,7 @@
-"""The map step on a Dask cluster: chunks of files go to its workers, and what they tell comes back as plain data.
+"""The map step on a Dask cluster: workers receive chunks of files and return results as JSON.
 
-Only the map step travels. What the cache holds is found here, what is read of the configuration stays here, and what a worker cannot
-make is made here. A worker that dies loses nothing: Dask gives its chunks to another.
+Only the map step runs on the cluster. This process looks results up in the cache, reads the configuration, and checks the files that a
+worker cannot check. If a worker dies, Dask gives its chunks to another worker.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _CHUNK = 64
 _CHUNK_BYTES = 1 << 20
 _AHEAD = 4
-"""Chunks on their way for each thread of the cluster."""
+"""The maximum number of chunks in flight for each thread of the cluster."""
 _PATIENCE_TO_CONNECT = 5.0
 _PATIENCE_WITHOUT_WORKERS = 30.0
 _BETWEEN_LOOKS = 1.0
@@ -44,7 +44,7 @@ class ClusterError(UserError):
 
 
 class SchedulerAddress(NamedTuple):
-    """Where the scheduler is, and whether the workers see the files under the paths that they have here."""
+    """The address of the scheduler. ``shared``: the workers see the files under the same paths as this machine."""
 
     host: str
     port: int
@@ -55,7 +55,7 @@ class SchedulerAddress(NamedTuple):
 
 
 def address(text: str) -> SchedulerAddress:
-    """The address in ``dask://HOST:PORT`` or ``dask://HOST:PORT?paths=shared``. Raises ClusterError."""
+    """Parse an address such as ``dask://HOST:PORT`` or ``dask://HOST:PORT?paths=shared``. Raises ClusterError."""
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
@@ -67,7 +67,7 @@ def address(text: str) -> SchedulerAddress:
 
 
 class _PendingFile(NamedTuple):
-    """A file that a worker was asked about: its number among the sources, and what its result will be kept under."""
+    """A file that was sent to a worker: its number among the sources, its cache key and the checksum of its bytes."""
 
     number: int
     source: Source
@@ -76,7 +76,7 @@ class _PendingFile(NamedTuple):
 
 
 class DaskMapper:
-    """A mapper for a run, which connects when there is something to do. ``cache`` is the folder of results, or DEFAULT_CACHE."""
+    """A mapper for a run. It connects at the first file. ``cache`` is the folder of the cache, or DEFAULT_CACHE."""
 
     def __init__(self, where: SchedulerAddress, cache: str | None = None, progress: Progress | None = None) -> None:
         self._where = where
@@ -86,7 +86,7 @@ class DaskMapper:
         self._executor: Any = None
 
     def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
-        """The results of the map step in the order of the sources. Raises ClusterError, WorkerDiedError."""
+        """Return the results of the map step in the order of the sources. Raises ClusterError, WorkerDiedError."""
         return iter(_MapJob(self, list(sources), settings, self._opened(settings)).results()) if sources else iter(())
 
     def _opened(self, settings: MapSettings) -> Cache | None:
@@ -98,16 +98,16 @@ class DaskMapper:
 
     @property
     def where(self) -> SchedulerAddress:
-        """The scheduler."""
+        """The address of the scheduler."""
         return self._where
 
     def report(self, done: int) -> None:
-        """Say how many files are done."""
+        """Report how many files are done."""
         if self._progress is not None:
             self._progress(done)
 
     def submit(self, settings: bytes, items: list[WorkerFile]) -> Future[list[WorkerResult] | str]:
-        """Ask a worker about some files."""
+        """Send some files to a worker."""
         if self._executor is None:
             self._connect()
         future: Future[list[WorkerResult] | str] = self._executor.submit(map_on_worker, __version__, settings, items)
@@ -117,7 +117,7 @@ class DaskMapper:
         import logging
         import warnings
 
-        # Whatever Dask has to say of a cluster, we say it in one line. Nothing else here writes a log.
+        # afflint reports problems of the cluster in one line, instead of the log of Dask.
         logging.disable(logging.CRITICAL)
         try:
             from distributed import Client
@@ -137,7 +137,7 @@ class DaskMapper:
 
     @property
     def threads(self) -> int:
-        """How many chunks the cluster can work on at a time; 0 while it has no workers or cannot be reached."""
+        """The number of chunks that the cluster can process at a time; 0 while it has no workers or cannot be reached."""
         if self._client is None or self._client.status != "running":
             return 0
         try:
@@ -146,15 +146,15 @@ class DaskMapper:
             return 0
 
     def close(self) -> None:
-        """Take back what is not done, and let go of the cluster."""
+        """Cancel unfinished work and disconnect."""
         if self._client is not None:
-            with suppress(Exception):  # It may be gone; and then there is nothing to let go of.
+            with suppress(Exception):  # The cluster may no longer exist.
                 self._client.close(timeout=2)
             self._client = None
 
 
 def _within(seconds: float, make: Callable[[], Any]) -> Any:
-    """What is made within so many seconds, or None. Dask's own limit does not hold where something else than Dask answers."""
+    """Call ``make`` with a time limit and return its result, or None. Dask's own limit has no effect if another program answers."""
     made: list[Any] = []
 
     def making() -> None:
@@ -168,7 +168,7 @@ def _within(seconds: float, make: Callable[[], Any]) -> Any:
 
 
 class _MapJob:
-    """One map step: what is asked of the workers, and what is known already."""
+    """One map step: pending requests to workers, and results so far."""
 
     def __init__(self, cluster: DaskMapper, sources: list[Source], settings: MapSettings, cache: Cache | None) -> None:
         self._cluster = cluster
@@ -206,7 +206,7 @@ class _MapJob:
         return [result for result in self._results if result is not None]
 
     def _item(self, number: int, source: Source) -> tuple[_PendingFile, WorkerFile] | None:
-        """What to ask about a file; None when there is nothing to ask."""
+        """Return the request for a file; None if its result is already known."""
         by_path = self._cluster.where.shared and source.data is None and source.fault is None
         if by_path and self._cache is None:
             return _PendingFile(number, source, None, b""), WorkerFile(source.known_as, os.path.abspath(source.path), None)
@@ -239,7 +239,7 @@ class _MapJob:
             self._attend()
 
     def _attend(self) -> None:
-        """Wait until a worker has done something. Raises ClusterError when there has been no worker for long."""
+        """Wait for results of a worker. Raises ClusterError if the cluster has had no workers for too long."""
         last = time.monotonic()
         while True:
             done, _ = wait(self._pending, _BETWEEN_LOOKS, FIRST_COMPLETED)
@@ -282,7 +282,7 @@ class _MapJob:
 
 
 def _meant(error: Exception) -> Exception:
-    """What an error of Dask means, if it is not one of our own."""
+    """Return the error for the user that an exception from Dask stands for, or the exception itself."""
     if type(error).__name__ == "KilledWorker":
         return WorkerDiedError("Dask workers repeatedly died while checking the same files; they may have run out of memory")
     if isinstance(error, ImportError | AttributeError) or "No module named 'afflint" in str(error):
