@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.findings.phrases import did_you_mean, join_words, nearest, quoted
+from afflint.findings.phrases import did_you_mean, join_words, nearest, quoted, summarize_names
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,11 @@ def test_questions_and_lists() -> None:
     assert did_you_mean(None) == ""
     assert join_words(["a"]) == "a"
     assert join_words(["a", "b", "c"], "or") == "a, b or c"
+
+
+@pytest.mark.parametrize(
+    "number, text",
+    [(1, "a"), (2, "a and b"), (3, "a, b and c"), (4, "a, b, c and 1 more"), (6, "a, b, c and 3 more")],
+)
+def test_only_the_first_of_many_names_are_listed(number: int, text: str) -> None:
+    assert summarize_names("abcdef"[:number], most=3) == text

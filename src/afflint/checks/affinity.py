@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from afflint.checks.constraint_selectors import (
@@ -16,7 +16,7 @@ from afflint.checks.constraint_selectors import (
 from afflint.checks.match import Match, Target, removing, renaming, replacing
 from afflint.controllers.replica_counts import pod_count
 from afflint.findings.paths import Path
-from afflint.findings.phrases import join_words, quoted
+from afflint.findings.phrases import quoted, summarize_names
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, SPREAD, LabelPlace, topology_keys
@@ -48,14 +48,9 @@ def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
     every = len(faults) == len(required)
     for each, parsed, requirements in faults:
         fault = "no node can satisfy" if every else "this ORed term never matches: no node can satisfy"
-        message = f"{fault} {join_words(_describe_some(requirements), 'and also')}"
+        described = [quoted(describe(each)) for each in requirements]
+        message = f"{fault} {summarize_names(described, 'and also', _MOST_DESCRIBED)}"
         yield Match(_clash_path(each.term, parsed, requirements), message, severity=None if every else "warning")
-
-
-def _describe_some(requirements: Sequence[Requirement]) -> list[str]:
-    """Describe the requirements; of many only the first ones, and how many more there are."""
-    words = [quoted(describe(each)) for each in requirements[:_MOST_DESCRIBED]]
-    return [*words, f"{len(requirements) - _MOST_DESCRIBED} more"] if len(requirements) > _MOST_DESCRIBED else words
 
 
 _MOST_DESCRIBED = 8

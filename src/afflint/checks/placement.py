@@ -10,9 +10,9 @@ from afflint.controllers.evictions import eviction_of
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
-from afflint.findings.phrases import join_words, pluralize, quoted
+from afflint.findings.phrases import MOST_NAMED, join_words, pluralize, quoted, summarize_names
 from afflint.index.facts import BUDGET_SELECTOR, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
-from afflint.inventory.cluster_view import AS_ORDERED, MOST_NAMED, ClusterView, FailureDomain, is_open, keeps_apart, summarize_names
+from afflint.inventory.cluster_view import AS_ORDERED, ClusterView, FailureDomain, is_open, keeps_apart
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, domain_word
 from afflint.placement import order_search, proofs
 from afflint.placement.disruption_budgets import BudgetStatus

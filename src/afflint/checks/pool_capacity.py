@@ -9,8 +9,7 @@ from itertools import islice
 from afflint.checks.match import CrossManifestMatch, RelatedPlace, Target
 from afflint.checks.pools import pools_for, pools_open_to
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import pluralize, quoted
-from afflint.inventory.cluster_view import MOST_NAMED, summarize_names
+from afflint.findings.phrases import MOST_NAMED, pluralize, quoted, summarize_names
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_view import PoolRequirements, PoolView
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, ZONE

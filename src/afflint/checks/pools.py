@@ -11,10 +11,9 @@ from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.checks.nodes import is_well_known, likely_typos
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import nearest, quoted
+from afflint.findings.phrases import MOST_NAMED, nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
 from afflint.index.facts import NodeRequirement
-from afflint.inventory.cluster_view import MOST_NAMED, summarize_names
 from afflint.inventory.pool_view import PoolRequirements, PoolView
 from afflint.kube.selectors import Requirement, describe
 from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates

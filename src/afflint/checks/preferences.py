@@ -11,10 +11,10 @@ from afflint.checks.nodes import ADDED_LATER, is_well_known, none_of
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.findings.phrases import did_you_mean, quoted
+from afflint.findings.phrases import did_you_mean, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
 from afflint.index.facts import Pods
-from afflint.inventory.cluster_view import ClusterView, summarize_names
+from afflint.inventory.cluster_view import ClusterView
 from afflint.inventory.node_files import KUBELET_LABELS
 from afflint.kube.constraints import constraints_of
 from afflint.kube.node_labels import deprecated, suggested_label

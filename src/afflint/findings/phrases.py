@@ -5,7 +5,7 @@ This is also the only place that makes text from manifests and configurations sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _LONGEST = 60
@@ -81,6 +81,16 @@ def join_words(words: Iterable[str], last: str = "and") -> str:
     """Join words as in ``a, b and c``."""
     items = list(words)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+MOST_NAMED = 4
+"""A message names at most this many of several objects or values."""
+
+
+def summarize_names(words: Sequence[str], last: str = "and", most: int = MOST_NAMED) -> str:
+    """Join the first words and the number of the others as in ``a, b, c, d and 3 more``."""
+    others = [f"{len(words) - most} more"] if len(words) > most else []
+    return join_words([*words[:most], *others], last)
 
 
 def pluralize(number: int, noun: str) -> str:

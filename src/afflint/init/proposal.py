@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.config import SHIPPED, Config, CustomWorkloadSetting
 from afflint.config.loader import typed
 from afflint.config.writer import ConfigEntry
-from afflint.findings.phrases import join_words, pluralize
+from afflint.findings.phrases import join_words, pluralize, summarize_names
 from afflint.kube.node_labels import PHYSICAL_HOST
 from afflint.pipeline.baseline import DEFAULT_FILE
 from afflint.rendering.programs import helm_command, kustomize_command
@@ -28,7 +28,7 @@ def heading(repository: RepositoryScan) -> str:
     if not repository.kinds:
         return f"{purpose} `afflint init` found no workloads."
     workloads = sum(number for _, number in repository.kinds)
-    kinds = _summary([f"{number} {kind}" for kind, number in repository.kinds])
+    kinds = summarize_names([f"{number} {kind}" for kind, number in repository.kinds])
     spaces = f", in {_namespaces(repository)}" if repository.namespaces else ""
     return f"{purpose} `afflint init` found {pluralize(workloads, 'workload')} ({kinds}){spaces}."
 
@@ -122,13 +122,14 @@ def _nodes(repository: RepositoryScan) -> Iterator[ConfigEntry]:
         about = f"The nodes of the cluster ({repository.nodes}). `kubectl get nodes -o yaml` writes such a file."
         yield ConfigEntry("nodes", files, about)
     elif repository.pools and not repository.nodes:
-        about = f"Derive the nodes from the node pools in this repository: {_summary(repository.pools)}. `none` ignores them."
+        about = f"Derive the nodes from the node pools in this repository: {summarize_names(repository.pools)}. `none` ignores them."
         yield ConfigEntry("nodes", "auto", about)
     elif files and not repository.nodes:
         about = "These nodes may belong to another cluster or to an example. Name the files with the nodes of your cluster."
         yield ConfigEntry("nodes", files[:_MAX_LISTED], about, offered=True)
     elif repository.other_pools and not files and not repository.pools:
-        about = f"Node pools of a workload cluster: {_summary(repository.other_pools)}. Set this if the workloads here run in that cluster."
+        pools = summarize_names(repository.other_pools)
+        about = f"Node pools of a workload cluster: {pools}. Set this if the workloads here run in that cluster."
         yield ConfigEntry("nodes", list(repository.other_pool_files[:_MAX_LISTED]), about, offered=True)
     elif not files and not repository.pools and repository.kinds:
         about = "The nodes of the cluster, for rules about nodes and for `afflint place`: `kubectl get nodes -o yaml > nodes.yaml`."
@@ -142,11 +143,12 @@ def _version(repository: RepositoryScan) -> Iterator[ConfigEntry]:
     if len(files_of) == 1:
         [(version, files)] = files_of.items()
         is_certain = all(each.here for each in repository.versions)
-        about = f"The Kubernetes version of the cluster, according to {_summary(files)}."
+        about = f"The Kubernetes version of the cluster, according to {summarize_names(files)}."
         yield ConfigEntry("kubernetes-version", version, about, offered=not is_certain)
     elif files_of:
         newest = max(files_of, key=lambda version: int(version.partition(".")[2]))
-        about = f"Several versions were found: {_summary([f'{version} in {files[0]}' for version, files in sorted(files_of.items())])}."
+        found = [f"{version} in {files[0]}" for version, files in sorted(files_of.items())]
+        about = f"Several versions were found: {summarize_names(found)}."
         yield ConfigEntry("kubernetes-version", newest, f"{about} Set the version of the API server.", offered=True)
 
 
@@ -186,9 +188,4 @@ def as_config(proposed: Iterable[ConfigEntry], above: Config, file: str) -> Conf
 
 def _namespaces(repository: RepositoryScan) -> str:
     names = repository.namespaces
-    return f"the namespace {names[0]}" if len(names) == 1 else f"the namespaces {_summary(names)}"
-
-
-def _summary(names: tuple[str, ...] | list[str]) -> str:
-    shown = [*names[:_MAX_LISTED], f"{len(names) - _MAX_LISTED} more"] if len(names) > _MAX_LISTED + 1 else list(names)
-    return join_words(shown)
+    return f"the namespace {names[0]}" if len(names) == 1 else f"the namespaces {summarize_names(names)}"

@@ -8,7 +8,6 @@ from functools import cached_property
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import join_words
 from afflint.index.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
@@ -29,8 +28,6 @@ from afflint.placement.schedule import Schedule, Start, build_schedules, start
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules
 
-MOST_NAMED = 4
-"""How many names a message lists before it only counts the rest."""
 AS_ORDERED = "in this example placement"
 """How messages refer to the placement in the order of the manifests; another order may have another result."""
 
@@ -219,11 +216,6 @@ class ClusterView:
 def keeps_apart(reach: SelectorRef, pods: Pods) -> bool:
     """Return whether a constraint requires or prefers to separate the pods that have it from each other."""
     return reach.what in (REQUIRED_ANTI_AFFINITY, PREFERRED_ANTI_AFFINITY, SPREAD) and pods.pod_labels.all(reach.selector)
-
-
-def summarize_names(words: Sequence[str], last: str = "and") -> str:
-    """Return ``a, b, c, d and 3 more``."""
-    return join_words([*words[:MOST_NAMED], *([f"{len(words) - MOST_NAMED} more"] if len(words) > MOST_NAMED else [])], last)
 
 
 def is_open(fact: NodeFact) -> bool:

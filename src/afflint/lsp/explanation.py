@@ -9,7 +9,7 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.findings.phrases import join_words, pluralize, quoted, visible
+from afflint.findings.phrases import join_words, pluralize, quoted, summarize_names, visible
 from afflint.index.facts import BUDGET_SELECTOR, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
@@ -128,10 +128,8 @@ def describe_labels(selector: Selector, *, plural: bool = False) -> str:
 
 
 def _requirement(each: Requirement) -> str:
-    labels = [quoted(f"{each.key}={value}") for value in each.values[:_MAX_NAMES]]
-    labels += [f"{len(each.values) - _MAX_NAMES} more"] if len(each.values) > _MAX_NAMES else []
     if each.operator in ("In", "NotIn"):
-        return join_words(labels, "or")
+        return summarize_names([quoted(f"{each.key}={value}") for value in each.values], "or", _MAX_NAMES)
     if each.operator == "Exists":
         return f"a label {quoted(each.key)}"
     if each.operator == "DoesNotExist":
@@ -157,8 +155,8 @@ def list_selected(reach: SelectorRef, context: RunContext) -> str:
     if not pods:
         return "no manifest here creates such a pod"
     own = context.manifest_index.owner(reach)
-    names = [f"{context.place(each)}{' itself' if own is not None and each.key == own.key else ''}" for each in pods[:_MAX_NAMES]]
-    return join_words([*names, *([f"{len(pods) - _MAX_NAMES} more"] if len(pods) > _MAX_NAMES else [])])
+    names = [f"{context.place(each)}{' itself' if own is not None and each.key == own.key else ''}" for each in pods]
+    return summarize_names(names, most=_MAX_NAMES)
 
 
 def count_selected(reach: SelectorRef, manifest_index: ManifestIndex) -> str:
@@ -179,8 +177,7 @@ def selectors_of(reaches: Sequence[SelectorRef], pods: Pods) -> str:
     if not reaches:
         return f"No affinity, spread constraint, Service, PodDisruptionBudget or NetworkPolicy here selects the pods of {title}."
     names = dict.fromkeys(visible(_selecting(reach, pods)) for reach in reaches)
-    named = [*list(names)[:_MAX_NAMES], *([f"{len(names) - _MAX_NAMES} more"] if len(names) > _MAX_NAMES else [])]
-    return f"The pods of {title} are selected by {join_words(named)}."
+    return f"The pods of {title} are selected by {summarize_names(list(names), most=_MAX_NAMES)}."
 
 
 def _selecting(reach: SelectorRef, pods: Pods) -> str:

@@ -8,7 +8,7 @@ from afflint.checks.admission.misplaced_fields import home_in_pod_spec, moved_ho
 from afflint.checks.match import Match, Target
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
-from afflint.findings.phrases import join_words, quoted
+from afflint.findings.phrases import quoted, summarize_names
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import ListOf, MapOf, Mismatch, Struct, Type
 from afflint.kube.versions import as_of
@@ -65,19 +65,14 @@ def belongs_elsewhere(group: MovedFields, manifest: Manifest) -> Match:
     names = [str(each.path[-1]) for each in group.fields]
     path, struct, home = group.fields[0].path, group.fields[0].struct, group.home
     holder = struct.name if struct else ""
-    shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
     if group.of_placement:
-        message = f"{join_words(shown)} are not fields of the {holder}; they belong in {home.words}"
+        message = f"{summarize_names(names)} are not fields of the {holder}; they belong in {home.words}"
     elif len(names) == 1:
         message = f"unknown field {quoted(names[0])} in this {holder}; it belongs in {home.words}"
     else:
-        fields = join_words([*map(quoted, names[:_MOST_NAMED]), *shown[_MOST_NAMED:]])
-        message = f"unknown fields {fields} in this {holder}; they belong in {home.words}"
+        message = f"unknown fields {summarize_names(list(map(quoted, names)))} in this {holder}; they belong in {home.words}"
     edits = () if home.path is None else tuple(edit for each in group.fields for edit in moved_home(each.path, home.path, manifest))
     return Match(path, message, _remedy(names, home, manifest), key=True, edits=edits)
-
-
-_MOST_NAMED = 4
 
 
 def _remedy(names: list[str], home: FieldHome, manifest: Manifest) -> str:

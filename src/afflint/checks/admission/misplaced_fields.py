@@ -18,7 +18,7 @@ from afflint.checks.admission.spelling import (
 from afflint.checks.match import Match, moving, unwrapping
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
-from afflint.findings.phrases import join_words, quoted
+from afflint.findings.phrases import join_words, quoted, summarize_names
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import METADATA, POD_SPEC, VMI_SPEC
 from afflint.kube.manifests import Manifest, Workload
@@ -283,9 +283,8 @@ def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[M
     home = _home_of_swallowed(name, holder, path, manifest)
     if len(together) > 1:
         names = [str(each.path[-1]) for each in together]
-        shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])]
         where = field_of(home or ())
-        message = f"{_are_set(shown)} in the {holder}, where they are read as keys; they belong in {where}"
+        message = f"{summarize_names(names)} are in the {holder}, where they are read as keys; they belong in {where}"
         edits = tuple(edit for each in together for edit in moving(each.path, (*manifest.base, *(home or ())), merge=True, prune=True))
         return Match(together[0].path, message, f"Move them to {where}.", key=True, edits=edits)
     if holder == "nodeSelector":
@@ -299,9 +298,6 @@ def swallowed_fault(mismatch: Mismatch, manifest: Manifest, together: Sequence[M
         message = f"{name} is in the {holder}, where it is read as a key; it belongs in {where}"
         found = _MisplacedField(message, f"Move {name} to {where}.", moving(path, (*manifest.base, *home), merge=True, prune=True))
     return _at(path, found) if found else None
-
-
-_MOST_NAMED = 4
 
 
 def swallowed_together(mismatches: Sequence[Mismatch], manifest: Manifest) -> dict[Path, list[Mismatch]]:

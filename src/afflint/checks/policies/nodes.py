@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from afflint.checks.match import Match
 from afflint.checks.policies.subject import PolicySubject
 from afflint.findings.paths import Path
-from afflint.findings.phrases import join_words, quoted
+from afflint.findings.phrases import quoted, summarize_names
 from afflint.index.facts import NodeRequirement
 from afflint.kube.constraints import items
 from afflint.kube.node_labels import HOSTNAME
@@ -132,12 +132,8 @@ def no_pinning(case: PolicySubject, params: NoPinning) -> Iterator[Match]:
             if hosts and each.path is not None and each.path not in reported and (params.several or len(hosts) == 1):
                 reported.add(each.path)
                 path = each.path if each.path[-1] == HOSTNAME else (*each.path, "values", 0)
-                names = join_words([quoted(host) for host in hosts[:_MOST_NAMED]], "or")
-                more = f" or {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
-                yield Match(path, f"{case.title} is restricted to the node{'s' if len(hosts) > 1 else ''} {names}{more} by name")
-
-
-_MOST_NAMED = 4
+                names = summarize_names([quoted(host) for host in hosts], "or")
+                yield Match(path, f"{case.title} is restricted to the node{'s' if len(hosts) > 1 else ''} {names} by name")
 
 
 def _hosts(requirement: Requirement) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from afflint.checks.policies.node_requirements import name_path, node_alternativ
 from afflint.checks.policies.subject import PolicySubject
 from afflint.findings.finding import folder_distance
 from afflint.findings.paths import Path
-from afflint.findings.phrases import join_words, quoted
+from afflint.findings.phrases import quoted, summarize_names
 from afflint.index.spreading import OwnPods, RequiredSpreading, SpreadingConstraint, is_wider, spreading_constraints, unmet
 from afflint.kube.constraints import Constraints
 from afflint.kube.label_places import SPREAD
@@ -249,10 +249,7 @@ def _shared_counting_match(case: PolicySubject, spreading: Sequence[SpreadingCon
             return None
     each, noun = meeting[0], domain_noun(wanted.key)
     others = _other_counted_pods(case, each, case.manifest_index)
-    counted = join_words(
-        [quoted(other.title).strip("`") for other in others[:_MOST_NAMED]]
-        + ([f"{len(others) - _MOST_NAMED} more"] if len(others) > _MOST_NAMED else [])
-    )
+    counted = summarize_names([quoted(other.title).strip("`") for other in others], most=_MOST_NAMED)
     message = f"all its replicas may be in one {noun}: the {each.name} over {quoted(each.key)} also counts the pods of {counted}"
     return Match((*each.path, "labelSelector"), message, "Let its `labelSelector` select its own pods and no others.")
 
