@@ -1,4 +1,4 @@
-"""The files of a run: which there are, what they are called, and what each is there for."""
+"""The files of a run: their numbers, names and roles."""
 
 import os
 from collections.abc import Iterable
@@ -9,10 +9,10 @@ from afflint.source.sources import SKIPPED_FOLDERS, STDIN, Source, add_source, e
 
 
 class Files:
-    """The files of a run: all of them, numbered in the order of their places, and which of them are what.
+    """The files of a run, numbered in the order of their paths, and the role of each: checked, context, nodes.
 
-    A file that is there in several roles is one file; as a buffer it takes the place of what is on disk. What is checked is no mere
-    context. ``given`` are those that are checked in the order in which they were given.
+    A file with several roles has one number. A buffer of an editor replaces the file on disk. A file that is checked is not also
+    context. ``given`` are the checked files in the order in which the user named them.
     """
 
     def __init__(self, checked: Iterable[Source], context: Iterable[Source], nodes: Iterable[Source]) -> None:
@@ -34,7 +34,7 @@ class Files:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """How reports call the files, by their numbers."""
+        """The names of the files in reports, by their numbers."""
         return tuple([source.name for source in self.sources])
 
     def of(self, numbers: Iterable[FileId]) -> dict[FileId, Source]:
@@ -42,16 +42,16 @@ class Files:
         return {number: self.sources[number] for number in numbers}
 
     def folder(self, number: FileId) -> Folder:
-        """The folders on the way to a file, whatever it is called; what has no place stands where afflint was started."""
+        """Return the folders of the absolute path of a file; for input without a path, those of the working directory."""
         folder = os.path.dirname(self._identities[number])
         if folder not in self._folders:
             self._folders[folder] = tuple((folder or os.getcwd()).replace("\\", "/").split("/"))
         return self._folders[folder]
 
     def identity(self, number: FileId) -> str:
-        """What is the same for one file however it is called, see ``Identities``."""
+        """Return the identity of a file, which is the same under all its names, see ``Identities``."""
         return self._identities[number]
 
     def kustomizations(self) -> Kustomizations:
-        """The kustomizations of the repositories that the files lie in."""
+        """Return the kustomizations of the repositories that contain the files."""
         return Kustomizations(SKIPPED_FOLDERS, [source.path for source in self.sources if source.path != STDIN])

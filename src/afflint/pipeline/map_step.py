@@ -1,7 +1,7 @@
-"""The map step: the bytes of one file and the rules in, what the file alone tells out. Pure: nothing is opened, printed or ended here.
+"""The map step: from the bytes of one file to its findings and facts. Pure: it opens no file and prints nothing.
 
-What comes out holds neither the name of the file nor severities nor help: the same bytes give the same result, whatever the file is
-called and however the rules are configured. ``reduction`` puts these in.
+A result contains neither the name of the file nor severities nor help: the same bytes give the same result under every name and every
+configuration of severities. The reduce step adds these.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from afflint.pipeline.suppressions import Suppression
     from afflint.pools.pool import Pool, PoolPart
 
-# Where a file does not name us, it suppresses nothing.
+# A file without this word contains no suppressions.
 _MARKER = b"afflint"
 _NEWEST = Target(NEWEST)
-# How a custom resource begins the values of a chart that stand in it as text, and a ConfigMap a file of values.
+# How chart values begin that a custom resource or a ConfigMap contains as text.
 _TEXT_OF_VALUES = (b"alues: |", b"aluesContent: |", b"aluesTemplate: |", b".yaml: |", b".yml: |")
-# For the fix of each, the whole map is looked at.
+# Each fix compares the whole map, so files with many duplicate keys get none.
 _FEW_REPEATED = 20
 _NO_FACTS = Facts()
 
 
 class MapSettings(NamedTuple):
-    """What a run needs to know besides the bytes. Picklable, and the same for every file."""
+    """All input of the map step except the bytes. Picklable, and the same for every file."""
 
     rules: tuple[BoundRule, ...]
     target: Target = _NEWEST
@@ -47,29 +47,29 @@ class MapSettings(NamedTuple):
     inventory: bool = False
     """Whether the run may have nodes or node pools, so that facts contain everything that decides where pods may run."""
     auto_nodes: bool = True
-    """Whether nodes and pools among the manifests are taken for those of the workloads, where no files of nodes are named."""
+    """Whether nodes and pools among the manifests are used for the workloads if no node files are named."""
     resources: bool = False
-    """Whether what pods request decides as well."""
+    """Whether facts contain the resource requests of pods."""
     host_key: str = "node.cluster.x-k8s.io/esxi-host"
     learnt: "tuple[CustomKind, ...]" = ()
     """Kinds that CustomResourceDefinitions of the run describe."""
     policies: tuple[str, ...] = ()
-    """The names of all policies of the configuration, those that do not run included."""
+    """The names of all policies of the configuration, including those that are not selected."""
     root: str = ""
-    """The folder that the globs of policies are relative to; "" for the working directory. The map step does not ask."""
+    """The folder that the globs of policies are relative to; "" for the working directory. The map step does not use it."""
 
 
 def default_settings(names: Sequence[str] | None = None, *, target: Target | None = None) -> MapSettings:
-    """Settings with every rule that is on by default, or with exactly the named ones."""
+    """Return settings with every rule that is on by default, or with exactly the named rules."""
     chosen = names if names is not None else [rule.name for rule in rules().values() if rule.default]
     return MapSettings(bind_rules(chosen), target or _NEWEST)
 
 
 class FileResult(NamedTuple):
-    """What the map step got out of one file.
+    """The result of the map step for one file.
 
-    ``templated`` when it was skipped as a template, ``unread`` when it had no bytes to read, ``filled`` when placeholders of a template
-    were read as text.
+    ``templated``: the file is a template and was skipped. ``unread``: its bytes could not be read. ``filled``: it contains placeholders,
+    which were read as text.
     """
 
     found: tuple[Found, ...] = ()
@@ -80,17 +80,17 @@ class FileResult(NamedTuple):
     unread: bool = False
     filled: bool = False
     passed: tuple[str, ...] = ()
-    """The kinds of the documents that were passed over, as often as they occur."""
+    """The kinds of the skipped documents, one for each document."""
     broken: tuple[int, ...] = ()
-    """The numbers of the documents that could not be read to their end; all of them for a template."""
+    """The numbers of the documents that could not be parsed to their end; of a template, all documents."""
     unknown: tuple[tuple[str, str], ...] = ()
-    """The kinds, by group and name, of what may place pods and is known by nothing but the shape of its values."""
+    """The kinds, by group and name, that seem to create pods, but have neither a definition nor an entry in the catalogue."""
     custom: tuple[tuple[str, str], ...] = ()
-    """The kinds of custom resources that were checked, each with what says where they place pods, as often as they occur."""
+    """The kinds of the checked custom resources, each with the source of its placement fields, one for each resource."""
 
 
 class _DocumentResult(NamedTuple):
-    """What one document of a file told. ``other``: its kind, where it was parsed for nothing; ``counts``: whether it may be an object."""
+    """The result of one document. ``other``: its kind, if afflint does not read that kind; ``counts``: whether it may be an object."""
 
     document: int
     found: tuple[Found, ...]
@@ -108,7 +108,7 @@ class _DocumentResult(NamedTuple):
 
 
 class Checker:
-    """Checks files under one set of settings. Made once per process."""
+    """Checks files under one set of settings. Each process creates one."""
 
     def __init__(self, settings: MapSettings) -> None:
         self._settings = settings
@@ -120,9 +120,9 @@ class Checker:
         self.triage = prefilter.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
 
     def check(self, name: str, data: bytes, kept: "DocumentCache | None" = None) -> FileResult:
-        """Lint the bytes of one file; ``name`` serves only to recognise templates and the values of charts.
+        """Check the bytes of one file; ``name`` is used only to recognise templates and the values of charts.
 
-        ``kept`` is what is known of its documents.
+        ``kept`` has the results of its unchanged documents.
         """
         try:
             data = documents.to_utf8(data)
@@ -144,13 +144,13 @@ class Checker:
         if self._settings.inventory and not count and _MARKER in data:
             self._suppressions_beside_nodes(data, found, silenced)
         if broken:
-            # What stands behind a fault may have lost its beginning to it.
+            # A syntax error may hide the beginning of the object after it.
             found = [each for each in found if each.rule != "missing-api-version"]
-        # What was parsed and is not broken is YAML; what was not worth parsing may still be a template, and is counted as one.
+        # A file that was parsed without errors is YAML. A file that was not parsed may be a template, and is counted as one.
         if (broken or not count) and prefilter.looks_templated(name, data) and (broken or not prefilter.parses(data)):
             return FileResult(templated=True, broken=tuple(range(max(count, 1))))
         if any(each.edits for each in found) and prefilter.looks_templated(name, data):
-            # What it renders to may be another text altogether.
+            # The rendered text may differ completely.
             found = [each._replace(edits=(), meant=()) for each in found]
         holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in results)
         pools = [pool for each in results for pool in each.pools]
@@ -177,7 +177,7 @@ class Checker:
         )
 
     def _result_of(self, document: Document) -> "_DocumentResult":
-        """What one document of a file tells."""
+        """Return the result of one document."""
         if document.problem is not None:
             return _DocumentResult(document.index, tuple(self._unreadable(document.index, document.problem)), is_broken=True)
         found: list[Found] = []
@@ -228,7 +228,7 @@ class Checker:
         return unknown_kinds((document.data, *items), manifests, self._learnt)
 
     def _ways(self, manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
-        """Each custom resource once, by its kind and by what says where it places pods."""
+        """Return kind and source of the placement fields of each custom resource, each resource once."""
         ways: dict[Path, tuple[str, str]] = {}
         for each in manifests:
             if each.operated:
@@ -239,18 +239,18 @@ class Checker:
         return iter(ways.values())
 
     def manifests(self, document: Document) -> list[Manifest]:
-        """The manifests in a document; one with several templates is there once for each."""
+        """Return the manifests in a document; a manifest with several templates occurs once for each template."""
         return list(manifests_in(document, self._custom, self._learnt))
 
     def unreadable(self, message: str, remedy: str = "") -> FileResult:
-        """The result for a file whose bytes cannot be had or decoded, with what to do where that is not to mend its YAML."""
+        """Return the result for a file that cannot be read or decoded. ``remedy``: the help, if fixing the YAML would not help."""
         return FileResult(tuple(self._own("unreadable-manifest", 0, Span(1, 1, 1, 1), message, remedy)), unread=True, broken=(0,))
 
     def _check_document(self, document: Document, manifests: Sequence[Manifest]) -> Iterator[Found]:
         if document.duplicates:
             separators = list(self._missing_separators(document))
             if separators:
-                yield from separators  # What the last of several objects is taken to say, it would not say alone.
+                yield from separators  # The values of several objects are mixed, so other findings would be wrong.
                 return
             if manifests:
                 yield from self._duplicates(document, manifests)
@@ -261,7 +261,7 @@ class Checker:
                 yield located(rule, match, manifest.base, manifest.ref, manifest.document, fixing=self._fixing[rule] != "none")
 
     def _values(self, name: str, data: bytes, found: list[Found], silenced: list["Suppression"]) -> int:
-        """What is found in a file of values of a chart, added to ``found``; and how many documents hold constraints."""
+        """Add what is found in a values file of a chart to ``found``; return how many documents contain constraints."""
         from afflint.kube.helm_values import constraints_in_values
         from afflint.kube.shapes import mentions_placement
 
@@ -278,7 +278,7 @@ class Checker:
         return count
 
     def _embedded_values(self, document: Document) -> Iterator[Found]:
-        """What is found in values of charts that stand in a document as text."""
+        """Yield what is found in chart values that a document contains as text."""
         from afflint.kube.helm_values import constraints_in_values, embedded_values
 
         for path, inner in embedded_values(document):
@@ -298,7 +298,7 @@ class Checker:
                 found += self._own("invalid-suppression", each.document, each.span, each.message, each.remedy)
 
     def _suppressions_beside_nodes(self, data: bytes, found: list[Found], silenced: list["Suppression"]) -> None:
-        """Those in a file with a list of nodes written by hand, of which triage knows nothing: it names no kind."""
+        """Read the suppressions of a node list written by hand, which has no kind and is therefore not among the documents of triage."""
         from afflint.inventory.node_files import is_short_list
 
         read = [document for document in self.triage.documents(data, named=True) if document.problem is None]
@@ -365,14 +365,14 @@ class Checker:
         edits: tuple[Edit, ...] = (),
         severity: Severity | None = None,
     ) -> Iterator[Found]:
-        """What the engine finds itself, by the rules that have no check."""
+        """Yield a finding of a rule without a check function, if the rule is selected."""
         if rule in self._fixing:
             edits = edits if self._fixing[rule] != "none" else ()
             yield Found(rule, message, remedy, document, span, ref, field_of(field), severity, edits=edits, item=item)
 
 
 def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
-    """The message and the help for a key that comes twice; no help where that of the rule's page holds."""
+    """Return message and help for a duplicate key; the help is empty if that of the rule page applies."""
     key, line = duplicate.path[-1], duplicate.first.line
     if not duplicate.overrides:
         return f"duplicate key `{key}` (first set on line {line}); only the last one takes effect", ""
@@ -382,7 +382,7 @@ def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
 
 
 def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":
-    """What judges workloads by the policies among some rules; None where there are none."""
+    """Return the evaluator of the policies among some rules; None if there are none."""
     if all(each.subject != "policy" for each in rules):
         return None
     from afflint.pipeline.policy_evaluation import PolicyEvaluator
@@ -391,7 +391,7 @@ def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":
 
 
 def _may_matter(name: bytes, piece: bytes) -> bool:
-    """Whether a document of a kind that afflint does not read by name may be a custom resource that places pods."""
+    """Return whether a document of a kind that afflint does not know by name may be a custom resource that creates pods."""
     if name in WITHOUT_PODS:
         return name in _OF_TEXTS and (b"-monitoring-config" in piece or _holds_values_file(piece))
     from afflint.kube.catalogue import is_labelled
@@ -404,7 +404,7 @@ _OF_TEXTS = (b"ConfigMap", b"Secret")
 
 
 def _holds_values_file(piece: bytes) -> bool:
-    """Whether a file of values of a chart, with constraints, may stand as text in a ConfigMap or a Secret: see ``kube.helm_values``."""
+    """Return whether a ConfigMap or a Secret may contain a values file of a chart with constraints, see ``kube.helm_values``."""
     if b"values" not in piece or not (b".yaml: |" in piece or b".yml: |" in piece):
         return False
     from afflint.kube.shapes import mentions_placement
@@ -413,7 +413,7 @@ def _holds_values_file(piece: bytes) -> bool:
 
 
 class DocumentCache:
-    """What the documents of one text told: after a change only those are read again that have changed, or that lie elsewhere now."""
+    """The results of the documents of one text. After an edit, only documents that have changed or moved are read again."""
 
     def __init__(self) -> None:
         self._checker: Checker | None = None
@@ -421,20 +421,20 @@ class DocumentCache:
         self._now: dict[tuple[bytes, int, int], _CachedDocument] = {}
 
     def begin(self, checker: Checker) -> None:
-        """Say that the text is checked once more. What another checker was told is forgotten."""
+        """Start another check of the text. Results of another checker are dropped."""
         self._before = self._now if self._checker is checker else {}
         self._now = {}
         self._checker = checker
 
     def read(self, piece: bytes, index: int, line: int) -> Document:
-        """In place of ``documents.read``."""
+        """Replace ``documents.read``: return a document, from the cache if it has not changed."""
         key = piece, index, line
         known = self._before.get(key)
         self._now[key] = known if known is not None else _CachedDocument(documents.read(piece, index, line))
         return self._now[key].document
 
     def result(self, document: Document) -> _DocumentResult:
-        """What a document tells."""
+        """Return the result of a document."""
         assert self._checker is not None
         known = self._now.get((document.raw_bytes, document.index, document.line))
         if known is None or known.document is not document:
@@ -445,7 +445,7 @@ class DocumentCache:
 
 
 class _CachedDocument:
-    """A document, and what it told."""
+    """A document and its result."""
 
     __slots__ = ("document", "result")
 
@@ -461,7 +461,7 @@ def _is_directed(document: Document, match: Match) -> bool:
 
 
 def read_pools(document: Document) -> "list[Pool | PoolPart]":
-    """The pools of nodes that a document declares, and what completes some. Few do: what reads them is imported then."""
+    """Return the node pools, and the parts of node pools, that a document declares. The reader is imported only if one may be there."""
     if type(document.data) is not dict or not may_declare(document.data.get("kind", ""), document.raw_bytes):
         return []
     from afflint.pools.reader import pools_in
@@ -470,12 +470,12 @@ def read_pools(document: Document) -> "list[Pool | PoolPart]":
 
 
 def _says_kind(document: Document) -> bool:
-    """Whether a document may be an object, of whatever kind; reports, say, quote some and are none."""
+    """Return whether a document may be an object of any kind. A report that quotes objects is not one."""
     return document.rest is not None or (type(document.data) is dict and "kind" in document.data)
 
 
 def _names_custom_kind(data: object) -> bool:
-    """Whether a document says that it is of a kind in a group that may be somebody's own."""
+    """Return whether the API group of a document may be that of custom resources."""
     version = data.get("apiVersion") if isinstance(data, dict) and type(data.get("kind")) is str else None
     return type(version) is str and "." in version
 
@@ -486,7 +486,7 @@ def _items_of_list(data: object) -> list[object]:
 
 
 def _other_kind(document: Document) -> str | None:
-    """The kind of a document that was parsed for nothing; None if it might have been of ours."""
+    """Return the kind of a document that afflint does not read; None if the document may be of a kind that it reads."""
     if type(document.data) is not dict or document.rest is not None:
         return None
     kind = document.data.get("kind")
@@ -496,11 +496,11 @@ def _other_kind(document: Document) -> str | None:
 
 
 def located(rule: str, match: Match, base: Path, ref: ObjectRef, document: Document, *, fixing: bool) -> Found:
-    """A match in the object at ``base`` of a document, with its span; its edits as text if the rule offers fixes."""
+    """Return a match in the object at ``base`` with its span; if the rule offers fixes (``fixing``), with its edits as text."""
     span = document.locate(match.path, key=match.key)
     field = match.path if match.field is None else match.field
     edits: tuple[Edit, ...] = ()
-    # What stands for a placeholder may not even be YAML.
+    # The value of a placeholder may not even be YAML.
     if fixing and match.edits and not document.filled:
         from afflint.yaml.editing import resolve
 

@@ -1,4 +1,4 @@
-"""The map step over many files: what each of them tells alone, in this process or in several, from the cache where it is known."""
+"""The map step over many files: in this process or in several, with results from the cache."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 Told = TypeVar("Told")
 
 Progress = Callable[[int], None]
-"""Is told now and then how many files are done."""
+"""Called from time to time with the number of files that are done."""
 
 Contents = dict[Source, bytes]
-"""Checksums of the bytes of files, as far as they have been read in a run."""
+"""Checksums of the files that a run has read."""
 
 Texts = Mapping[Source, bytes]
-"""The bytes of files that were read before in a run, as far as they were kept."""
+"""The bytes of some files that a run has read."""
 _NO_TEXTS: Texts = {}
 
 DEFAULT_CACHE = ""
@@ -46,10 +46,10 @@ def map_files(
     contents: Contents | None = None,
     texts: Texts = _NO_TEXTS,
 ) -> Iterator[FileResult]:
-    """The results of the map step in the order of the sources, whatever the number of processes.
+    """Return the results of the map step in the order of the sources, with any number of processes.
 
-    ``cache`` is the folder where results are kept from one run to the next, or DEFAULT_CACHE. Files that it knows by their ``contents``
-    are not read; the contents of those that are read are put there.
+    ``cache`` is the folder of the cache, or DEFAULT_CACHE. A file whose checksum is in ``contents`` and whose result is in the cache is
+    not read; checksums of files that are read are added to ``contents``.
     """
     if cache is not None and is_worth_cache(sources):
         yield from _through_cache(list(sources), settings, jobs, progress, cache, {} if contents is None else contents, texts)
@@ -60,7 +60,7 @@ def map_files(
 
 
 def is_worth_cache(sources: Collection[Source]) -> bool:
-    """Whether results of so many files are kept."""
+    """Return whether a run over these files uses the cache."""
     return len(sources) >= _WORTH_CACHE and find_spec("_sqlite3") is not None
 
 
@@ -78,7 +78,7 @@ def _in_processes(
     progress: Progress | None,
     own: Callable[[Source], Told] | None = None,
 ) -> list[Told]:
-    """The same in several processes, this one among them. Each makes its own function, this one unless it has its ``own``."""
+    """Map in several processes, including this one. Each calls ``make`` for its function; this process uses ``own`` if it is given."""
     from afflint.pipeline.workers import map_in_processes
 
     return map_in_processes(make, sources, jobs, progress, own)
@@ -121,13 +121,13 @@ def _unreadable(checker: Checker, error: OSError | MemoryError) -> FileResult:
     return checker.unreadable("the file needs more memory than is available", remedy)
 
 
-# By keys, for whoever puts the results together elsewhere.
+# Results by key, for shards.
 
 
 def map_by_key(
     sources: Sequence[Source], settings: MapSettings, keys: "Keys", jobs: int = 1, progress: Progress | None = None
 ) -> Iterator["ResultEntry | None"]:
-    """The results as plain data with their keys, in the order of the sources; None where there are no bytes or JSON cannot hold it."""
+    """Yield the results as JSON with their keys, in the order of the sources; None if a file cannot be read or encoded."""
     if jobs > 1 and len(sources) >= _WORTH_PROCESSES:
         yield from _in_processes(partial(_telling_by_key, settings, keys), sources, jobs, progress)
     else:
@@ -155,7 +155,7 @@ def _telling_by_key(settings: MapSettings, keys: "Keys") -> "Callable[[Source], 
 
 
 class _MappedFile(NamedTuple):
-    """What a file told, and what of it is to be kept; the checksum of its bytes, if they could be had."""
+    """The result of a file, its new entry for the cache, and the checksum of its bytes if they could be read."""
 
     result: FileResult
     content: bytes | None = None
@@ -169,7 +169,7 @@ def _through_cache(
     from afflint.pipeline.cache import Cache
 
     cache = Cache(folder or None, settings)
-    # Whether the rest is worth processes depends on how much of it is known: the first files tell.
+    # Whether more processes pay depends on how many results the cache has; the first files are a sample.
     told = _knowing(Checker(settings), cache, contents, texts)
     known = list(_here(told, sources[:_SAMPLE], progress))
     worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
