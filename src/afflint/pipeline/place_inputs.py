@@ -1,4 +1,4 @@
-"""From files to what `afflint place` needs: the same reading as for `afflint check`, and the pods that run already."""
+"""The input of `afflint place`: the files as `afflint check` reads them, and the running pods."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ NO_NODES = (
 
 
 class PlaceInputs(NamedTuple):
-    """The stage, the documents that could not be read (``file:line:column: message``), and the names of the files by their numbers.
+    """The input of the simulation, the unusable documents (``file:line:column: message``), and the names of the files by their numbers.
 
-    ``notes`` says what was skipped, and why; ``empty`` names the files that hold no document of any kind.
+    ``notes`` list what was skipped, with the reasons; ``empty`` are the names of the files without any document.
     """
 
     simulation_input: SimulationInput
@@ -48,7 +48,7 @@ class PlaceInputs(NamedTuple):
     notes: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     classes: tuple[NodeClass, ...] = ()
-    """The pools of nodes that there are besides nodes."""
+    """The node pools of the cluster."""
 
 
 _NO_COUNTS: Mapping[str, int] = {}
@@ -69,16 +69,15 @@ def read_place_inputs(
 ) -> PlaceInputs:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
-    With ``replan`` running pods of the workloads are placed anew.
-    With ``only_running`` virtual machines that wait to be started have no pods. What ``context`` tells of KubeVirt, namespaces and
-    autoscalers counts, too.
+    With ``replan``, running pods of the workloads are scheduled again. With ``only_running``, virtual machines that do not start by
+    themselves have no pods. The KubeVirt resource, namespaces and autoscalers in ``context`` are used, too.
 
-    Nodes and pools of nodes among the sources count where no file of nodes is named; ``counts`` are the nodes of pools by their names.
-    With ``resources`` what pods request and what nodes have counts.
-    Workloads that the API server would refuse have no pods: those in which a rule of the category ``admission`` among the ``settings``
-    finds an error that nothing silences; ``options`` says what the configuration ignores.
+    Nodes and node pools among the sources are used if no node files are named; ``counts`` are the sizes of pools by their names.
+    With ``resources``, the requests of pods and the allocatable resources of nodes are compared.
+    Workloads that the API server would reject have no pods: those with an error of a rule of the category ``admission`` that is neither
+    suppressed nor ignored in ``options``.
 
-    Raises NodeFileError when there are neither nodes nor pools, something that can be none, or pods that can be none, and UnknownPoolError.
+    Raises NodeFileError if there are neither nodes nor pools, or if a node, a pool or a pod is invalid, and UnknownPoolError.
     """
     running_files = each_once(pod_files)
     files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
@@ -127,9 +126,9 @@ def read_place_inputs(
 def _classes(
     files: Files, results: Mapping[FileId, FileResult], settings: MapSettings, counts: Mapping[str, int], *, with_least: bool
 ) -> tuple[NodeClass, ...]:
-    """The pools of the cluster as classes of nodes; ``with_least``: with so many nodes as they have at least.
+    """Return the node pools of the cluster as node classes; ``with_least``: with their minimum number of nodes.
 
-    Where there is a dump of the nodes, those are in it.
+    A node dump contains the nodes of the pools already, so the minimum is then 0.
     """
     of_nodes = [file for file in files.nodes if file not in results]
     named = map_files(files.of(of_nodes).values(), settings._replace(rules=(), inventory=False))
@@ -143,12 +142,12 @@ def _classes(
 
 
 def _context_facts(facts: Facts) -> Facts:
-    """What the context tells of the workloads: what decides on machines, on the pods of a namespace, and how many there are."""
+    """Return the facts of the context that affect workloads: KubeVirt settings, namespaces with their annotations, autoscalers."""
     return Facts(kubevirt=facts.kubevirt, namespaces=facts.namespaces, about_pods=facts.about_pods, scalers=facts.scalers)
 
 
 def _each_once(files: Files, pools: Pools) -> list[Pool]:
-    """The pools of the cluster, each once: overlays repeat what they change, and what kustomizations use as a patch makes no nodes."""
+    """Return the pools of the cluster, each once: overlays repeat pools, and a patch of a kustomization is not a pool."""
     kustomizations = files.kustomizations()
     found: dict[tuple[str, str, str], Pool] = {}
     for pool in pools.whole:
@@ -159,7 +158,7 @@ def _each_once(files: Files, pools: Pools) -> list[Pool]:
 
 
 def _skipped_manifests(workloads: Iterable[Pods], name_of: Callable[[FileId], str]) -> Iterator[str]:
-    """The manifests with a pod that are no whole ones, in one line."""
+    """Yield one line about the manifests that create no pods in the simulation."""
     passed: dict[str, None] = {}
     for pods in workloads:
         if pods.pod_source is None and pods.ref.kind not in _SETTINGS:
@@ -171,7 +170,7 @@ def _skipped_manifests(workloads: Iterable[Pods], name_of: Callable[[FileId], st
 
 
 def _rejected_manifests(problems: Sequence[str]) -> Iterator[str]:
-    """The manifests that cannot be used, in one line."""
+    """Yield one line about the manifests that are unreadable or rejected."""
     if problems:
         number, them = pluralize(len(problems), "manifest"), "it" if len(problems) == 1 else "them"
         rejected = f"{number} cannot be read, or the API server would reject {them}"
@@ -185,11 +184,11 @@ def _first(words: Sequence[str]) -> str:
 
 _MOST_NAMED = 3
 _SETTINGS = {kind.name for kind in KINDS if kind.holds_placement}
-"""The kinds that say where the pods of others may run, and create none of a manifest's own."""
+"""The kinds that restrict the pods of other objects and create no pods themselves."""
 
 
 class _RejectedObject(NamedTuple):
-    """What an object is refused for first."""
+    """The first reason why the API server would reject an object, with its position."""
 
     line: int
     column: int
@@ -203,7 +202,7 @@ _Rejections = Mapping[tuple[int, ObjectRef], _RejectedObject]
 def _rejections_of(
     files: Files, results: Mapping[FileId, FileResult], workloads: Iterable[Pods], suppression_filter: SuppressionFilter
 ) -> dict[FileId, _Rejections]:
-    """By file the objects with pods that the API server would refuse, and documents that hold several objects for one."""
+    """Return the workloads that the API server would reject, by file; also documents in which several objects are mixed."""
     policy_candidates = {file: result for file, result in results.items() if any(found.rule not in UNREADABLE for found in result.found)}
     made = (
         {(pods.site.file, pods.site.document, pods.ref) for pods in workloads if pods.pod_source is not None}
@@ -223,7 +222,7 @@ def _rejections_of(
 
 
 def _as_accepted(pods: Pods, rejections: Mapping[FileId, _Rejections]) -> Pods:
-    """The same, with what the API server would reject its object for."""
+    """Return a workload with the reason why the API server would reject it, if any."""
     rejection = rejections.get(pods.site.file, {}).get((pods.site.document, pods.ref))
     if rejection is None or pods.pod_source is None:
         return pods
@@ -236,7 +235,7 @@ def _problems(name: str, result: FileResult, rejections: _Rejections) -> Iterato
     if result.templated:
         yield f"{name}:1:1: this is a template, which afflint skips: name its rendered output instead"
     found = [(each.span.line, each.span.column, each.message) for each in result.found if each.rule in UNREADABLE]
-    # Rules say better what is wrong than whoever failed to read it.
+    # The message of a rule is better than that of the reader.
     explained = {document for document, _ in rejections}
     found += [(each.span.line, each.span.column, each.message) for each in result.facts.unusable if each.document not in explained]
     for line, column, message in sorted([*found, *rejections.values()]):

@@ -1,9 +1,8 @@
-"""Policies at work: which workloads each is about, what its check finds in them, and how that is said.
+"""Policy evaluation: which workloads a policy applies to, what its check finds, and the message.
 
-In the map step each workload is judged alone, and only one that may be refused goes on
-(``PolicyEvaluator``); in the reduce step it is judged again
-with what all manifests tell (``judged``). So what goes from one to the other, and what a cache keeps, is small where policies are obeyed.
-Imported only by runs with policies.
+The map step evaluates each workload alone (``PolicyEvaluator``) and passes on only those that may violate a policy. The reduce step
+evaluates these again with the facts of all manifests (``evaluated_workloads``). So facts and cache entries are small if policies are
+met. Only runs with policies import this module.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ if TYPE_CHECKING:
     from afflint.inventory.topology import KnownTopology
     from afflint.policies.registry import PolicyCheck
 
-# By an autoscaler there may be more of any other than the object says.
+# No autoscaler changes the number of pods of these kinds.
 _COUNTED = frozenset(("Pod", "Job", "CronJob", "DaemonSet", "VirtualMachine", "VirtualMachineInstance"))
 
 Condition = Callable[[PolicySubject], "bool | None"]
-"""Whether a workload meets a condition; None where nobody can tell, or not yet."""
+"""Returns whether a workload meets a condition; None if this is not known, or not yet."""
 
 
 class UnevaluatedPolicy(NamedTuple):
-    """A policy that came to no result, and why: for an object, or in itself. ``place`` is where what cannot be told stands, if it is known.
+    """A policy that was not evaluated, for one object or for all, and why. ``place``: the position of the reason, if it is known.
 
-    ``file`` is the file of the object, by its number until names are put in.
+    ``file`` is the file of the object: its number at first, later its name.
     """
 
     policy: str
@@ -53,9 +52,9 @@ class UnevaluatedPolicy(NamedTuple):
 
 
 class PolicyScope:
-    """What a policy is about: workloads of its ``kinds``, by kind and group, that it ``covers``.
+    """The workloads that a policy applies to: those of its ``kinds``, by kind and group, that it ``covers``.
 
-    ``files`` says whether a file is matched by globs; that is known in the reduce step only.
+    ``files`` returns whether globs match a file, which is known only in the reduce step.
     """
 
     def __init__(self, match: Matching, exclude: Matching, files: Callable[[tuple[str, ...], FileId], bool] | None = None) -> None:
@@ -63,18 +62,18 @@ class PolicyScope:
         self._exclude = [*_conditions(exclude, files), *_of_kinds(exclude)]
         self._excludes = exclude != EVERYTHING
         self.is_all = not self._match and not self._excludes
-        """Whether it covers all workloads of its kinds."""
+        """Whether the policy applies to all workloads of its kinds."""
         self.kinds = _kinds(match.kinds)
 
     def covers(self, case: PolicySubject) -> bool | None:
-        """Whether the policy is about a workload of such a kind; None where that is not known."""
+        """Return whether the policy applies to a workload of one of its kinds; None if this is not known."""
         wanted = _all(self._match, case) if self._match else True
         if wanted is False or not self._excludes:
             return wanted
         excluded = _all(self._exclude, case)
         if excluded:
             return False
-        # Alone it may be excluded by what is not known yet, and is judged then; in the end what nobody can tell excludes nothing.
+        # In the map step, an unknown condition of `exclude` is evaluated later. In the reduce step, it excludes nothing.
         return wanted
 
 
@@ -89,7 +88,7 @@ def _all(conditions: Iterable[Condition], case: PolicySubject) -> bool | None:
 
 
 def _conditions(matching: Matching, files: Callable[[tuple[str, ...], FileId], bool] | None) -> Iterator[Condition]:
-    """The conditions that are said but for kinds, those that are cheap first."""
+    """Yield the conditions except kinds, the cheapest first."""
     if matching.namespaces:
         yield _of_namespace(_named(matching.namespaces))
     if matching.names:
@@ -117,7 +116,7 @@ def _named(globs: tuple[str, ...]) -> Callable[[str], object]:
 
 
 def _kinds(globs: tuple[str, ...]) -> Callable[[str, str], bool]:
-    """Whether a kind of a group is named."""
+    """Return a function that returns whether the globs match a kind of a group."""
     if not globs:
         return lambda _kind, _group: True
     named = _named(globs)
@@ -173,7 +172,7 @@ def _of_file(globs: tuple[str, ...], files: Callable[[tuple[str, ...], FileId], 
 
 
 class _EvaluatedPolicy(NamedTuple):
-    """A policy with what it takes to ask it."""
+    """A policy with its scope and its check function."""
 
     name: str
     bound: BoundPolicy
@@ -187,7 +186,7 @@ class _EvaluatedPolicy(NamedTuple):
 
 
 def _can_judge(check: PolicyCheck, pods: Pods) -> bool:
-    """Whether a check can be about such pods at all. What makes one for each node is known in runs with nodes only, as outcomes are."""
+    """Return whether a check can apply to a workload. Only runs with nodes know which workloads run one pod on each node."""
     if check.applies_to == "machines":
         return pods.kubevirt
     return check.applies_to == "pods" or pods.pod_source is None or not pods.pod_source.daemon
@@ -205,15 +204,15 @@ def _policies(
 
 
 class PolicyEvaluator:
-    """Judges workloads alone, in the map step. Made once for each process."""
+    """Evaluates each workload alone, in the map step. Each process creates one."""
 
     def __init__(self, rules: Iterable[BoundRule]) -> None:
         self._policies = _policies(rules, "policy")
         self._of_kind: dict[tuple[str, str], list[tuple[_EvaluatedPolicy, Callable[[PolicySubject], bool | None] | None, bool, Any]]] = {}
-        """By kind and group the policies about such, with what is asked of each again and again."""
+        """The policies for each kind and group, with the values that each evaluation needs."""
 
     def policy_candidate(self, workload: Workload, pods: Pods) -> PolicyCandidate | None:
-        """A workload with which some policy may not be content; None for one that all are content with, whatever else there is."""
+        """Return a candidate for a workload that may violate a policy; None if it meets all policies, whatever other manifests contain."""
         case = PolicySubject(pods, workload)
         key = case.kind, case.group
         asked = self._of_kind.get(key)
@@ -248,9 +247,9 @@ def evaluated_workloads(
     known_topology: KnownTopology | None,
     unevaluated: list[UnevaluatedPolicy],
 ) -> Iterator[tuple[str, CrossManifestMatch]]:
-    """What policies find in the suspects, each with the name of the policy. ``files``: whether a file is matched by some globs.
+    """Yield the violations of the policy candidates, each with the name of the policy. ``files`` returns whether globs match a file.
 
-    What a policy comes to no result for is added to ``unevaluated``.
+    Candidates for which a policy cannot be evaluated are added to ``unevaluated``.
     """
     whole: set[tuple[str, Site]] = set()
     policies = {each.name: each for each in _policies(rules, "policy", files)}
@@ -264,7 +263,7 @@ def evaluated_workloads(
             if policy is None or not policy.scope.covers(case):
                 continue
             if policy.bound.check.object:
-                # What is judged as a whole is judged once, however many templates it has.
+                # A check of the whole object runs once, even if the object has several templates.
                 if (name, pods.site) in whole:
                     continue
                 whole.add((name, pods.site))
@@ -278,7 +277,7 @@ def evaluated_workloads(
 def outcomes(
     rules: Iterable[BoundRule], view: ClusterView, files: Callable[[tuple[str, ...], FileId], bool], unevaluated: list[UnevaluatedPolicy]
 ) -> Iterator[tuple[str, CrossManifestMatch]]:
-    """What policies about outcomes find, given the nodes. What the nodes cannot tell is added to ``unevaluated``."""
+    """Yield the violations of outcome policies on the nodes of ``view``. Policies that need more are added to ``unevaluated``."""
     policies = _policies(rules, "outcome", files)
     if not policies:
         return
@@ -297,7 +296,7 @@ def outcomes(
 def subjects(
     rules: Iterable[BoundRule], manifest_index: ManifestIndex, files: Callable[[tuple[str, ...], FileId], bool]
 ) -> Iterator[tuple[str, Pods]]:
-    """What each policy is asked about, by its name: who is content and who is not. Patches and fragments are no workloads."""
+    """Yield each workload that a policy applies to, with the name of the policy. Patches and fragments are not workloads."""
     rules = list(rules)
     policies = [*_policies(rules, "policy", files), *_policies(rules, "outcome", files)]
     for pods in manifest_index.pods:
@@ -310,7 +309,7 @@ def subjects(
 
 
 def with_custom_message(match: Match, name: str, policy: BoundPolicy, case: PolicySubject) -> Match:
-    """The match in the user's own words, if there are any; what the check says goes in front of the help then, unless they hold it."""
+    """Return the match with the message of the user, if any. The help then begins with the message of the check, unless that is in it."""
     if policy.message is None:
         return match
     fields = fields_of(case, name, match.message)
@@ -321,7 +320,7 @@ def with_custom_message(match: Match, name: str, policy: BoundPolicy, case: Poli
 
 
 def fields_of(case: PolicySubject, policy: str, message: str) -> Mapping[str, str]:
-    """What the fields of a message stand for."""
+    """Return the values of the fields of a message."""
     ref = case.pods.ref
     return {
         "object": case.title,
@@ -334,7 +333,7 @@ def fields_of(case: PolicySubject, policy: str, message: str) -> Mapping[str, st
 
 
 def policy_findings(unevaluated: Iterable[UnevaluatedPolicy], names: Sequence[str]) -> Iterator[str]:
-    """What policies came to no result for, a line for each policy and reason; ``names`` are those of the files."""
+    """Yield the policies that were not evaluated, a line for each policy and reason. ``names`` are the names of the files."""
     grouped: dict[tuple[str, str, str], list[UnevaluatedPolicy]] = {}
     for each in unevaluated:
         grouped.setdefault((each.place, each.policy, each.reason), []).append(each)

@@ -1,6 +1,6 @@
-"""Whether policies find in examples what these say: the examples of a folder, each in a run of its own.
+"""Tests of policies: whether they report what examples expect. Each example is a run of its own.
 
-What is no example that can be judged is told at its line and counts as one that failed; the others are judged all the same.
+An invalid example is reported at its line and counts as failed; the other examples are still evaluated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PLACE = re.compile(r":(\d+):(\d+): (.*)", re.DOTALL)
 
 
 class InvalidExample(NamedTuple):
-    """Why something is no example that can be judged, and where in its file that stands."""
+    """Why an example is invalid, and the position in its file."""
 
     line: int
     column: int
@@ -40,16 +40,16 @@ class InvalidExample(NamedTuple):
 
 
 class ExampleVerdict(NamedTuple):
-    """What came of an example: what it expects and nobody found, what was found and it does not expect, and whose findings it expects."""
+    """The result of an example: missing findings, unexpected findings, and the policies whose expected findings were found."""
 
     example: Example
     missing: tuple[Expected, ...] = ()
     unexpected: tuple[Finding, ...] = ()
     exercised: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
-    """What policies came to no result for."""
+    """The policies that were not evaluated, with reasons."""
     fault: InvalidExample | None = None
-    """Why it cannot be judged."""
+    """Why the example is invalid."""
 
     @property
     def passed(self) -> bool:
@@ -60,8 +60,9 @@ class ExampleVerdict(NamedTuple):
 
 
 def examples_in(paths: Sequence[str], known: Collection[str]) -> list[Example | ExampleVerdict]:
-    """The examples in files and folders, in the order of their files; of what cannot be read the verdict. Raises UserError for a path
-    where nothing is.
+    """Return the examples in files and folders, in the order of the files; for an unreadable example, its verdict.
+
+    Raises UserError for a path that does not exist.
     """
     found: list[Example | ExampleVerdict] = []
     for top in paths:
@@ -75,7 +76,7 @@ def examples_in(paths: Sequence[str], known: Collection[str]) -> list[Example | 
 
 
 def _files(top: str, closed: list[OSError]) -> Iterator[str]:
-    """The files that may be examples; why a folder cannot be looked into is added to ``closed``."""
+    """Yield the files that may contain examples; errors of folders that cannot be read are added to ``closed``."""
     if not os.path.isdir(top):
         yield top
         return
@@ -97,7 +98,7 @@ def _examples_of(path: str, top: str, known: Collection[str]) -> Iterator[Exampl
         text = read_regular(path, _LARGEST).decode("utf-8-sig")
         if path.endswith(_PAGES):
             of_page = parse(rule, text.replace("\r\n", "\n"), path).examples
-            # A page may show other things as well, settings for one.
+            # A page may also contain other blocks, such as settings.
             yield from (each for each in of_page if each.info.split()[:1] == ["yaml"] and len(each.info.split()) > 1)
         else:
             yield whole._replace(text=text)
@@ -114,7 +115,7 @@ def _unreadable(example: Example, message: str, line: int = 1) -> ExampleVerdict
 
 
 def _words(path: str, top: str) -> list[str]:
-    """What the name of a file says, and those of the folders that it lies in, nearest first: names of rules, bad or good among it."""
+    """Return the words in the name of a file and of its folders, nearest first; names of rules, `bad` and `good` may be among them."""
     words: list[str] = []
     below = os.path.relpath(path, top) if os.path.isdir(top) else os.path.basename(path)
     for part in reversed(below.split(os.sep)):
@@ -128,13 +129,13 @@ def _words(path: str, top: str) -> list[str]:
     return words
 
 
-# What comes of them.
+# Verdicts.
 
 
 class ExampleRunner:
-    """Judges examples by the rules and policies of a configuration.
+    """Runs examples with the rules and policies of a configuration.
 
-    Each example stands alone: whatever the configuration says of files, nodes, context and baselines does not hold for it.
+    Each example is a run of its own: settings of the configuration for files, nodes, context and baselines do not apply.
     """
 
     def __init__(self, config: Config) -> None:
@@ -149,7 +150,7 @@ class ExampleRunner:
         """The names of the policies of the configuration."""
 
     def verdict(self, example: Example) -> ExampleVerdict:
-        """What comes of an example: by the rule that it is about and those that it names, or by all policies where it names none."""
+        """Return the verdict on an example, with its rule and the rules that it names, or with all policies if it names none."""
         try:
             return self._verdict(example)
         except ExampleError as error:
@@ -166,11 +167,11 @@ class ExampleRunner:
         if outcome.empty or outcome.summary.templated:
             what = "it contains Go templates, which afflint does not read" if outcome.summary.templated else "it contains no manifest"
             return _unreadable(example, what, example.line)
-        # A manifest that nobody can read shows nothing about the rules that the example is about.
+        # An unreadable manifest shows nothing about the rule of the example.
         broken = tuple([each for each in outcome.findings if each.rule == _UNREADABLE and each.rule not in named])
         found = [each for each in outcome.findings if each not in broken]
         if example.bad and not expected:
-            # A file that says nothing more: something is to be found, wherever.
+            # A file without markers expects a finding at any position.
             verdict = ExampleVerdict(
                 example, () if found or broken else (Expected(0, 0, example.rule),), (), frozenset(each.rule for each in found)
             )
@@ -203,7 +204,7 @@ def _compared(example: Example, expected: Iterable[Expected], found: Iterable[Fi
     left = list(found)
     missing: list[Expected] = []
     exercised: set[str] = set()
-    # What names its rule chooses before what takes any.
+    # Markers with a rule are compared before markers without one.
     for each in sorted(expected, key=lambda each: (not each.rule, each)):
         met = next((one for one in left if one.span[:2] == each[:2] and each.rule in ("", one.rule)), None)
         if met is None:

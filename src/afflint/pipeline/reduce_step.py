@@ -1,6 +1,6 @@
-"""The reduce step: what all files told, taken together. Findings across manifests with their places, then names, severities, help.
+"""The reduce step: findings across manifests from the facts of all files, and the names, severities and help of all findings.
 
-Pure but for ``read``, by which it asks for the bytes of the few files that findings across manifests point into.
+Pure except for ``read``, which returns the bytes of the few files that findings across manifests point to.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from afflint.placement.node_classes import NodeClass
 
 Reader = Callable[[FileId], bytes]
-"""Gives the bytes of a file of the run again. Raises OSError."""
+"""Returns the bytes of a file of the run. Raises OSError."""
 
 
 class ClusterIndex(NamedTuple):
-    """The manifests of one of several clusters: ``own`` are the files that are of no other. ``whole``: those of all clusters are in it."""
+    """The manifests of one of several clusters. ``own`` are the files of only this cluster; ``whole``: the index also has shared files."""
 
     manifest_index: ManifestIndex
     own: frozenset[FileId]
@@ -45,9 +45,9 @@ class ClusterIndex(NamedTuple):
 
 
 class Reduction:
-    """Turns what was found into findings under one set of settings.
+    """The reduce step under one set of settings.
 
-    ``names`` are those of the files by their numbers; ``cutter`` finds in a file the documents that the map step found in it.
+    ``names`` are the names of the files by their numbers; ``cutter`` splits a file into the same documents as the map step.
     """
 
     def __init__(self, settings: MapSettings, cutter: prefilter.Triage, names: Sequence[str] | Mapping[FileId, str], read: Reader) -> None:
@@ -58,12 +58,12 @@ class Reduction:
         self._read = read
         self._globs: dict[tuple[str, ...], Callable[[str], bool]] = {}
         self.unevaluated: list[UnevaluatedPolicy] = []
-        """What policies came to no result for."""
+        """The policies that were not evaluated, with reasons."""
 
     # Across manifests.
 
     def manifest_index(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> ManifestIndex | None:
-        """All facts indexed; None where no rule across manifests, no policy, nor a rule about nodes or pools, would ask for them."""
+        """Return the index of all facts; None if no selected rule or policy uses it."""
         subjects = {each.subject for each in self._settings.rules}
         if subjects.isdisjoint(("cross-manifest", "policy", "outcome", *(("nodes",) if nodes else ()), *(("pools",) if pools else ()))):
             return None
@@ -83,9 +83,9 @@ class Reduction:
         pools: Pools | None = None,
         clusters: Sequence[ClusterIndex] = (),
     ) -> Iterator[tuple[FileId, Found]]:
-        """What rules across manifests, and about nodes and pools, find in files that are ``wanted``; the others are only context.
+        """Yield the findings of rules across manifests and about nodes and pools in the files that are ``wanted``; others are context.
 
-        ``clusters`` are those that the manifests are for, where these are several: then each is held against the nodes alone.
+        If the manifests are for several ``clusters``, each cluster is checked against the nodes by itself.
         """
         all_matches = self._matches(manifest_index, nodes, pools, clusters)
         matches = [(rule, match) for rule, match in all_matches if wanted(match.site.file)]
@@ -127,13 +127,13 @@ class Reduction:
             yield from self._matches_of("pools", PoolView(pools, manifest_index, name_of, version, nodes, gates))
 
     def subjects(self, manifest_index: ManifestIndex) -> Iterator[tuple[str, Pods]]:
-        """What each policy is asked about, by its name."""
+        """Yield the workloads that each policy applies to, with the name of the policy."""
         from afflint.pipeline.policy_evaluation import subjects
 
         return subjects(self._settings.rules, manifest_index, self._is_in)
 
     def _is_in(self, globs: tuple[str, ...], file: FileId) -> bool:
-        """Whether a file is matched by globs of the configuration. What was rendered lies in the folder of its root."""
+        """Return whether globs of the configuration match a file. Rendered output is treated as a file in the folder of its root."""
         name = self._names[file]
         if name.startswith("<") and name.endswith(">"):
             name = os.path.join(name[1:-1].partition(" ")[2], "rendered.yaml")
@@ -142,7 +142,7 @@ class Reduction:
         return self._globs[globs](relative(os.path.abspath(name), self._settings.root or os.getcwd()).replace(os.sep, "/"))
 
     def _matches_of(self, subject: Subject, about: object) -> Iterator[tuple[str, CrossManifestMatch]]:
-        """What the rules of one subject find."""
+        """Yield the matches of the rules of one subject."""
         for rule in self._settings.rules:
             if rule.subject == subject:
                 check, asking = rule.check()
@@ -150,7 +150,7 @@ class Reduction:
                     yield rule.name, match
 
     def _located(self, matches: Sequence[tuple[str, CrossManifestMatch]]) -> list[Found]:
-        """The matches with their places: the few files that they point into are opened again, and each document of them once."""
+        """Return the matches with their positions. The files that they point to are read again, each document once."""
         found: list[Found | None] = [None] * len(matches)
         related: list[list[FoundPlace | None]] = [[None] * len(match.match.related) for _, match in matches]
         for file, asked in _asked_of(matches).items():
@@ -171,7 +171,7 @@ class Reduction:
         ]
 
     def _documents(self, file: FileId, indexes: Iterable[int]) -> Iterator[Document]:
-        """The documents of a file with these numbers, one at a time; an empty one for each that is not there any more."""
+        """Yield the documents of a file with these numbers; an empty document for each that no longer exists."""
         missing = set(indexes)
         try:
             data = documents.to_utf8(self._read(file))
@@ -187,7 +187,7 @@ class Reduction:
     # One file.
 
     def findings(self, file: FileId, found: Iterable[Found]) -> list[Finding]:
-        """What was found in a file, as findings: with names, categories, severities and help."""
+        """Return what was found in a file as findings, with names, categories, severities and help."""
         return [self._finding(file, each) for each in found]
 
     def _finding(self, file: FileId, found: Found) -> Finding:
@@ -218,8 +218,9 @@ class Reduction:
         idle: bool = True,
         mandatory: frozenset[str] = frozenset(),
     ) -> tuple[list[Finding], int]:
-        """What remains of a file's findings after its suppressions, with ``idle`` those that silence nothing added; and how many were
-        silenced. Findings of the rules that are ``mandatory`` remain.
+        """Return the findings of a file that no suppression silences, and the number of the others.
+
+        With ``idle``, unused suppressions are added as findings. No suppression silences the ``mandatory`` rules.
         """
         if not suppressions:
             return list(findings), 0
@@ -236,7 +237,7 @@ class Reduction:
     def _unused(
         self, suppression: Suppression, names: tuple[str, ...], mandatory: frozenset[str], firm: Sequence[Finding]
     ) -> Iterator[Found]:
-        """What is said of a suppression of which these names silence nothing. ``firm`` are the findings that nothing silences."""
+        """Yield the finding for a suppression with names that silence nothing. ``firm`` are the findings of mandatory rules."""
         meant = [name for name in names if name in mandatory]
         if not {*names}.isdisjoint(_NAMED_BY_NO_NAME):
             meant += dict.fromkeys(each.rule for each in firm if suppression.covers((each.span.line, each.span.column)))
@@ -255,7 +256,7 @@ class Reduction:
         yield Found("unused-suppression", message, "", suppression.document, suppression.span, NO_OBJECT, "", edits=edits)
 
     def _can_tell(self, name: str, suppression: Suppression) -> bool:
-        """Whether this run could have found what a suppression names: not rules that are off, or that need other files."""
+        """Return whether this run evaluates a rule completely in one file: not if it is off, or needs other files."""
         subjects = {each.subject for each in self._settings.rules if each.name == name}
         if subjects == {"policy"}:
             return name in suppression.idle
@@ -268,13 +269,13 @@ def reduction_of(files: Files, settings: MapSettings) -> Reduction:
 
 
 _NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))
-"""How a suppression may mean a policy without its name: all rules, or those of the category."""
+"""The names in a suppression that cover policies without naming one: all rules, or the category."""
 
 
 def _in_each_cluster(
     clusters: Sequence[ClusterIndex], asked: Callable[[ManifestIndex], Iterable[tuple[str, CrossManifestMatch]]]
 ) -> Iterator[tuple[str, CrossManifestMatch]]:
-    """What is found in each cluster. Of a manifest that is of all clusters only what holds in each of those."""
+    """Yield the matches in each cluster. A match in a shared manifest is included only if every cluster has it."""
     everywhere: dict[tuple[object, ...], list[tuple[str, CrossManifestMatch]]] | None = None
     for cluster in clusters:
         shared: dict[tuple[object, ...], list[tuple[str, CrossManifestMatch]]] = {}
@@ -290,7 +291,7 @@ def _in_each_cluster(
 
 
 def _ground(views: Sequence[ClusterView], pools: Pools | None) -> KnownTopology | None:
-    """What nodes and pools show; None where there are none."""
+    """Return the topology that nodes and pools show; None if there are neither."""
     if not views and not pools:
         return None
     from afflint.inventory.topology import KnownTopology
@@ -299,21 +300,21 @@ def _ground(views: Sequence[ClusterView], pools: Pools | None) -> KnownTopology 
 
 
 def _growing(pools: Pools) -> Sequence[NodeClass]:
-    """The pools of the cluster that may make nodes besides those that are there."""
+    """Return the node pools of the cluster from which more nodes may be created."""
     from afflint.inventory.pool_nodes import growing
 
     return growing([pool for pool in pools.whole if pools.is_here(pool)])
 
 
 class _SpanRequest(NamedTuple):
-    """A place that is asked for: of the match with this number, or of its related place with that number."""
+    """A position to find: that of the match with this number, or of its related place with the other number."""
 
     match: int
     related: int | None
 
 
 def _asked_of(matches: Sequence[tuple[str, CrossManifestMatch]]) -> dict[FileId, dict[int, list[_SpanRequest]]]:
-    """The places that matches need, by file and document."""
+    """Return the positions that the matches need, by file and document."""
     asked: dict[FileId, dict[int, list[_SpanRequest]]] = {}
     for number, (_, match) in enumerate(matches):
         asked.setdefault(match.site.file, {}).setdefault(match.site.document, []).append(_SpanRequest(number, None))

@@ -1,4 +1,4 @@
-"""What a worker of a cluster is asked to do: the map step over a few files. Nothing here knows which cluster it is."""
+"""The map step over a few files on a worker of any kind of cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from afflint.source.sources import Source
 
 
 class WorkerFile(NamedTuple):
-    """A file to look into: its bytes, or the path where the worker finds them. Its name serves to recognise templates and values."""
+    """A file to check: its bytes, or the path from which the worker reads them. Its name is used to recognise templates and values."""
 
     name: str
     path: str
@@ -24,9 +24,9 @@ class WorkerFile(NamedTuple):
 
 
 class WorkerResult(NamedTuple):
-    """What a file told, as plain data, and a checksum of the bytes that told it.
+    """The result of a file as JSON, and the checksum of its bytes.
 
-    Without ``text`` whoever asks has to look into the file himself. ``fault``: why the worker cannot read it.
+    Without ``text``, the main process has to check the file itself. ``fault``: why the worker cannot read the file.
     """
 
     text: bytes | None
@@ -35,10 +35,10 @@ class WorkerResult(NamedTuple):
 
 
 def map_on_worker(version: str, settings: bytes, items: Sequence[WorkerFile]) -> list[WorkerResult] | str:
-    """What each file tells under pickled settings; the version of afflint here, if it is another than that of whoever asks."""
+    """Return the result of each file under pickled settings; if the versions of afflint differ, the version of the worker instead."""
     if version != __version__:
         return __version__
-    checker = Checker(pickle.loads(settings))  # From whoever may make this process do anything anyhow.
+    checker = Checker(pickle.loads(settings))  # The sender can run any code on this worker anyway.
     return [_answer(checker, item) for item in items]
 
 
@@ -55,5 +55,5 @@ def _answer(checker: Checker, item: WorkerFile) -> WorkerResult:
 
 
 def content_checksum(data: bytes) -> bytes:
-    """A checksum of the bytes of a file."""
+    """Return the checksum of the bytes of a file."""
     return blake2b(data, digest_size=20).digest()
