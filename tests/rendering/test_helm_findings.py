@@ -84,7 +84,7 @@ def test_a_value_with_its_template_line(checking: Checking) -> None:
     (finding,) = checking.report()["findings"]
     assert (finding["file"], finding["line"], finding["column"], finding["rule"]) == ("chart/values.yaml", 4, 8, "wrong-type")
     (related,) = finding["related"]
-    assert (related["file"], related["line"], related["message"]) == ("chart/templates/web.yaml", 18, "the template puts it here")
+    assert (related["file"], related["line"], related["message"]) == ("chart/templates/web.yaml", 18, "the template uses the value here")
     assert finding["rendered_in"] == ["chart"]
 
 

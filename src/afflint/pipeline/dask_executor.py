@@ -282,7 +282,7 @@ class _MapJob:
 
 
 def _meant(error: Exception) -> Exception:
-    """Return the error for the user that an exception from Dask stands for, or the exception itself."""
+    """Return the error for the user that an exception from Dask means, or the exception itself."""
     if type(error).__name__ == "KilledWorker":
         return WorkerDiedError("Dask workers repeatedly died while checking the same files; they may have run out of memory")
     if isinstance(error, ImportError | AttributeError) or "No module named 'afflint" in str(error):

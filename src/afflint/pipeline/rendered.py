@@ -1,4 +1,4 @@
-"""A run over what kustomize and Helm make of a repository: its findings are moved to where they are written, and each is told once."""
+"""A run over the output of kustomize and Helm: findings are moved to their origins, and each is reported once."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from afflint.yaml.document import Document
 
 _LARGEST = 16 << 20
-# What a program printed has no comments of its own that could be idle; what was meant for the source is judged there.
+# Comments in rendered output come from its sources, so unused ones are not reported for the output.
 _OF_COMMENTS = frozenset(("unused-suppression",))
 _OF_TEXTS = ("ConfigMap", "Secret")
-# What differs between overlays does not make another mistake of it.
+# Values in messages, which may differ between overlays for one mistake.
 _VARIABLE = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\d+")
 
 
@@ -39,7 +39,7 @@ Unsilenced = Callable[[list[Finding], Source], tuple[list[Finding], int]]
 
 
 class OriginalFindings(NamedTuple):
-    """The findings of a run, each where it is written; how many suppressions silenced there; the files by their numbers."""
+    """The findings of a run at their origins, the number of findings suppressed there, and the files by their numbers."""
 
     findings: list[Finding]
     suppressed: int
@@ -47,11 +47,11 @@ class OriginalFindings(NamedTuple):
 
 
 class RenderedRun:
-    """What was rendered for a run. ``sources`` are the files of the run: what was rendered, and the files that no root covers."""
+    """The rendered output of a run. ``sources`` are the files of the run: the output of each root, and the files that no root covers."""
 
     def __init__(self, given: Sequence[Source], wanted: RenderOptions, excluded: Callable[[str], bool]) -> None:
         builds, failures, self._unread, values, self._crew = render_roots([each.path for each in given if each.data is None], wanted)
-        # The path of a file that is not there, in the folder of the root: what was rendered counts as lying there.
+        # The output counts as a file in the folder of its root, with a path that does not exist.
         self._builds = {os.path.join(build.folder, f"<{build.tool} {number}>"): build for number, build in enumerate(builds)}
         self._failures = failures
         self._excluded = excluded
@@ -60,10 +60,10 @@ class RenderedRun:
         self.sources = [each for path, each in self._given.items() if path not in covered]
         self.sources += [Source(f"<{build.tool} {build.name}>", path, build.output) for path, build in self._builds.items()]
         self.covered = [self._given[path] for path in sorted(covered & self._given.keys())]
-        """The files of the run that are told of only as they are rendered."""
+        """The files of the run that are checked only as part of rendered output."""
 
     def count(self) -> Count:
-        """How many roots were rendered, and which were not."""
+        """Return the number of rendered roots, and the roots that failed."""
         tools = tuple(build.tool for build in self._builds.values())
         failed = tuple((each.tool, each.name, each.reason) for each in self._failures)
         partly = tuple((build.name, name) for build in self._builds.values() for name in build.missing_dependencies)
@@ -71,9 +71,10 @@ class RenderedRun:
         return Count(tools.count("kustomize"), tools.count("helm"), failed, partly, unread)
 
     def clusters(self, pods_of: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool]) -> list[frozenset[str]]:
-        """Which of what was rendered is for which cluster, by the paths of the sources; what is in none is for all of them.
+        """Return the paths of the output for each cluster; output in no set is for all clusters.
 
-        ``pods_of`` are the pods of each source. Roots exclude each other that make one and the same object, or make pods of one file.
+        ``pods_of`` are the pods of each source, by path. Two roots are for different clusters if both contain the same object, or create
+        pods from the same file.
         """
         used = Counter(file for build in self._builds.values() for file in build.covered)
         kinds = {file: _kinds_in(file) for file, count in used.items() if count > 1 and not is_patch(file)}
@@ -87,9 +88,9 @@ class RenderedRun:
         return clusters_of(roots)
 
     def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], unsilenced: Unsilenced) -> OriginalFindings:
-        """Return the findings of a run, those in rendered output moved to their sources; findings of several roots that match are merged.
+        """Return the findings of a run at their origins. A mistake that several roots render is one finding.
 
-        ``unsilenced`` returns the findings of a source that nothing there silences, and how many its comments do.
+        ``unsilenced`` returns the findings of a source that no suppression there applies to, and how many its comments suppress.
         """
         numbers = _Numbers(sources, self._given, self.covered)
         findings = [each for each in findings if each.rule not in _OF_COMMENTS or sources[each.source].path not in self._builds]
@@ -112,14 +113,14 @@ class RenderedRun:
         return OriginalFindings(_each_once(_without_guesses(kept)), suppressed, tuple(numbers.sources))
 
     def _moving(self, findings: Iterable[Finding], sources: Sequence[Source]) -> dict[str, _Moving]:
-        """The builds that findings stand in or point into, by their paths, each with its way back."""
+        """Return the builds that findings are in or point to, by their paths, each with its source map."""
         pointed = dict.fromkeys(number for each in findings for number in (each.source, *(place.source for place in each.related)))
         paths = sorted(path for number in pointed if (path := sources[number].path) in self._builds)
         return dict(zip(paths, self._crew.each(lambda path: _Moving(self._builds[path]), paths), strict=True))
 
 
 class _Numbers:
-    """The files of a run by their numbers, those behind them that findings are moved into."""
+    """The numbers of the files of a run; files that findings are moved to are added."""
 
     def __init__(self, sources: Sequence[Source], given: Mapping[str, Source], covered: Iterable[Source]) -> None:
         self.sources = list(sources)
@@ -129,7 +130,7 @@ class _Numbers:
             self._add(_real(source.path), source)
 
     def of(self, file: str) -> int:
-        """The number of a file by its path, links resolved."""
+        """Return the number of a file by its path with symbolic links resolved."""
         if file not in self._numbers:
             name = relative(file)
             self._add(file, self._given.get(file) or Source(name, name))
@@ -141,7 +142,7 @@ class _Numbers:
 
 
 class _Moving:
-    """A build with findings: its documents, and the way back to its source, if the program gives it once more."""
+    """A build with findings: its documents, and its source map if the program can render it again."""
 
     def __init__(self, build: Build) -> None:
         self.build = build
@@ -152,7 +153,7 @@ class _Moving:
             self._way = build.source_map()
 
     def places(self, document: int, span: Span, field: str | None = None) -> tuple[tuple[SourcePlace, ...], RenderedIdentity | None]:
-        """Where what stands at a place of the output is written, the best first; and what its object is called there."""
+        """Return the origins of a position in the output, the best first, and the identity of its object in the source."""
         parsed = (
             self._documents.get(document)
             if document >= 0
@@ -163,7 +164,7 @@ class _Moving:
         cursor = cursor_at(parsed, span.line, span.column)
         path, key = cursor.path, cursor.on_key
         if field is not None and key:
-            # An item of a list is shown at its first key, and the order of keys is the program's own.
+            # The position of a list item is that of its first key, and the program chooses the order of keys.
             items = (path[:end] for end in range(1, len(path)) if type(path[end - 1]) is int)
             path, key = next(((each, False) for each in items if field_of(each) == field), (path, key))
         identity = identity_of(parsed.data)
@@ -171,7 +172,7 @@ class _Moving:
         return (self._in_text(parsed, path, span, first), *others), self._way.source_identity(identity)
 
     def _in_text(self, parsed: Document, path: Path, span: Span, place: SourcePlace) -> SourcePlace:
-        """The place of what stands in a text of the output, if it is text in the source, too, where ``place`` is the whole of it."""
+        """Return the position inside a block of text if the source has the same block at ``place``; otherwise ``place``."""
         inner = document_in_block(parsed, path) if place.exact else None
         if inner is None or type(inner.data) is not dict:
             return place
@@ -185,7 +186,7 @@ class _Moving:
 
 
 def _kinds_in(file: str) -> frozenset[str]:
-    """The kinds of the objects in a file, be it a template."""
+    """Return the kinds of the objects in a file, which may be a template."""
     try:
         data = read_regular(file, _LARGEST)
     except OSError:
@@ -198,9 +199,9 @@ def _holds(document: Document, span: Span) -> bool:
 
 
 def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Source], numbers: _Numbers) -> Finding | None:
-    """A finding where it is written, with what else has to do with it. Without a fix: its edits are of the output.
+    """Return a finding at its origin, with related places. It has no fix, because its edits are for the output.
 
-    None for one in a text that kustomize has put into a ConfigMap or a Secret: the file that it came from is judged where it stands.
+    None for a finding in a text that kustomize has put into a ConfigMap or a Secret: the file with that text is checked by itself.
     """
     related = [_related(each, ways, sources, numbers) for each in finding.related]
     moving = ways.get(sources[finding.source].path)
@@ -215,7 +216,7 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         ref = ObjectRef(ref.api_version, ref.kind, written.namespace or None, written.name or None)
     for other in others:
         number = numbers.of(other.file)
-        message = "the template puts it here" if place.kind == "value" else "which is included here"
+        message = "the template uses the value here" if place.kind == "value" else "the template is included here"
         related.append(Related(numbers.sources[number].name, other.span, message, number))
     return finding._replace(
         file=numbers.sources[source].name,
@@ -239,15 +240,16 @@ def _related(related: Related, ways: Mapping[str, _Moving], sources: Sequence[So
 
 
 def _without_guesses(findings: list[Finding]) -> list[Finding]:
-    """The findings, without those in values of charts that the rendered chart shows at the same place: it knows what becomes of them."""
+    """Return the findings without those in chart values that the rendered chart has at the same position, where they are more exact."""
     shown = {(each.rule, each.source, each.span.line, each.span.column) for each in findings if each.rendered}
     return [each for each in findings if each.rendered or (each.rule, each.source, each.span.line, each.span.column) not in shown]
 
 
 def _each_once(findings: list[Finding]) -> list[Finding]:
-    """The findings, those that several roots show at one place as one that lists the roots.
+    """Return the findings; findings of several roots at one position become one finding that lists the roots.
 
-    What a root says twice of one place are two mistakes; what another says of it in other words, for it has other neighbours, is none more.
+    Two findings of one root at one position are two mistakes. A finding of another root with another message is not a further mistake:
+    the message may depend on other objects of the root.
     """
     found: dict[tuple[object, ...], list[Finding]] = {}
     for finding in sorted(findings, key=lambda each: (bool(each.rendered), sort_key(each), each.rendered)):
@@ -262,7 +264,7 @@ def _each_once(findings: list[Finding]) -> list[Finding]:
 
 
 def _same(finding: Finding, others: Sequence[Finding]) -> int | None:
-    """Which of some findings at one place is the same mistake."""
+    """Return the index of the finding that is the same mistake, if any."""
     what = without_values(finding.message)
     by_words = (number for number, other in enumerate(others) if without_values(other.message) == what)
     by_root = (number for number, other in enumerate(others) if not {*finding.rendered} & {*other.rendered})
@@ -270,10 +272,10 @@ def _same(finding: Finding, others: Sequence[Finding]) -> int | None:
 
 
 def without_values(message: str) -> str:
-    """A message without what differs between roots that show one mistake."""
+    """Return a message without values, which may differ between roots with the same mistake."""
     return _VARIABLE.sub("", message)
 
 
 def _real(path: str) -> str:
-    """Where a file lies, links on the way resolved, and itself followed."""
+    """Return the path of a file with all symbolic links resolved."""
     return os.path.realpath(path)

@@ -1,4 +1,4 @@
-"""What the map step told of a file as plain data, and the key by which it is found again: for whoever keeps results or sends them."""
+"""Results of the map step as JSON, with their keys: for the cache, shards and remote workers."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ ELSEWHERE = {
     "Suppression": "afflint.pipeline.suppressions",
     "Unusable": "afflint.index.cluster_objects",
 }
-"""Where the types are that others name only for the type checker."""
+"""The modules of types that annotations name but that are imported only for the type checker."""
 
 KEY_SIZE = 20
 
 RESULTS = Codec(FileResult, ELSEWHERE)
-"""Results as plain data."""
+"""Encodes results of the map step as JSON."""
 
 
 class ResultEntry(NamedTuple):
-    """A result by its key, as plain data; without text, one that is kept and was used."""
+    """A result as JSON with its key; without text, a result that is in the cache and was used."""
 
     key: bytes
     text: bytes | None
 
 
 def entry(key: bytes, result: FileResult) -> ResultEntry | None:
-    """A result to be kept; None for one that JSON cannot hold."""
+    """Return an entry for the cache; None if JSON cannot represent the result."""
     try:
         return ResultEntry(key, RESULTS.encode(result))
     except PlainError:
@@ -49,33 +49,33 @@ def entry(key: bytes, result: FileResult) -> ResultEntry | None:
 
 
 def checksum(data: bytes) -> bytes:
-    """What stands for the bytes of a file in keys."""
+    """Return the checksum of the bytes of a file, as it is used in keys."""
     return blake2b(data, digest_size=KEY_SIZE).digest()
 
 
 class Keys:
-    """The keys of results that were made with these settings by one afflint: checksums of all that decides what is found in a file.
+    """The keys of results: checksums of the bytes of a file and of all settings that affect its result.
 
-    ``made_by`` says which afflint that is. The same goes in on every machine, unless ``made_by`` says otherwise.
+    ``made_by`` identifies the installation of afflint. Keys are equal on all machines with equal ``made_by``.
     """
 
     def __init__(self, settings: MapSettings, *made_by: object) -> None:
         self._settings = blake2b(repr([*made_by, *_deciding(settings)]).encode("utf-8", "surrogatepass"), digest_size=32).digest()
 
     def key(self, name: str, content: bytes) -> bytes:
-        """What a result is known by: that of a file with this name and bytes of this checksum."""
-        # Of the name, only this can matter: see `Checker.check`.
+        """Return the key of the result of a file with this name and this checksum."""
+        # Only this property of the name affects the result, see `Checker.check`.
         kind = b"t" if in_template_folder(name) else b"v" if is_values_file(name) else b"f"
         return blake2b(kind + content, digest_size=KEY_SIZE, key=self._settings).digest()
 
     @property
     def settings(self) -> str:
-        """The settings as a checksum: the same for the same."""
+        """The checksum of the settings."""
         return self._settings.hex()
 
 
 def _deciding(settings: MapSettings) -> list[object]:
-    """All that decides, besides the bytes and afflint itself, what is found in a file."""
+    """Return everything that affects the result of a file, except its bytes and afflint itself."""
     target = settings.target
     parts: list[object] = [(each.name, each.rule.fix, *([each.policy] if each.policy else [])) for each in settings.rules]
     parts += settings.policies

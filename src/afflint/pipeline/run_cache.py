@@ -1,8 +1,8 @@
-"""What the last run over the same files told in all, kept beside what each of them tells: where nothing has changed since, that is it.
+"""The cached result of a whole run, next to the results of its files. If nothing has changed since, it is the result of the new run.
 
-A run is recognised by what it was given: settings, and files with their places, names and roles. What it told holds for the bytes that
-these files had. Apart from that it depends only on what kustomizations, wherever they lie, make of some of them: that is asked again.
-As with the results of files, whatever is wrong with what was kept is as if nothing had been.
+The key of a run is its input: settings, and files with their paths, names and roles. The result is valid for the bytes that these files
+had. It also depends on how kustomizations, which may be other files, use some of these files; that is evaluated again. As for the results
+of files, every problem with the cache has the same effect as an empty cache.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from afflint.source.sources import read_bytes
 
 
 class Kustomized(NamedTuple):
-    """What kustomizations, wherever they lie, make of a file: whether all that it holds are patches, and the labels that they add.
+    """How kustomizations use a file: whether as a patch, and the labels that they add.
 
-    ``labels`` is None where these did not matter.
+    ``labels`` is None if the labels did not matter for the run.
     """
 
     file: FileId
@@ -41,16 +41,16 @@ class Kustomized(NamedTuple):
 
 
 class CachedRun(NamedTuple):
-    """What a run cached_run: what remains of the results of its files once their facts have been taken together."""
+    """The result of a run, with the results of its files without facts."""
 
     results: tuple[FileResult, ...]
-    """Those that differ. Of their facts there is only whether nodes stand in them."""
+    """The distinct results of files. Their facts contain only whether a file has nodes."""
     of_files: tuple[tuple[FileId, int], ...]
     """Each file with the number of its result."""
     across: tuple[tuple[FileId, tuple[Found, ...]], ...] = ()
     unused_nodes: str | None = None
     kustomized: tuple[Kustomized, ...] = ()
-    """Of the files of which it mattered."""
+    """How kustomizations use the files for which this matters."""
     undecided: tuple[str, ...] = ()
     """The policies that would have needed nodes."""
 
@@ -59,7 +59,7 @@ _CODEC = Codec(CachedRun, ELSEWHERE)
 
 
 def without_facts(results: Mapping[FileId, FileResult]) -> CachedRun:
-    """What files told alone. Most of them have nothing found in them, and told the same."""
+    """Return the results of the files without facts. Most files have no findings and share one result."""
     differing: list[FileResult] = []
     numbers: dict[object, int] = {}
     of_files = []
@@ -110,13 +110,13 @@ def _kustomized(files: Files, file: FileId, kustomizations: Kustomizations, *, l
 
 
 class PastRun:
-    """The last run that was given the same, if it is known; and this one in its place."""
+    """The entry of a run in the cache: that of the last run with the same input, which this run may replace."""
 
     def __init__(self, folder: str | None, files: Files, settings: MapSettings) -> None:
-        """``folder`` is that of the cache, None for the platform's."""
+        """``folder``: the folder of the cache, None for that of the platform."""
         self._files = files
         self.contents: Contents = {}
-        """Those of this run, as far as they have been read."""
+        """The checksums of the files that this run has read."""
         self._cache = Cache(folder, settings)
         keys = self._cache.keys
         given = [(each.name, each.values, files.identity(number)) for number, each in enumerate(files.sources)]
@@ -125,7 +125,7 @@ class PastRun:
         self._name = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=KEY_SIZE).digest()
 
     def cached(self, is_as_it_was: Callable[[Kustomized], bool]) -> CachedRun | None:
-        """What it cached_run, if all is as it was, which ``is_as_it_was`` tells of what kustomizations make of files."""
+        """Return the result of the last run if nothing has changed. ``is_as_it_was``: whether a file is used as before."""
         kept = self._cache.text(self._name)
         self._cache.close()
         if kept is None or kept.text[:KEY_SIZE] != self._digest():
@@ -141,7 +141,7 @@ class PastRun:
         return cached_run
 
     def keep(self, cached_run: CachedRun) -> None:
-        """Keep what this run cached_run, unless a file that it was read from again is another by now."""
+        """Store the result of this run, unless a file that was read again for positions has changed in the meantime."""
         pointed_at = {file for file, _ in cached_run.across}
         pointed_at |= {place.file for _, found in cached_run.across for each in found for place in each.related}
         if any(self._content(file) != self.contents.get(self._files.sources[file]) for file in pointed_at):
@@ -156,7 +156,7 @@ class PastRun:
         self._cache.keep([ResultEntry(self._name, digest + text)])
 
     def _digest(self) -> bytes | None:
-        """All bytes of the run; None where some cannot be had."""
+        """Return the checksum of all files of the run; None if one cannot be read."""
         digest = blake2b(digest_size=KEY_SIZE)
         for file, source in enumerate(self._files.sources):
             content = self.contents.get(source) or self._content(file)
@@ -173,7 +173,7 @@ class PastRun:
             return None
 
     def _entries(self) -> Iterator[ResultEntry]:
-        """The results of the files that are checked: they are in use, too."""
+        """Yield entries that mark the results of the checked files as used."""
         for file in self._files.checked:
             source = self._files.sources[file]
             yield ResultEntry(self._cache.key(source.known_as, self.contents[source]), None)

@@ -1,6 +1,6 @@
-"""A session: a configuration, where sources come from, and runs over them, for whoever asks: command line, editor, tests.
+"""A session: a configuration, its sources, and runs over them, for the command line, the language server and tests.
 
-Nothing that was read from disk is kept from one run to the next, so that each sees the files as they are then.
+A session keeps nothing that it has read from disk, so each run sees the current files.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from afflint.pipeline.place_inputs import PlaceInputs
     from afflint.pipeline.run import Outcome
 
-# A cluster with this plugin refuses what this rule, otherwise off, finds.
+# This rule is off by default. It reports what a cluster with this plugin rejects.
 _HARD_TOPOLOGY_PLUGIN, _HARD_TOPOLOGY_RULE = "LimitPodHardAntiAffinityTopology", "hard-anti-affinity-topology"
 
 
 class Session:
-    """Runs under one configuration. ``buffers`` are the texts of files as an editor holds them, by path: they stand for what is on disk.
+    """Runs under one configuration. ``buffers`` are the texts of files in an editor, by path; they replace the files on disk.
 
-    All methods may raise UserError for what the configuration or a caller names and that cannot be used.
+    All methods may raise UserError for files or values of the configuration or the caller that cannot be used.
     """
 
     def __init__(self, config: Config, buffers: Mapping[str, bytes] | None = None) -> None:
@@ -40,21 +40,21 @@ class Session:
         self._rendered: frozenset[str] = frozenset()
         self._buffers = buffers if buffers is not None else {}
 
-    # What is read.
+    # Sources.
 
     def sources(
         self, paths: Sequence[str], more: Iterable[Source] = (), *, stdin_name: str | None = None, force_exclude: bool = False
     ) -> list[Source]:
-        """The files that paths stand for, each once, and ``more``. ``stdin_name``: the file that standard input (``-``) stands in for.
+        """Return the files that paths name, each once, and ``more``. ``stdin_name``: the file that standard input (``-``) replaces.
 
-        With ``force_exclude`` the configuration's ``exclude`` holds for files that are named, too, and for what standard input stands for.
+        With ``force_exclude``, ``exclude`` of the configuration also applies to files that are named, and to the file ``stdin_name``.
         """
         excluded = self._excluded()
         included = configuration.matcher(self.config.include) if self.config.include else None
         found = discover(paths, excluded or _nothing, (lambda path: included(self._relative(path))) if included else None)
         chosen: list[Source] = []
         for source in found:
-            # Read also if it does not count then: whoever writes it can end in peace.
+            # Read standard input even if it is excluded, so that the writing process can end.
             each = source
             if source.path == STDIN:
                 each = self.stdin = standard_input(stdin_name)
@@ -66,12 +66,12 @@ class Session:
         return self._buffered([*chosen, *besides])
 
     def excludes(self, path: str) -> bool:
-        """Whether the configuration excludes a file at this absolute path, there or not."""
+        """Return whether the configuration excludes the file at an absolute path, which need not exist."""
         excluded = self._excluded()
         return excluded is not None and excluded(path)
 
     def covers(self, path: str) -> bool:
-        """Whether a file at this absolute path, there or not, is one that the configuration wants checked where its folder is."""
+        """Return whether a check of its folder includes the file at an absolute path, which need not exist."""
         if self.config.include:
             wanted = configuration.matcher(self.config.include)(self._relative(path))
         else:
@@ -79,7 +79,7 @@ class Session:
         return wanted and not self.excludes(path)
 
     def context(self) -> list[Source]:
-        """The files that the configuration names as context: rules across manifests may look at them."""
+        """Return the files that the configuration names as context for rules across manifests."""
         if not self.config.context:
             return []
         wanted = configuration.matcher(self.config.context)
@@ -87,7 +87,7 @@ class Session:
         return self._buffered(Source(relative(each.path), each.path) for each in found)
 
     def node_files(self) -> list[Source]:
-        """The files of nodes that the command line or the configuration names; only the command line may name a pipe."""
+        """Return the node files that the command line or the configuration names; only the command line may name a pipe."""
         if self.config.nodes == (configuration.NO_NODES,):
             return []
         asked = self.config.origins["nodes"] == configuration.COMMAND_LINE
@@ -101,7 +101,7 @@ class Session:
         return self._buffered(self._named(path) if asked else Source(os.path.normpath(path), path) for path in self.config.nodes)
 
     def _named(self, path: str) -> Source:
-        """The file of a name on the command line, or standard input. Raises UserError where that is named twice."""
+        """Return the source for a name on the command line. Raises UserError if standard input is named twice."""
         if path != STDIN:
             return named(path)
         if self.stdin is not None or self._piped is not None:
@@ -110,7 +110,7 @@ class Session:
         return self._piped
 
     def rendered(self, kustomizations: Sequence[str], charts: Sequence[str], values: Sequence[str] = ()) -> list[Source]:
-        """What kustomize and helm make of folders and charts. Raises RenderError."""
+        """Return the output of kustomize and Helm for folders and charts. Raises RenderError."""
         from afflint.rendering.programs import helm, kustomize
 
         made = [kustomize(folder) for folder in kustomizations] + [helm(chart, values) for chart in charts]
@@ -118,7 +118,7 @@ class Session:
         return made
 
     def with_renders(self, sources: Sequence[Source], options: Options, *, network: bool) -> tuple[Sequence[Source], Options]:
-        """Sources and options with what kustomizations and charts among them render to, where the configuration names tools for that."""
+        """Return sources and options with the output of kustomizations and charts, if the configuration names tools to render them."""
         if not self.config.render:
             return sources, options
         from afflint.config.trust import renderers
@@ -134,7 +134,7 @@ class Session:
         return renders.sources, options._replace(renders=renders)
 
     def _buffered(self, sources: Iterable[Source]) -> list[Source]:
-        """The sources, each once; an editor's buffer takes the place of the file that it stands for."""
+        """Return the sources, each once; a buffer of the editor replaces its file."""
         found = each_once(sources)
         for identity, buffer in each_once(Source(path, path, data) for path, data in self._buffers.items()).items():
             if identity in found:
@@ -142,9 +142,9 @@ class Session:
         return list(found.values())
 
     def _excluded(self) -> Callable[[str], bool] | None:
-        """Whether the configuration excludes an absolute path; what lies outside its root it says nothing about.
+        """Return a function that returns whether an absolute path is excluded; paths outside the root are not.
 
-        What afflint itself writes and reads is no manifest: its configuration, a baseline, the reports of this run.
+        The configuration, the baseline and the reports of this run are not manifests, and are excluded too.
         """
         outputs = frozenset(os.path.abspath(path) for path in (*self.config.output, self.config.baseline or "") if path not in ("", "-"))
         if not self.config.exclude:
@@ -185,7 +185,7 @@ class Session:
         return self._with_policies(settings) if config.policies else settings
 
     def _with_policies(self, settings: MapSettings) -> MapSettings:
-        """The settings with the policies of the configuration, of which those that are selected run."""
+        """Return the settings with the policies of the configuration; only selected policies run."""
         from afflint.checks.registry import bound_policies
 
         config = self.config
@@ -195,25 +195,25 @@ class Session:
         return settings._replace(rules=(*settings.rules, *bound), policies=names, root=config.root)
 
     def check(self, sources: Sequence[Source], options: Options | None = None) -> Outcome:
-        """Lint ``sources`` with the context and the nodes that the configuration names."""
+        """Check ``sources`` with the context and the nodes that the configuration names."""
         from afflint.pipeline.run import run
 
         outcome = run(sources, self.settings(), self.options(options), self.context(), self.node_files())
         return outcome._replace(findings=[self._as_rendered(each, outcome) for each in outcome.findings]) if self._rendered else outcome
 
     def _as_rendered(self, finding: Finding, outcome: Outcome) -> Finding:
-        """The finding, without a fix for what another program made: nobody keeps that text."""
+        """Return the finding without a fix if it is in output of another program, which is not a file."""
         return finding._replace(fix=None) if outcome.sources[finding.source].path in self._rendered else finding
 
     def gathered(self, sources: Sequence[Source], options: Options | None = None) -> Gathered:
-        """The same run with what it knows, for whoever asks more of it than for a report."""
+        """Run the map and reduce steps over ``sources`` and return their results, for callers that need more than findings."""
         from afflint.pipeline.files import Files
         from afflint.pipeline.run import gathered
 
         return gathered(Files(sources, self.context(), self.node_files()), self.settings(), self.options(options))
 
     def options(self, options: Options | None = None) -> Options:
-        """How to run, with what the configuration ignores in files."""
+        """Return the options of a run, with the mandatory policies and the ignored rules of the configuration."""
         from afflint.pipeline.options import Options
 
         options = options or Options()
@@ -235,9 +235,9 @@ class Session:
         replan: bool = False,
         counts: Mapping[str, int] | None = None,
     ) -> PlaceInputs:
-        """What a plan is made from: the workloads and nodes in ``sources``, the nodes of the configuration, the running ``pods``.
+        """Read the input of a simulation: workloads and nodes in ``sources``, the nodes of the configuration, and running ``pods``.
 
-        ``counts`` are the nodes of pools by their names.
+        ``counts`` are the sizes of node pools by their names.
         """
         from afflint.pipeline.place_inputs import read_place_inputs
 

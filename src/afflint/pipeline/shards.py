@@ -1,8 +1,8 @@
-"""A run in shares: each of several machines checks some of the files and writes down what they told; one puts it together.
+"""A run in shards: each of several machines checks some of the files and writes their results; one machine merges the results.
 
-A file of results has a line of JSON for its header and one for each result: the name of the file, the key by which a result is found
-again, and the result as plain data, with a checksum in front. Keys depend on bytes, settings and the version of afflint, so that
-whatever has changed since is no longer found, and is then looked into where the shares are merged: the report is never wrong.
+A results file has a line of JSON for its header and one for each result: the name of the file, the key of the result, and the result,
+with a checksum in front. Keys depend on bytes, settings and the version of afflint. A file that has changed has no result under its new
+key, and the merging machine checks it again. The report is therefore always that of a single run.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ MOST_SHARDS = 10_000
 
 
 class ShardError(UserError):
-    """Files of results that cannot be merged; the message is for the user."""
+    """Results files that cannot be merged; the message is for the user."""
 
 
 class Share(NamedTuple):
-    """Which share of how many, counted from 1."""
+    """The number of a shard, counted from 1, and the number of shards."""
 
     number: int
     of: int
 
     def part(self, sources: Collection[Source]) -> list[Source]:
-        """The sources of this share: they are dealt like cards, so that neighbours, which are alike, go to different shares."""
+        """Return every n-th source: neighbouring files are similar, so each shard gets about the same work."""
         return [source for number, source in enumerate(sources) if number % self.of == self.number - 1]
 
 
 class Arguments(NamedTuple):
-    """The arguments of `afflint check` that decide what is read and found. Without ``config_file`` there is no configuration."""
+    """The arguments of `afflint check` that affect the findings. Without ``config_file``, there is no configuration."""
 
     paths: tuple[str, ...]
     nodes: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Arguments(NamedTuple):
 
 
 class _Header(NamedTuple):
-    """``settings`` is the checksum of those of the configuration, ``made_with`` has those that the results were made with."""
+    """``settings`` is the checksum of the settings of the configuration; ``made_with`` has the checksums for the results."""
 
     share: Share
     results: int
@@ -82,13 +82,13 @@ _HEADER = Codec(_Header)
 _LINE = Codec(_ShardLine, ELSEWHERE)
 
 
-# One share.
+# One shard.
 
 
 def lines_of_share(
     session: Session, sources: Sequence[Source], share: Share, arguments: Arguments, jobs: int, progress: Progress | None = None
 ) -> Iterator[str]:
-    """The file of results for a share of a run over ``sources``, line by line. Raises NodeFileError."""
+    """Yield the lines of the results file for one shard of a run over ``sources``. Raises NodeFileError."""
     files = Files(sources, session.context(), session.node_files())
     base = session.settings()
     named_nodes(files)
@@ -110,14 +110,14 @@ def lines_of_share(
         yield f'["{_checksum(line)}",{line}\n'
 
 
-# All shares.
+# All shards.
 
 
 class Merged:
-    """What the shares of a run told, as a mapper for the whole of it: what they do not know is looked into here."""
+    """The results of all shards as a mapper for the whole run. It checks files without a result itself."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """Reads all results. Raises ShardError for files that are damaged, or that are not the shares of one run."""
+        """Read all results. Raises ShardError for damaged files and for shards of different runs."""
         self._results: dict[bytes, FileResult] = {}
         self._jobs: int = 1
         self._progress: Progress | None = None
@@ -127,21 +127,21 @@ class Merged:
         self.arguments = header.arguments
         self._settings, self._made_with = header.settings, frozenset(header.made_with)
         self.changed: list[str] = []
-        """The files that are not as they were for the shares."""
+        """The files that have changed since the shards ran."""
         self.new_definitions = False
-        """Whether the files define other nodes, pools or custom resources than for the shards, so that all are checked again."""
+        """Whether nodes, pools or custom resources have changed since the shards ran, so that all files are checked again."""
 
     def check_settings(self, settings: MapSettings) -> None:
-        """Raises ShardError if the shares were made under another configuration than these settings are of."""
+        """Raise ShardError if the shards ran with another configuration."""
         if Keys(settings, __version__).settings != self._settings:
             raise ShardError("the configuration differs from that of the shards; run `afflint merge` in the same checkout")
 
     def set_processes(self, jobs: int, progress: Progress | None) -> None:
-        """Say how many processes may look into what the shares do not know."""
+        """Set how many processes check files without a result."""
         self._jobs, self._progress = jobs, progress
 
     def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
-        """The results of the map step: those of the shares, and of what they do not know that which is found out here."""
+        """Return the results of the map step: those of the shards, and those of the files that are checked again."""
         keys = Keys(settings, __version__)
         known: list[FileResult | None] = []
         unknown: list[Source] = []
@@ -177,7 +177,7 @@ class Merged:
 
 @contextmanager
 def rejecting_mismatches() -> Iterator[None]:
-    """Turns what fails on results of shards into a ShardError: a checksum is no signature, so they may say what afflint never wrote."""
+    """Raise ShardError for exceptions from results of shards: a checksum is not a signature, so results may be forged."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -186,7 +186,7 @@ def rejecting_mismatches() -> Iterator[None]:
 
 
 def _header(path: str, line: bytes) -> _Header:
-    """The header of a file of results. Raises ShardError for any other file, and for one of another version."""
+    """Parse the header of a results file. Raises ShardError for any other file, and for a file of another version."""
     try:
         data = json.loads(line)
         by, form, checksum, run = (data[name] for name in ("afflint", "format", "checksum", "run"))
@@ -205,7 +205,7 @@ def _header(path: str, line: bytes) -> _Header:
 
 
 def _parsed_line(line: bytes) -> _ShardLine | None:
-    """What a line tells; None if it is not as it was written."""
+    """Parse a line of a results file; None if it is damaged."""
     start, text = line[:_START], line[_START:].removesuffix(b"\n").decode("ascii", "replace")
     if start != f'["{_checksum(text)}",'.encode():
         return None

@@ -22,7 +22,7 @@ _LINE_BREAK = re.compile(r"\r\n|\n|\r")
 _FORMS = ("ignore", "ignore-document", "ignore-file")
 _LAST_LINE = 10**9
 _ANYWHERE = -1
-# Looking for the rule that was meant takes its time; after so many mistakes in one file it helps nobody any more.
+# Finding the nearest rule name takes time, so only the first mistakes in a file get a suggestion.
 _MOST_HINTS = 100
 
 Position = tuple[int, int]
@@ -30,10 +30,10 @@ Position = tuple[int, int]
 
 
 class Suppression(NamedTuple):
-    """What silences the findings of ``rules`` (all when empty) that begin at ``start`` or behind it, and before ``end``.
+    """A comment or annotation that silences findings of ``rules`` (all if empty) from ``start`` up to, but not including, ``end``.
 
-    ``span`` is the comment's or annotation's own place, ``removal`` the stretch to delete when nothing is silenced (None: by hand).
-    ``idle`` are the policies among its rules that find nothing where it stands, whatever the other manifests say.
+    ``span`` is the position of the comment or annotation. ``removal`` is the text to delete if it silences nothing; None if users must
+    delete it by hand. ``idle`` are the policies among its rules that all workloads there meet, whatever other manifests contain.
     """
 
     rules: tuple[str, ...]
@@ -45,12 +45,12 @@ class Suppression(NamedTuple):
     idle: tuple[str, ...] = ()
 
     def covers(self, place: Position) -> bool:
-        """Whether a finding at a place is silenced by it if it is one of its rules."""
+        """Return whether a position is in the range of the suppression."""
         return self.start <= place < self.end
 
 
 class InvalidSuppression(NamedTuple):
-    """A comment that begins like a suppression and is none."""
+    """A comment that begins like a suppression but is not valid, with message and help."""
 
     document: int
     span: Span
@@ -61,7 +61,7 @@ class InvalidSuppression(NamedTuple):
 def suppressions_in(
     document: Document, manifests: Sequence[Manifest], known: Iterable[str], categories: Iterable[str]
 ) -> Iterator[Suppression | InvalidSuppression]:
-    """The suppressions of one document that can be read; ``known`` are the names of the rules there are."""
+    """Yield the suppressions of one document; ``known`` are the names of all rules."""
     reader = _SuppressionReader(document, (*known, *categories, "all"))
     yield from reader.comments()
     for manifest in manifests:
@@ -111,7 +111,7 @@ class _SuppressionReader:
                     break  # A comment goes on to the end of its line.
 
     def _in_scalar(self, line: int, column: int) -> bool:
-        """Whether a place lies in a quoted or block scalar, whose ``#`` is text."""
+        """Return whether a position is in a quoted or block scalar, in which ``#`` is text."""
         if self._scalars is None:
             self._scalars = sorted(self._document.scalar_spans())
         number = bisect_right(self._scalars, (line, column, _LAST_LINE, 0)) - 1
@@ -146,7 +146,7 @@ class _SuppressionReader:
             return Span(line, len(before.rstrip()) + 1, line, len(text) + 1)
         if line - self._document.line == len(self._lines):  # Nothing follows, not even a line break.
             return Span(line, 1, line, len(text) + 1)
-        # A line of its own goes with its line break; the first column of the next line is where that ends.
+        # A comment on a line of its own is deleted with its line break, which ends at the first column of the next line.
         return Span(line, 1, line + 1, 1)
 
     def _unknown(self, rules: tuple[str, ...], span: Span) -> Iterator[InvalidSuppression]:
@@ -161,7 +161,7 @@ class _SuppressionReader:
             yield InvalidSuppression(self._document.index, span, f"unknown rule {quoted(name)}{hint}", remedy)
 
     def _scope(self, form: str, own_line: bool, line: int) -> tuple[int, int]:
-        """The first and the last line that a comment covers."""
+        """Return the first and the last line that a comment covers."""
         if form == "ignore-file":
             return 1, _LAST_LINE
         if form == "ignore-document":
@@ -172,15 +172,15 @@ class _SuppressionReader:
         return self._document.line + 1, self._document.line + len(self._lines)
 
     def _next_node(self, line: int) -> tuple[int, int]:
-        """The lines of the first node below a comment: a key with its value, or a list item."""
+        """Return the lines of the first node below a comment: a key with its value, or a list item."""
         if self._nodes is None:
-            # Of those that begin on one line the outermost: the leftmost, and of these the longest.
+            # Of several nodes that begin on one line, the outermost comes first: the leftmost, and of these the longest.
             self._nodes = sorted(self._document.node_lines(), key=lambda node: (node[0], node[1], -node[2]))
         number = bisect_left(self._nodes, (line + 1, 0, 0))
         return (self._nodes[number][0], self._nodes[number][2]) if number < len(self._nodes) else (line, line)
 
     def annotation(self, manifest: Manifest) -> Iterator[Suppression | InvalidSuppression]:
-        """``rule: why`` or ``rule, rule: why``, one to a line: for generated manifests, whose comments are lost."""
+        """Read the annotation, one ``rule: why`` or ``rule, rule: why`` per line. It is for generated manifests, which lose comments."""
         metadata: Any = manifest.data.get("metadata")
         annotations = metadata.get("annotations") if type(metadata) is dict else None
         text = annotations.get(ANNOTATION) if type(annotations) is dict else None
@@ -197,7 +197,7 @@ class _SuppressionReader:
                 yield Suppression(rules, start, end, document.index, span, None)
 
     def _object(self, base: Path) -> tuple[Position, Position]:
-        """Where an object begins and ends: several items of a List may stand on one line."""
+        """Return the start and the end of an object: several items of a List may be on one line."""
         if base:
             extent = self._document.extent(base)
             return (extent.line, extent.column), (extent.end_line, extent.end_column)
@@ -212,15 +212,15 @@ def _invalid_comment(document: int, span: Span, content: str) -> InvalidSuppress
     return InvalidSuppression(document, span, message, "Write `# afflint: ignore[rule] -- why`.")
 
 
-# What is silenced, and by what.
+# Suppressed findings.
 
 
 def apply(
     findings: Sequence[Finding], suppressions: Sequence[Suppression], mandatory: Collection[str] = ()
 ) -> tuple[list[Finding], int, list[tuple[Suppression, tuple[str, ...]]]]:
-    """The findings of one file that remain, how many were silenced, and the suppressions (with their rules) that silenced nothing.
+    """Return the remaining findings of one file, the number of silenced ones, and the unused suppressions with their unused rules.
 
-    A suppression without rules that silenced nothing comes with the one name "". Nothing silences the rules that are ``mandatory``.
+    For an unused suppression without rules, the only name is "". No suppression silences the ``mandatory`` rules.
     """
     places: dict[str, list[Position]] = {}
     for finding in findings:
@@ -241,7 +241,7 @@ def _place(finding: Finding) -> Position:
 
 
 def _words(finding: Finding) -> tuple[str, ...]:
-    """The names by which a finding can be silenced; "" is that of suppressions without rules."""
+    """Return the names that silence a finding; "" is for suppressions without rules."""
     return finding.rule, finding.category, "all", ""
 
 
@@ -250,13 +250,13 @@ def _idle(suppression: Suppression, places: dict[str, list[Position]]) -> tuple[
 
 
 def _between(places: list[Position], start: Position, end: Position) -> bool:
-    """Whether one of the sorted ``places`` lies between two."""
+    """Return whether one of the sorted ``places`` is between two positions."""
     number = bisect_left(places, start)
     return number < len(places) and places[number] < end
 
 
 class _SuppressedRanges:
-    """What suppressions cover, by the name of what they silence there: stretches that do not touch, in order."""
+    """The ranges that suppressions cover, by rule name: sorted, and without overlaps."""
 
     def __init__(self, suppressions: Sequence[Suppression]) -> None:
         stretches: dict[str, list[tuple[Position, Position]]] = {}
@@ -283,5 +283,5 @@ class _SuppressedRanges:
 
 
 def removal(suppression: Suppression) -> tuple[Edit, ...]:
-    """The edit that deletes a comment that silences nothing; none for what is to be deleted by hand."""
+    """Return the edit that deletes a suppression; no edit if users must delete it by hand."""
     return (Edit(suppression.removal, ""),) if suppression.removal else ()

@@ -1,11 +1,11 @@
-"""One function over many items in several processes, this one among them, so that no fault of any of them loses or hangs the run.
+"""Apply one function to many items in several processes. The failure of a process neither hangs the run nor loses results silently.
 
-The others take chunks from the front, this one from the back, until they meet: what it does itself need not travel. They know all
-items from their start, and only numbers of chunks and results go through their pipes, so that no write waits for another.
+The workers take chunks of items from the front, the main process from the back, until they meet. Workers receive all items when they
+start. Only the numbers of chunks and the results are sent through pipes, so no write blocks.
 
-- One of them dies (killed, out of memory, a crash): its pipe ends, the others are killed, and WorkerDiedError says how it died.
-- This one is interrupted or fails: the others are killed on the way out. They do not hear an interrupt themselves.
-- This one is killed: each of the others watches it, and ends.
+- A worker dies (killed, out of memory, a crash): its pipe closes, the main process kills the other workers and raises WorkerDiedError.
+- The main process is interrupted or fails: it kills the workers, which ignore the interrupt themselves.
+- The main process is killed: each worker watches it and ends.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Result = TypeVar("Result")
 
 _CHUNK = 32
 _AHEAD = 2
-"""Chunks that a worker has at a time: one to work on, one for when that is done before this process looks."""
+"""The number of chunks that a worker has at a time: one in progress, and one to continue with until the main process responds."""
 _MOST_WORKERS = 60
-"""Windows waits for no more than 63 things at once."""
+"""Windows waits for at most 63 handles at once."""
 _BETWEEN_LOOKS = 0.005
 _SAFE_PATH = "PYTHONSAFEPATH"
 _PATIENCE = 0.5
-"""How long a wait lasts at most. Windows does not interrupt one."""
+"""The longest wait in seconds. On Windows, an interrupt does not end a wait."""
 
 
 class WorkerDiedError(Exception):
@@ -47,10 +47,10 @@ def map_in_processes(
     progress: Callable[[int], None] | None = None,
     own: Callable[[Item], Result] | None = None,
 ) -> list[Result]:
-    """What the function that ``make`` makes gives for each item, in their order. Each process makes its own; this one may have ``own``.
+    """Return the results of a function for all items, in their order. Each process calls ``make`` for its function; this one uses ``own``.
 
-    ``make``, the items and the results must be picklable. ``progress`` is told now and then how many items are done.
-    Raises WorkerDiedError, and whatever the function raises, in whichever process.
+    ``make``, the items and the results must be picklable. ``progress`` is called from time to time with the number of items done.
+    Raises WorkerDiedError, and the exceptions of the function from any process.
     """
     chunks = [items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK)]
     function = make() if own is None else own
@@ -70,7 +70,7 @@ def map_in_processes(
 
 
 class _WorkerPool:
-    """The other processes, seen from this one: which chunks they have, and what they have done."""
+    """The worker processes, as the main process sees them: their chunks and their results."""
 
     def __init__(self, progress: Callable[[int], None] | None) -> None:
         self.done: dict[int, list[Any]] = {}
@@ -96,7 +96,7 @@ class _WorkerPool:
                     process.start()
                     self._workers[ours] = process
             except OSError:
-                # No more processes, or it ended while it began: the rest of us do its work.
+                # The system allows no more processes, or the worker died at its start: the others do its work.
                 ours.close()
                 return
             finally:
@@ -105,19 +105,19 @@ class _WorkerPool:
                 self._give(ours)
 
     def from_the_back(self) -> int | None:
-        """The chunk that this process takes next; None when all are taken."""
+        """Return the number of the next chunk for the main process; None if all chunks are taken."""
         if self._front >= self._back:
             return None
         self._back -= 1
         return self._back
 
     def keep(self, number: int, results: list[Any]) -> None:
-        """Note what a chunk gave."""
+        """Store the results of a chunk."""
         self.done[number] = results
         self._count += len(results)
 
     def look(self) -> None:
-        """Take what the workers have done and give them more, unless that was done just now."""
+        """Receive results from the workers and send them more chunks, at most once in a few milliseconds."""
         if time.monotonic() - self._looked >= _BETWEEN_LOOKS:
             self._attend(0)
 
@@ -127,7 +127,7 @@ class _WorkerPool:
             self._attend(_PATIENCE)
 
     def dismiss(self) -> None:
-        """End all workers, whatever they are doing: they hold nothing that anybody needs."""
+        """Kill all workers: their results are received or no longer needed."""
         for process in self._workers.values():
             process.kill()
         for connection, process in self._workers.items():
@@ -141,7 +141,7 @@ class _WorkerPool:
         from multiprocessing.connection import wait
 
         for connection in wait(list(self._workers), toleration_seconds):
-            self._take(connection)  # type: ignore[arg-type]  # What went in comes out.
+            self._take(connection)  # type: ignore[arg-type]  # All waited-for objects are connections.
         self._looked = time.monotonic()
         if self._progress is not None:
             self._progress(self._count)
@@ -168,20 +168,20 @@ class _WorkerPool:
 
     def _death(self, connection: Connection) -> WorkerDiedError:
         process = self._workers[connection]
-        process.join(_PATIENCE)  # Its pipe ends a little before it does.
+        process.join(_PATIENCE)  # Its pipe closes slightly before it ends.
         advice = "it may have run out of memory: use fewer processes (`--jobs`)"
         return WorkerDiedError(f"a worker process {ending(process.exitcode)}; {advice}")
 
 
 class _ElsewhereError(Exception):
-    """Where in a worker an error arose: the text of its traceback."""
+    """The traceback of an error in a worker, as text."""
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
 
 
 def ending(exit_code: int | None) -> str:
-    """How a process ended, in words."""
+    """Describe how a process ended."""
     if exit_code is None or exit_code >= 0:
         return f"ended with exit code {exit_code}" if exit_code else "ended early"
     try:
@@ -191,7 +191,7 @@ def ending(exit_code: int | None) -> str:
 
 
 def _can_isolate(method: str) -> bool:
-    """Whether ``_isolated`` works for a start method. Python 3.10, and Python with ``-E``, do not read the variable that it sets."""
+    """Return whether ``_isolated`` works for a start method. Python 3.10, and Python with ``-E``, do not read its environment variable."""
     if method == "fork":
         return True
     return sys.version_info >= (3, 11) and (sys.flags.safe_path or not sys.flags.ignore_environment)
@@ -199,10 +199,10 @@ def _can_isolate(method: str) -> bool:
 
 @contextmanager
 def _isolated() -> Iterator[None]:
-    """Keeps Python processes that start meanwhile from importing modules of the current folder, which others may have written.
+    """Prevent Python processes that start in this context from importing modules of the current folder, which may not be trusted.
 
-    ``spawn`` and ``forkserver`` start ``python -c "from multiprocessing..."``, which searches that folder first. It is switched off by an
-    environment variable because multiprocessing has no parameter for it.
+    ``spawn`` and ``forkserver`` start ``python -c "from multiprocessing..."``, which searches that folder first. Only an environment
+    variable turns this off, because multiprocessing has no parameter for it.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -217,7 +217,7 @@ def _isolated() -> Iterator[None]:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Keeps an interrupt back, here and in a process that starts meanwhile, until it can be answered."""
+    """Delay interrupts in this process, and in a process that starts in this context, until it ends."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -232,10 +232,10 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _work(connection: Connection, make: Callable[[], Callable[[Item], Result]], chunks: Sequence[Sequence[Item]]) -> None:
-    """Do chunk after chunk, as their numbers come in."""
+    """Process chunks as their numbers arrive."""
     import gc
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Whoever is interrupted is the main process; it ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The main process handles interrupts and kills the workers.
     gc.disable()
     _end_with_parent()
     try:
@@ -250,7 +250,7 @@ def _work(connection: Connection, make: Callable[[], Callable[[Item], Result]], 
 
 
 def _end_with_parent() -> None:
-    """End this process as soon as the main one has ended, however that came about and whatever this one is doing."""
+    """End this process as soon as the main process has ended for any reason."""
     import multiprocessing
     import threading
     from multiprocessing.connection import wait
@@ -266,13 +266,13 @@ def _end_with_parent() -> None:
 
 
 def _portable(error: Exception) -> tuple[Exception, str]:
-    """An error that can travel, and the text of its traceback."""
+    """Return an exception that can be pickled, and the text of its traceback."""
     import pickle
     import traceback
 
     where = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:  # Whatever the error's own class makes of being pickled.
+    except Exception:  # The class of the exception may fail in any way.
         error = RuntimeError(f"{type(error).__name__}: {error}")
     return error, where
