@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -240,6 +241,30 @@ def test_labels_that_a_kustomization_adds_are_on_the_template(repo: Path) -> Non
     assert rules_in(repo, LABELLED, "resources: [../../patches/p.yaml]") == ["label-not-on-template"]
     assert rules_in(repo, LABELLED, "resources: [../../patches/p.yaml]\ncommonLabels: {other: db}") == ["label-not-on-template"]
     assert rules_in(repo, LABELLED, "resources: [../../patches/p.yaml]\ncommonLabels: {app: db}") == []
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the folders that are searched for kustomizations from now on."""
+    folders: list[str] = []
+    scandir = os.scandir
+
+    def recorded(folder: str) -> object:
+        folders.append(folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(module.os, "scandir", recorded)
+    return folders
+
+
+def test_a_file_that_is_a_resource_of_a_kustomization_above_is_not_a_patch(repo: Path, searched: list[str]) -> None:
+    write(repo / "base" / "kustomization.yaml", "resources: [web/dep.yaml]\npatches: [{path: p.yaml}]")
+    kustomizations = Kustomizations()
+    assert not kustomizations.is_patch(str(repo / "base" / "web" / "dep.yaml"))
+    assert searched == []
+    assert kustomizations.is_patch(str(repo / "base" / "p.yaml"))
+    write(repo / "overlay" / "kustomization.yaml", "resources: [../base/p.yaml]")
+    assert not Kustomizations().is_patch(str(repo / "base" / "p.yaml"))
 
 
 NODES = "nodes: [{name: n1, labels: {zone: a}}]\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -57,7 +57,9 @@ class Kustomizations:
         self._shared: str | None = None
         self._tops: dict[str, str] = {}
         self._repositories: dict[str, _KustomizationTree] = {}
+        self._folders: dict[str, _KustomizationTree] = {}
         self._uses: dict[str, Use | None] = {}
+        self._uses_above: dict[str, Use | None] = {}
 
     def use_of(self, path: str) -> Use | None:
         """Return how the kustomizations of its repository use a file; None if none of them lists it."""
@@ -69,8 +71,40 @@ class Kustomizations:
             self._uses[path] = found
         return self._uses[path]
 
+    def use_above(self, path: str) -> Use | None:
+        """Return how the kustomizations in the folder of a file, and in those above it in its repository, use the file; None: not at all.
+
+        It is part of what ``use_of`` returns, but no other folders are searched. By default, kustomize refuses files outside of the folder
+        of the kustomization, so that others rarely list the file.
+        """
+        if path not in self._uses_above:
+            found: Use | None = None
+            for here in _real_paths(path):
+                for folder in self._folders_above(here):
+                    use = self._in_folder(folder).use_of(here)
+                    found = use.merge(found) if use is not None else found
+            self._uses_above[path] = found
+        return self._uses_above[path]
+
+    def _folders_above(self, path: str) -> Iterator[str]:
+        folder = os.path.dirname(path)
+        top = self._top(folder)
+        while folder != top:
+            yield folder
+            folder = os.path.dirname(folder)
+        yield top
+
+    def _in_folder(self, folder: str) -> _KustomizationTree:
+        if folder not in self._folders:
+            text = kustomization_in(folder)
+            self._folders[folder] = _KustomizationTree([] if text is None else [text])
+        return self._folders[folder]
+
     def is_patch(self, path: str) -> bool:
         """Whether kustomizations use a file only as a patch, so that it does not contain an object of its own."""
+        above = self.use_above(path)
+        if above is not None and not above.patches:
+            return False
         use = self.use_of(path)
         return use is not None and use.patches
 
