@@ -167,6 +167,21 @@ def test_a_patch_of_a_kustomization_elsewhere_is_no_workload_though_no_file_has_
     assert told(run(tree, kept)) == before
 
 
+def test_a_kustomization_in_another_folder_uses_no_whole_object_as_a_patch_of_another_kind_with_a_cache_either(
+    tree: Path, kept: Path
+) -> None:
+    (tree / ".git").mkdir()
+    metadata = "{name: web, labels: {app: web}}"
+    template = f"{{metadata: {metadata}, spec: {{containers: [{{name: a, image: b}}]}}}}"
+    spec = f"  serviceName: db\n  selector: {{matchLabels: {{app: web}}}}\n  template: {template}\n"
+    (tree / "0.yaml").write_text(f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {metadata}\nspec:\n{spec}")
+    (tree / "overlay").mkdir()
+    (tree / "overlay" / "kustomization.yaml").write_text("patches: [{path: ../0.yaml, target: {kind: StatefulSet}}]\n")
+    findings = [told(run(tree, folder)) for folder in (None, kept, kept)]
+    assert findings[0] == findings[1] == findings[2]
+    assert "serviceName" in str(findings[0])
+
+
 def test_a_file_that_changes_during_the_run_is_not_taken_for_what_it_was(tree: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tree / "0.yaml"
     before = path.read_text()

@@ -257,6 +257,50 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return folders
 
 
+def rules_of(file: str) -> list[str]:
+    return [each.rule for each in run(list(discover([file])), default_settings()).findings]
+
+
+WHOLE = PATCH + "  selector: {matchLabels: {app: web}}\n" + TEMPLATE
+
+
+def test_a_finding_in_a_whole_object_searches_no_folder(repo: Path, searched: list[str]) -> None:
+    for number in range(30):
+        write(repo / f"team{number}" / "app" / "kustomization.yaml", "resources: [web.yaml]\n")
+    file = write(repo / "web" / "dep.yaml", WHOLE.replace("apps/v1", "apps/v1beta1") + "  serviceName: db\n  nodeSelector: {a: b}\n")
+    assert rules_of(file) == ["unserved-api-version", "unknown-field", "misplaced-constraint"]
+    assert searched == []
+
+
+def test_a_finding_in_an_object_that_may_be_a_patch_searches_each_folder_once(repo: Path, searched: list[str]) -> None:
+    for number in range(30):
+        write(repo / f"team{number}" / "app" / "kustomization.yaml", "resources: [web.yaml]\n")
+    file = write(repo / "web" / "dep.yaml", PATCH + "  serviceName: db\n  template: {spec: {nodeSelector: {a: true}}}\n")
+    assert rules_of(file) == ["unknown-field", "wrong-type"]
+    assert len(searched) == len({*searched}) == 1 + 30 * 2 + 1
+
+
+def test_a_field_that_a_kustomization_in_the_folder_above_may_add_searches_no_folder(repo: Path, searched: list[str]) -> None:
+    write(repo / "base" / "kustomization.yaml", "resources: [web/dep.yaml]")
+    assert rules_of(write(repo / "base" / "web" / "dep.yaml", PATCH + TEMPLATE)) == []
+    assert searched == []
+
+
+@pytest.mark.parametrize("folder", ["patches", "."])
+def test_a_kustomization_above_uses_a_whole_object_as_a_patch_of_another_kind(folder: str, repo: Path) -> None:
+    file = write(repo / "patches" / "p.yaml", WHOLE + "  serviceName: db\n")
+    assert rules_of(file) == ["unknown-field"]
+    listed = os.path.relpath(file, repo / folder)
+    write(repo / folder / "kustomization.yaml", f"patches: [{{path: {listed}, target: {{kind: StatefulSet}}}}]")
+    assert rules_of(file) == []
+
+
+def test_an_object_without_a_selector_may_be_a_patch_of_another_kind(repo: Path) -> None:
+    use = "patches: [{path: ../../patches/p.yaml, target: {kind: StatefulSet}}]"
+    assert rules_in(repo, PATCH + TEMPLATE + "  serviceName: db\n", "patches: []") == ["selector-missing", "unknown-field"]
+    assert rules_in(repo, PATCH + TEMPLATE + "  serviceName: db\n", use) == []
+
+
 def test_a_file_that_is_a_resource_of_a_kustomization_above_is_not_a_patch(repo: Path, searched: list[str]) -> None:
     write(repo / "base" / "kustomization.yaml", "resources: [web/dep.yaml]\npatches: [{path: p.yaml}]")
     kustomizations = Kustomizations()

@@ -44,7 +44,7 @@ class CachedRun(NamedTuple):
     """The result of a run, with the results of its files without facts."""
 
     results: tuple[FileResult, ...]
-    """The distinct results of files. Their facts contain only whether a file has nodes."""
+    """The distinct results of files. Their facts contain only whether a file has nodes, and the pods of files with findings."""
     of_files: tuple[tuple[FileId, int], ...]
     """Each file with the number of its result."""
     across: tuple[tuple[FileId, tuple[Found, ...]], ...] = ()
@@ -67,7 +67,9 @@ def without_facts(results: Mapping[FileId, FileResult]) -> CachedRun:
         alike = (result.facts.holds_nodes, *result[3:]) if not result.found and not result.suppressions else file
         number = numbers.setdefault(alike, len(differing))
         if number == len(differing):
-            differing.append(result._replace(facts=Facts(holds_nodes=result.facts.holds_nodes)))
+            # Whether an object with findings is whole decides how kustomizations may use it.
+            pods = result.facts.pods if result.found else ()
+            differing.append(result._replace(facts=Facts(pods, holds_nodes=result.facts.holds_nodes)))
         of_files.append((file, number))
     return CachedRun(tuple(differing), tuple(of_files))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from afflint.findings.finding import FileId, Finding, Found
+from afflint.findings.finding import FileId, Finding, Found, ObjectRef
 from afflint.index.facts import Pods
 from afflint.pipeline.map_step import FileResult
 from afflint.pipeline.reduce_step import Reduction
@@ -45,7 +45,7 @@ class SuppressionFilter:
         from afflint.config import covers
 
         findings = self._reduction.findings(file, found)
-        remaining = _without_excused(findings, source, self.kustomizations)
+        remaining = _without_excused(findings, source, result.facts.pods, self.kustomizations)
         if self._options.ignored_in is not None and remaining:
             names = self._options.ignored_in(source.name)
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
@@ -98,21 +98,36 @@ _ABOUT_KINDS = frozenset(("unknown-field", "misplaced-constraint", "wrong-type",
 _EXCUSABLE = _ABOUT_ABSENT_FIELDS | _ABOUT_LABELS | _ABOUT_VERSIONS | _ABOUT_KINDS
 
 
-def _without_excused(findings: list[Finding], source: Source, kustomizations: Kustomizations) -> list[Finding]:
-    """Return the findings that are true for every result of the kustomizations, which are read only if that matters."""
+def _without_excused(findings: list[Finding], source: Source, pods: Iterable[Pods], kustomizations: Kustomizations) -> list[Finding]:
+    """Return the findings that are true for every result of the kustomizations. ``pods`` are those of the file.
+
+    Searching the repository for kustomizations takes long, so it is avoided where their use of the file does not matter.
+    """
     if not any(finding.rule in _EXCUSABLE for finding in findings):
         return findings
-    use = kustomizations.use_of(source.path)
-    if use is None:
-        return findings
-    excused = _ABOUT_ABSENT_FIELDS | _ABOUT_VERSIONS if use.targeted else _ABOUT_ABSENT_FIELDS
+    path = source.path
     about_labels = any(finding.rule in _ABOUT_LABELS for finding in findings)
-    added = kustomizations.labels_added(source.path) if about_labels else frozenset()
+    added = kustomizations.labels_added(path) if about_labels else frozenset()
+    partial: dict[tuple[int, ObjectRef], bool] = {}
+    for each in pods:
+        key = each.site.document, each.ref
+        partial[key] = each.partial or partial.get(key, False)
+    partial.update({(each.document, each.object): True for each in findings if each.rule in _ABOUT_ABSENT_FIELDS})
 
     def is_excused(finding: Finding) -> bool:
+        if finding.rule not in _EXCUSABLE:
+            return False
         if finding.rule in _ABOUT_LABELS:
             return any(finding.field.endswith((f".{key}", f"[{key}]")) for key in added)
-        other_kind = use.kinds and finding.object.kind not in use.kinds
-        return finding.rule in excused or (bool(other_kind) and finding.rule in _ABOUT_KINDS)
+        above = kustomizations.use_above(path)
+        if finding.rule in _ABOUT_ABSENT_FIELDS:
+            return above is not None or kustomizations.use_of(path) is not None
+        # A patch with placeholders for apiVersion and kind is not a whole object.
+        if above is None and not partial.get((finding.document, finding.object), True):
+            return False
+        use = kustomizations.use_of(path)
+        if use is None:
+            return False
+        return use.targeted if finding.rule in _ABOUT_VERSIONS else bool(use.kinds) and finding.object.kind not in use.kinds
 
     return [finding for finding in findings if not is_excused(finding)]
