@@ -224,10 +224,11 @@ def _kustomizations(top: str, skipped: frozenset[str]) -> list[UnparsedKustomiza
             try:
                 with os.scandir(folder) as entries:
                     for entry in entries:
-                        if entry.name in NAMES:
+                        if entry.is_dir(follow_symlinks=False):
+                            if entry.name not in skipped:
+                                below.append(entry.path)
+                        elif entry.name in NAMES:
                             names.add(entry.name)
-                        elif entry.name not in skipped and entry.is_dir(follow_symlinks=False):
-                            below.append(entry.path)
             except OSError:
                 continue
             read_here = _read_first(folder, names)
