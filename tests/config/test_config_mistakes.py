@@ -263,7 +263,7 @@ def test_the_content_of_a_file_is_never_printed_unescaped(mistakes: Mistakes) ->
 
 
 def test_long_values_are_cut(mistakes: Mistakes) -> None:
-    assert mistakes(f"complete: {'y' * 1000}\n") == f".afflint.yaml:1:11: `complete` must be true or false, not the string `{'y' * 79}…`"
+    assert mistakes(f"complete: {'y' * 1000}\n") == f".afflint.yaml:1:11: `complete` must be true or false, not the string `{'y' * 59}…`"
 
 
 def test_a_file_that_cannot_be_read(mistakes: Mistakes, write: Write) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
 from afflint.findings.finding import ObjectRef, Severity
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import MOST_NAMED, nearest, quoted, summarize_names
+from afflint.findings.phrases import MOST_NAMED, nearest, pluralize, quoted, summarize_names
 from afflint.findings.similarity import Slips
 from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, SelectorRef
 from afflint.inventory.cluster_view import ClusterView, is_open, keeps_apart
@@ -263,7 +263,7 @@ def _too_few_hosts_match(view: ClusterView, reach: SelectorRef, pods: Pods) -> M
     if not 0 < len(hosts) < replicas:
         return None
     shared = -(-replicas // len(hosts))
-    where = f"{replicas} replicas for {len(hosts)} physical {'host' if len(hosts) == 1 else 'hosts'}"
+    where = f"{replicas} replicas for {pluralize(len(hosts), 'physical host')}"
     message = f"{where}: at least {shared} share a host, and may share a node as well"
     help_ = f"Run no more replicas than hosts, or spread over `{HOSTNAME}` as well."
     return Match((*reach.path[:-1], "topologyKey"), message, help_, severity="info")

@@ -328,7 +328,7 @@ def spread_blocked_by_taints(view: ClusterView) -> Iterator[CrossManifestMatch]:
         names, one = summarize_names(list(map(quoted, found.blocked))), len(found.blocked) == 1
         counts = f"{names} of {quoted(found.key)} {'counts as an empty domain' if one else 'count as empty domains'}"
         means = "taints or a cordon" if not found.helps else "taints"
-        room = "" if found.most is None else f", so at most {found.most} pod{'' if found.most == 1 else 's'} can be scheduled elsewhere"
+        room = "" if found.most is None else f", so at most {pluralize(found.most, 'pod')} can be scheduled elsewhere"
         message = f"{counts}, but {means} keep the pods out of {'it' if one else 'them'}{room}"
         remedy = "Add `nodeTaintsPolicy: Honor` to the constraint so that such domains no longer count." if found.helps else ""
         match = _match(view.pods_of(found.pod_source), found.pod_source, found.path, message, remedy=remedy)

@@ -21,7 +21,6 @@ from afflint.config.settings import (
     Origin,
     default,
     is_version,
-    quoted,
     with_overrides,
 )
 
@@ -47,7 +46,6 @@ __all__ = [
     "is_version",
     "load",
     "matcher",
-    "quoted",
     "selected",
     "unknown_name",
     "with_overrides",

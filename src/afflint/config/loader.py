@@ -10,24 +10,13 @@ from typing import Any
 
 from afflint.config.positions import START, ConfigMistake, Located, ReadError, decode, read_bytes
 from afflint.config.selection import unknown_name
-from afflint.config.settings import (
-    ALL,
-    AUTO_NODES,
-    NO_NODES,
-    RENDERERS,
-    SHIPPED,
-    ConfigError,
-    ConfigProblem,
-    CustomWorkloadSetting,
-    Origin,
-    quoted,
-)
+from afflint.config.settings import ALL, AUTO_NODES, NO_NODES, RENDERERS, SHIPPED, ConfigError, ConfigProblem, CustomWorkloadSetting, Origin
 from afflint.config.trust import NEEDS_CONFIG
 from afflint.config.validation import shape_faults
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
-from afflint.findings.phrases import did_you_mean, nearest
+from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.policies.policy import Policy
 from afflint.source.globs import paths_like, pattern, separates_by_backslash
 from afflint.source.repositories import is_really_inside

@@ -8,10 +8,10 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from afflint.config.settings import quoted
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.findings.phrases import quoted
 from afflint.source.files import read_regular
 
 MOST_BYTES = 1 << 20

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from afflint.config.settings import ALL, Config, quoted
-from afflint.findings.phrases import did_you_mean, nearest
+from afflint.config.settings import ALL, Config
+from afflint.findings.phrases import did_you_mean, nearest, quoted
 
 
 def is_selected(name: str, category: str, on_by_default: bool, config: Config) -> bool:

@@ -173,8 +173,3 @@ def is_version(text: str) -> bool:
     """Whether ``text`` is a Kubernetes version in the form of ``kubernetes-version``: ``1.34``."""
     minor = text[2:]
     return text.startswith("1.") and minor.isascii() and minor.isdigit() and len(minor) <= 2 and str(int(minor)) == minor
-
-
-def quoted(text: str) -> str:
-    """Quote ``text`` for a message: printable, on one line, between backticks, shortened if it is long."""
-    return f"`{visible(text if len(text) <= 80 else text[:79] + '…')}`"

@@ -11,10 +11,9 @@ from jsonschema import Draft202012Validator
 
 from afflint import resources
 from afflint.config.positions import ConfigMistake, Located
-from afflint.config.settings import quoted
 from afflint.findings.finding import SEVERITIES
 from afflint.findings.paths import Path, field_of
-from afflint.findings.phrases import did_you_mean, nearest, visible
+from afflint.findings.phrases import did_you_mean, nearest, quoted, visible
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError

@@ -14,6 +14,7 @@ from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.findings.phrases import pluralize
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.placement.bounds import UNLIMITED, CapacityLimit, ScheduleBounds, Variant
@@ -194,8 +195,7 @@ def _too_few(survey: ScheduleBounds, index: int, pod_source: PodSource, limit: C
 def domain_count(shortage: TooFewDomains) -> str:
     """Return ``3 replicas, 2 zones: 4 nodes lack performance=high, 1 is cordoned``."""
     kind, number = kind_of_domain(shortage.keys[0]), len(shortage.domains)
-    plural = "" if number == 1 else "s"
-    where = f"{number} value{plural} of {kind}" if "/" in kind else f"{number} {kind}{plural}"
+    where = f"{pluralize(number, 'value')} of {kind}" if "/" in kind else pluralize(number, kind)
     return f"{shortage.replicas} replicas, {where}" + (f": {shortage.excluded}" if shortage.excluded else "")
 
 

@@ -10,6 +10,7 @@ from afflint.checks.policies.node_requirements import name_path
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.controllers.evictions import migration_obstacle
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import pluralize
 from afflint.inventory.cluster_view import AS_ORDERED
 from afflint.placement import proofs
 from afflint.placement.failures import Disruption, UnknownLossError, failures
@@ -135,7 +136,7 @@ def _failure_match(
     failure, loss = min(short, key=lambda pair: _surviving(each, pair[1]))
     after, throughout = _surviving(each, loss)
     others = len(short) - 1
-    more = f" (and {others} other failure{'s' if others > 1 else ''})" if others else ""
+    more = f" (and {pluralize(others, 'other failure')})" if others else ""
     if after < params.keeps:
         message = f"after a failure of {failure.what}{more}, {_describe_running(after, each.pod_source.replicas)}, but {params.keeps} must"
     else:
