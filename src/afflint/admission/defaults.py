@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.yaml.document import map_at
 
 Object = dict[str, Any]
 
@@ -47,9 +48,9 @@ def _choice(field: str, value: str, fields: Mapping[str, Any]) -> Callable[[Obje
     inner = value[0].lower() + value[1:]
 
     def more(data: Object) -> Object:
-        chosen = {"type": value, **_map(data.get(field))}
+        chosen = {"type": value, **map_at(data, field)}
         if chosen["type"] == value:
-            chosen[inner] = {**fields, **_map(chosen.get(inner))}
+            chosen[inner] = {**fields, **map_at(chosen, inner)}
         return {field: chosen}
 
     return more
@@ -120,11 +121,11 @@ _TEMPLATE = _Shape({"metadata": {}}, {"spec": _POD})
 
 def _requests(container: Object) -> Object:
     """Default the requests of a container to its limits; the API server does this for pods, not for templates."""
-    resources = _map(container.get("resources"))
+    resources = map_at(container, "resources")
     limits = resources.get("limits")
     if not isinstance(limits, dict) or not limits:
         return {}
-    return {"resources": {**resources, "requests": {**limits, **_map(resources.get("requests"))}}}
+    return {"resources": {**resources, "requests": {**limits, **map_at(resources, "requests")}}}
 
 
 def _only_pods(spec: Object) -> Object:
@@ -151,25 +152,25 @@ def _job(spec: Object) -> Object:
 
 def _whole_job(job: Object) -> Object:
     """Add the selector and labels that the API server generates from the UID of a Job, and the labels of its template if it has none."""
-    spec, metadata = _map(job.get("spec")), _map(job.get("metadata"))
-    template = _map(spec.get("template"))
-    own = _map(template.get("metadata"))
-    given = _map(own.get("labels"))
+    spec, metadata = map_at(job, "spec"), map_at(job, "metadata")
+    template = map_at(spec, "template")
+    own = map_at(template, "metadata")
+    given = map_at(own, "labels")
     labelled = metadata if metadata.get("labels") or not given else {**metadata, "labels": given}
     if spec.get("manualSelector") is True:
         return {"metadata": labelled}
     names = {"controller-uid": UID, "job-name": metadata.get("name", "")}
     labels = {**given, **names, **{f"batch.kubernetes.io/{key}": value for key, value in names.items()}}
     key = "batch.kubernetes.io/controller-uid"
-    selector = {**_map(spec.get("selector")), "matchLabels": {**_map(_map(spec.get("selector")).get("matchLabels")), key: UID}}
+    selector = {**map_at(spec, "selector"), "matchLabels": {**map_at(spec, "selector", "matchLabels"), key: UID}}
     template = {**template, "metadata": {**own, "labels": labels}}
     return {"metadata": labelled, "spec": {**spec, "selector": selector, "template": template}}
 
 
 def _whole_controller(controller: Object) -> Object:
-    spec = _map(controller.get("spec"))
-    labels = _map(_map(spec.get("template")).get("metadata")).get("labels")
-    metadata = _map(controller.get("metadata"))
+    spec = map_at(controller, "spec")
+    labels = map_at(spec, "template", "metadata").get("labels")
+    metadata = map_at(controller, "metadata")
     return {
         "metadata": metadata if metadata.get("labels") or not labels else {**metadata, "labels": labels},
         "spec": spec if spec.get("selector") or not labels else {**spec, "selector": labels},
@@ -264,13 +265,13 @@ def with_defaults(data: Object) -> Object:
     named = _group_and_kind(data)
     filled = {**data}
     if named in _SPECS:
-        filled["spec"] = _SPECS[named].filled(_map(data.get("spec")))
+        filled["spec"] = _SPECS[named].filled(map_at(data, "spec"))
     if named in _WHOLE:
         filled = _WHOLE[named].filled(filled)
     if named in _STATUS:
         filled["status"] = _STATUS[named]
     numbered = {"generation": 1} if named in _NUMBERED else {}
-    filled["metadata"] = {**_map(filled.get("metadata")), "uid": UID, "creationTimestamp": _CREATED, **numbered}
+    filled["metadata"] = {**map_at(filled, "metadata"), "uid": UID, "creationTimestamp": _CREATED, **numbered}
     return filled
 
 
@@ -278,7 +279,3 @@ def _group_and_kind(data: Object) -> tuple[str, str]:
     version, kind = data.get("apiVersion"), data.get("kind")
     group = version.rpartition("/")[0] if type(version) is str else ""
     return group, kind if type(kind) is str else ""
-
-
-def _map(value: Any) -> Object:
-    return value if isinstance(value, dict) else {}

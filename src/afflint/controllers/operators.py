@@ -20,6 +20,7 @@ from afflint.findings.finding import Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.manifests import Workload
+from afflint.yaml.document import map_at
 
 _HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 Selected = dict[str, str]
@@ -67,10 +68,8 @@ _STATEFUL = PodReplacement("gone", ordinals=True)
 
 def _with_anti_affinity(workload: Workload, selected: Selected, key: str, weight: int | None) -> dict[str, Any]:
     """Return the pods' affinity with an anti-affinity to pods with some labels added: preferred with a weight, else required."""
-    affinity = workload.pod.get("affinity")
-    affinity = affinity if isinstance(affinity, dict) else {}
-    anti = affinity.get("podAntiAffinity")
-    anti = anti if isinstance(anti, dict) else {}
+    affinity = map_at(workload.pod, "affinity")
+    anti = map_at(affinity, "podAntiAffinity")
     term = {"topologyKey": key, "labelSelector": {"matchLabels": selected}}
     field, added = (REQUIRED, term) if weight is None else (PREFERRED, {"weight": weight, "podAffinityTerm": term})
     own = anti.get(field)
@@ -98,8 +97,7 @@ def _nothing_unless(*settings: str) -> Callable[[Workload, str], _Default | None
 
 
 def _cloudnative_pg(workload: Workload, name: str) -> _Default | None:
-    setting = workload.spec.get("affinity")
-    setting = setting if isinstance(setting, dict) else {}
+    setting = map_at(workload.spec, "affinity")
     if setting.get("enablePodAntiAffinity") is False:
         return _Default({})
     weight = None if setting.get("podAntiAffinityType") == "required" else 100

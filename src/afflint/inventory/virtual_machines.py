@@ -8,6 +8,7 @@ from typing import Any
 
 from afflint.controllers.pod_source import PodSource, Reference, Virtualization
 from afflint.index.manifest_index import ManifestIndex
+from afflint.yaml.document import map_at
 
 # How instance types and preferences are referred to; kubectl's plurals do as well: kubevirt pkg/instancetype/find, preference/find.
 _INSTANCETYPE, _PREFERENCE = "Instancetype", "Preference"
@@ -58,5 +59,4 @@ def _specs(manifest_index: ManifestIndex, what: str, namespace: str | None) -> I
     kind = f"VirtualMachine{'Cluster' if namespace is None else ''}{what}"
     for each in manifest_index.kubevirt:
         if each.kind == kind and (namespace is None or (each.namespace or "default") == namespace):
-            spec = each.data.get("spec")
-            yield each.name, spec if type(spec) is dict else {}
+            yield each.name, map_at(each.data, "spec")

@@ -15,6 +15,7 @@ from afflint.kube.kinds import EACH, Kind, Template, TypeMeta, is_custom, part_t
 from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
 from afflint.kube.shapes import Holder, holders_in, is_pod_spec
 from afflint.kube.types import Type
+from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
 
 Known = Literal["schema", "opened", "shape"]
@@ -244,8 +245,7 @@ def _workloads_in_places(
                 continue
             pod, at, template = value, path, None
             if place.form == "template":
-                spec = value.get("spec")
-                pod, at, template = spec if type(spec) is dict else _NOTHING, (*path, "spec"), (value, path)
+                pod, at, template = map_at(value, "spec"), (*path, "spec"), (value, path)
             parts = tuple(_parts(pod, at, place.fields))
             if parts or (template is not None and template[0]):
                 yield CustomWorkload(document, data, base, kind, Holder(at, parts, is_pod_spec(pod)), "schema", custom, place, template)

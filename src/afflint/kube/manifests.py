@@ -8,6 +8,7 @@ from afflint.findings.paths import Path, Step
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, Kind, Template, TypeMeta
 from afflint.kube.types import Mismatch, Type
+from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
 
 if TYPE_CHECKING:
@@ -18,12 +19,11 @@ Configured = dict[tuple[str, str], Kind]
 """Kinds of custom resources from the configuration, by group and name."""
 DefinedKinds = Mapping[tuple[str, str], "CustomKind"]
 """Kinds from the CustomResourceDefinitions of the run, by group and name."""
-_EMPTY: dict[str, Any] = {}
 
 
 def reference(data: dict[str, Any], kind: str | None = None) -> ObjectRef:
     """Return the reference to an object; ``kind`` is the default for an object without one."""
-    metadata = _map(data, "metadata")
+    metadata = map_at(data, "metadata")
     name, namespace = _text(metadata.get("name")), _text(metadata.get("namespace"))
     return ObjectRef(_text(data.get("apiVersion")), _text(data.get("kind")) or kind, namespace, name)
 
@@ -55,7 +55,7 @@ class Manifest:
     @property
     def from_cluster(self) -> bool:
         """Whether the object was exported from a cluster, with the fields that controllers add."""
-        metadata = _map(self.data, "metadata")
+        metadata = map_at(self.data, "metadata")
         return bool("uid" in metadata or "resourceVersion" in metadata or self.data.get("status"))
 
     def covers(self, _path: Path) -> bool:
@@ -74,7 +74,7 @@ class Manifest:
 
     def title(self) -> str:
         """Return the name of the object in messages, such as ``Deployment web``."""
-        name = self.ref.name or _text(_map(self.data, "metadata").get("generateName"))
+        name = self.ref.name or _text(map_at(self.data, "metadata").get("generateName"))
         return f"{self.kind.name} {name}" if name else self.kind.name
 
 
@@ -112,7 +112,7 @@ class Workload(Manifest):
         self.template = template
         self.template_path = template_path
         self.pod_path = (*template_path, "spec")
-        self.pod = _map(template, "spec")
+        self.pod = map_at(template, "spec")
         self._constraints: Constraints | None = None
         self._template_labels: Labels | None = None
 
@@ -136,7 +136,7 @@ class Workload(Manifest):
 
     @property
     def spec(self) -> dict[str, Any]:
-        return _map(self.data, "spec")
+        return map_at(self.data, "spec")
 
     # Custom resources override these: see ``kube.custom_resources``.
 
@@ -167,9 +167,9 @@ class Workload(Manifest):
         The fields of such a manifest are checked, but never what it lacks.
         """
         pod = self.pod
-        if not pod or (self.ref.name is None and "generateName" not in _map(self.data, "metadata")):
+        if not pod or (self.ref.name is None and "generateName" not in map_at(self.data, "metadata")):
             return True
-        if self.kind.name in LABELLED and "selector" not in self.spec and "labels" not in _map(self.template, "metadata"):
+        if self.kind.name in LABELLED and "selector" not in self.spec and "labels" not in map_at(self.template, "metadata"):
             return True
         if self.kind.kubevirt:
             return "domain" not in pod
@@ -197,7 +197,7 @@ class Workload(Manifest):
         value: Any = self.data
         for step in self.template_path[len(self.base) : -levels]:
             value = _item(value, step)
-        return value if type(value) is dict else _EMPTY
+        return map_at(value)
 
 
 def maps_at_steps(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[str, Any], Path]]:
@@ -217,7 +217,7 @@ def maps_at_steps(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[st
 
 def labels_at(data: dict[str, Any]) -> Labels:
     """Return the labels under ``data["metadata"]`` that are strings; null is the empty string, as in the API server."""
-    labels = _map(data, "metadata").get("labels")
+    labels = map_at(data, "metadata").get("labels")
     if type(labels) is not dict:
         return {}
     return {key: value or "" for key, value in labels.items() if type(value) is str or value is None}
@@ -227,11 +227,6 @@ def _item(value: Any, step: Step) -> Any:
     if type(value) is list:
         return value[step] if type(step) is int and step < len(value) else None
     return value.get(step) if type(value) is dict else None
-
-
-def _map(data: dict[str, Any], field: str) -> dict[str, Any]:
-    value = data.get(field)
-    return value if type(value) is dict else _EMPTY
 
 
 def _text(value: Any) -> str | None:

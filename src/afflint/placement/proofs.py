@@ -33,6 +33,7 @@ from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import Pod, SpreadConstraint, parsed_terms
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
+from afflint.yaml.document import map_at
 
 
 class Unschedulable(NamedTuple):
@@ -332,8 +333,7 @@ def _rolling(pod_source: PodSource) -> tuple[int, int] | None:
     """Return how many pods a rolling update of the Deployment may add and remove; None for other strategies and kinds."""
     if pod_source.kind != "Deployment" or pod_source.strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return None
-    rolling = pod_source.strategy.get("rollingUpdate")
-    limits = rolling if isinstance(rolling, dict) else {}
+    limits = map_at(pod_source.strategy, "rollingUpdate")
     return rolling_limits(pod_source.replicas, limits.get("maxSurge"), limits.get("maxUnavailable"))
 
 

@@ -136,7 +136,7 @@ def _condition_faults(conditions: list[Any]) -> Faults:
         yield path, f"there must be at most {_MAX_CONDITIONS} `matchConditions`"
     for index, each in enumerate(conditions):
         name = text_at(each, "name")
-        yield from _required(each if type(each) is dict else {}, (*path, index), "name", "expression")
+        yield from _required(map_at(each), (*path, index), "name", "expression")
         if name and not is_key(name):
             yield (*path, index, "name"), f"{quoted(name)} is not a valid name: it must be like the key of a label"
         elif name and any(text_at(other, "name") == name for other in conditions[:index]):
@@ -145,13 +145,13 @@ def _condition_faults(conditions: list[Any]) -> Faults:
 
 def _variable_faults(variable: Any, path: Path) -> Faults:
     name = text_at(variable, "name")
-    yield from _required(variable if type(variable) is dict else {}, path, "name", "expression")
+    yield from _required(map_at(variable), path, "name", "expression")
     if name.strip() and (not _IDENTIFIER.fullmatch(name) or name in _RESERVED):
         yield (*path, "name"), f"{quoted(name)} is not a valid CEL identifier"
 
 
 def _validation_faults(validation: Any, path: Path) -> Faults:
-    data = validation if type(validation) is dict else {}
+    data = map_at(validation)
     yield from _required(data, path, "expression")
     for field in ("message", "messageExpression"):
         value = data.get(field)
@@ -168,7 +168,7 @@ def _annotation_faults(annotations: list[Any], policy: str) -> Faults:
         yield path, f"there must be at most {_MAX_ANNOTATIONS} `auditAnnotations`"
     for index, each in enumerate(annotations):
         key = text_at(each, "key")
-        yield from _required(each if type(each) is dict else {}, (*path, index), "valueExpression")
+        yield from _required(map_at(each), (*path, index), "valueExpression")
         if not is_key(f"{policy}/{key}"):
             yield (*path, index), f"{quoted(key)} is not a valid `key`: with the policy's name it must be like the key of a label"
         elif any(text_at(other, "key") == key for other in annotations[:index]):

@@ -12,6 +12,7 @@ from afflint.kube.manifest_reader import objects_in
 from afflint.kube.manifests import reference
 from afflint.pools.kinds import FAMILIES, MARKS
 from afflint.pools.pool import Declared, Pool, PoolPart, Reader
+from afflint.yaml.document import list_at, map_at
 from afflint.yaml.documents import Document
 
 
@@ -51,11 +52,9 @@ def _declared(document: Document, data: dict[str, Any], base: Path, *, patched: 
 
 def _bases(composition: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path, bool]]:
     """Yield the resources of a Composition, from which a claim creates copies with its own values."""
-    spec = composition.get("spec")
-    spec = spec if type(spec) is dict else {}
-    steps = spec.get("pipeline")
+    spec = map_at(composition, "spec")
     places: list[tuple[Any, Path]] = [(spec.get("resources"), ("spec", "resources"))]
-    for index, step in enumerate(steps if type(steps) is list else ()):
+    for index, step in enumerate(list_at(spec, "pipeline")):
         given = step.get("input") if type(step) is dict else None
         if type(given) is dict:
             places.append((given.get("resources"), ("spec", "pipeline", index, "input", "resources")))

@@ -10,6 +10,7 @@ from typing import Any
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES, UnparsedKustomization, files_used, first_document, kustomization_in
 from afflint.source.sources import CHART
+from afflint.yaml.document import map_at
 from afflint.yaml.documents import read
 
 _LARGEST = 1 << 20
@@ -139,4 +140,4 @@ def chart_data(folder: str, name: str = CHART) -> Mapping[str, Any]:
         data = read(first_document(read_regular(os.path.join(folder, name), _LARGEST)), 0, 0).data
     except OSError:
         return {}
-    return data if type(data) is dict else {}
+    return map_at(data)

@@ -13,6 +13,7 @@ from afflint.kube.manifests import Manifest
 from afflint.kube.types import Mismatch, Struct
 from afflint.kube.versions import Version, lifespan
 from afflint.kube.vm_domain import NAME as DOMAIN
+from afflint.yaml.document import map_at
 
 _NEVER_EXISTED = {
     "nodeAntiAffinity": (
@@ -131,4 +132,4 @@ def map_around(mismatch: Mismatch, manifest: Manifest) -> dict[str, Any]:
     value = manifest.document.data
     for step in mismatch.path[:-1]:
         value = value[step]
-    return value if isinstance(value, dict) else {}
+    return map_at(value)
