@@ -22,6 +22,7 @@ from afflint.kube.constraints import NodeTerm, items
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, SPREAD, LabelPlace, topology_keys
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Workload
+from afflint.kube.node_labels import ROLES
 from afflint.kube.selectors import Requirement, Selector, conflict, describe, implies, intersection, parse_int64, parse_label_selector
 from afflint.kube.single_host import pinned_host
 from afflint.yaml.document import map_at
@@ -256,7 +257,7 @@ def _effect(place: LabelPlace) -> str:
 def unlikely_topology_key(manifest: Workload) -> Iterator[Match]:
     """Report topology keys whose values do not distinguish failure domains."""
     for place in topology_keys(manifest.constraints):
-        if place.key.startswith(_ROLES) and place.required and place.what in _HOLDS_TO_KEY:
+        if place.key.startswith(ROLES) and place.required and place.what in _HOLDS_TO_KEY:
             continue  # It restricts the pods to nodes that have the label at all, as OpenShift does with its own.
         why = node_labels.unlikely_domain(place.key)
         if place.what == SPREAD and not is_key(place.key) and not is_placeholder(place.key) and not manifest.kind.kubevirt:
@@ -267,7 +268,6 @@ def unlikely_topology_key(manifest: Workload) -> Iterator[Match]:
             yield Match(place.path, f"{quoted(place.key)} in this {place.what} does not define failure domains: {why}")
 
 
-_ROLES = "node-role.kubernetes.io/"
 _HOLDS_TO_KEY = ("required podAffinity", SPREAD)
 
 

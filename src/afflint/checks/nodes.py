@@ -16,7 +16,18 @@ from afflint.inventory.cluster_view import ClusterView, is_open, keeps_apart
 from afflint.inventory.node_files import NodeFact
 from afflint.kube.constraints import constraints_of
 from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, LabelPlace, label_places
-from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, REGION, ZONE, suggested_label
+from afflint.kube.node_labels import (
+    CONTROL_PLANE,
+    DEPRECATED,
+    ETCD,
+    HOSTNAME,
+    MASTER,
+    REGION,
+    ZONE,
+    is_set_on_any_node,
+    is_well_known,
+    suggested_label,
+)
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -182,12 +193,6 @@ def _case_variants(words: dict[str, list[NodeFact]]) -> Iterator[tuple[str, str]
         yield from ((word, usual) for word in alike if word != usual)
 
 
-def is_well_known(key: str) -> bool:
-    """Return whether a label has a meaning in Kubernetes or KubeVirt."""
-    prefix = key.rpartition("/")[0]
-    return prefix.endswith(("kubernetes.io", "k8s.io", "kubevirt.io"))
-
-
 def _count(nodes: list[NodeFact]) -> str:
     return f"node {nodes[0].name}" if len(nodes) == 1 else f"{len(nodes)} nodes"
 
@@ -217,7 +222,7 @@ def shared_host(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iterator[CrossManifestMatch]:
     """Report hosts whose failure costs etcd its majority; etcd runs on the control-plane nodes or on nodes with its label."""
-    members = [node for node in view.nodes if _ETCD in node.labels]
+    members = [node for node in view.nodes if ETCD in node.labels]
     members = members or [node for node in view.nodes if CONTROL_PLANE in node.labels or MASTER in node.labels]
     names = {node.name for node in members}
     majority = len(members) // 2 + 1
@@ -232,7 +237,6 @@ def _control_planes(view: ClusterView, hosts: dict[str, list[NodeFact]]) -> Iter
             yield _at_label(together[-1], view.host_key, message, _APART, *related[:MOST_NAMED])
 
 
-_ETCD = "node-role.kubernetes.io/etcd"
 _APART = "Run them on different hosts, with an anti-affinity rule of the hypervisor or with failure domains."
 
 
@@ -291,7 +295,7 @@ def unknown_to_inventory(view: ClusterView) -> Iterator[CrossManifestMatch]:
             continue
         for place, required, effect in _label_uses(pods):
             key = place.key
-            if key not in known and suggested_label(key) is None and not key.startswith(ADDED_LATER) and not is_placeholder(key):
+            if key not in known and suggested_label(key) is None and not is_set_on_any_node(key) and not is_placeholder(key):
                 close = nearest(key, known)
                 hint = f"; did you mean {quoted(close)}?" if close else ""
                 message = f"{none_of(len(view.nodes))} has the label {quoted(key)}, so {effect}{hint}"
@@ -303,17 +307,6 @@ def unknown_to_inventory(view: ClusterView) -> Iterator[CrossManifestMatch]:
 def none_of(nodes: int) -> str:
     """Return the subject of a message about nodes, such as ``none of the 3 nodes``."""
     return f"none of the {nodes} nodes" if nodes > 1 else "no node"
-
-
-# Lists of nodes written by hand rarely have the labels that kubelet, virt-handler and device plugins add.
-ADDED_LATER = (
-    "kubernetes.io/os",
-    "kubernetes.io/arch",
-    "kubevirt.io/",
-    "feature.node.kubernetes.io/",
-    "beta.kubernetes.io/",
-    "metadata.name",
-)
 
 
 def _label_uses(pods: Pods) -> Iterator[tuple[LabelPlace, bool, str]]:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
-from afflint.checks.nodes import is_well_known, likely_typos
+from afflint.checks.nodes import likely_typos
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
 from afflint.index.facts import NodeRequirement
 from afflint.inventory.pool_view import PoolRequirements, PoolView
+from afflint.kube.node_labels import ROLES, is_well_known
 from afflint.kube.selectors import Requirement, describe
 from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates
 from afflint.pools.fields import TAINT, UNREACHABLE
@@ -390,11 +391,11 @@ def _selected_pools(pools: Sequence[Pool], view: PoolView) -> int:
 
 
 def _own_keys(pool: Pool) -> list[str]:
-    return [label.key for label in pool.labels if label.path and (not is_well_known(label.key) or label.key.startswith("node-role."))]
+    return [label.key for label in pool.labels if label.path and (not is_well_known(label.key) or label.key.startswith(ROLES))]
 
 
 # Taints of devices, of control planes, and of components that a cluster installs itself.
-_TOLERATED_ELSEWHERE = (*_RESOURCES, "node-role.kubernetes.io/", "CriticalAddonsOnly", "node.cilium.io/")
+_TOLERATED_ELSEWHERE = (*_RESOURCES, ROLES, "CriticalAddonsOnly", "node.cilium.io/")
 
 
 def _at(pool: Pool, match: Match) -> CrossManifestMatch:

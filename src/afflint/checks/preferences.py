@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from afflint.checks.constraint_selectors import has_placeholder
 from afflint.checks.match import CrossManifestMatch, Match
-from afflint.checks.nodes import ADDED_LATER, is_well_known, none_of
+from afflint.checks.nodes import none_of
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
@@ -17,7 +17,7 @@ from afflint.index.facts import Pods
 from afflint.inventory.cluster_view import ClusterView
 from afflint.inventory.node_files import KUBELET_LABELS
 from afflint.kube.constraints import constraints_of
-from afflint.kube.node_labels import deprecated, suggested_label
+from afflint.kube.node_labels import deprecated, is_set_on_any_node, is_well_known, suggested_label
 from afflint.kube.selectors import (
     NODE_NAME,
     AnyOf,
@@ -151,7 +151,7 @@ def _is_reported_elsewhere(requirement: Requirement, nodes: _Nodes) -> bool:
     key = requirement.key
     if requirement.field or (key in nodes.keys and key not in KUBELET_LABELS):
         return False
-    return key.startswith(ADDED_LATER) or suggested_label(key) is not None or deprecated(key) is not None
+    return is_set_on_any_node(key) or suggested_label(key) is not None or deprecated(key) is not None
 
 
 def _is_fallback(requirement: Requirement, preference: _PreferredTerm, all_of_them: Sequence[_PreferredTerm], nodes: _Nodes) -> bool:

@@ -13,7 +13,7 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Workload
-from afflint.kube.node_labels import CONTROL_PLANE, MASTER
+from afflint.kube.node_labels import CONTROL_PLANE, MASTER, ROLES
 from afflint.kube.selectors import Requirement, Selector, parse_node_term
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
 from afflint.yaml.document import map_at
@@ -44,7 +44,7 @@ def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
     if not manifest.constraints.tolerations:
         return
     parsed = _parsed(manifest)
-    if any(toleration.key.startswith("node-role.kubernetes.io/control") for _, toleration in parsed) or _tolerates_unknown(manifest):
+    if any(toleration.key.startswith(f"{ROLES}control") for _, toleration in parsed) or _tolerates_unknown(manifest):
         return
     for item, toleration in parsed:
         taint = Taint(CONTROL_PLANE, "", toleration.effect or "NoSchedule")
@@ -173,7 +173,7 @@ def toleration_without_attraction(manifest: Workload) -> Iterator[Match]:
     if constraints.node_selector or constraints.node_terms:
         return
     for item, toleration in _parsed(manifest):
-        if toleration.key and not toleration.key.startswith(("node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.")):
+        if toleration.key and not toleration.key.startswith(("node.kubernetes.io/", ROLES, "node.cloudprovider.")):
             taint = f"the taint {quoted(toleration.key)}"
             yield Match((*item.path, "key"), f"the pods tolerate {taint}, but no nodeSelector or affinity selects nodes that have it")
 

@@ -14,6 +14,7 @@ from afflint.findings.finding import Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
 from afflint.kube import NEWEST
+from afflint.kube.node_labels import PHYSICAL_HOST
 from afflint.policies.policy import Policy
 
 RENDERERS = ("kustomize", "helm")
@@ -87,7 +88,7 @@ class Config(NamedTuple):
     feature_gates: tuple[str, ...] = ()
     workloads: tuple[CustomWorkloadSetting, ...] = ()
     policies: tuple[Policy, ...] = ()
-    physical_host_key: str = "node.cluster.x-k8s.io/esxi-host"
+    physical_host_key: str = PHYSICAL_HOST
     render: tuple[str, ...] = ()
     baseline: str | None = None
     fail_on: Severity = "warning"

@@ -11,7 +11,7 @@ from afflint.controllers.launcher_selectors import Launcher, launcher_notes, lau
 from afflint.controllers.pod_labels import fill_labels, label_fields, machine_label_value
 from afflint.controllers.pod_source import CONTAINER_FIELDS, PLACEMENT_FIELDS, RESOURCE_FIELDS, PodSource
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.added_labels import POD_TEMPLATE_HASH, AddedLabel
+from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH, AddedLabel
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.selectors import Malformed, parse_label_selector
 from afflint.scheduler.cluster import Cluster
@@ -189,7 +189,7 @@ def _uid(text: str) -> str:
 
 
 def _hash_label(pod_source: PodSource) -> str:
-    return "rollouts-pod-template-hash" if pod_source.kind == "Rollout" else POD_TEMPLATE_HASH
+    return ROLLOUT_HASH if pod_source.kind == "Rollout" else POD_TEMPLATE_HASH
 
 
 def _owner_reference(pod_source: PodSource, revision: int) -> tuple[str, str, str]:

@@ -16,7 +16,7 @@ class AddedLabel(NamedTuple):
     overwrites: bool = True
 
 
-POD_TEMPLATE_HASH = "pod-template-hash"
+POD_TEMPLATE_HASH, ROLLOUT_HASH = "pod-template-hash", "rollouts-pod-template-hash"
 CONTROLLER_REVISION_HASH = "controller-revision-hash"
 POD_NAME, POD_INDEX = "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
@@ -25,7 +25,7 @@ MACHINE_HOSTNAME = "vm.kubevirt.io/name"
 
 # pkg/controller/deployment/sync.go getNewReplicaSet.
 DEPLOYMENT = (AddedLabel(POD_TEMPLATE_HASH, "{hash}"),)
-ROLLOUT = (AddedLabel("rollouts-pod-template-hash", "{hash}"),)
+ROLLOUT = (AddedLabel(ROLLOUT_HASH, "{hash}"),)
 # pkg/controller/statefulset/stateful_set_utils.go newVersionedStatefulSetPod, updateIdentity.
 STATEFUL_SET = (
     AddedLabel(CONTROLLER_REVISION_HASH, "{name}-{hash}"),

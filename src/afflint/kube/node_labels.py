@@ -1,4 +1,4 @@
-"""Labels of nodes: which are deprecated, which never existed, and which are not useful as a topology key.
+"""Labels of nodes: who sets them, which are deprecated, which never existed, and which are not useful as a topology key.
 
 The source is the documentation of the well-known labels of Kubernetes, the clouds, KubeVirt and Cluster API.
 """
@@ -10,17 +10,18 @@ from functools import lru_cache
 from afflint.kube.label_syntax import is_key
 
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-CONTROL_PLANE, MASTER = "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"
 PHYSICAL_HOST = "node.cluster.x-k8s.io/esxi-host"
-_INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+OS, ARCH, INSTANCE_TYPE = "kubernetes.io/os", "kubernetes.io/arch", "node.kubernetes.io/instance-type"
+ROLES = "node-role.kubernetes.io/"
+CONTROL_PLANE, MASTER, ETCD, WORKER = f"{ROLES}control-plane", f"{ROLES}master", f"{ROLES}etcd", f"{ROLES}worker"
 _DOMAIN_WORDS = {HOSTNAME: "node", PHYSICAL_HOST: "physical host", ZONE: "zone", REGION: "region"}
 
 DEPRECATED = {
     "failure-domain.beta.kubernetes.io/zone": ZONE,
     "failure-domain.beta.kubernetes.io/region": REGION,
-    "beta.kubernetes.io/os": "kubernetes.io/os",
-    "beta.kubernetes.io/arch": "kubernetes.io/arch",
-    "beta.kubernetes.io/instance-type": _INSTANCE_TYPE,
+    "beta.kubernetes.io/os": OS,
+    "beta.kubernetes.io/arch": ARCH,
+    "beta.kubernetes.io/instance-type": INSTANCE_TYPE,
     MASTER: CONTROL_PLANE,
 }
 """Deprecated labels with the labels that replaced them, which have the same values."""
@@ -56,30 +57,49 @@ _NEVER_SET = {
     "node.kubernetes.io/region": REGION,
     "topology.beta.kubernetes.io/zone": ZONE,
     "topology.beta.kubernetes.io/region": REGION,
-    "kubernetes.io/instance-type": _INSTANCE_TYPE,
-    "node.kubernetes.io/os": "kubernetes.io/os",
-    "node.kubernetes.io/arch": "kubernetes.io/arch",
+    "kubernetes.io/instance-type": INSTANCE_TYPE,
+    "node.kubernetes.io/os": OS,
+    "node.kubernetes.io/arch": ARCH,
 }
 # A key that is nearly one of these is a typo of it. Only keys with a reserved prefix count: users may choose the others.
 _WELL_KNOWN = (
-    HOSTNAME, ZONE, REGION, "kubernetes.io/os", "kubernetes.io/arch", _INSTANCE_TYPE, *DEPRECATED, CONTROL_PLANE,
+    HOSTNAME, ZONE, REGION, OS, ARCH, INSTANCE_TYPE, *DEPRECATED, CONTROL_PLANE,
     "karpenter.sh/nodepool", "karpenter.sh/capacity-type",
     "topology.k8s.aws/zone-id", "eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool",
     "kubevirt.io/schedulable", PHYSICAL_HOST, "topology.gke.io/zone", "topology.ebs.csi.aws.com/zone",
     "topology.disk.csi.azure.com/zone",
 )  # fmt: skip
 # It looks like a typo, but RKE1 sets it.
-_REAL = frozenset(("node-role.kubernetes.io/controlplane",))
+_REAL = frozenset((f"{ROLES}controlplane",))
+
+# Prefixes of labels that kubelets, virt-handler and node feature discovery set on the nodes of any cluster.
+_SET_ON_ANY_NODE = (OS, ARCH, "beta.kubernetes.io/", "kubevirt.io/", "feature.node.kubernetes.io/", "metadata.name")
+# Prefixes of labels that kubelets, clouds, operators, device plugins and drivers set.
+_SET_ON_SOME_NODES = (
+    "kubernetes.io/", "topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/",
+    "node.openshift.io/", "machine.openshift.io/", "cluster.ocs.openshift.io/", "hypershift.openshift.io/", "k8s.ovn.org/",
+    "karpenter.k8s.aws/", "karpenter.azure.com/", "eks.amazonaws.com/", "topology.k8s.aws/", "vpc.amazonaws.com/",
+    "cloud.google.com/", "networking.gke.io/", "iam.gke.io/", "addon.gke.io/", "topology.gke.io/", "kubernetes.azure.com/",
+    "nvidia.com/", "amd.com/", "gpu.intel.com/", "intel.feature.node.kubernetes.io/", "habana.ai/", "aws.amazon.com/",
+    "k8s.amazonaws.com/", "network.nvidia.com/", "mellanox.com/", "run.ai/", "kata-containers.io/", "katacontainers.io/",
+    "topology.rook.io/", "topology.topolvm.io/", "node.longhorn.io/", "cilium.io/", "node.cilium.io/", "projectcalico.org/", "csi.",
+    "node.cluster.x-k8s.io/", "node-restriction.kubernetes.io/", "harvesterhci.io/", "network.harvesterhci.io/", "k3s.io/",
+    "rke.cattle.io/",
+    "plan.upgrade.cattle.io/", "extensions.talos.dev/", "networking.gardener.cloud/", "worker.gardener.cloud/", "run.tanzu.vmware.com/",
+)  # fmt: skip
+_ALSO_SET = frozenset((INSTANCE_TYPE, "node.kubernetes.io/windows-build", "node.kubernetes.io/role", "agentpool", "storageprofile"))
+_DOMAINS_OF_KUBERNETES = ("kubernetes.io", "k8s.io", "kubevirt.io")
+_DOMAINS_OF_CLOUDS = ("amazonaws.com", "azure.com", "cloud.google.com")
 
 _CONSTANT = frozenset(
     (
-        "kubernetes.io/os", "beta.kubernetes.io/os", "node.kubernetes.io/windows-build", "node.kubernetes.io/exclude-disruption",
+        OS, "beta.kubernetes.io/os", "node.kubernetes.io/windows-build", "node.kubernetes.io/exclude-disruption",
         "node.kubernetes.io/exclude-from-external-load-balancers", "node.openshift.io/os_id", "cluster.ocs.openshift.io/openshift-storage",
         "kubernetes.azure.com/cluster",
     )
 )  # fmt: skip
 _CAPABILITIES = (
-    "node-role.kubernetes.io/", "cpu-model.node.kubevirt.io/", "cpu-model-migration.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/",
+    ROLES, "cpu-model.node.kubevirt.io/", "cpu-model-migration.node.kubevirt.io/", "cpu-feature.node.kubevirt.io/",
     "cpu-vendor.node.kubevirt.io/", "cpu-timer.node.kubevirt.io/", "host-model-cpu.node.kubevirt.io/", "hyperv.node.kubevirt.io/",
     "host-model-required-features.node.kubevirt.io/", "machine-type.node.kubevirt.io/", "scheduling.node.kubevirt.io/",
     "node-labeller.kubevirt.io/", "kubevirt.io/schedulable", "kubevirt.io/cpumanager",
@@ -129,6 +149,28 @@ def suggested_label(key: str) -> str | None:
         if key[0] == known[0] and abs(len(key) - len(known)) <= 3 and is_likely_typo(key, known):
             return DEPRECATED.get(known, known)
     return None
+
+
+def is_set_on_any_node(key: str) -> bool:
+    """Return whether components set the label on the nodes of any cluster; lists of nodes written by hand rarely have such labels."""
+    return key.startswith(_SET_ON_ANY_NODE)
+
+
+def is_set_by_components(key: str) -> bool:
+    """Return whether a kubelet, a cloud, an operator, a device plugin or a driver may set the label. Roles are also set by users."""
+    if key.startswith((*_SET_ON_ANY_NODE, *_SET_ON_SOME_NODES)) or key in _ALSO_SET:
+        return True
+    return key.rpartition("/")[0].endswith(("kubevirt.io", ".node.kubernetes.io", ".csi"))
+
+
+def is_well_known(key: str) -> bool:
+    """Return whether a label has a meaning in Kubernetes or KubeVirt."""
+    return key.rpartition("/")[0].endswith(_DOMAINS_OF_KUBERNETES)
+
+
+def is_machine_made(key: str) -> bool:
+    """Return whether Kubernetes, KubeVirt or a cloud provider sets labels with this prefix, rather than the cluster administrator."""
+    return is_well_known(key) or key.rpartition("/")[0].endswith(_DOMAINS_OF_CLOUDS)
 
 
 def is_usual_on_pods(key: str) -> bool:

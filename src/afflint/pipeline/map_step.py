@@ -17,6 +17,7 @@ from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.node_labels import PHYSICAL_HOST
 from afflint.pools.kinds import MARKS, may_declare
 from afflint.yaml import documents, prefilter
 from afflint.yaml.document import Duplicate
@@ -50,7 +51,7 @@ class MapSettings(NamedTuple):
     """Whether nodes and pools among the manifests are used for the workloads if no node files are named."""
     resources: bool = False
     """Whether facts contain the resource requests of pods."""
-    host_key: str = "node.cluster.x-k8s.io/esxi-host"
+    host_key: str = PHYSICAL_HOST
     learnt: "tuple[CustomKind, ...]" = ()
     """Kinds that CustomResourceDefinitions of the run describe."""
     policies: tuple[str, ...] = ()

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.findings.paths import Path
+from afflint.kube.node_labels import INSTANCE_TYPE
 from afflint.pools.fields import (
-    INSTANCE_TYPE,
     UPPER,
     is_open,
     label,

@@ -8,7 +8,20 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
-from afflint.kube.node_labels import CONTROL_PLANE, HOSTNAME, MASTER, REGION, ZONE
+from afflint.kube.node_labels import (
+    ARCH,
+    CONTROL_PLANE,
+    ETCD,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    MASTER,
+    OS,
+    REGION,
+    ROLES,
+    WORKER,
+    ZONE,
+    is_set_by_components,
+)
 from afflint.kube.selectors import Requirement
 from afflint.kube.taints import EFFECTS, Taint
 from afflint.pools.pool import Label, PoolMistake, PoolTaint, UnreachableLabel
@@ -17,8 +30,6 @@ from afflint.yaml.placeholders import is_placeholder
 
 UNREACHABLE, TAINT = "unreachable-node-label", "invalid-pool-taint"
 """The rules that a declaration can break by itself."""
-
-OS, ARCH, INSTANCE_TYPE = "kubernetes.io/os", "kubernetes.io/arch", "node.kubernetes.io/instance-type"
 
 
 # --- data ----------------------------------------------------------------------------------------------------------------
@@ -102,23 +113,7 @@ def parse_pairs(data: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in entries}
 
 
-# Labels that kubelets, cloud providers, operators, device plugins and drivers set, so that they are never known to be absent.
-_ADDED = (
-    "kubernetes.io/", "beta.kubernetes.io/", "topology.kubernetes.io/", "failure-domain.beta.kubernetes.io/", "feature.node.kubernetes.io/",
-    "node.openshift.io/", "machine.openshift.io/", "cluster.ocs.openshift.io/", "hypershift.openshift.io/", "k8s.ovn.org/",
-    "karpenter.k8s.aws/", "karpenter.azure.com/", "eks.amazonaws.com/", "topology.k8s.aws/", "vpc.amazonaws.com/",
-    "cloud.google.com/", "networking.gke.io/", "iam.gke.io/", "addon.gke.io/", "topology.gke.io/", "kubernetes.azure.com/",
-    "nvidia.com/", "amd.com/", "gpu.intel.com/", "intel.feature.node.kubernetes.io/", "habana.ai/", "aws.amazon.com/",
-    "k8s.amazonaws.com/", "network.nvidia.com/", "mellanox.com/", "run.ai/", "kata-containers.io/", "katacontainers.io/",
-    "topology.rook.io/", "topology.topolvm.io/", "node.longhorn.io/", "cilium.io/", "node.cilium.io/", "projectcalico.org/", "csi.",
-    "node.cluster.x-k8s.io/", "node-restriction.kubernetes.io/", "harvesterhci.io/", "network.harvesterhci.io/", "k3s.io/",
-    "rke.cattle.io/",
-    "plan.upgrade.cattle.io/", "extensions.talos.dev/", "networking.gardener.cloud/", "worker.gardener.cloud/", "run.tanzu.vmware.com/",
-    "metadata.name",
-)  # fmt: skip
-_ADDED_EXACTLY = frozenset((INSTANCE_TYPE, "node.kubernetes.io/windows-build", "node.kubernetes.io/role", "agentpool", "storageprofile"))
-_ROLES = "node-role.kubernetes.io/"
-_COMMON_ROLES = frozenset((CONTROL_PLANE, MASTER, f"{_ROLES}worker", f"{_ROLES}etcd", f"{_ROLES}controlplane"))
+_COMMONROLES = frozenset((CONTROL_PLANE, MASTER, WORKER, ETCD, f"{ROLES}controlplane"))
 
 
 def may_be_added(key: str, declared: Iterable[str]) -> bool:
@@ -126,10 +121,9 @@ def may_be_added(key: str, declared: Iterable[str]) -> bool:
 
     Roles are set by hand as well, unless a pool declares the role. Most control planes are in no pool.
     """
-    if key.startswith(_ROLES):
-        return key in _COMMON_ROLES or key not in declared
-    prefix = key.rpartition("/")[0]
-    return key.startswith(_ADDED) or key in _ADDED_EXACTLY or prefix.endswith(("kubevirt.io", ".node.kubernetes.io", ".csi"))
+    if key.startswith(ROLES):
+        return key in _COMMONROLES or key not in declared
+    return is_set_by_components(key)
 
 
 # --- labels of kubelets --------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from afflint.pools.fields import ARCH, INSTANCE_TYPE, is_open, label, labels_of, number, region, taints_of, text, texts, zone
+from afflint.kube.node_labels import ARCH, INSTANCE_TYPE
+from afflint.pools.fields import is_open, label, labels_of, number, region, taints_of, text, texts, zone
 from afflint.pools.pool import Declared, Pool, Reader
 from afflint.yaml.document import list_at, map_at
 

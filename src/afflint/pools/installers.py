@@ -8,10 +8,9 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.node_labels import CONTROL_PLANE, MASTER
+from afflint.kube.node_labels import CONTROL_PLANE, INSTANCE_TYPE, MASTER, ROLES
 from afflint.kube.taints import Taint
 from afflint.pools.fields import (
-    INSTANCE_TYPE,
     Taints,
     is_known,
     is_malformed_number,
@@ -109,7 +108,7 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
     kubelet_taints = taints_in_texts(kubelet.get("taints"), (*base, "kubelet", "taints"))
     own = spec.get("nodeLabels")
     labels = [*labels_of(own, (*base, "nodeLabels")), *labels_of(kubelet.get("nodeLabels"), (*base, "kubelet", "nodeLabels"))]
-    labels += CONTROL_PLANE_LABELS if control_plane else [label("node-role.kubernetes.io/node", "")]
+    labels += CONTROL_PLANE_LABELS if control_plane else [label(f"{ROLES}node", "")]
     zones = texts(spec, "zones")
     subnets = texts(spec, "subnets")
     all_taints = list(taints.taints + kubelet_taints.taints) + ([CONTROL_PLANE_TAINT] if control_plane else [])

@@ -6,24 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.findings.paths import Path
-from afflint.pools.fields import (
-    ARCH,
-    INSTANCE_TYPE,
-    is_open,
-    label,
-    labels_of,
-    number,
-    region,
-    taints_of,
-    text,
-    texts,
-    unreachable_labels,
-    zone,
-)
+from afflint.kube.node_labels import ARCH, INSTANCE_TYPE, WORKER
+from afflint.pools.fields import is_open, label, labels_of, number, region, taints_of, text, texts, unreachable_labels, zone
 from afflint.pools.pool import Declared, Label, Pool, PoolPart, Reader
 from afflint.yaml.document import list_at, map_at
 
-WORKER = "node-role.kubernetes.io/worker"
 _BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.kube.node_labels import CONTROL_PLANE, MASTER
+from afflint.kube.node_labels import CONTROL_PLANE, ETCD, MASTER, WORKER
 from afflint.kube.taints import Taint
 from afflint.pools.fields import (
     is_known,
@@ -23,9 +23,6 @@ from afflint.pools.fields import (
 from afflint.pools.pool import Declared, Pool, PoolTaint, Reader
 from afflint.yaml.document import list_at, map_at
 
-_ETCD = "node-role.kubernetes.io/etcd"
-_WORKER = "node-role.kubernetes.io/worker"
-
 
 def _cluster(declared: Declared) -> Iterator[Pool]:
     """Yield the machine pools of a Cluster, whose labels the kubelet sets (pkg/capr/planner of rancher)."""
@@ -38,8 +35,8 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
         labels = labels_of(own, (*path, "labels"))
         roles = [role for field, role in _ROLES if pool.get(field) is True]
         all_taints = list(taints.taints)
-        if _WORKER not in roles:
-            all_taints += [PoolTaint(Taint(_ETCD, "true", "NoExecute"))] if _ETCD in roles else []
+        if WORKER not in roles:
+            all_taints += [PoolTaint(Taint(ETCD, "true", "NoExecute"))] if ETCD in roles else []
             all_taints += [PoolTaint(Taint(CONTROL_PLANE, "true", "NoSchedule"))] if CONTROL_PLANE in roles else []
         count = number(pool, "quantity")
         least, most = number(pool, "autoscalingMinSize"), number(pool, "autoscalingMaxSize")
@@ -56,7 +53,7 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
         )
 
 
-_ROLES = (("controlPlaneRole", CONTROL_PLANE), ("etcdRole", _ETCD), ("workerRole", _WORKER))
+_ROLES = (("controlPlaneRole", CONTROL_PLANE), ("etcdRole", ETCD), ("workerRole", WORKER))
 
 
 def _settings(declared: Declared) -> Iterator[Pool]:
@@ -71,7 +68,7 @@ def _settings(declared: Declared) -> Iterator[Pool]:
         labels += [label(key, value, path) for key, value in parse_pairs(entry).items()] if is_known(entry) else []
     taints = taints_in_texts(given["node-taint"], ("node-taint",))
     server = "server" not in data
-    roles = [label(role, "true") for role in (CONTROL_PLANE, MASTER, _ETCD)] if server else []
+    roles = [label(role, "true") for role in (CONTROL_PLANE, MASTER, ETCD)] if server else []
     yield declared.pool(text(data, "node-name") or ("server" if server else "agent"), "RKE2 or k3s node", (), "described")._replace(
         labels=(*labels, *roles),
         taints=taints.taints,

@@ -15,11 +15,10 @@ from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_value, value_fault
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import parse_int64
-from afflint.kube.taints import COMPARISONS, compares_values
+from afflint.kube.taints import COMPARISONS, EFFECTS, compares_values
 from afflint.yaml.placeholders import is_placeholder
 
 WORDS = ("Equal", "Exists")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _DECIMAL = r"0|-?[1-9][0-9]*"
 
 
@@ -38,7 +37,7 @@ def invalid_toleration(workload: Workload, target: Target) -> Iterator[Match]:
         effect, path = toleration.data.get("effect"), (*toleration.path, "effect")
         if _is_wrong_effect(effect):
             yield with_rejection_note(
-                misspelt_value(path, f"{quoted(effect)} is not a valid toleration effect", str(effect), _EFFECTS), is_pool
+                misspelt_value(path, f"{quoted(effect)} is not a valid toleration effect", str(effect), EFFECTS), is_pool
             )
         elif effect == "" and kubevirt and not is_pool:
             yield Match(path, "the effect is empty, which KubeVirt rejects", "Remove effect to tolerate every effect.")
@@ -55,7 +54,7 @@ def toleration_faults(toleration: ConstraintItem, known: tuple[str, ...]) -> Ite
     effect = toleration.data.get("effect")
     if _is_wrong_effect(effect):
         yield Match(
-            (*toleration.path, "effect"), f"{quoted(effect)} is not a valid toleration effect", f"Write {join_words(_EFFECTS, 'or')}."
+            (*toleration.path, "effect"), f"{quoted(effect)} is not a valid toleration effect", f"Write {join_words(EFFECTS, 'or')}."
         )
     yield from _clashes(toleration, known)
     for _, match in _omissions(toleration, known):
@@ -63,7 +62,7 @@ def toleration_faults(toleration: ConstraintItem, known: tuple[str, ...]) -> Ite
 
 
 def _is_wrong_effect(effect: object) -> bool:
-    return type(effect) is str and effect != "" and effect not in _EFFECTS and not is_placeholder(effect)
+    return type(effect) is str and effect != "" and effect not in EFFECTS and not is_placeholder(effect)
 
 
 def _clashes(toleration: ConstraintItem, known: tuple[str, ...]) -> Iterator[Match]:

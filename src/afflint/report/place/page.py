@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.phrases import pluralize
-from afflint.kube.node_labels import HOSTNAME, domain_noun, name_of_key
+from afflint.kube.node_labels import HOSTNAME, domain_noun, is_machine_made, name_of_key
 from afflint.placement.plan import VOLUMES_LEFT_OUT, NodeRow, NodeVerdict, Plan, WorkloadPlan
 from afflint.report.html_page import PageMetadata, page, shown
 from afflint.report.place.digest import (
@@ -35,7 +35,7 @@ from afflint.report.place.digest import (
     worst,
 )
 from afflint.report.place.picture import outcomes_by_workload, picture, rules
-from afflint.report.place.scene import Scene, badge, is_machine_made, state
+from afflint.report.place.scene import Scene, badge, state
 
 _OPEN = 8
 """Up to this many workloads, all are unfolded."""

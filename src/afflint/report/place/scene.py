@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.node_labels import is_machine_made
 from afflint.placement.plan import Action, DisruptionEffect, Plan, WorkloadPlan
 from afflint.report.html_page import shown
 from afflint.report.place.digest import VERDICT_WORDS, by_action, effects, racks, ranked, replicas_by_node, short_names, worst
@@ -110,12 +111,6 @@ def _distinctive_labels(plan: Plan) -> dict[str, list[str]]:
     return {
         node.name: [f"{key}={value}" for key, value in sorted(node.labels.items()) if (key, value) in distinctive] for node in plan.nodes
     }
-
-
-def is_machine_made(key: str) -> bool:
-    """Return whether Kubernetes, KubeVirt or a cloud provider sets labels with this prefix, rather than the cluster administrator."""
-    domain = key.partition("/")[0] if "/" in key else ""
-    return domain.endswith(("kubernetes.io", "k8s.io", "kubevirt.io", "x-k8s.io", "amazonaws.com", "azure.com", "cloud.google.com"))
 
 
 def badge(scene: Scene, key: str) -> str:
