@@ -22,7 +22,7 @@ from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import Progress, bytes_of, map_here
-from afflint.pipeline.remote_worker import WorkerFile, WorkerResult, content_checksum, map_on_worker
+from afflint.pipeline.remote_worker import WorkerFile, WorkerResult, map_on_worker
 from afflint.pipeline.results import RESULTS, ResultEntry, checksum
 from afflint.pipeline.workers import WorkerDiedError
 from afflint.source.sources import Source
@@ -223,7 +223,7 @@ class _MapJob:
                 self._keep(number, kept.result)
                 return None
         path = os.path.abspath(source.path) if by_path else ""
-        return _PendingFile(number, source, key, content_checksum(data)), WorkerFile(source.known_as, path, None if by_path else data)
+        return _PendingFile(number, source, key, checksum(data)), WorkerFile(source.known_as, path, None if by_path else data)
 
     def _keep(self, number: int, result: FileResult) -> None:
         self._results[number] = result

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from hashlib import blake2b
 
 from afflint import __version__
 from afflint.findings.codec import PlainError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import Checker
 from afflint.pipeline.mapping import bytes_of
-from afflint.pipeline.results import RESULTS
+from afflint.pipeline.results import RESULTS, checksum
 from afflint.source.sources import Source
 
 
@@ -49,11 +48,6 @@ def _answer(checker: Checker, item: WorkerFile) -> WorkerResult:
     if isinstance(data, MemoryError):
         return WorkerResult(None)
     try:
-        return WorkerResult(RESULTS.encode(checker.check(item.name, data)), content_checksum(data))
+        return WorkerResult(RESULTS.encode(checker.check(item.name, data)), checksum(data))
     except (PlainError, MemoryError):
         return WorkerResult(None)
-
-
-def content_checksum(data: bytes) -> bytes:
-    """Return the checksum of the bytes of a file."""
-    return blake2b(data, digest_size=20).digest()
