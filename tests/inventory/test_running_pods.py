@@ -12,7 +12,7 @@ from afflint.inventory.pod_files import running_pods
 from afflint.source.sources import Source
 
 Object = dict[str, Any]
-MACHINE = "VirtualMachineInstance"
+MACHINE, REPLICAS = "VirtualMachineInstance", "VirtualMachineInstanceReplicaSet"
 
 
 def source(*items: Object, kind: str = "List") -> Source:
@@ -24,11 +24,11 @@ def owner(kind: str, name: str, *, controller: bool = True) -> Object:
 
 
 def machine(name: str = "db", *, status: Object | None = None, **metadata: Any) -> Object:
-    """A VirtualMachineInstance that a VirtualMachine created, and that runs on the node w1."""
+    """A VirtualMachineInstance of a replica set, which runs on the node w1."""
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": MACHINE,
-        "metadata": {"name": name, "namespace": "shop", "ownerReferences": [owner("VirtualMachine", name)], **metadata},
+        "metadata": {"name": name, "namespace": "shop", "ownerReferences": [owner(REPLICAS, "ledger")], **metadata},
         "spec": {"domain": {"devices": {}}},
         "status": {"nodeName": "w1", "phase": "Running"} if status is None else status,
     }
@@ -50,7 +50,7 @@ def test_a_machine_runs_in_a_pod_on_its_node_even_if_the_dump_has_only_the_machi
     assert where(source(machine())) == {"shop/virt-launcher-db": "w1"}
     assert where(source(machine(namespace=""))) == {"default/virt-launcher-db": "w1"}
     [found] = running_pods([source(machine())]).pods
-    assert found["metadata"]["ownerReferences"] == [owner(MACHINE, "db"), owner("VirtualMachine", "db", controller=False)]
+    assert found["metadata"]["ownerReferences"] == [owner(MACHINE, "db"), owner(REPLICAS, "ledger", controller=False)]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_pod_of_a_machine_in_a_dump_counts_instead_with_the_owners_of_the_ma
     for sources in ([source(launcher), source(machine())], [source(machine()), source(launcher)], [source(machine(), launcher)]):
         found = running_pods(sources)
         assert where(*sources) == {"shop/virt-launcher-db-x7k2p": "w2"}
-        assert [each["name"] for each in found.pods[0]["metadata"]["ownerReferences"]] == ["db", "db"]
+        assert [each["name"] for each in found.pods[0]["metadata"]["ownerReferences"]] == ["db", "ledger"]
         assert list(found.machines) == [("shop", "virt-launcher-db-x7k2p")]
 
 
