@@ -153,3 +153,14 @@ def test_the_first_of_two_budgets_with_one_name_counts() -> None:
     strict, loose = budget("minAvailable: 3"), budget("minAvailable: 1")
     assert len(said("drain-blocked", NODES, workload() + strict + loose)) == 1
     assert said("drain-blocked", NODES, workload() + loose + strict) == []
+
+
+def test_a_default_of_the_cluster_proves_nothing_about_pods_in_an_unknown_namespace() -> None:
+    """The annotations of the namespace may replace the default."""
+    default = "apiVersion: config.openshift.io/v1\nkind: Scheduler\nmetadata: {name: cluster}\nspec: {defaultNodeSelector: tier=web}\n---\n"
+    assert said("unschedulable", NODES, default + workload()) == []
+    shop = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n"
+    [found] = said("unschedulable", NODES, default + shop + workload())
+    assert "2 nodes lack tier=web" in found
+    red = shop.replace("{name: shop}", "{name: shop, annotations: {openshift.io/node-selector: ''}}")
+    assert said("unschedulable", NODES, default + red + workload()) == []
