@@ -148,6 +148,8 @@ def test_a_machine_that_waits_to_be_started_is_planned_as_if_it_ran() -> None:
     (found,) = place(halted).workloads
     assert [replica.node for replica in found.replicas] == ["worker-0"]
     assert "runStrategy Halted: it does not start automatically, but is simulated as if it were running" in found.notes
+    (started,) = place(machine(), only_running=True).workloads
+    assert [replica.node for replica in started.replicas] == ["worker-0"]
     (left,) = place(halted, only_running=True).workloads
     assert left.replicas == ()
     assert "runStrategy Halted: it does not start automatically, so it has no pod" in left.notes
