@@ -18,6 +18,7 @@ from afflint.kube.taints import (
     count_unpreferred,
     first_untolerated,
     implies,
+    near_miss,
     parse_taints,
     parse_tolerations,
     supported,
@@ -120,6 +121,36 @@ class TestKeepingAway:
         assert count_unpreferred(taints, [Toleration("", "Exists")]) == 0
 
 
+class TestNearMisses:
+    TAINT = Taint("dedicated", "database", "NoSchedule")
+
+    @pytest.mark.parametrize(
+        "toleration",
+        [
+            Toleration("dedicatd", "Equal", "database", "NoSchedule"),
+            Toleration("dedicated", "Equal", "databse"),
+            Toleration("dedciated", "Exists"),
+        ],
+    )
+    def test_a_typo_in_the_key_or_in_the_value(self, toleration: Toleration) -> None:
+        others = [Toleration("gpu", "Exists"), Toleration("dedicated", "Equal", "queue")]
+        assert near_miss(self.TAINT, [*others, toleration, *others]) == toleration
+
+    @pytest.mark.parametrize(
+        "toleration",
+        [
+            Toleration("dedicated", "Equal", "database", "NoExecute"),
+            Toleration("dedicatd", "Equal", "database", "NoExecute"),
+            Toleration("dedicatd", "Equal", "databse"),
+            Toleration("team", "Equal", "database"),
+            Toleration("dedicated", "Equal", "web"),
+        ],
+        ids=["another effect", "a typo and another effect", "two typos", "another key", "another value"],
+    )
+    def test_anything_else_is_not_a_typo(self, toleration: Toleration) -> None:
+        assert near_miss(self.TAINT, [toleration]) is None
+
+
 class TestReading:
     def test_absent_parts_are_empty_and_toleration_seconds_do_not_matter(self) -> None:
         assert parse_tolerations([{"key": "gpu", "value": None, "tolerationSeconds": 30}, None]) == (Toleration("gpu"), Toleration())
@@ -147,6 +178,10 @@ class TestReading:
         ([{"operator": "Exists", "tolerationSeconds": 0}], 0),
         ([{"operator": "Exists", "tolerationSeconds": 300}], 300),
         ([{"operator": "Exists", "tolerationSeconds": -5}], 0),
+        ([{"operator": "Exists", "tolerationSeconds": "300"}], 0),
+        ([{"operator": "Exists", "effect": "NoSchedule"}], 0),
+        ([{"key": UNREACHABLE.key, "value": "true"}], 0),
+        ([{"key": UNREACHABLE.key}], None),
         ([{"key": "other", "operator": "Exists"}], 0),
         ([{"operator": "Exists", "tolerationSeconds": 0}, {"operator": "Exists"}], 0),
     ],
@@ -190,6 +225,15 @@ def test_implies_compares_limits() -> None:
     assert not implies(Toleration("a", "Gt", "5"), Toleration("a", "Exists"))
     assert not implies(Toleration("a", "Equal", "6"), Toleration("a", "Lt", "10"))
     assert implies(Toleration("a", "Exists"), Toleration("a", "Lt", "10"))
+
+
+@pytest.mark.parametrize("operator", ["Gt", "Lt"])
+def test_a_limit_implies_itself_but_neither_the_other_operator_nor_a_limit_that_is_no_number(operator: str) -> None:
+    five, other = Toleration("a", operator, "5"), "Lt" if operator == "Gt" else "Gt"
+    assert implies(five, five)
+    assert not implies(five, Toleration("a", other, "5"))
+    assert not implies(five, Toleration("a", operator, "five"))
+    assert not implies(Toleration("a", operator, "five"), five)
 
 
 @settings(max_examples=300)
