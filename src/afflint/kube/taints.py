@@ -103,7 +103,7 @@ def toleration_seconds_of(tolerations: Iterable[object], taint: Taint) -> int | 
     for each in tolerations:
         if isinstance(each, dict):
             key, operator, value, effect = (each.get(field) or "" for field in ("key", "operator", "value", "effect"))
-            if key in ("", taint.key) and tolerates(Toleration(key, operator, value, effect), taint):
+            if tolerates(Toleration(key, operator, value, effect), taint):
                 seconds = each.get("tolerationSeconds")
                 return None if seconds is None else max(seconds, 0) if type(seconds) is int else 0
     return 0
@@ -136,7 +136,7 @@ def implies(first: Toleration, second: Toleration) -> bool:
 
 def _implied_by_comparison(first: Toleration, second: Toleration) -> bool:
     if second.operator in ("", "Equal"):
-        return tolerates(first, Taint(second.key, second.value, second.effect or first.effect))
+        return tolerates(first, Taint(second.key, second.value, second.effect))
     limit, other = parse_int64(first.value), parse_int64(second.value)
     if second.operator != first.operator or limit is None or other is None:
         return False
