@@ -101,6 +101,13 @@ def test_at_the_end_of_a_line_it_covers_that_line(comment: str) -> None:
     assert remaining == ALL[1:]
 
 
+def test_it_covers_its_line_from_the_first_column_to_the_end_and_no_more() -> None:
+    twice = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nkind: Pod\nspec: {containers: [{name: web, image: 'web:1'}]}\n"
+    assert found(twice) == ["4:1 duplicate-key"]
+    assert found(at(4, "  # afflint: ignore[duplicate-key]", twice)) == []
+    assert found(at(3, "  # afflint: ignore[duplicate-key]", twice)) == ["3:24 unused-suppression", "4:1 duplicate-key"]
+
+
 def test_how_many_were_silenced_is_counted() -> None:
     summary = outcome(at(7, " # afflint: ignore[wrong-type]")).summary
     assert (summary.suppressed, summary.errors) == (1, 2)
@@ -186,6 +193,21 @@ def test_an_annotation_covers_its_object() -> None:
     lines = annotated.replace('"wrong-type: set by the operator"', "|\n      wrong-type: here\n      invalid-toleration: there")
     assert found(lines) == []
     assert found(f"{annotated}---\n{POD}") == ["12:25 invalid-toleration", "22:8 wrong-type", "23:8 wrong-type", "25:25 invalid-toleration"]
+
+
+def test_comments_and_annotations_cover_a_document_from_its_first_to_its_last_line() -> None:
+    def document(comment: str = "", annotation: str = "") -> str:
+        """Four lines, with findings in the first and in the last one."""
+        spec = "{nodeSelector: {a: 5}, containers: [{name: c, image: i}]}"
+        return f"kind: Pod{comment}\nmetadata: {{name: web{annotation}}}\nspec:\n  {spec}\n"
+
+    rules = "missing-api-version, wrong-type"
+    first, second, third = ([f"{line}:1 missing-api-version", f"{line + 3}:22 wrong-type"] for line in (1, 6, 11))
+    comment, annotation = f"  # afflint: ignore-document[{rules}]", f', annotations: {{afflint.dev/ignore: "{rules}: old"}}'
+    for covered in (document(comment), document("", annotation)):
+        assert found(covered) == []
+        assert found("---\n".join((document(), covered, document()))) == [*first, *third]
+        assert found("---\n".join((covered, document(), covered))) == second
 
 
 def test_an_annotation_of_a_list_item_covers_that_item() -> None:
@@ -339,6 +361,18 @@ def test_it_is_reported_with_a_fix_that_removes_nothing_else(text: str, place: s
     assert _data(after) == _data(text)
     assert after.count("\n") >= text.count("\n") - 1
     assert not [each for each in outcome(after).findings if each.rule == "unused-suppression"]
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
+def test_the_fix_leaves_the_text_as_it_was_without_the_comment(line_break: str) -> None:
+    comment = "# afflint: ignore[wrong-type]"
+    for text in (at(4, f"  {comment} -- why  "), before(11, comment), before(1, comment), POD + comment, f"{POD}{comment}\n"):
+        text = text.replace("\n", line_break)
+        [finding] = [each for each in outcome(text).findings if each.rule == "unused-suppression"]
+        assert edited(text, finding) == POD.replace("\n", line_break)
+    about = POD.replace("  tolerations:", "  # about it\n  tolerations:")
+    [finding] = [each for each in outcome(about.replace("# about it", f"# about it  {comment}")).findings if "unused" in each.rule]
+    assert edited(about.replace("# about it", f"# about it  {comment}"), finding) == about
 
 
 def _data(text: str) -> list[object]:

@@ -33,7 +33,7 @@ def test_the_node_selector_of_a_namespace_is_added() -> None:
         (WEB, None),
         (WEB, PodAdmission()),
         (pod_source("web", nodeSelector={"tier": "web"}), TIER),
-        (pod_source("web", nodeSelector=["tier"]), TIER),
+        (pod_source("web", nodeSelector=["disk"]), TIER),
         (pod_source("web", tolerations=[TOLERATION]), PodAdmission(default_tolerations=rule(DEFAULT_TOLERATIONS, "[]"))),
     ],
     ids=["no rules", "empty rules", "it has the label", "malformed", "no tolerations"],
