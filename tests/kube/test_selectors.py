@@ -28,9 +28,7 @@ from afflint.kube.selectors import (
     merge_label_keys,
     parse_int64,
     parse_label_selector,
-    parse_node_selector_terms,
     parse_node_term,
-    required_nodes,
     requirement_paths,
     sample_values,
 )
@@ -117,8 +115,6 @@ class TestReadingLabelSelectors:
     def test_requirements_know_where_they_stand(self) -> None:
         data = {"matchLabels": {"app": "web", "tier": "front"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]}
         assert requirement_paths(data) == (("matchLabels", "app"), ("matchLabels", "tier"), ("matchExpressions", 0))
-        term = {"matchFields": [{"key": NODE_NAME, "operator": "In", "values": ["n1"]}]}
-        assert requirement_paths(term) == (("matchFields", 0),)
         assert requirement_paths(None) == ()
 
 
@@ -155,26 +151,6 @@ class TestReadingNodeTerms:
     def test_fields_know_only_in_and_not_in(self) -> None:
         parsed = parse_node_term({"matchFields": [{"key": NODE_NAME, "operator": "Exists"}]})
         assert parsed == Malformed(("matchFields", 0, "operator"), "is not one of In, NotIn")
-
-    def test_terms_keep_their_positions(self) -> None:
-        good = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
-        bad = {"matchExpressions": [{"key": "a", "operator": "Is"}]}
-        terms = parse_node_selector_terms([bad, {}, good])
-        assert not isinstance(terms, Malformed)
-        assert [type(term) for term in terms] == [Malformed, type(None), Selector]
-        assert parse_node_selector_terms(None) == ()
-        assert isinstance(parse_node_selector_terms({}), Malformed)
-
-    def test_node_selector_and_terms_together(self) -> None:
-        pool = from_labels({"pool": "a"})
-        assert isinstance(pool, Selector)
-        assert required_nodes(pool, None) == AnyOf((pool,))
-        assert required_nodes(pool, ()) == NOTHING
-        terms = (select("disk In ssd"), None, Malformed((), ""), select("gpu Exists"))
-        nodes = required_nodes(pool, terms)
-        assert nodes == AnyOf((select("pool In a", "disk In ssd"), select("pool In a", "gpu Exists")))
-        assert matches(nodes, {"pool": "a", "gpu": ""})
-        assert not matches(nodes, {"gpu": ""})
 
 
 class TestLabelSyntax:

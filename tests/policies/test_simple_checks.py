@@ -71,6 +71,11 @@ affinity:
         (found,) = said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + expression))
         assert found.split()[0] == place
 
+    def test_an_unknown_field_of_a_term_is_ignored(self, tmp_path: Path) -> None:
+        term = "{key: gpu, operator: Exists}\n        matchLabels: {a: b}"
+        found = said(tmp_path, policy("forbidden-node-labels", self.PARAMS), deployment(self.AFFINITY + term))
+        assert [each.split()[0] for each in found if "policy" in each] == ["17:23"]
+
     @pytest.mark.parametrize(
         "expression",
         [

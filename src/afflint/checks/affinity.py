@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.constraint_selectors import (
-    NodeSelection,
+    expression_place,
     has_placeholder,
+    node_constraints,
     node_label_places,
-    node_selections,
     node_selector,
-    requirement_places,
 )
 from afflint.checks.match import Match, Target, removing, renaming, replacing
+from afflint.constraints.nodes import NodeAffinityTerm
 from afflint.controllers.replica_counts import pod_count
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
@@ -35,33 +35,33 @@ if TYPE_CHECKING:
 def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
     """Report required terms that no node can satisfy, alone or together with the nodeSelector."""
     # A term that contains placeholders, or that the cluster rejects, may be the one that matches.
-    required = [each for each in node_selections(manifest) if each.term.required and each.parsed is not None]
+    required = [term for term in node_constraints(manifest).terms or () if term.selector is not None]
     if not required:
         return
     base = node_selector(manifest)
-    faults: list[tuple[NodeSelection, Selector, tuple[Requirement, ...]]] = []
-    for each in required:
-        if isinstance(each.parsed, Selector):
-            whole = intersection(base, each.parsed).requirements
+    faults: list[tuple[NodeAffinityTerm, tuple[Requirement, ...]]] = []
+    for term in required:
+        if isinstance(term.selector, Selector):
+            whole = intersection(base, term.selector).requirements
             clash = conflict(whole)
             if clash and not has_placeholder(Selector(tuple(whole[index] for index in clash))):
-                faults.append((each, each.parsed, tuple(whole[index] for index in clash)))
+                faults.append((term, tuple(whole[index] for index in clash)))
     every = len(faults) == len(required)
-    for each, parsed, requirements in faults:
+    for term, requirements in faults:
         fault = "no node can satisfy" if every else "this ORed term never matches: no node can satisfy"
         described = [quoted(describe(each)) for each in requirements]
         message = f"{fault} {summarize_names(described, 'and also', _MOST_DESCRIBED)}"
-        yield Match(_clash_path(each.term, parsed, requirements), message, severity=None if every else "warning")
+        yield Match(_clash_path(term, requirements), message, severity=None if every else "warning")
 
 
 _MOST_DESCRIBED = 8
 
 
-def _clash_path(term: NodeTerm, parsed: Selector, clash: tuple[Requirement, ...]) -> Path:
+def _clash_path(term: NodeAffinityTerm, clash: tuple[Requirement, ...]) -> Path:
     """Return the path of the last of the conflicting requirements in the term."""
     clashing = frozenset(clash)
-    places = [place for place, each in zip(requirement_places(term.data, parsed), parsed.requirements, strict=False) if each in clashing]
-    return (*term.path, *places[-1]) if places else term.path
+    places = [expression_place(path, each) for each, path in term.requirements if path is not None and each in clashing]
+    return places[-1] if places else term.path
 
 
 def never_matching_comparison(manifest: Workload) -> Iterator[Match]:
@@ -104,18 +104,19 @@ def unparsable_preference(manifest: Workload) -> Iterator[Match]:
 
 def empty_term(manifest: Workload) -> Iterator[Match]:
     """Report node selector terms without requirements, which match no node."""
-    selections = node_selections(manifest)
-    required = [each for each in selections if each.term.required]
-    for each in selections:
-        if each.parsed is not None or each.term.data.keys() - {"matchExpressions", "matchFields"}:
+    nodes = node_constraints(manifest)
+    unmatched = all(each.selector is None for each in nodes.terms or ())
+    empty = {each.path for each in (*(nodes.terms or ()), *nodes.preferences) if each.selector is None}
+    for term in manifest.constraints.node_terms if empty else ():
+        if term.path not in empty or term.data.keys() - {"matchExpressions", "matchFields"}:
             continue
-        if not each.term.required:
+        if not term.required:
             message = _EMPTY_PREFERENCE
-        elif all(other.parsed is None for other in required):
+        elif unmatched:
             message = "an empty term matches no node, and no other term can match: the pods stay Pending"
         else:
             message = "an empty term matches no node; only the other terms take effect"
-        yield Match(each.term.path, message)
+        yield Match(term.path, message)
     # KubeVirt rejects preferred terms without a preference: see missing-preference.
     for weighted in () if manifest.kind.kubevirt else manifest.constraints.node_preferred:
         if "weight" in weighted.data and weighted.data.get("preference") is None and not weighted.data.keys() - {"weight", "preference"}:
@@ -130,10 +131,8 @@ def redundant_term(manifest: Workload) -> Iterator[Match]:
     if manifest.from_cluster:
         return
     # contradictory-requirements reports terms that no node satisfies.
-    readable = [(each.term, each.parsed) for each in node_selections(manifest) if isinstance(each.parsed, Selector)]
-    small = [(term, parsed) for term, parsed in readable if sum(len(each.values) for each in parsed.requirements) <= _LARGEST_COMPARED]
-    selections = [(term, parsed) for term, parsed in small if not conflict(parsed.requirements)]
-    required = [(term, parsed) for term, parsed in selections if term.required][:_MOST_COMPARED]
+    nodes = node_constraints(manifest)
+    required = _comparable(nodes.terms or ())
     for index, (term, parsed) in enumerate(required if len(required) > 1 else ()):
         for other_index, (_, other) in enumerate(required):
             wider = index != other_index and implies(parsed, other)
@@ -141,19 +140,24 @@ def redundant_term(manifest: Workload) -> Iterator[Match]:
                 message = f"this term has no effect: term {other_index + 1} already matches every node that it matches"
                 yield Match(term.path, message, "Remove the term, or narrow the other term.", edits=removing(term.path))
                 break
-    preferred = [(term, parsed) for term, parsed in selections if not term.required][:_MOST_COMPARED]
-    yield from _preferences(manifest, preferred, [parsed for _, parsed in required])
+    preferred = _comparable(nodes.preferences)
+    if preferred and all(isinstance(term.selector, Selector) for term in nodes.terms or ()):
+        yield from _preferences(node_selector(manifest), preferred, [parsed for _, parsed in required])
     yield from _repeated_pod_terms(manifest)
+
+
+def _comparable(terms: Sequence[NodeAffinityTerm]) -> list[tuple[NodeAffinityTerm, Selector]]:
+    """Return the first terms that some node can satisfy, with their selectors, without very large ones."""
+    readable = [(term, term.selector) for term in terms if isinstance(term.selector, Selector)]
+    small = [(term, parsed) for term, parsed in readable if sum(len(each.values) for each in parsed.requirements) <= _LARGEST_COMPARED]
+    return [(term, parsed) for term, parsed in small if not conflict(parsed.requirements)][:_MOST_COMPARED]
 
 
 # More than any real manifest has. Each is compared with each, which must stay cheap for a hostile list.
 _MOST_COMPARED, _LARGEST_COMPARED = 50, 500
 
 
-def _preferences(workload: Workload, preferred: list[tuple[NodeTerm, Selector]], required: list[Selector]) -> Iterator[Match]:
-    if not preferred or any(each.term.required and not isinstance(each.parsed, Selector) for each in node_selections(workload)):
-        return
-    base = node_selector(workload)
+def _preferences(base: Selector, preferred: list[tuple[NodeAffinityTerm, Selector]], required: list[Selector]) -> Iterator[Match]:
     demanded = [intersection(base, each) for each in required] or ([base] if base.requirements else [])
     demanded = [each for each in demanded if not conflict(each.requirements)]
     keys = {requirement.key for each in demanded for requirement in each.requirements}

@@ -7,13 +7,14 @@ from typing import Any
 
 from afflint.admission.pod_admission import NamespaceRule, PodAdmission, given_labels, rejections
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
+from afflint.constraints.nodes import parse_node_constraints
 from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.kube.constraints import constraints_of
-from afflint.kube.selectors import Malformed, Selector, conflict, describe, from_labels, intersection, parse_node_term
+from afflint.kube.selectors import Malformed, Selector, conflict, describe, from_labels, intersection
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -61,10 +62,10 @@ def _conflict_with_namespace(pods: Pods, spec: dict[str, Any], admission: PodAdm
     if rule is None or isinstance(given, Malformed) or given is None:
         return None
     base: Path = (*pods.template_path, "spec")
-    required = [term for term in constraints_of(spec, base).node_terms if term.required]
+    required = parse_node_constraints(constraints_of(spec, base)).terms or ()
     clashes: list[tuple[str, str]] = []
     for term in required:
-        parsed = parse_node_term(term.data)
+        parsed = term.selector
         if not isinstance(parsed, Selector) or conflict(parsed.requirements):
             return None  # Other rules report conflicts inside the node affinity.
         whole = intersection(given, parsed).requirements

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from afflint.checks.constraint_selectors import has_placeholder
 from afflint.checks.match import CrossManifestMatch, Match
 from afflint.checks.nodes import none_of
+from afflint.constraints.nodes import NodeRequirement, nodes_of, parse_node_constraints
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
@@ -21,24 +22,20 @@ from afflint.kube.node_labels import deprecated, is_set_on_any_node, is_well_kno
 from afflint.kube.selectors import (
     NODE_NAME,
     AnyOf,
-    Malformed,
     Requirement,
     Selector,
     conflict,
     describe,
-    from_labels,
     intersection,
-    parse_node_term,
-    requirement_paths,
 )
 
 
 class _PreferredTerm(NamedTuple):
-    """A preferred term: its path, its selector, and the path of each requirement."""
+    """A preferred term that nodes can satisfy: its path, its selector, and the selector's requirements with their paths."""
 
     path: Path
     selector: Selector
-    places: tuple[Path, ...]
+    requirements: tuple[NodeRequirement, ...]
 
 
 class _UnmetReason(NamedTuple):
@@ -67,21 +64,14 @@ def unmet_preference(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def _terms(pods: Pods) -> tuple[list[_PreferredTerm], list[Selector]]:
-    """Return the preferences of some pods that can be satisfied at all, and the selectors of their required terms."""
-    constraints = constraints_of(pods.spec or {}, (*pods.template_path, "spec"))
+    """Return the preferences of some pods that can be satisfied at all, and the alternatives of their required nodes."""
+    nodes = parse_node_constraints(constraints_of(pods.spec or {}, (*pods.template_path, "spec")))
     preferences = []
-    for term in constraints.node_terms:
-        parsed = parse_node_term(term.data)
-        if not term.required and isinstance(parsed, Selector) and not has_placeholder(parsed) and not conflict(parsed.requirements):
-            places = tuple((*term.path, *place) for place in requirement_paths(term.data))
-            preferences.append(_PreferredTerm(term.path, parsed, places))
-    if not preferences:
-        return [], []
-    base = from_labels(constraints.node_selector.data if constraints.node_selector else {})
-    required = [parse_node_term(term.data) for term in constraints.node_terms if term.required]
-    if isinstance(base, Malformed) or any(isinstance(each, Malformed) for each in required):
-        return preferences, []
-    return preferences, [intersection(base, each) for each in required if isinstance(each, Selector)] or [base]
+    for term in nodes.preferences:
+        parsed = term.selector
+        if isinstance(parsed, Selector) and not has_placeholder(parsed) and not conflict(parsed.requirements):
+            preferences.append(_PreferredTerm(term.path, parsed, term.requirements))
+    return preferences, list(nodes_of(nodes.alternatives).selectors) if preferences else []
 
 
 class _Nodes:
@@ -133,8 +123,8 @@ def _unmet_reason(preference: _PreferredTerm, all_of_them: Sequence[_PreferredTe
     requirements = preference.selector.requirements
     if nodes.meeting(preference.selector) or any(_is_reported_elsewhere(each, nodes) for each in requirements):
         return None
-    for requirement, place in zip(requirements, preference.places, strict=True):
-        if not nodes.meeting(Selector((requirement,))):
+    for requirement, place in preference.requirements:
+        if place is not None and not nodes.meeting(Selector((requirement,))):
             fault = _reason_for(requirement, place, nodes)
             return None if not fault.near and _is_fallback(requirement, preference, all_of_them, nodes) else fault
     words = summarize_names([quoted(describe(each)) for each in requirements])

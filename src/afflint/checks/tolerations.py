@@ -7,6 +7,7 @@ from typing import Any
 
 from afflint.checks.admission.labels import LEGACY_TOLERATIONS
 from afflint.checks.admission.tolerations import invalid_toleration, operators
+from afflint.checks.constraint_selectors import node_constraints
 from afflint.checks.match import Match, Target, inserting, removing
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
@@ -14,7 +15,7 @@ from afflint.kube.constraints import ConstraintItem
 from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, ROLES
-from afflint.kube.selectors import Requirement, Selector, parse_node_term
+from afflint.kube.selectors import Requirement
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
@@ -104,15 +105,11 @@ def _selected_control_plane(workload: Workload) -> tuple[Path, str, bool] | None
         if selector and key in selector.data and selector.data[key] in ("", None):
             return (*selector.path, key), key, True
     found: tuple[Path, str, bool] | None = None
-    for term in workload.constraints.node_terms:
-        if not term.required:
-            continue
-        parsed = parse_node_term(term.data)
-        requirements = parsed.requirements if isinstance(parsed, Selector) else ()
-        at = next((index for index, each in enumerate(requirements) if _is_control_plane(each)), None)
-        if at is None:
+    for term in node_constraints(workload).terms or ():
+        asking = next(((path, each.key) for each, path in term.requirements if path is not None and _is_control_plane(each)), None)
+        if asking is None:
             return None
-        found = found or ((*term.path, "matchExpressions", at, "key"), requirements[at].key, False)
+        found = found or ((*asking[0], "key"), asking[1], False)
     return found
 
 

@@ -6,6 +6,7 @@ Facts are collected in the map step, are sent between processes, and are all tha
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from afflint.constraints.nodes import Alternative, parse_node_constraints
 from afflint.controllers.pod_labels import NOTHING, ControllerContext, PodLabels, controller_context, pod_labels
 from afflint.controllers.replica_counts import ReplicaRange, pod_count
 from afflint.findings.finding import NO_FILE, FileId, Folder, ObjectRef, Site
@@ -18,13 +19,9 @@ from afflint.kube.selectors import (
     NAMESPACE_NAME,
     Malformed,
     Parsed,
-    Requirement,
     Selector,
-    from_labels,
     merge_label_keys,
     parse_label_selector,
-    parse_node_term,
-    requirement_paths,
 )
 from afflint.kube.single_host import pinned_host
 from afflint.yaml.document import texts_at
@@ -61,13 +58,6 @@ class Migration(NamedTuple):
     instancetype: tuple[str, str] | None = None
 
 
-class NodeRequirement(NamedTuple):
-    """A requirement on nodes and its path in the manifest; None if it does not come from the manifest."""
-
-    requirement: Requirement
-    path: Path | None
-
-
 class Pods(NamedTuple):
     """The pods of one template of a workload. ``namespace`` is None if the manifest does not set it.
 
@@ -99,7 +89,7 @@ class Pods(NamedTuple):
     """Whether an operator creates the pods, with labels that the manifest does not contain."""
     pod_source: "PodSource | None" = None
     """The workload for scheduling; only in runs that have nodes, and None for an object that does not create pods by itself."""
-    asks: tuple[tuple[NodeRequirement, ...], ...] = ()
+    asks: tuple[Alternative, ...] = ()
     """For pods of operators, the requirements of each alternative of the node constraints; only in runs that have nodes."""
 
     @property
@@ -294,9 +284,7 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             if with_spec and manifest.operated:
                 from afflint.controllers.operators import operator_pods
 
-                yield pods._replace(
-                    pod_source=operator_pods(manifest, site, resources=resources), asks=asked_of_nodes(manifest.constraints)
-                )
+                yield pods._replace(pod_source=operator_pods(manifest, site, resources=resources), asks=_asks(manifest))
             else:
                 yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
@@ -324,25 +312,8 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             yield kubevirt_object(manifest)
 
 
-def asked_of_nodes(constraints: Constraints) -> tuple[tuple[NodeRequirement, ...], ...]:
-    """Return the alternatives: the requirements of the nodeSelector with those of each required node selector term.
-
-    There are none if a term is malformed; a term that matches no node is left out.
-    """
-    own = constraints.node_selector
-    selector = from_labels(own.data if own is not None else None)
-    terms = [(term, parse_node_term(term.data)) for term in constraints.node_terms if term.required]
-    if isinstance(selector, Malformed) or any(isinstance(parsed, Malformed) for _, parsed in terms):
-        return ()
-    base = [NodeRequirement(each, (*own.path, each.key)) for each in selector.requirements] if own is not None else []
-    if constraints.node_required is None:
-        return (tuple(base),) if base else ()
-    alternatives = []
-    for term, parsed in terms:
-        if isinstance(parsed, Selector):
-            paths = [(*term.path, *path) for path in requirement_paths(term.data)]
-            alternatives.append((*base, *[NodeRequirement(each, path) for each, path in zip(parsed.requirements, paths, strict=True)]))
-    return tuple(alternatives)
+def _asks(workload: Workload) -> tuple[Alternative, ...]:
+    return tuple([each for each in parse_node_constraints(workload.constraints).alternatives if each])
 
 
 def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[Fact]:

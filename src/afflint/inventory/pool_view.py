@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
+from afflint.constraints.nodes import Alternative, NodeAffinityTerm, NodeConstraints, NodeRequirement, nodes_of, parse_node_constraints
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import compile_template
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
-from afflint.index.facts import NodeRequirement, Pods, asked_of_nodes
+from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.simulation_input import SimulationInput, build_simulation_input
 from afflint.kube.constraints import constraints_of
-from afflint.kube.selectors import AnyOf, Selector, matches, requirement_paths
+from afflint.kube.selectors import Parsed, Selector, matches
 from afflint.kube.taints import Toleration, first_untolerated
 from afflint.placement.bounds import ScheduleBounds
 from afflint.pools.matching import PoolIndex, declared_keys
@@ -31,7 +32,7 @@ class PoolRequirements(NamedTuple):
     """
 
     pods: Pods
-    alternatives: tuple[tuple[NodeRequirement, ...], ...]
+    alternatives: tuple[Alternative, ...]
     tolerations: tuple[Toleration, ...]
     daemon: bool = False
     patch: bool = False
@@ -99,7 +100,7 @@ class PoolView:
 
     def has_node(self, demands: PoolRequirements) -> bool:
         """Whether a node that is there takes the pods."""
-        asked = AnyOf(tuple([Selector(tuple([each.requirement for each in alternative])) for alternative in demands.alternatives]))
+        asked = nodes_of(demands.alternatives)
         return any(
             matches(asked, fact.labels, fact.name) and first_untolerated(fact.node.taints, demands.tolerations) is None
             for fact in self.nodes
@@ -140,30 +141,33 @@ class PoolView:
         for pods in self.manifest_index.pods:
             alternatives = pods.asks
             if not pods.operated and pods.spec:
-                alternatives = asked_of_nodes(constraints_of(pods.spec, (*pods.template_path, "spec")))
+                alternatives = tuple([each for each in _own_constraints(pods).alternatives if each])
             if pods.pod_source is None and alternatives and not any(each.requirement.field for asked in alternatives for each in asked):
                 yield PoolRequirements(pods, alternatives, _ANYTHING, patch=True)
 
 
-def _alternatives(pods: Pods, rules: NodeRules) -> Iterator[tuple[NodeRequirement, ...]]:
+def _own_constraints(pods: Pods) -> NodeConstraints:
+    return parse_node_constraints(constraints_of(pods.spec or {}, (*pods.template_path, "spec")))
+
+
+def _alternatives(pods: Pods, rules: NodeRules) -> Iterator[Alternative]:
     """Return what the scheduler reads from the pods of a workload, with requirements from outside its manifest."""
-    selector = tuple(_asked_by_selector(pods, rules.node_selector))
-    terms = _asked_by_terms(pods, rules.terms) if rules.terms is not None else ((),)
+    own = _own_constraints(pods)
+    selector = tuple(_asked_by_selector(rules.node_selector, own))
+    terms = _asked_by_terms(rules.terms, own.terms or ()) if rules.terms is not None else ((),)
     yield from ((*selector, *term) for term in terms)
 
 
-def _asked_by_selector(pods: Pods, selector: Selector) -> Iterator[NodeRequirement]:
-    own = (pods.spec or {}).get("nodeSelector")
-    path = (*pods.template_path, "spec", "nodeSelector")
+def _asked_by_selector(selector: Selector, own: NodeConstraints) -> Iterator[NodeRequirement]:
+    path = own.selector_path
+    keys = {each.key for each in own.selector.requirements} if isinstance(own.selector, Selector) else ()
     for each in selector.requirements:
-        yield NodeRequirement(each, (*path, each.key) if isinstance(own, dict) and each.key in own else None)
+        yield NodeRequirement(each, (*path, each.key) if path is not None and each.key in keys else None)
 
 
-def _asked_by_terms(pods: Pods, terms: Sequence[object]) -> Iterator[tuple[NodeRequirement, ...]]:
+def _asked_by_terms(terms: Sequence[Parsed], own: Sequence[NodeAffinityTerm]) -> Iterator[Alternative]:
     """Return the requirements of each required term that can be read; a term without any matches no node."""
-    places = [term for term in constraints_of(pods.spec or {}, (*pods.template_path, "spec")).node_terms if term.required]
     for index, term in enumerate(terms):
         if isinstance(term, Selector):
-            paths = [(*places[index].path, *path) for path in requirement_paths(places[index].data)] if len(places) == len(terms) else []
-            known = len(paths) == len(term.requirements)
-            yield tuple([NodeRequirement(each, paths[number] if known else None) for number, each in enumerate(term.requirements)])
+            in_manifest = len(own) == len(terms) and own[index].selector == term
+            yield own[index].requirements if in_manifest else tuple([NodeRequirement(each, None) for each in term.requirements])

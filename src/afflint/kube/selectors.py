@@ -142,25 +142,6 @@ def parse_node_term(data: object) -> Parsed:
     return Selector(expressions + fields) if expressions or fields else None
 
 
-def parse_node_selector_terms(data: object) -> tuple[Parsed, ...] | Malformed:
-    """Parse the ORed ``nodeSelectorTerms``, one entry per term as from ``parse_node_term``, so that positions stay known."""
-    if data is None:
-        return ()
-    if not isinstance(data, list):
-        return Malformed((), "is not a list of node selector terms", mistyped=True)
-    return tuple(parse_node_term(term) for term in data)
-
-
-def required_nodes(node_selector: Selector, terms: Sequence[Parsed] | None) -> AnyOf:
-    """Return the nodes that a pod may use: its nodeSelector ANDed with its required terms; ``terms`` is None without node affinity.
-
-    Terms that match no node (empty or malformed) are left out, as in the scheduler.
-    """
-    if terms is None:
-        return AnyOf((node_selector,))
-    return AnyOf(tuple(intersection(node_selector, term) for term in terms if isinstance(term, Selector)))
-
-
 def merge_label_keys(selector: Parsed, labels: Mapping[str, str], match: Iterable[str] = (), mismatch: Iterable[str] = ()) -> Parsed:
     """Add ``matchLabelKeys`` and ``mismatchLabelKeys`` to a selector, as the API server does for a pod with these labels.
 
@@ -174,12 +155,11 @@ def merge_label_keys(selector: Parsed, labels: Mapping[str, str], match: Iterabl
 
 
 def requirement_paths(data: object) -> tuple[Path, ...]:
-    """Return the path in ``data`` of each requirement of a parsed label selector or node selector term, in order."""
+    """Return the path in ``data`` of each requirement of a parsed label selector, in order."""
     paths: list[Path] = []
     if isinstance(data, dict):
         paths += [("matchLabels", key) for key in data.get("matchLabels") or ()]
-        for name in ("matchExpressions", "matchFields"):
-            paths += [(name, index) for index in range(len(data.get(name) or ()))]
+        paths += [("matchExpressions", index) for index in range(len(data.get("matchExpressions") or ()))]
     return tuple(paths)
 
 

@@ -7,16 +7,17 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from afflint.constraints.nodes import NodeAffinityTerm, parse_node_constraints
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, pluralize, quoted, summarize_names, visible
 from afflint.index.facts import BUDGET_SELECTOR, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
-from afflint.kube.constraints import NodeTerm, PodTerm
+from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import domain_noun
-from afflint.kube.selectors import Malformed, Requirement, Selector, from_labels, matches, parse_node_term
+from afflint.kube.selectors import Malformed, Requirement, Selector, matches
 from afflint.kube.taints import Toleration, parse_tolerations, tolerates
 
 _MAX_NAMES = 5
@@ -55,11 +56,13 @@ def _constraints(
         yield _term_path(term), partial(_pod_term, term, by_path.get(term.path), context)
     for spread in constraints.spreads:
         yield spread.path, partial(_spread, spread.data, by_path.get(spread.path), context)
-    required = sum(each.required for each in constraints.node_terms)
-    for each in constraints.node_terms:
-        yield _term_path(each), partial(_node_term, each, required, context)
-    if constraints.node_selector:
-        yield constraints.node_selector.path, partial(_node_selector, constraints.node_selector.data, context)
+    nodes = parse_node_constraints(constraints)
+    for each in nodes.terms or ():
+        yield each.path, partial(_node_term, each, len(nodes.terms or ()), context)
+    for each in nodes.preferences:
+        yield each.path[:-1], partial(_node_term, each, 0, context)
+    if nodes.selector_path is not None:
+        yield nodes.selector_path, partial(_node_selector, nodes.selector, context)
     for toleration in constraints.tolerations:
         yield toleration.path, partial(_toleration, toleration.data, context)
     name = manifest.pod.get("nodeName")
@@ -71,7 +74,7 @@ def _node_name(name: str) -> Iterator[str]:
     yield f"runs only on node {quoted(name)}, without the scheduler."
 
 
-def _term_path(term: PodTerm | NodeTerm) -> Path:
+def _term_path(term: PodTerm) -> Path:
     """Return the path of a term; for a preference, that of the item with its weight."""
     return term.path if term.weighted is None else term.path[:-1]
 
@@ -190,21 +193,20 @@ def _selecting(reach: SelectorRef, pods: Pods) -> str:
 # Nodes.
 
 
-def _node_term(term: NodeTerm, number: int, context: RunContext) -> Iterator[str]:
-    parsed = parse_node_term(term.data)
+def _node_term(term: NodeAffinityTerm, number: int, context: RunContext) -> Iterator[str]:
+    parsed = term.selector
     if isinstance(parsed, Malformed) or parsed is None:
         yield "has a term here that matches no node: it is empty or invalid."
         return
-    if term.weighted is not None:
-        requirement = f"should run on a node that {describe_labels(parsed)} (weight {_weight(term.weighted)})"
+    if term.weight is not None:
+        requirement = f"should run on a node that {describe_labels(parsed)} (weight {term.weight})"
     else:
         others = f" (one of {number} alternatives)" if number > 1 else ""
         requirement = f"must run on a node that {describe_labels(parsed)}{others}"
     yield requirement + _count_nodes(context, lambda fact: matches(parsed, fact.labels, fact.name))
 
 
-def _node_selector(data: dict[str, Any], context: RunContext) -> Iterator[str]:
-    parsed = from_labels(data)
+def _node_selector(parsed: Selector | Malformed, context: RunContext) -> Iterator[str]:
     if isinstance(parsed, Malformed):
         yield "has an invalid nodeSelector: label values are strings."
         return

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from afflint.constraints.nodes import required_nodes
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME, MASTER, REGION, ZONE
 from afflint.kube.selectors import Requirement, Selector, is_met, sample_values
 from afflint.kube.taints import Taint, first_untolerated
@@ -49,7 +50,7 @@ class NodeClass:
         """Return whether a node of the class can meet the node requirements of a pod; NodeFit decides the same for existing nodes."""
         if rules.node_name or first_untolerated(self.taints, rules.tolerations) is not None:
             return False
-        return any(self._may_match(selector) for selector in _alternatives(rules))
+        return any(self._may_match(selector) for selector in required_nodes(rules.node_selector, rules.terms).selectors)
 
     def _may_match(self, selector: Selector) -> bool:
         if self.known is not None:
@@ -74,7 +75,8 @@ class NodeClass:
         label that may have any value and that no pod requires is left out, except for a zone or region in ``keys_asked``: the topology
         keys of constraints, and the deprecated labels by which pods select nodes.
         """
-        asked = next((each for each in _alternatives(rules) if self._may_match(each)), Selector()) if rules is not None else Selector()
+        alternatives = required_nodes(rules.node_selector, rules.terms).selectors if rules is not None else ()
+        asked = next((each for each in alternatives if self._may_match(each)), Selector())
         wanted: dict[str, list[Requirement]] = {}
         for requirement in asked.requirements:
             if not requirement.field:
@@ -98,15 +100,6 @@ class NodeClass:
         if self.known is None or key not in DEPRECATED or key == MASTER or key in self.known.pool.keys:
             return key
         return DEPRECATED[key]
-
-
-def _alternatives(rules: NodeRules) -> Iterator[Selector]:
-    """Yield the selectors; a node must match one of them: the node selector, combined with each well-formed term, if there are terms."""
-    if rules.terms is None:
-        yield rules.node_selector
-    for term in rules.terms or ():
-        if isinstance(term, Selector):
-            yield Selector((*rules.node_selector.requirements, *term.requirements))
 
 
 def _chosen(known: Sequence[Requirement], wanted: Sequence[Requirement], number: int) -> str | None:

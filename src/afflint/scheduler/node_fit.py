@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from afflint.kube.selectors import required_nodes
+from afflint.constraints.nodes import required_nodes
 from afflint.kube.taints import admits_cordoned, count_unpreferred, first_untolerated
 from afflint.scheduler.node_groups import RepresentativeNodes, ungrouped
 from afflint.scheduler.nodes import NodeTable

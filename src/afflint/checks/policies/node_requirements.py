@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.admission.pod_admission import given_labels
 from afflint.checks.match import Match
 from afflint.checks.policies.subject import PolicySubject
-from afflint.findings.namedtuples import NamedTuple
+from afflint.constraints.nodes import Alternative, parse_node_constraints
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
-from afflint.index.facts import NodeRequirement, asked_of_nodes
-from afflint.kube.constraints import REQUIRED, Constraints, items
+from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_requirements import Counterexample, counterexample, equivalent_keys, with_added_labels
-from afflint.kube.selectors import Requirement, Selector, conflict, describe, parse_node_term
+from afflint.kube.selectors import Requirement, Selector, conflict, describe
 from afflint.policies.implied_params import RequiredNodeLabels
 from afflint.policies.params import words_of
 from afflint.yaml.placeholders import is_placeholder
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 
 def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Iterator[Match]:
     """Report pods that may be scheduled on nodes without these labels."""
-    plain = literal_labels_of(case)
-    missing = [wanted for wanted in params.labels if not plain.imply(wanted)]
+    missing = [wanted for wanted in params.labels if not _is_listed(case.node_alternatives, wanted)]
     if not missing:
         return
     requirements = node_alternatives_of(case)
@@ -40,47 +38,15 @@ def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Ite
             yield Match(requirements.path_of(found, wanted.key), message, remedy, edits=requirements.edits_adding(wanted))
 
 
-class LiteralNodeLabels(NamedTuple):
-    """The node labels that pods require literally: values by key in the nodeSelector, and in the In expressions of each term.
-
-    They answer most policies without evaluating the constraints.
-    """
-
-    selector: Mapping[str, Any]
-    terms: Sequence[Mapping[str, Sequence[Any]]]
-
-    def imply(self, wanted: Requirement) -> bool:
-        """Return whether the labels literally include the requirement."""
-        key, _, values, _ = wanted
-        if key in self.selector and (not values or self.selector[key] in values):
-            return True
-        for term in self.terms:
-            listed = term.get(key)
-            if not listed or (values and not all(each in values for each in listed)):
-                return False
-        return bool(self.terms)
+def _is_listed(alternatives: Sequence[Alternative], wanted: Requirement) -> bool:
+    """Return whether each alternative lists only wanted values of the label: then the constraints need not be evaluated."""
+    return bool(alternatives) and all(any(_lists(each.requirement, wanted) for each in alternative) for alternative in alternatives)
 
 
-def literal_labels_of(case: PolicySubject) -> LiteralNodeLabels:
-    """Return the node labels that the pods of a case require literally, collected once for all policies."""
-    found = case.cache.get("literal labels")
-    if not isinstance(found, LiteralNodeLabels):
-        found = case.cache["literal labels"] = _literal_labels(case.constraints)
-    return found
-
-
-def _literal_labels(constraints: Constraints) -> LiteralNodeLabels:
-    selector = constraints.node_selector.data if constraints.node_selector is not None else {}
-    terms = [
-        {
-            each.data["key"]: each.data["values"]
-            for each in items(term.data, "matchExpressions", ())
-            if each.data.get("operator") == "In" and type(each.data.get("key")) is str and type(each.data.get("values")) is list
-        }
-        for term in constraints.node_terms
-        if term.required
-    ]
-    return LiteralNodeLabels(selector, terms)
+def _lists(own: Requirement, wanted: Requirement) -> bool:
+    if own.key != wanted.key or own.operator != "In" or own.field:
+        return False
+    return not wanted.values or all(value in wanted.values for value in own.values)
 
 
 def _policy_requires(wanted: Requirement) -> str:
@@ -113,8 +79,12 @@ def _may_be_required_elsewhere(case: PolicySubject, requirements: NodeAlternativ
         return True
     if case.has_certain_pods:
         return False
-    others = [[[asked.requirement for asked in asks] for asks in asked_of_nodes(each)] for each in case.constraints_elsewhere]
-    return any(each and counterexample(each, wanted) is None for each in others)
+    others = [parse_node_constraints(each).alternatives for each in case.constraints_elsewhere]
+    return any(each and counterexample(_requirements(each), wanted) is None for each in others)
+
+
+def _requirements(alternatives: Sequence[Alternative]) -> list[list[Requirement]]:
+    return [[each.requirement for each in alternative] for alternative in alternatives]
 
 
 def node_alternatives_of(case: PolicySubject) -> NodeAlternatives:
@@ -142,24 +112,22 @@ class NodeAlternatives:
     """The node requirements of the pods of a case, with those that their namespace adds."""
 
     def __init__(self, case: PolicySubject) -> None:
-        constraints = case.constraints
-        self._case, self._constraints = case, constraints
-        self._terms = [term for term in constraints.node_terms if term.required]
-        self._readable = [number for number, term in enumerate(self._terms) if isinstance(parse_node_term(term.data), Selector)]
-        asked: Sequence[Sequence[NodeRequirement]] = asked_of_nodes(constraints)
-        own = constraints.node_selector
-        self.has_requirements = bool(own is not None and own.data) or constraints.node_required is not None
+        self._case, self._nodes = case, case.nodes
+        self._readable = [number for number, term in enumerate(self._nodes.terms or ()) if isinstance(term.selector, Selector)]
+        self.has_requirements = not self._nodes.is_empty
         """Whether the manifest has any node requirement."""
         # If the namespace adds a selector whose content is unknown, it may be the required one.
         selector = case.admission.selector if case.admission is not None else None
-        self.is_unknown = (self.has_requirements and not asked) or (selector is not None and is_placeholder(selector.text))
+        self.is_unknown = not case.node_alternatives or (selector is not None and is_placeholder(selector.text))
         """Whether nothing can be concluded: the requirements cannot be parsed, or match no node, which other rules report."""
-        self._asked = asked or ((),)
+        self._asked = case.node_alternatives or ((),)
         # A cluster whose namespaces have node selectors has the admission plugin that reads them.
         self._given = given_labels(case.admission) if case.admission is not None else {}
-        of_machine = {key: value for key, value in _labels_of_launcher(case).items() if own is None or key not in own.data}
+        own = self._nodes.selector
+        self._own_keys = frozenset([each.key for each in own.requirements]) if isinstance(own, Selector) else frozenset()
+        of_machine = {key: value for key, value in _labels_of_launcher(case).items() if key not in self._own_keys}
         given = {**of_machine, **self._given}
-        self.alternatives = with_added_labels([[each.requirement for each in asks] for asks in self._asked], given)
+        self.alternatives = with_added_labels(_requirements(self._asked), given)
 
     def describe_cause(self, found: Counterexample, key: str) -> str:
         """Return the subject and verb of a message, such as ``term 2 of the required node affinity allows``."""
@@ -176,10 +144,10 @@ class NodeAlternatives:
         about = [each.path for each in asked if each.path is not None and each.requirement.key in equivalent_keys(key)]
         if about:
             return about[-1]
-        if self._readable:
-            return self._terms[self._readable[found.alternative]].path
-        own = self._constraints.node_selector
-        return own.path if own is not None and own.data else name_path(self._case)
+        if self._nodes.terms is not None:
+            return self._nodes.terms[self._readable[found.alternative]].path
+        path = self._nodes.selector_path
+        return path if path is not None and self.has_requirements else name_path(self._case)
 
     def edits_adding(self, wanted: Requirement) -> tuple[SymbolicEdit, ...]:
         """Return the edits that add the requirement; none if no node would meet all requirements then."""
@@ -189,19 +157,18 @@ class NodeAlternatives:
         if case.pods.operated or any(conflict([*each, wanted]) for each in self.alternatives):
             return ()
         if len(wanted.values) == 1:
-            own = self._constraints.node_selector
-            if own is not None and wanted.key in own.data:
+            if wanted.key in self._own_keys:
                 return ()
             return (Insert((*case.pod_path, "nodeSelector"), wanted.key, wanted.values[0]),)
         expression: dict[str, Any] = {"key": wanted.key, "operator": wanted.operator}
         if wanted.values:
             expression["values"] = list(wanted.values)
-        if self._constraints.node_required is None:
+        if self._nodes.terms is None:
             at = (*case.pod_path, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
             return (Insert(at, 0, {"matchExpressions": [expression]}),)
-        return tuple(
-            [Insert((*term.path, "matchExpressions"), len(term.data.get("matchExpressions") or ()), expression) for term in self._terms]
-        )
+        numbers = [sum(not each.requirement.field for each in term.requirements) for term in self._nodes.terms]
+        paths = [(*term.path, "matchExpressions") for term in self._nodes.terms]
+        return tuple([Insert(path, number, expression) for path, number in zip(paths, numbers, strict=True)])
 
 
 def name_path(case: PolicySubject) -> Path:

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from afflint.checks.match import Match
 from afflint.checks.policies.subject import PolicySubject
+from afflint.constraints.nodes import NodeRequirement
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
-from afflint.index.facts import NodeRequirement
-from afflint.kube.constraints import items
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import NODE_NAME, Requirement, is_met
 from afflint.kube.taints import EFFECTS, Toleration, implies
 from afflint.policies.manifest_params import AllowedToleration, AllowedTolerations, ForbiddenNodeLabels, NoPinning
-from afflint.policies.params import Labels
 from afflint.source.globs import name_matcher
 from afflint.yaml.placeholders import is_placeholder
 
@@ -23,10 +21,10 @@ _ASKING = ("In", "Exists", "Gt", "Lt")
 
 def forbidden_node_labels(case: PolicySubject, params: ForbiddenNodeLabels) -> Iterator[Match]:
     """Report node constraints that select a forbidden label, or allow a forbidden value of it."""
-    if not _may_select(case, params.labels):
+    if case.node_keys.isdisjoint(params.labels):
         return
     reported: set[Path] = set()
-    for asked, required in case.node_alternatives:
+    for asked, required in case.node_choices:
         if not required and not params.preferred:
             continue
         for key, values in params.labels.items():
@@ -37,27 +35,6 @@ def forbidden_node_labels(case: PolicySubject, params: ForbiddenNodeLabels) -> I
                 what = f"`{key}={value}`" if value is not None else f"the label {quoted(key)}"
                 prefers = "requires" if required else "prefers"
                 yield Match(path, f"{case.title} {prefers} nodes with {what}, which the policy forbids in node constraints")
-
-
-def _may_select(case: PolicySubject, labels: Labels) -> bool:
-    """Return whether any single constraint may select one of the labels: most select other labels or other values."""
-    if case.node_keys.isdisjoint(labels):
-        return False
-    selector = case.constraints.node_selector
-    if selector is not None:
-        for key, values in labels.items():
-            if key in selector.data and (not values or selector.data[key] in values):
-                return True
-    for term in case.constraints.node_terms:
-        for each in items(term.data, "matchExpressions", ()):
-            asked = each.data.get("key")
-            found = labels.get(asked) if type(asked) is str else None
-            if found is None or each.data.get("operator") not in _ASKING:
-                continue
-            own = each.data.get("values")
-            if not found or each.data["operator"] != "In" or type(own) is not list or any(value in found for value in own):
-                return True
-    return False
 
 
 def _forbidden(asked: Sequence[NodeRequirement], key: str, values: Sequence[str]) -> tuple[Path, str | None] | None:
@@ -126,7 +103,7 @@ def no_pinning(case: PolicySubject, params: NoPinning) -> Iterator[Match]:
     if case.node_keys.isdisjoint((HOSTNAME, NODE_NAME)):
         return
     reported: set[Path] = set()
-    for asked, required in case.node_alternatives:
+    for asked, required in case.node_choices:
         for each in asked if required else ():
             hosts = _hosts(each.requirement)
             if hosts and each.path is not None and each.path not in reported and (params.several or len(hosts) == 1):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from afflint.admission.pod_admission import given_labels, given_tolerations
 from afflint.checks.match import CrossManifestMatch, Match
+from afflint.constraints.nodes import Alternative, NodeConstraints, parse_node_constraints
 from afflint.findings.namedtuples import NamedTuple
-from afflint.index.facts import NodeRequirement, Pods, PolicyCandidate, asked_of_nodes, migration_of
+from afflint.index.facts import Pods, PolicyCandidate, migration_of
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.manifests import Labels, Workload
-from afflint.kube.selectors import Selector, conflict, from_labels, matches, parse_label_selector, parse_node_term, requirement_paths
-from afflint.yaml.document import maps_at
+from afflint.kube.selectors import Selector, conflict, from_labels, matches, parse_label_selector
 
 if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
@@ -25,22 +25,11 @@ POD_FIELDS = ("nodeName", "schedulerName", "evictionStrategy", "hostNetwork", "a
 """The fields of a pod spec that affect placement, besides its constraints."""
 
 
-class Alternative(NamedTuple):
-    """Requirements on a node that must be met together: the nodeSelector with one of the required terms, or a preference alone."""
+class NodeChoice(NamedTuple):
+    """Requirements on a node that must be met together: those of a required alternative, or of a preference alone."""
 
-    asked: Sequence[NodeRequirement]
+    asked: Alternative
     required: bool
-
-
-def _alternatives(constraints: Constraints) -> Iterator[Alternative]:
-    for asked in asked_of_nodes(constraints):
-        if not conflict([each.requirement for each in asked]):
-            yield Alternative(asked, True)
-    for term in constraints.node_terms:
-        parsed = None if term.required else parse_node_term(term.data)
-        if isinstance(parsed, Selector) and not conflict(parsed.requirements):
-            paths = [(*term.path, *path) for path in requirement_paths(term.data)]
-            yield Alternative([NodeRequirement(each, path) for each, path in zip(parsed.requirements, paths, strict=True)], False)
 
 
 class UnevaluatedError(Exception):
@@ -58,10 +47,12 @@ class PolicySubject:
     """
 
     __slots__ = (
-        "_alternatives",
         "_candidate",
         "_constraints",
+        "_node_alternatives",
+        "_node_choices",
         "_node_keys",
+        "_nodes",
         "_operator",
         "_workload",
         "admission",
@@ -96,8 +87,10 @@ class PolicySubject:
         self._constraints: Constraints | None = (
             workload.constraints if workload is not None else policy_candidate and policy_candidate.constraints
         )
-        self._alternatives: list[Alternative] | None = None
-        self._node_keys: frozenset[object] | None = None
+        self._nodes: NodeConstraints | None = None
+        self._node_alternatives: tuple[Alternative, ...] | None = None
+        self._node_choices: list[NodeChoice] | None = None
+        self._node_keys: frozenset[str] | None = None
         self._operator: Constraints | type[PolicySubject] | None = PolicySubject  # Not evaluated yet.
 
     @property
@@ -109,23 +102,35 @@ class PolicySubject:
         return self._constraints
 
     @property
-    def node_keys(self) -> frozenset[object]:
+    def nodes(self) -> NodeConstraints:
+        """The parsed node constraints of the pods in the manifest."""
+        if self._nodes is None:
+            self._nodes = parse_node_constraints(self.constraints)
+        return self._nodes
+
+    @property
+    def node_alternatives(self) -> tuple[Alternative, ...]:
+        """The alternatives of the required node constraints in the manifest."""
+        if self._node_alternatives is None:
+            self._node_alternatives = self.nodes.alternatives
+        return self._node_alternatives
+
+    @property
+    def node_keys(self) -> frozenset[str]:
         """The keys of the labels and fields that node constraints use: policies about other keys need not look further."""
         if self._node_keys is None:
-            selector = self.constraints.node_selector
-            keys: set[object] = set(selector.data) if selector is not None else set()
-            for term in self.constraints.node_terms:
-                for field in ("matchExpressions", "matchFields"):
-                    keys.update(each["key"] for each in maps_at(term.data, field) if type(each.get("key")) is str)
-            self._node_keys = frozenset(keys)
+            terms = (*self.node_alternatives, *[term.requirements for term in self.nodes.preferences])
+            self._node_keys = frozenset([each.requirement.key for term in terms for each in term])
         return self._node_keys
 
     @property
-    def node_alternatives(self) -> list[Alternative]:
-        """The alternatives of the node requirements, without those that no node can meet or that cannot be parsed."""
-        if self._alternatives is None:
-            self._alternatives = list(_alternatives(self.constraints))
-        return self._alternatives
+    def node_choices(self) -> list[NodeChoice]:
+        """The alternatives and preferences for nodes, without those that no node can meet or that cannot be parsed."""
+        if self._node_choices is None:
+            choices = [NodeChoice(each, True) for each in self.node_alternatives]
+            choices += [NodeChoice(term.requirements, False) for term in self.nodes.preferences]
+            self._node_choices = [each for each in choices if not conflict([asked.requirement for asked in each.asked])]
+        return self._node_choices
 
     @property
     def operator(self) -> Constraints | None:
