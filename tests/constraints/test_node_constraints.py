@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from afflint.constraints.nodes import NodeConstraints, NodeRequirement, nodes_of, parse_node_constraints, required_nodes
-from afflint.findings.finding import Path
+from afflint.findings.paths import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED, constraints_of
 from afflint.kube.selectors import EVERYTHING, NOTHING, AnyOf, Malformed, Requirement, Selector, matches
 
