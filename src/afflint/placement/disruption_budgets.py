@@ -73,7 +73,7 @@ class Disruptions:
             # Neither a DaemonSet nor the controllers of virtual machines have a scale.
             scaled = pod_source.pod_replacement.scaled and not pod_source.daemon
             for pod in placed.pods:
-                ours.add((pod.namespace, pod.name))
+                ours.add(pod.key)
                 for number in self.of(pod):
                     counting[number].pods += 1
                     if not pod_source.bare or pod_source.kubevirt:
@@ -81,7 +81,7 @@ class Disruptions:
         for pod, node_is_well in _running(arrangement.cluster):
             for number in self.of(pod):
                 counting[number].healthy += node_is_well
-                if (pod.namespace, pod.name) not in ours:
+                if pod.key not in ours:
                     counting[number].add_stranger(pod)
         return [each.result(budget) for each, budget in zip(counting, self._budgets, strict=True)]
 
@@ -122,4 +122,4 @@ def _running(cluster: Cluster) -> list[tuple[Pod, bool]]:
     """Return the pods that are not being deleted, each with whether its node is ready."""
     where = cluster.pods
     silent = {node.name for node in cluster.table.nodes if is_silent(node)}
-    return [(pod, where[pod.namespace, pod.name] not in silent) for pod in cluster.evicted(cluster.nodes)]
+    return [(pod, where[pod.key] not in silent) for pod in cluster.evicted(cluster.nodes)]

@@ -8,15 +8,15 @@ from afflint.controllers.pod_replacement import BY_NODE, NEVER, PodReplacement, 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.placement.plan import Fate, Outcome, ReplicaMove
 from afflint.placement.rejections import Rejections, RunningPodIndex, running_pod_index
-from afflint.placement.schedule import Attempt, Identity, PlacedWorkload, Schedule, schedule
+from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.pods import Pod
+from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 NOT_RECREATED = "the pod is not recreated: it has no controller"
 STAYS_OFF = "it stays stopped until a user starts it: its run strategy does not restart it"
 
-_NONE: Mapping[Identity, str] = {}
+_NONE: Mapping[PodKey, str] = {}
 
 
 class ReplicaEnd(NamedTuple):
@@ -44,55 +44,53 @@ class DisruptionState:
             for placed in arrangement.workloads
             if not (placed.pod_source.daemon or placed.pod_source.node_name)
             for pod in placed.pods
-            if identity_of(pod) in placed.pending
+            if pod.key in placed.pending
         ]
-        self.held = [
-            (placed, pod) for placed in arrangement.workloads if placed.held for pod in placed.pods if identity_of(pod) in placed.held
-        ]
+        self.held = [(placed, pod) for placed in arrangement.workloads if placed.held for pod in placed.pods if pod.key in placed.held]
         before = arrangement.before
         self._unowned = [
-            (identity, self.where[identity])
-            for identity, pod in ((identity_of(pod), pod) for pod in before.evicted(before.nodes))
-            if identity not in self.owners and not self.pod_replacement(pod).by_node
+            (pod.key, self.where[pod.key])
+            for pod in before.evicted(before.nodes)
+            if pod.key not in self.owners and not self.pod_replacement(pod).by_node
         ]
         # Of pods that differ only in name, no other can be scheduled if the first one cannot.
         self.first_waiting = list({_but_for_the_name(pod): pod for pod in reversed(self.waiting)}.values())[::-1]
 
     def pod_replacement(self, pod: Pod) -> PodReplacement:
         """Return how the controller of a running pod replaces it."""
-        placed = self.owners.get(identity_of(pod))
+        placed = self.owners.get(pod.key)
         if placed is None:
             return pod_replacement_of_owner(None if pod.controller is None else pod.controller[1])
         return NEVER if placed.pod_source.bare else BY_NODE if placed.pod_source.daemon else placed.pod_source.pod_replacement
 
     def never_again(self, pod: Pod) -> ReplicaEnd:
         """Return why a pod is not recreated."""
-        placed = self.owners.get(identity_of(pod))
+        placed = self.owners.get(pod.key)
         return ReplicaEnd("off", STAYS_OFF) if placed is not None and not placed.pod_source.bare else ReplicaEnd("gone", NOT_RECREATED)
 
     def pinned(self, pod: Pod) -> str:
         """Return the node in the pod's own `spec.nodeName`; empty if it has none."""
-        placed = self.owners.get(identity_of(pod))
+        placed = self.owners.get(pod.key)
         return placed.pod_source.node_name if placed is not None else ""
 
-    def released(self, nodes: Container[str]) -> dict[Identity, Pod]:
+    def released(self, nodes: Container[str]) -> dict[PodKey, Pod]:
         """Return the pods that can be created once the pods being deleted on `nodes` are gone, and the pods that wait for these."""
-        found: dict[Identity, Pod] = {}
-        free = {placed.pod_source.key for placed, pod in self.held if placed.held[identity_of(pod)].node in nodes}
+        found: dict[PodKey, Pod] = {}
+        free = {placed.pod_source.key for placed, pod in self.held if placed.held[pod.key].node in nodes}
         for placed, pod in self.held:
-            node = placed.held[identity_of(pod)].node
+            node = placed.held[pod.key].node
             if node in nodes or (not node and placed.pod_source.key in free):
-                found[identity_of(pod)] = pod
+                found[pod.key] = pod
         return found
 
-    def unevaluated(self, nodes: Container[str]) -> list[Identity]:
+    def unevaluated(self, nodes: Container[str]) -> list[PodKey]:
         """Return the running pods on `nodes` that belong to no workload, except for DaemonSet and static pods."""
         return [identity for identity, node in self._unowned if node in nodes]
 
     # --- coming up again -----------------------------------------------------------------------------------------------
 
     def again(
-        self, cluster: Cluster, recreated: Mapping[Identity, Pod], frozen: dict[Identity, str], settled: Container[Identity] = ()
+        self, cluster: Cluster, recreated: Mapping[PodKey, Pod], frozen: dict[PodKey, str], settled: Container[PodKey] = ()
     ) -> Attempt:
         """Schedule the recreated pods, then the pods that were Pending before and are not `settled`, without changing the cluster.
 
@@ -107,33 +105,31 @@ class DisruptionState:
                 return attempt
             frozen.update(stuck)
 
-    def _scheduled(self, cluster: Cluster, made: Sequence[Pod], settled: Container[Identity]) -> Attempt:
+    def _scheduled(self, cluster: Cluster, made: Sequence[Pod], settled: Container[PodKey]) -> Attempt:
         if not made:
             return Attempt({}, {}, {})
-        attempt = schedule(cluster, [*made, *[pod for pod in self.first_waiting if identity_of(pod) not in settled]])
-        if any(identity_of(pod) in attempt.nodes for pod in self.first_waiting):
-            attempt = schedule(cluster, [*made, *[pod for pod in self.waiting if identity_of(pod) not in settled]])
+        attempt = schedule(cluster, [*made, *[pod for pod in self.first_waiting if pod.key not in settled]])
+        if any(pod.key in attempt.nodes for pod in self.first_waiting):
+            attempt = schedule(cluster, [*made, *[pod for pod in self.waiting if pod.key not in settled]])
         return attempt
 
-    def _behind(
-        self, recreated: Mapping[Identity, Pod], nodes: Mapping[Identity, str], frozen: Mapping[Identity, str]
-    ) -> dict[Identity, str]:
+    def _behind(self, recreated: Mapping[PodKey, Pod], nodes: Mapping[PodKey, str], frozen: Mapping[PodKey, str]) -> dict[PodKey, str]:
         """Return the pods of ordered StatefulSets that cannot be created yet, each with the name of the pod that it waits for."""
-        stuck: dict[Identity, str] = {}
+        stuck: dict[PodKey, str] = {}
         ordered = {
             placed.pod_source.key: placed
             for identity in recreated
             if (placed := self.owners.get(identity)) and placed.pod_source.pod_replacement.ordered
         }
         for placed in ordered.values():
-            first = next((each for pod in placed.pods if not self._runs(each := identity_of(pod), placed, recreated, nodes)), None)
+            first = next((each for pod in placed.pods if not self._runs(each := pod.key, placed, recreated, nodes)), None)
             if first is not None:
-                behind = {identity_of(pod) for pod in placed.pods if self.ranks[identity_of(pod)] > self.ranks[first]}
+                behind = {pod.key for pod in placed.pods if self.ranks[pod.key] > self.ranks[first]}
                 stuck.update(dict.fromkeys(behind & recreated.keys() - frozen.keys(), first[1]))
         return stuck
 
     @staticmethod
-    def _runs(identity: Identity, placed: PlacedWorkload, recreated: Container[Identity], nodes: Container[Identity]) -> bool:
+    def _runs(identity: PodKey, placed: PlacedWorkload, recreated: Container[PodKey], nodes: Container[PodKey]) -> bool:
         return identity in nodes if identity in recreated else identity in placed.nodes or identity in nodes
 
     # --- results -------------------------------------------------------------------------------------------------------
@@ -141,12 +137,12 @@ class DisruptionState:
     def moves(
         self,
         cluster: Cluster,
-        recreated: Mapping[Identity, Pod],
-        ended: Mapping[Identity, ReplicaEnd],
+        recreated: Mapping[PodKey, Pod],
+        ended: Mapping[PodKey, ReplicaEnd],
         attempt: Attempt,
-        frozen: Mapping[Identity, str],
+        frozen: Mapping[PodKey, str],
         failed: Container[str] = (),
-        migrated: Mapping[Identity, str] = _NONE,
+        migrated: Mapping[PodKey, str] = _NONE,
     ) -> list[ReplicaMove]:
         """Return what happens to each displaced replica, in the order of the workloads.
 
@@ -204,7 +200,7 @@ class DisruptionState:
     def outcomes(
         self,
         moves: Iterable[ReplicaMove],
-        came: Container[Identity],
+        came: Container[PodKey],
         down: frozenset[str] = frozenset(),
         gaps: Container[str] | None = None,
     ) -> dict[str, Outcome]:
@@ -218,7 +214,7 @@ class DisruptionState:
         found.update({key: "dead" for key, nodes in self.daemons.items() if nodes <= down and key not in hit})
         return found
 
-    def left(self, moves: Iterable[ReplicaMove], came: Container[Identity]) -> dict[str, int]:
+    def left(self, moves: Iterable[ReplicaMove], came: Container[PodKey]) -> dict[str, int]:
         """Return how many replicas run in the end, for each workload that loses a pod."""
         return {key: _left(self.by_key[key], each, came) for key, each in _by_workload(moves).items()}
 
@@ -230,25 +226,20 @@ def _by_workload(moves: Iterable[ReplicaMove]) -> dict[str, list[ReplicaMove]]:
     return found
 
 
-def _left(placed: PlacedWorkload, moves: Iterable[ReplicaMove], came: Container[Identity]) -> int:
+def _left(placed: PlacedWorkload, moves: Iterable[ReplicaMove], came: Container[PodKey]) -> int:
     """Return how many replicas of a workload run in the end."""
     names = {name for _, name in placed.nodes}
-    gained = sum(identity not in placed.nodes and identity in came for identity in map(identity_of, placed.pods))
+    gained = sum(pod.key not in placed.nodes and pod.key in came for pod in placed.pods)
     return len(placed.nodes) + gained - sum(move.target is None for move in moves if move.pod in names)
 
 
-def _outcome(placed: PlacedWorkload, moves: Sequence[ReplicaMove], came: Container[Identity], gaps: Container[str] | None) -> Outcome:
+def _outcome(placed: PlacedWorkload, moves: Sequence[ReplicaMove], came: Container[PodKey], gaps: Container[str] | None) -> Outcome:
     before, after = len(placed.nodes), _left(placed, moves, came)
     if after < before:
         return "degraded" if after else "dead"
     names = {name for _, name in placed.nodes}
     displaced = sum(move.pod in names for move in moves)
     return "interrupted" if (0 < before == displaced if gaps is None else placed.pod_source.key in gaps) else "survives"
-
-
-def identity_of(pod: Pod) -> Identity:
-    """Return the namespace and the name of a pod."""
-    return pod.namespace, pod.name
 
 
 def _but_for_the_name(pod: Pod) -> tuple[object, ...]:

@@ -18,25 +18,25 @@ from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import CORDON
 from afflint.placement.disruption_budgets import Disruptions, is_silent
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, identity_of
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import Blocked, DisruptionEffect
-from afflint.placement.schedule import Attempt, Identity, schedule
+from afflint.placement.schedule import Attempt, schedule
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod, Term, parsed_terms
+from afflint.scheduler.pods import Pod, PodKey, Term, parsed_terms
 
 UNMANAGED = "it has no controller: kubectl drain fails without --force, which deletes it permanently"
 TWO_BUDGETS = "its eviction fails because more than one PodDisruptionBudget selects it: "
 
-_NOTHING_KNOWN: Mapping[Identity, Eviction] = {}
+_NOTHING_KNOWN: Mapping[PodKey, Eviction] = {}
 
 
 class Drains:
     """The drains that are simulated on one schedule."""
 
     def __init__(
-        self, situation: DisruptionState, budgets: Iterable[Budget] = (), running: Mapping[Identity, Eviction] = _NOTHING_KNOWN
+        self, situation: DisruptionState, budgets: Iterable[Budget] = (), running: Mapping[PodKey, Eviction] = _NOTHING_KNOWN
     ) -> None:
         """Prepare drains. `running` has the results of evictions that are known from running VirtualMachineInstances."""
         self.situation = situation
@@ -46,10 +46,10 @@ class Drains:
 
     def eviction(self, pod: Pod) -> Eviction:
         """Return the result of evicting a pod, without its PodDisruptionBudgets."""
-        running = self._running.get(identity_of(pod))
+        running = self._running.get(pod.key)
         if running is not None:
             return running
-        placed = self.situation.owners.get(identity_of(pod))
+        placed = self.situation.owners.get(pod.key)
         if placed is None:
             return ALLOWED
         known = self._evictions.get(placed.pod_source.key)
@@ -103,16 +103,16 @@ class _Drain:
         table = situation.arrangement.cluster.table
         self.cluster = situation.arrangement.cluster.changed([cordoned(table.nodes[table.numbers[node]]) for node in failure.nodes])
         self.healthy: dict[int, int] = {}
-        self.recreated: dict[Identity, Pod] = {}
+        self.recreated: dict[PodKey, Pod] = {}
         """Evicted, and to be recreated."""
-        self.ended: dict[Identity, ReplicaEnd] = {}
-        self.frozen: dict[Identity, str] = {}
-        self.placed: dict[Identity, str] = {}
-        self.migrated: dict[Identity, str] = {}
-        self.pending: dict[Identity, Mapping[str, str]] = {}
+        self.ended: dict[PodKey, ReplicaEnd] = {}
+        self.frozen: dict[PodKey, str] = {}
+        self.placed: dict[PodKey, str] = {}
+        self.migrated: dict[PodKey, str] = {}
+        self.pending: dict[PodKey, Mapping[str, str]] = {}
         self.running = {placed.pod_source.key: len(placed.nodes) for placed in situation.arrangement.workloads}
         self.gaps: set[str] = set()
-        self.waiting = {identity_of(pod): pod for pod in situation.waiting}
+        self.waiting = {pod.key: pod for pod in situation.waiting}
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
 
@@ -177,11 +177,11 @@ class _Drain:
             return False
         self.cluster.unbind(pod)
         self.cluster.bind(pod, target)
-        self.migrated[identity_of(pod)] = target
+        self.migrated[pod.key] = target
         return True
 
     def _evict(self, pod: Pod) -> None:
-        identity, pod_replacement = identity_of(pod), self.situation.pod_replacement(pod)
+        identity, pod_replacement = pod.key, self.situation.pod_replacement(pod)
         self.cluster.unbind(pod)
         self._count_healthy(pod, -1)
         key = self.situation.titles.get(identity)
@@ -249,4 +249,4 @@ class _Drain:
         return Blocked(self._key(pod), pod.name, node, why, refused)
 
     def _key(self, pod: Pod) -> str:
-        return self.situation.titles.get(identity_of(pod), "")
+        return self.situation.titles.get(pod.key, "")

@@ -14,14 +14,14 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
 from afflint.kube.taints import UNREACHABLE, UNREACHABLE_NO_SCHEDULE
 from afflint.placement.disruption_budgets import is_silent
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, identity_of
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.removal import Removals
-from afflint.placement.schedule import Attempt, Identity
+from afflint.placement.schedule import Attempt
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod
+from afflint.scheduler.pods import Pod, PodKey
 
 HELD = "its pod stays on the node and is not replaced until the node recovers or is removed"
 OUTSTAYS = "it is not evicted: it tolerates the taint of an unreachable node without a time limit"
@@ -38,8 +38,8 @@ class Displaced(NamedTuple):
     """The pods on failed nodes that are deleted, those of them that are recreated, and those that are not."""
 
     deleted: list[Pod]
-    recreated: dict[Identity, Pod]
-    ended: dict[Identity, ReplicaEnd]
+    recreated: dict[PodKey, Pod]
+    ended: dict[PodKey, ReplicaEnd]
 
 
 class NodeLosses:
@@ -68,8 +68,8 @@ class NodeLosses:
         failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
         for pod in deleted:
             failed.unbind(pod)
-            failed.bind(terminating(pod), situation.where[identity_of(pod)])
-        frozen: dict[Identity, str] = {}
+            failed.bind(terminating(pod), situation.where[pod.key])
+        frozen: dict[PodKey, str] = {}
         attempt = situation.again(failed, recreated, frozen)
         _bind_new(failed, [*recreated.values(), *situation.waiting], attempt)
         down = frozenset(failure.nodes)
@@ -87,10 +87,10 @@ class NodeLosses:
         situation, where = self.situation, self.situation.where
         suspended = self._zones.suspended(failure.nodes)
         deleted: list[Pod] = []
-        recreated: dict[Identity, Pod] = {}
-        ended: dict[Identity, ReplicaEnd] = {}
+        recreated: dict[PodKey, Pod] = {}
+        ended: dict[PodKey, ReplicaEnd] = {}
         for pod in displaced:
-            identity, pod_replacement = identity_of(pod), situation.pod_replacement(pod)
+            identity, pod_replacement = pod.key, situation.pod_replacement(pod)
             zone = suspended.get(where[identity])
             if pod_replacement.by_node:
                 continue
@@ -129,8 +129,8 @@ def terminating(pod: Pod) -> Pod:
 
 def _bind_new(cluster: Cluster, pods: Iterable[Pod], attempt: Attempt) -> None:
     for pod in pods:
-        if identity_of(pod) in attempt.nodes:
-            cluster.bind(pod, attempt.nodes[identity_of(pod)])
+        if pod.key in attempt.nodes:
+            cluster.bind(pod, attempt.nodes[pod.key])
 
 
 class Zones:

@@ -34,11 +34,11 @@ from afflint.placement.plan import (
 )
 from afflint.placement.rejections import Phrase, Rejections, running_pod_index, unknown_node
 from afflint.placement.removal import Removals
-from afflint.placement.schedule import Identity, Inventory, PlacedWorkload, Schedule, build_schedule
+from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedule
 from afflint.scheduler.cluster import NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import NodeRules, Pod
+from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import REPORTED
 
 RESOURCES_LEFT_OUT = "CPU, memory and other resources are ignored: this simulation considers placement constraints only"
@@ -55,7 +55,7 @@ class DisruptionRequest(NamedTuple):
 
 
 NOTHING = DisruptionRequest()
-_NONE: Mapping[Identity, Eviction] = {}
+_NONE: Mapping[PodKey, Eviction] = {}
 
 
 def make_plan(
@@ -65,7 +65,7 @@ def make_plan(
     asked: DisruptionRequest = NOTHING,
     name_of: Callable[[FileId], str] = str,
     budgets: Sequence[Budget] = (),
-    evictions: Mapping[Identity, Eviction] = _NONE,
+    evictions: Mapping[PodKey, Eviction] = _NONE,
     classes: Sequence[NodeClass] = (),
 ) -> Plan:
     """Schedule all workloads, evaluate every node for each of them, and simulate the requested disruptions.
@@ -88,7 +88,7 @@ def make_plan(
     happening = list(_happening(arrangement, asked, budgets, evictions))
     workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
     losses = tuple([happens(failure) for happens, failure, _ in happening])
-    unevaluated: set[Identity] = set()
+    unevaluated: set[PodKey] = set()
     if happening:
         situation, tied = happening[0][2], frozenset(each.key for each in workloads if each.volumes)
         losses = tuple([_qualified(loss, situation, tied) for loss in losses])
@@ -101,7 +101,7 @@ def make_plan(
 
 
 def _happening(
-    arrangement: Schedule, asked: DisruptionRequest, budgets: Sequence[Budget], evictions: Mapping[Identity, Eviction]
+    arrangement: Schedule, asked: DisruptionRequest, budgets: Sequence[Budget], evictions: Mapping[PodKey, Eviction]
 ) -> Iterator[tuple[Callable[[Disruption], DisruptionEffect], Disruption, DisruptionState]]:
     """Yield the requested disruptions in order, each with the function that simulates it and the state before it."""
     if not any(asked):
@@ -282,13 +282,13 @@ class _Workloads:
         template = placed.template
         if template is None:
             return Verdicts(), None
-        mine = [pod for pod in placed.pods if (pod.namespace, pod.name) in placed.nodes]
+        mine = [pod for pod in placed.pods if pod.key in placed.nodes]
         for pod in mine:
             self._cluster.unbind(pod)
         judged = self._cluster.judge(template)
         judgements = self._judgements(placed, template, judged)
         for pod in mine:
-            self._cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
+            self._cluster.bind(pod, placed.nodes[pod.key])
         return Verdicts(self._cluster.table.names if judgements else (), judgements), judged.error
 
     def _judgements(self, placed: PlacedWorkload, template: Pod, judged: NumberedVerdict) -> list[AnonymousVerdict]:
@@ -326,7 +326,7 @@ class _Workloads:
         # Pending replicas mostly have the same reasons.
         reasons_in_words: dict[tuple[object, int], str] = {}
         for pod in placed.pods:
-            identity = (pod.namespace, pod.name)
+            identity = pod.key
             node = placed.nodes.get(identity)
             why = ""
             if node is None:
@@ -341,9 +341,9 @@ class _Workloads:
             result.append(Replica(pod.name, node, why))
         return tuple(result)
 
-    def _why(self, placed: PlacedWorkload, identity: Identity, reasons: Mapping[str, str]) -> str:
+    def _why(self, placed: PlacedWorkload, identity: PodKey, reasons: Mapping[str, str]) -> str:
         if placed.pod_source.node_name:
             return unknown_node(placed.pod_source.node_name)
-        pod = next(pod for pod in placed.pods if (pod.namespace, pod.name) == identity)
+        pod = next(pod for pod in placed.pods if pod.key == identity)
         rejections = Rejections(self._arrangement.cluster, pod, self._titles, placed.pod_source.key, self._running_pods)
         return rejections.summary(reasons)

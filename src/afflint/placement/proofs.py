@@ -384,9 +384,9 @@ def migration_blocked(survey: ScheduleBounds, arrangement: Schedule) -> Iterator
             continue
         blocked, excluded, reasons = 0, "", {}
         for pod in placed.pods:
-            if (pod.namespace, pod.name) not in placed.nodes:
+            if pod.key not in placed.nodes:
                 continue
-            target = migration_target(pod, arrangement.cluster, placed.nodes[pod.namespace, pod.name])
+            target = migration_target(pod, arrangement.cluster, placed.nodes[pod.key])
             verdict = arrangement.cluster.evaluate(target)
             if not any(verdict.feasible.values()):
                 if not blocked:
@@ -438,7 +438,7 @@ def single_domain_possible(survey: ScheduleBounds, arrangement: Schedule, key: s
                 yield SingleDomainPossible(pod_source, pod_source.replicas, key, value, placement)
                 break
         for pod in placed.pods:
-            cluster.bind(pod, placed.nodes[pod.namespace, pod.name])
+            cluster.bind(pod, placed.nodes[pod.key])
 
 
 def _all_in(cluster: Cluster, placed: PlacedWorkload, allowed: Container[int]) -> tuple[tuple[str, str], ...]:

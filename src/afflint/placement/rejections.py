@@ -18,7 +18,7 @@ from afflint.scheduler.node_fit import NODE_NAME as NODE_NAME_PLUGIN
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node
-from afflint.scheduler.pods import Pod, SpreadConstraint, Term, parsed_terms
+from afflint.scheduler.pods import Pod, PodKey, SpreadConstraint, Term, parsed_terms
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 _MOST_VALUES = 3
@@ -30,10 +30,6 @@ class Phrase(NamedTuple):
     one: str
     singular: str
     plural: str
-
-
-Identity = tuple[str, str]
-"""Namespace and name of a pod."""
 
 
 class RunningPod(NamedTuple):
@@ -48,7 +44,7 @@ class RunningPodIndex:
 
     def __init__(self, cluster: Cluster) -> None:
         where = cluster.pods
-        self._pods = [RunningPod(pod, where[pod.namespace, pod.name]) for pod in cluster.evicted(cluster.nodes)]
+        self._pods = [RunningPod(pod, where[pod.key]) for pod in cluster.evicted(cluster.nodes)]
         self._table = cluster.table
         self._domains: dict[str, dict[str, list[RunningPod]]] = {}
         self._known: dict[object, dict[str, RunningPod | None]] = {}
@@ -75,7 +71,7 @@ class RunningPodIndex:
         """Return the shared cache of the first pod in each domain that excludes pods, for one term or set of terms."""
         return self._known.setdefault(question, {})
 
-    def first(self, culprits: Culprits, value: str, absent: Container[Identity]) -> RunningPod | None:
+    def first(self, culprits: Culprits, value: str, absent: Container[PodKey]) -> RunningPod | None:
         """Return the first of the culprits in a domain, ignoring the ``absent`` pods."""
         known = culprits.known
         if value not in known:
@@ -146,7 +142,7 @@ class Rejections:
         titles: Mapping[tuple[str, str], str] | None = None,
         own: str = "",
         running_pods: RunningPodIndex | None = None,
-        absent: Container[Identity] = (),
+        absent: Container[PodKey] = (),
     ) -> None:
         self._cluster = cluster
         self._pod = pod

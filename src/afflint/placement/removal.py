@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, identity_of
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import DisruptionEffect
-from afflint.placement.schedule import Identity
-from afflint.scheduler.pods import Pod
+from afflint.scheduler.pods import Pod, PodKey
 
 
 class Removals:
@@ -32,29 +31,29 @@ class Removals:
             return DisruptionEffect(failure.what, failure.nodes, (), {}, "remove")
         recreated, ended = self.sorted(displaced)
         recreated.update(released)
-        frozen: dict[Identity, str] = {}
+        frozen: dict[PodKey, str] = {}
         remaining = cluster.without(failure.nodes)
         attempt = situation.again(remaining, recreated, frozen)
         for pod in (*recreated.values(), *situation.waiting):
-            if identity_of(pod) in attempt.nodes:
-                remaining.bind(pod, attempt.nodes[identity_of(pod)])
+            if pod.key in attempt.nodes:
+                remaining.bind(pod, attempt.nodes[pod.key])
         moves = situation.moves(remaining, recreated, ended, attempt, frozen)
         outcomes = situation.outcomes(moves, attempt.nodes, frozenset(failure.nodes))
         return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, "remove")
 
-    def sorted(self, displaced: Sequence[Pod]) -> tuple[dict[Identity, Pod], dict[Identity, ReplicaEnd]]:
+    def sorted(self, displaced: Sequence[Pod]) -> tuple[dict[PodKey, Pod], dict[PodKey, ReplicaEnd]]:
         """Return the pods that are recreated and those that are not, without the pods of DaemonSets."""
-        recreated: dict[Identity, Pod] = {}
-        ended: dict[Identity, ReplicaEnd] = {}
+        recreated: dict[PodKey, Pod] = {}
+        ended: dict[PodKey, ReplicaEnd] = {}
         for pod in displaced:
             pod_replacement = self.situation.pod_replacement(pod)
             node = self.situation.pinned(pod)
             if pod_replacement.by_node:
                 continue
             if pod_replacement.replaced == "never":
-                ended[identity_of(pod)] = self.situation.never_again(pod)
+                ended[pod.key] = self.situation.never_again(pod)
             elif node:
-                ended[identity_of(pod)] = ReplicaEnd("waits", f"its spec.nodeName is {node}")
+                ended[pod.key] = ReplicaEnd("waits", f"its spec.nodeName is {node}")
             else:
-                recreated[identity_of(pod)] = pod
+                recreated[pod.key] = pod
         return recreated, ended

@@ -13,10 +13,7 @@ from afflint.placement.node_classes import NodeClass
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod, read_pod
-
-Identity = tuple[str, str]
-"""Namespace and name of a pod."""
+from afflint.scheduler.pods import Pod, PodKey, read_pod
 
 
 class Inventory(NamedTuple):
@@ -118,7 +115,7 @@ def _name_of(node: object) -> str:
     return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
 
-_NOTHING: Mapping[Identity, Held] = {}
+_NOTHING: Mapping[PodKey, Held] = {}
 
 
 class PlacedWorkload(NamedTuple):
@@ -130,10 +127,10 @@ class PlacedWorkload(NamedTuple):
     pod_source: PodSource
     pods: tuple[Pod, ...]
     template: Pod | None
-    nodes: Mapping[Identity, str]
-    pending: Mapping[Identity, Mapping[str, str]]
+    nodes: Mapping[PodKey, str]
+    pending: Mapping[PodKey, Mapping[str, str]]
     error: str | None
-    held: Mapping[Identity, Held] = _NOTHING
+    held: Mapping[PodKey, Held] = _NOTHING
 
 
 class Schedule(NamedTuple):
@@ -144,17 +141,17 @@ class Schedule(NamedTuple):
     workloads: tuple[PlacedWorkload, ...]
 
     @property
-    def owners(self) -> dict[Identity, PlacedWorkload]:
+    def owners(self) -> dict[PodKey, PlacedWorkload]:
         """The workload of each pod."""
-        return {(pod.namespace, pod.name): placed for placed in self.workloads for pod in placed.pods}
+        return {pod.key: placed for placed in self.workloads for pod in placed.pods}
 
 
 class Attempt(NamedTuple):
     """The result of scheduling some pods: their nodes, for Pending pods the plugin that rejects each node, and errors of the scheduler."""
 
-    nodes: dict[Identity, str]
-    pending: dict[Identity, Mapping[str, str]]
-    errors: dict[Identity, str]
+    nodes: dict[PodKey, str]
+    pending: dict[PodKey, Mapping[str, str]]
+    errors: dict[PodKey, str]
 
 
 def schedule(cluster: Cluster, pods: Sequence[Pod]) -> Attempt:
@@ -162,7 +159,7 @@ def schedule(cluster: Cluster, pods: Sequence[Pod]) -> Attempt:
     if not pods:
         return Attempt({}, {}, {})
     # With names that no pod can have: the cluster would rename pods of the same name.
-    named = {f"replica {number}": (pod.namespace, pod.name) for number, pod in enumerate(pods)}
+    named = {f"replica {number}": pod.key for number, pod in enumerate(pods)}
     run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)], even=True)
     return Attempt(
         {named[name]: node for name, node in run.settled.placements.items()},
@@ -258,15 +255,12 @@ class _ScheduleBuilder:
         self.before, self.pod_sources, compiled, self.staying, held = beginning
         self.cluster = self.before.copy()
         self.held = {
-            (pod.namespace, pod.name): why
-            for each, whys in zip(compiled, held, strict=False)
-            for number, why in whys.items()
-            for pod in (each.pods[number],)
+            pod.key: why for each, whys in zip(compiled, held, strict=False) for number, why in whys.items() for pod in (each.pods[number],)
         }
         self.compiled = _distinct(compiled, self.pod_sources, self.before.pods.keys() - self.held.keys())
-        self.nodes: dict[Identity, str] = {}
-        self.pending: dict[Identity, Mapping[str, str]] = {}
-        self.errors: dict[Identity, str] = {}
+        self.nodes: dict[PodKey, str] = {}
+        self.pending: dict[PodKey, Mapping[str, str]] = {}
+        self.errors: dict[PodKey, str] = {}
 
     def pin(self) -> None:
         """Bind the running pods, and those with a `spec.nodeName`, which the scheduler ignores."""
@@ -277,12 +271,12 @@ class _ScheduleBuilder:
         for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True):
             if pod_source.node_name and not pod_source.daemon:
                 for pod in compiled.pods:
-                    if (pod.namespace, pod.name) in self.nodes or (pod.namespace, pod.name) in self.held:
+                    if pod.key in self.nodes or pod.key in self.held:
                         continue
                     if pod_source.node_name in known:
                         self._bind(pod, pod_source.node_name)
                     else:
-                        self.pending[pod.namespace, pod.name] = {}
+                        self.pending[pod.key] = {}
 
     def settle(self) -> None:
         """Schedule all other pods, in rounds until nothing changes."""
@@ -292,25 +286,23 @@ class _ScheduleBuilder:
             for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True)
             if not (pod_source.daemon or pod_source.node_name)
             for pod in compiled.pods
-            if (pod.namespace, pod.name) not in self.held
+            if pod.key not in self.held
         ]
         progress = True
         while progress:
             placed = len(self.nodes)
             for compiled in daemons:
                 self._place_daemons(compiled)
-            waiting = [pod for pod in others if (pod.namespace, pod.name) not in self.nodes]
+            waiting = [pod for pod in others if pod.key not in self.nodes]
             self._schedule(waiting)
             # New placements can only change the result for pods of a DaemonSet: the scheduler has retried all others.
-            progress = len(self.nodes) > placed and any((pod.namespace, pod.name) in self.pending for each in daemons for pod in each.pods)
+            progress = len(self.nodes) > placed and any(pod.key in self.pending for each in daemons for pod in each.pods)
 
     def _place_daemons(self, compiled: CompiledPods) -> None:
         template = compiled.template
         if template is None:
             return
-        waiting = [
-            (pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if (pod.namespace, pod.name) not in self.nodes
-        ]
+        waiting = [(pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if pod.key not in self.nodes]
         # Pods of a DaemonSet run on different nodes and mostly have no constraints on each other: then one verdict is valid for all.
         aware = bool(template.hard_spread or template.affinity or template.anti_affinity or template.malformed_terms)
         verdict = None
@@ -319,14 +311,14 @@ class _ScheduleBuilder:
                 verdict = self.cluster.evaluate(_only(pod, node) if aware else template)
             if verdict.feasible.get(node):
                 self._bind(pod, node)
-                self.pending.pop((pod.namespace, pod.name), None)
+                self.pending.pop(pod.key, None)
             else:
-                self.pending[pod.namespace, pod.name] = {node: verdict.reason[node]} if node in verdict.reason else {}
+                self.pending[pod.key] = {node: verdict.reason[node]} if node in verdict.reason else {}
 
     def _schedule(self, waiting: list[Pod]) -> None:
         attempt = schedule(self.cluster, waiting)
         for pod in waiting:
-            identity = (pod.namespace, pod.name)
+            identity = pod.key
             if identity in attempt.nodes:
                 self._bind(pod, attempt.nodes[identity])
                 self.pending.pop(identity, None)
@@ -335,12 +327,12 @@ class _ScheduleBuilder:
 
     def _bind(self, pod: Pod, node: str) -> None:
         self.cluster.bind(pod, node)
-        self.nodes[pod.namespace, pod.name] = node
+        self.nodes[pod.key] = node
 
     def result(self) -> Schedule:
         workloads = []
         for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True):
-            identities = [(pod.namespace, pod.name) for pod in compiled.pods]
+            identities = [pod.key for pod in compiled.pods]
             nodes = {identity: self.nodes[identity] for identity in identities if identity in self.nodes}
             pending = {identity: self.pending[identity] for identity in identities if identity in self.pending}
             error = compiled.error or next((self.errors[identity] for identity in identities if identity in self.errors), None)
@@ -357,7 +349,7 @@ def _only(pod: Pod, node: str) -> Pod:
     return pod._replace(rules=pod.rules._replace(terms=(term,), named=frozenset((node,))))
 
 
-def _distinct(compiled: Sequence[CompiledPods], pod_sources: Sequence[PodSource], taken: set[Identity]) -> list[CompiledPods]:
+def _distinct(compiled: Sequence[CompiledPods], pod_sources: Sequence[PodSource], taken: set[PodKey]) -> list[CompiledPods]:
     """Rename pods that would share a name: a cluster adds a random suffix to most names."""
     result = []
     for pod_source, each in zip(pod_sources, compiled, strict=True):

@@ -12,14 +12,13 @@ from contextlib import AbstractContextManager, contextmanager
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import matches
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, identity_of
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
 from afflint.placement.failures import Disruption
 from afflint.placement.node_loss import NodeLosses, terminating
 from afflint.placement.plan import DisruptionEffect, ReplicaMove
 from afflint.placement.removal import Removals
-from afflint.placement.schedule import Identity
 from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.pods import Pod, SpreadConstraint, parsed_terms, scheduling_key
+from afflint.scheduler.pods import Pod, PodKey, SpreadConstraint, parsed_terms, scheduling_key
 
 Missing = Mapping[str, int]
 """By workload key how many replicas find no node; workloads that lack none are left out."""
@@ -86,8 +85,8 @@ class Shortfalls:
     def _certainly_lost(self, failure: Disruption) -> Missing | None:
         displaced = self.displaced(failure)
         deleted, recreated, ended = self._losses.sorted(failure, displaced)
-        names = {identity_of(pod) for pod in deleted}
-        staying = tuple([pod for pod in displaced if identity_of(pod) not in names])
+        names = {pod.key for pod in deleted}
+        staying = tuple([pod for pod in displaced if pod.key not in names])
 
         @contextmanager
         def deleting() -> Iterator[None]:
@@ -95,7 +94,7 @@ class Shortfalls:
             going = [terminating(pod) for pod in deleted]
             for pod, instead in zip(deleted, going, strict=True):
                 self._cluster.unbind(pod)
-                self._cluster.bind(instead, self._situation.where[identity_of(pod)])
+                self._cluster.bind(instead, self._situation.where[pod.key])
             yield
             for pod in going:
                 self._cluster.unbind(pod)
@@ -108,10 +107,10 @@ class Shortfalls:
 
     def _bind(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
-            self._cluster.bind(pod, self._situation.where[identity_of(pod)])
+            self._cluster.bind(pod, self._situation.where[pod.key])
 
     def _judged(
-        self, question: _Question, recreated: Mapping[Identity, Pod], ended: Mapping[Identity, ReplicaEnd], displacing: Displacing
+        self, question: _Question, recreated: Mapping[PodKey, Pod], ended: Mapping[PodKey, ReplicaEnd], displacing: Displacing
     ) -> Missing | None:
         """Return the shortfalls; None if they are not certain. Within ``displacing``, the displaced pods are not on their nodes."""
         owners = self._situation.owners
@@ -136,7 +135,7 @@ class Shortfalls:
             missing[key] = missing.get(key, 0) + 1
         return missing
 
-    def _in_order(self, identity: Identity) -> bool:
+    def _in_order(self, identity: PodKey) -> bool:
         return self._situation.owners[identity].pod_source.pod_replacement.ordered
 
     def _finds_node_at_once(self, question: _Question, pod: Pod) -> bool | None:
@@ -235,7 +234,7 @@ def _by_node(cluster: Cluster, pods: Sequence[Pod]) -> _Ranked:
     """Return the pods by the node that they run on, each with its rank among all."""
     where, found = cluster.pods, _Ranked()
     for rank, pod in enumerate(pods):
-        found.setdefault(where[identity_of(pod)], []).append((rank, pod))
+        found.setdefault(where[pod.key], []).append((rank, pod))
     return found
 
 

@@ -98,7 +98,7 @@ class Occupancy:
 
     def bind(self, pod: Pod, node: int) -> None:
         """Bind a pod to a node. Raises InventoryError for a pod without a name or a pod that is bound already."""
-        identity = (pod.namespace, pod.name)
+        identity = pod.key
         if not pod.name:
             fail("a Pod that runs on a node", "has no name")
         if identity in self.bound:

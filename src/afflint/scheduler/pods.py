@@ -89,6 +89,10 @@ class SpreadConstraint(_SpreadConstraintFields):
     path: Path = ()
 
 
+PodKey = tuple[str, str]
+"""Namespace and name of a pod."""
+
+
 class Pod(NamedTuple):
     """A compiled pod. Lists of terms that Kubernetes cannot parse are Malformed."""
 
@@ -120,6 +124,11 @@ class Pod(NamedTuple):
     """The node labels that its controller requires in addition to its manifest."""
     toleration_seconds: int | None = 0
     """For how many seconds it tolerates an unreachable node; None for ever, so that it is never evicted from there."""
+
+    @property
+    def key(self) -> PodKey:
+        """What distinguishes the pod from others of the cluster."""
+        return self.namespace, self.name
 
     @property
     def malformed_terms(self) -> bool:
