@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from zlib import crc32
@@ -164,6 +165,28 @@ def test_the_oldest_day_of_several_alike_is_kept(tmp_path: Path) -> None:
         assert set(baseline.load(str(path)).since.values()) == days
     path.write_text(baseline.dump(one, today="2026-03-09"))
     assert set(baseline.load(str(path)).since.values()) == {"2026-03-09"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yesterday",
+        "2026-1-022",
+        "20261-1-22",
+        "2026-111-2",
+        "2026-11-2-",
+        "2026-1-2-3",
+        "2026-111-222",
+        "2026-1a-22",
+        "2026/11/22",
+        "２０２６-11-22",
+    ],
+)
+def test_a_text_that_is_no_day_is_ignored(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    for day, kept in ((text, []), ("2026-11-22", ["2026-11-22"])):
+        path.write_text(json.dumps({"version": 1, "findings": [{"rule": "x", "file": "a.yaml", "since": day}]}))
+        assert list(baseline.load(str(path)).since.values()) == kept
 
 
 # Where an entry holds.

@@ -21,6 +21,8 @@ from afflint.source.sources import relative
 VERSION = 1
 _LARGEST = 64 << 20
 DEFAULT_FILE = ".afflint-baseline.json"
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+"""A day such as 2026-11-22; any other text is ignored."""
 
 
 class BaselineError(UserError):
@@ -209,15 +211,9 @@ def load(path: str) -> Baseline:
     for number, item in enumerate(data["findings"], 1):
         entry = _entry(item, path, number)
         known[entry] += _count(item, path, number)
-        if type(day := item.get("since")) is str and _is_day(day):
+        if type(day := item.get("since")) is str and _DAY.fullmatch(day):
             since[entry] = day
     return Baseline(known, os.path.dirname(path), since)
-
-
-def _is_day(text: str) -> bool:
-    """Return whether a text has the form of a day such as 2026-11-22. A baseline with other texts is valid; they are ignored."""
-    year, *rest = text.split("-")
-    return len(text) == 10 and len(year) == 4 and len(rest) == 2 and text.isascii() and all(each.isdigit() for each in (year, *rest))
 
 
 def _plain(entry: BaselineEntry) -> dict[str, str]:
