@@ -108,7 +108,8 @@ def test_a_summary_counts_the_phrases_of_all_nodes(arrangement: Schedule) -> Non
         if placed.template is not None:
             reasons = arrangement.cluster.evaluate(placed.template).reason
             rejections = Rejections(arrangement.cluster, placed.template)
-            counted = Counter((phrase.singular, phrase.plural) for phrase in rejections.phrases(reasons).values())
+            phrases = [rejections.phrase(node, plugin) for node, plugin in reasons.items()]
+            counted = Counter((phrase.singular, phrase.plural) for phrase in phrases)
             ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
             said = [f"{number} {'nodes ' if not at and number > 1 else '' if at else 'node '}{words[number > 1]}"
                     for at, (words, number) in enumerate(ordered)]  # fmt: skip

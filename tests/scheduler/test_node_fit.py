@@ -89,8 +89,8 @@ class TestNodeNameByVersion:
     def test_in_words(self) -> None:
         cluster = Cluster(nodes=self.nodes, version=(1, 37))
         asked = cluster.read(pod(nodeName="free", affinity=node_affinity_to("tainted")))
-        phrases = Rejections(cluster, asked).phrases(cluster.evaluate(asked).reason)
-        assert {name: phrase.one for name, phrase in phrases.items()} == {
+        rejections = Rejections(cluster, asked)
+        assert {node: rejections.phrase(node, plugin).one for node, plugin in cluster.evaluate(asked).reason.items()} == {
             "busy": "not the node in spec.nodeName",
             "free": "not named by its node affinity",
             "tainted": "not the node in spec.nodeName",

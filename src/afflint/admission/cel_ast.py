@@ -42,7 +42,6 @@ class SyntaxNode(NamedTuple):
     kind: int
     name: str = ""
     parts: tuple[SyntaxNode, ...] = ()
-    has_target: bool = False
     optional: frozenset[int] = frozenset()
     items: tuple[str, ...] = ()
     raw: bytes = b""
@@ -158,7 +157,6 @@ def _node(raw: bytes) -> SyntaxNode:
         kind,
         _data(below, name).decode() if name is not None else "",
         parts,
-        kind == CALL and any(each.number == _TARGET for each in below),
         frozenset(index for each in below if kind == LIST and each.number == _OPTIONAL_ELEMENTS for index in _indexes(each)),
         tuple(_data(below, each).decode() for each in (_ITEM, _SECOND_ITEM, _GATHERED) if _data(below, each)) if kind == LOOP else (),
         raw,

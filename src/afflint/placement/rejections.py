@@ -154,10 +154,6 @@ class Rejections:
         self._phrases: dict[object, Phrase] = {}
         self._spread: list[_SpreadState] | None = None
 
-    def phrases(self, reasons: Mapping[str, str]) -> dict[str, Phrase]:
-        """Return the phrase for each rejected node, by the plugin that rejected it first."""
-        return {node: self.phrase(node, plugin) for node, plugin in reasons.items()}
-
     def summary(self, reasons: Mapping[str, str]) -> str:
         """Return ``4 nodes lack performance=high, 1 is cordoned``: how many nodes each phrase excludes, most first."""
         counted: dict[tuple[str, str], int] = {}

@@ -17,7 +17,6 @@ class BoundPolicy(NamedTuple):
     """A policy with its check, typed parameters and conditions, and the user's own message."""
 
     name: str
-    check_name: str
     check: PolicyCheck
     params: Any
     match: Matching
@@ -31,7 +30,6 @@ def bound_policy(policy: Policy) -> BoundPolicy:
     check = CHECKS[policy.check]
     return BoundPolicy(
         policy.name,
-        policy.check,
         check,
         read(class_at(check.params), policy.params),
         read(Matching, policy.match),
