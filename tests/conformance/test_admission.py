@@ -48,7 +48,7 @@ def test_every_refused_manifest_is_reported(answers: Answers) -> None:
     ]
     refused = sum(case["refused"] for case, _ in answers)
     assert missed == []
-    counted("manifests that are rejected: a finding of category `admission`", refused - len(missed), refused)
+    counted("rejected manifests with a finding of the category `admission`", refused - len(missed), refused)
 
 
 def test_no_accepted_manifest_is_reported(answers: Answers) -> None:
@@ -57,7 +57,7 @@ def test_no_accepted_manifest_is_reported(answers: Answers) -> None:
     ]
     accepted = sum(not case["refused"] for case, _ in answers)
     assert false == []
-    counted("manifests that are accepted: none", accepted - len(false), accepted)
+    counted("accepted manifests without such a finding", accepted - len(false), accepted)
 
 
 def test_the_field_agrees_where_one_error_was_recorded(answers: Answers) -> None:

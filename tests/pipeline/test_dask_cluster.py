@@ -232,7 +232,7 @@ def test_paths_that_are_not_shared(fleet: Path, cluster: DaskCluster) -> None:
     cluster.worker(WITHOUT_FILES)
     code, out, err = ended(check("--executor", cluster.url + "?paths=shared"))
     assert (code, out) == (2, b"")
-    assert "?paths=shared requires that the workers see the files under the same paths as this machine" in err
+    assert "?paths=shared requires that the workers see the files under the same paths" in err
 
 
 @distributed

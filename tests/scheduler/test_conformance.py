@@ -84,7 +84,7 @@ class TestRecordedAnswers:
         assert recorded
         wrong = [part for case in recorded for part in difference(case)]
         assert wrong == []
-        counted("a pod arrives: nodes left, reasons, every score", len(recorded) - len(wrong), len(recorded))
+        counted("scheduling of one pod: possible nodes, reasons, every score", len(recorded) - len(wrong), len(recorded))
 
     def test_even_what_no_api_server_would_store(self) -> None:
         recorded = [case for case in cases("scheduling_cases.jsonl.gz") if case["answer"].get("api_invalid")]
@@ -100,7 +100,7 @@ class TestRecordedAnswers:
         assert recorded
         wrong = [part for case in recorded for part in difference(case)]
         assert wrong == []
-        counted("the same with what pods request and nodes have", len(recorded) - len(wrong), len(recorded))
+        counted("the same with resource requests", len(recorded) - len(wrong), len(recorded))
 
     def test_tolerations_that_compare_numbers(self) -> None:
         recorded = cases("scheduling_gates_cases.jsonl.gz")
@@ -114,7 +114,7 @@ class TestRecordedAnswers:
         assert recorded
         wrong = [part for case in recorded for part in run_difference(case)]
         assert wrong == []
-        counted("pods arrive in a row: places, retries, what stays pending", len(recorded) - len(wrong), len(recorded))
+        counted("scheduling of a sequence of pods: nodes, retries, pending pods", len(recorded) - len(wrong), len(recorded))
 
     def test_every_step_of_every_sequence(self) -> None:
         assert [part for case in cases("sequence_cases.jsonl.gz") for part in step_difference(case)] == []
