@@ -18,7 +18,7 @@ from afflint.inventory.pool_view import PoolRequirements, PoolView
 from afflint.kube.node_labels import ROLES, is_well_known
 from afflint.kube.selectors import Requirement, describe
 from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates
-from afflint.pools.fields import TAINT, UNREACHABLE
+from afflint.pools.fields import INVALID_TAINT, UNREACHABLE_LABEL
 from afflint.pools.matching import PoolIndex, PoolLabels, PoolLabelStatements
 from afflint.pools.pool import Label, Pool, PoolPart
 from afflint.yaml.placeholders import is_placeholder
@@ -265,7 +265,7 @@ def format_taint(taint: Taint) -> str:
 
 def unreachable_node_label(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Report labels that stop the kubelet, and labels that never reach a node although workloads select them."""
-    yield from _faults(view, UNREACHABLE)
+    yield from _faults(view, UNREACHABLE_LABEL)
     asking: dict[str, list[tuple[PoolRequirements, NodeRequirement]]] = defaultdict(list)
     lost = {each.key for pool in view.everything for each in pool.unreachable}
     for requirements in view.demands if lost else ():
@@ -295,7 +295,7 @@ def _would_meet(asked: NodeRequirement, value: str) -> bool:
 
 def invalid_pool_taint(view: PoolView) -> Iterator[CrossManifestMatch]:
     """Report taint effects that the format of the pool does not support."""
-    yield from _faults(view, TAINT)
+    yield from _faults(view, INVALID_TAINT)
 
 
 def _faults(view: PoolView, rule: str) -> Iterator[CrossManifestMatch]:

@@ -28,7 +28,7 @@ from afflint.pools.pool import Label, PoolMistake, PoolTaint, UnreachableLabel
 from afflint.yaml.document import map_at, texts_at, value_at_path
 from afflint.yaml.placeholders import is_placeholder
 
-UNREACHABLE, TAINT = "unreachable-node-label", "invalid-pool-taint"
+UNREACHABLE_LABEL, INVALID_TAINT = "unreachable-node-label", "invalid-pool-taint"
 """The rules that a declaration can break by itself."""
 
 
@@ -155,7 +155,7 @@ def kubelet_mistakes(labels: Iterable[Label], remedy: str = "") -> Iterator[Pool
         if each.path and kubelet_rejects(each.key):
             message = f"a kubelet does not start with {quoted(each.key)} in `--node-labels`: it may not set labels of that domain"
             help_ = remedy or "Use your own domain or `node.kubernetes.io/`, or label the nodes after they have joined."
-            yield PoolMistake(UNREACHABLE, each.path, message, help_, key=type(each.path[-1]) is str and each.path[-1] == each.key)
+            yield PoolMistake(UNREACHABLE_LABEL, each.path, message, help_, key=type(each.path[-1]) is str and each.path[-1] == each.key)
 
 
 # --- taints --------------------------------------------------------------------------------------------------------------
@@ -229,11 +229,11 @@ def _misspelt(effect: str, path: Path, spelling: Mapping[str, str], written: str
     suggestion = next((each for each, plain in spelling.items() if _normalize(each) == _normalize(effect) or plain == effect), "")
     if not effect:
         what = f"the taint {quoted(written)} has no effect: append `:` and" if written else "the taint has no effect: set"
-        return PoolMistake(TAINT, path, f"{what} {known}", f"Add one of {known}.")
+        return PoolMistake(INVALID_TAINT, path, f"{what} {known}", f"Add one of {known}.")
     in_whole = f" in {quoted(written)}" if written not in ("", effect) else ""
     hint = f"; did you mean {quoted(suggestion)}?" if suggestion else ""
     help_ = f"Write `{suggestion}`." if suggestion else f"Write {known}."
-    return PoolMistake(TAINT, path, f"{quoted(effect)}{in_whole} is not a taint effect here; use {known}{hint}", help_)
+    return PoolMistake(INVALID_TAINT, path, f"{quoted(effect)}{in_whole} is not a taint effect here; use {known}{hint}", help_)
 
 
 def _normalize(effect: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
-from afflint.pools.fields import UNREACHABLE, is_open, kubelet_rejects, labels_of, taints_in_map, text
+from afflint.pools.fields import UNREACHABLE_LABEL, is_open, kubelet_rejects, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
 from afflint.pools.pool import Declared, Label, Pool, PoolMistake, Reader
 from afflint.yaml.document import map_at
@@ -50,7 +50,7 @@ def _rejected(labels: list[Label]) -> Iterator[PoolMistake]:
     for each in labels:
         if kubelet_rejects(each.key):
             message = f"a worker sets its own labels, and the API server rejects {quoted(each.key)}: the label never reaches the node"
-            yield PoolMistake(UNREACHABLE, each.path, message, "Use your own domain or `node.kubernetes.io/`.", key=True)
+            yield PoolMistake(UNREACHABLE_LABEL, each.path, message, "Use your own domain or `node.kubernetes.io/`.", key=True)
 
 
 READERS: Mapping[tuple[str, str], Reader] = {("", ""): _machine, ("", "KubeNodeConfig"): _node_config}
