@@ -109,7 +109,11 @@ def test_a_baseline_reads_well_in_a_diff() -> None:
         ("{", "is not valid JSON"),
         ("[]", "is not a baseline of version 1"),
         ('{"version": 2, "findings": []}', "is not a baseline of version 1"),
+        ('{"version": 1}', "is not a baseline of version 1"),
+        ('{"version": 1, "findings": {}}', "is not a baseline of version 1"),
         ('{"version": 1, "findings": [{"kind": "Pod"}]}', "entry 1 of the baseline"),
+        ('{"version": 1, "findings": [{"rule": "x", "kind": 5}]}', "entry 1 of the baseline"),
+        ('{"version": 1, "findings": [{"rule": "x"}, ["x"]]}', "entry 2 of the baseline"),
         ('{"version": 1, "findings": [{"rule": "x", "count": 0}]}', "invalid count: it must be an integer of 1 or more"),
     ],
 )
@@ -189,6 +193,13 @@ def test_a_text_that_is_no_day_is_ignored(text: str, tmp_path: Path) -> None:
         assert list(baseline.load(str(path)).since.values()) == kept
 
 
+def test_entries_are_in_the_order_of_their_rules_and_objects_whatever_the_order_of_the_findings() -> None:
+    findings = check(f"{TWO_WEIGHTS}---\n{TWO_WEIGHTS.replace('name: till', 'name: cart')}").findings
+    text = baseline.dump(findings)
+    assert [json.loads(line.rstrip(","))["name"] for line in text.splitlines() if "rule" in line] == ["cart", "cart", "till", "till"]
+    assert baseline.dump(findings[::-1]) == text
+
+
 # Where an entry holds.
 
 
@@ -256,6 +267,33 @@ def test_entries_without_a_file_still_hold(tmp_path: Path, monkeypatch: pytest.M
     assert (in_files(Baseline(old, ""), till=TWO_WEIGHTS).findings) == []
 
 
+def test_entries_name_list_items_by_their_place_as_they_did_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    findings = in_files(till=TWO_WEIGHTS).findings
+    assert all(each.item != each.field for each in findings)
+    old = Counter(baseline.entry_of(each)._replace(field=each.field) for each in findings)
+    assert in_files(Baseline(old), till=TWO_WEIGHTS).findings == []
+    twice = in_files(Baseline(old), till=f"{TWO_WEIGHTS}---\n{TWO_WEIGHTS}")
+    assert (len(twice.findings), twice.summary.suppressed) == (2, 2), "each entry silences one finding"
+
+
+def test_an_entry_about_no_kind_holds_only_in_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for ref, moves in ((ObjectRef(None, "Pod", None, "web"), True), (ObjectRef(None, None, None, "web"), False), (NO_OBJECT, False)):
+        finding = Finding("x", "labels", "error", "m", "h", "there.yaml", 0, Span(1, 1, 1, 2), ref, "spec")
+        known = Baseline(Counter([baseline.entry_of(finding._replace(file="gone.yaml"))]))
+        assert (baseline.apply([finding], known).new == []) is moves
+
+
+def test_without_a_folder_files_keep_the_names_that_they_were_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "till.yaml"
+    path.write_text(TWO_WEIGHTS)
+    findings = run([Source(str(path), str(path))], default_settings(), Options()).findings
+    assert {baseline.entry_of(each).file for each in findings} == {path.as_posix()}
+    assert {baseline.entry_of(each, str(tmp_path)).file for each in findings} == {"till.yaml"}
+
+
 def test_files_are_named_from_the_folder_of_the_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     below = tmp_path / "team" / "app"
     below.mkdir(parents=True)
@@ -271,3 +309,5 @@ def test_entries_for_files_that_were_not_checked_are_not_said_to_be_gone(tmp_pat
     monkeypatch.chdir(tmp_path)
     known = written(in_files(here=TWO_WEIGHTS, there=TWO_WEIGHTS), tmp_path)
     assert in_files(known, here=MENDED).gone == 2
+    Path("there.yaml").unlink()
+    assert in_files(known, here=TWO_WEIGHTS).gone == 2, "of a file that is gone"
