@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 import rule_pages
 from afflint.checks import registry
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings, default_settings
 from afflint.yaml.composer import nodes_below
 from afflint.yaml.documents import Document, read, split
-from afflint.yaml.nodes import MappingNode, ScalarNode
 from afflint.yaml.placeholders import is_placeholder
 from linting import findings_of
 from rule_pages import Example

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ruamel.yaml.nodes import ScalarNode
+
 from afflint.findings.finding import Span
 from afflint.findings.paths import Path, Step
 from afflint.source.files import read_regular
 from afflint.yaml.document import Document
 from afflint.yaml.documents import read, split, to_utf8
-from afflint.yaml.nodes import ScalarNode
 
 _LARGEST = 16 << 20
 # Fields that identify the items of a list when items are merged, or move because others are added.

@@ -22,12 +22,12 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
     StreamEndEvent,
 )
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.scanner import ScannerError
 from ruamel.yaml.tag import Tag
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.yaml.binding import Parser, binding
-from afflint.yaml.nodes import MappingNode, ScalarNode, SequenceNode, root_of
 
 MAX_DEPTH = 300
 """The deepest nesting that is read. The composer recurses on the C stack and would crash the process at a much greater depth."""
@@ -123,7 +123,7 @@ def _compose(raw_bytes: bytes) -> Composed:
     if binding is None or (b"!" in raw_bytes and re.search(_NON_SPECIFIC_TAG, raw_bytes)):
         return _compose_from_events(raw_bytes)
     composer = _Composer(raw_bytes)
-    return Composed(root_of(composer), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
+    return Composed(composer.get_node(), _rest(composer, raw_bytes)) if composer.check_node() else Composed(None)
 
 
 def _rest(parser: _Composer, raw_bytes: bytes) -> int | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
 from afflint.yaml.composer import PLAIN, QUOTED
-from afflint.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from afflint.yaml.scalars import PLAIN_KEYS, PLAIN_VALUES, Scalar, key_text, resolve_tagged
 
 Pairs = dict[str, tuple[Any, Any]]

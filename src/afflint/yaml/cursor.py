@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step
 from afflint.yaml.document import Document
-from afflint.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 
 class Cursor(NamedTuple):

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from ruamel.yaml.nodes import MappingNode, ScalarNode
+
 from afflint.findings.edits import (
     MISSING,
     EditError,
@@ -39,7 +41,6 @@ from afflint.yaml.documents import Document, read
 from afflint.yaml.emitter import UnwritableError, Verbatim, block, entry, flow, key, scalar
 from afflint.yaml.layout import LayoutEntry, TextLayout, UnclearError, colon_at, quote_at
 from afflint.yaml.list_reader import ListDocument, item_from, item_of
-from afflint.yaml.nodes import MappingNode, ScalarNode
 from afflint.yaml.scalars import resolve_plain
 
 # An anchor or a tag is directly before its node, and its name is shorter than this.

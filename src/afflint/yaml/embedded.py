@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ruamel.yaml.nodes import ScalarNode
+
 from afflint.findings.paths import Path
 from afflint.yaml.document import Document
 from afflint.yaml.documents import read
-from afflint.yaml.nodes import ScalarNode
 
 
 def text_of_block(document: Document, path: Path) -> tuple[bytes, int] | None:

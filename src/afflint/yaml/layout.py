@@ -7,12 +7,13 @@ from bisect import bisect_right
 from collections import Counter, deque
 from typing import Any
 
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.yaml.composer import nodes_below
 from afflint.yaml.document import Document
 from afflint.yaml.emitter import Style
-from afflint.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 
 class UnclearError(Exception):

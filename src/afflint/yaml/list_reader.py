@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from afflint.findings.finding import Span
 from afflint.findings.paths import Path
 from afflint.yaml.composer import COLLECTION, MAX_DEPTH, MAX_NODES, TooLargeError, compose, most_nodes
 from afflint.yaml.document import Document
-from afflint.yaml.nodes import MappingNode, SequenceNode
 from afflint.yaml.parser import convert
 from afflint.yaml.scalars import resolve_plain
 

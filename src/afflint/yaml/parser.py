@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import ScalarNode
 
 from afflint.yaml.composer import TooDeepError, TooLargeError, compose, nodes_below, too_deep_at
 from afflint.yaml.conversion import CarefulConversion, RepeatedKeyError, UnreadableError, plain_data
 from afflint.yaml.document import Document, Duplicate, Problem
-from afflint.yaml.nodes import ScalarNode
 
 
 def parse_document(raw_bytes: bytes, composed: bytes, index: int, line: int) -> Document:
