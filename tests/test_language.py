@@ -19,9 +19,10 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "rules").rglob("*.md")),
-    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING")),
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
 ]
 MODULES = sorted(SOURCE.rglob("*.py"))
+SCHEMAS = sorted((ROOT / "schemas").glob("*.schema.json"))
 
 PENDING_MODULES = frozenset(("pipeline/mapping.py", "pipeline/run.py"))
 """Modules with identifiers that have not been revised yet."""
@@ -91,6 +92,12 @@ def revised(paths: list[Path]) -> list[object]:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_pages_use_the_words_of_the_glossary(path: Path) -> None:
     assert avoided(path) == []
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
+def test_schemas_use_the_words_of_the_glossary(path: Path) -> None:
+    texts = re.findall(r'"(?:description|title)": "([^"]*)"', path.read_text(encoding="utf-8"))
+    assert [text for text in texts if avoided_words().search(_QUOTED.sub("", text))] == []
 
 
 @pytest.mark.parametrize("path", revised(MODULES))
