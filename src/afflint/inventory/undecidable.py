@@ -23,7 +23,7 @@ def undecidable_workloads(manifest_index: ManifestIndex) -> dict[PodsKey, str]:
     for pods in manifest_index.pods:
         text = next(filter(is_placeholder, texts(pods.spec)), None)
         if text is not None:
-            found[pods.key] = f"{quoted(text)} is a placeholder, and is used as it is"
+            found[pods.key] = f"{quoted(text)} is a placeholder; the simulation uses it literally"
         admission = manifest_index.admission(pods.pod_source.namespace) if pods.pod_source is not None else None
         if admission is not None and admission.uncertainty and pods.pod_source is not None and affects(pods.pod_source, admission):
             found.setdefault(pods.key, admission.uncertainty)
