@@ -102,6 +102,13 @@ def test_what_it_scales_is_told_by_kind_name_and_namespace_or_place() -> None:
     assert scale(one_a=three, other_b=hpa()) == own, "two applications side by side"
     assert scale(one_a=workload(namespace="shop"), other_b=hpa(namespace="shop")).most == 10
     assert scale(base_a=three, base_scaling_b=hpa()).most == 10
+    assert scale(base_a=three, base_hpa_web_b=hpa()).most == 10
+    assert scale(base_a=three, base_hpa_web_prod_b=hpa()) == own, "three levels below"
+    assert scale(a=three, b=hpa(namespace="shop")).most == 10, "the namespace may be added to one of them later"
+    assert scale(a=three, b=hpa().replace("apps/v1", "extensions/v1beta1")).most == 10
+    assert scale(a=three, b=hpa().replace("apps/v1", "example.com/v1")) == own
+    rollout = three.replace("apps/v1", "argoproj.io/v1alpha1").replace("Deployment", "Rollout")
+    assert scale(a=rollout, b=hpa(kind="Rollout").replace("apps/v1", "argoproj.io/v1alpha1")).most == 10
     assert scale(a=three, b=hpa(), c=hpa("minReplicas: 1, maxReplicas: 4")) == ReplicaRange(3, 1, 10, scaler=BY)
     near = hpa("minReplicas: 1, maxReplicas: 4", namespace="shop")
     assert scale(x_a=workload(namespace="shop"), x_b=near, y_b=hpa(namespace="shop")).most == 4, "each cluster has its own"
@@ -109,6 +116,17 @@ def test_what_it_scales_is_told_by_kind_name_and_namespace_or_place() -> None:
 
 def test_a_patch_of_an_autoscaler_widens_the_range() -> None:
     assert scale(base_a=workload(), base_b=hpa(), prod_b=hpa("maxReplicas: 30", kind="")) == ReplicaRange(2, 2, 30, scaler=BY)
+
+
+def test_a_patch_of_another_namespace_changes_nothing() -> None:
+    base = {"base_a": workload(namespace="shop"), "base_b": hpa(namespace="shop")}
+    for namespace, most in (("shop", 30), ("", 30), ("store", 10)):
+        assert scale(**base, prod_b=hpa("maxReplicas: 30", kind="", namespace=namespace)).most == most
+
+
+@pytest.mark.parametrize("paused", ["${COUNT}", "-1", "²"])
+def test_a_number_of_paused_replicas_that_is_none_leaves_the_range_open(paused: str) -> None:
+    assert scale(a=workload(), b=keda("", f"autoscaling.keda.sh/paused-replicas: '{paused}'")).open_ended
 
 
 def test_of_daemons_and_jobs_nobody_scales_the_pods() -> None:

@@ -75,6 +75,7 @@ def spreads(*constraints: Any) -> dict[str, Any]:
         (spreads(spread("${KEY}", app("web"))), True),  # Nobody knows yet.
         (spreads(spread(ZONE, app("web"), "${SKEW}")), True),
         (spreads(spread(ZONE, app("${NAME}"))), True),
+        (spreads(spread(ZONE, app("web"), when="${WHEN}")), True),
     ],
 )
 def test_what_keeps_three_replicas_out_of_one_zone(spec: dict[str, Any], *, met: bool) -> None:
@@ -178,3 +179,10 @@ def test_a_term_for_all_namespaces_covers_that_of_the_pods_whatever_is_known_of_
     own = OwnPods(PodLabels(OWN), True, "default")
     [found] = spreading_constraints(constraints_of(everywhere, ()), own, lambda _selector, _name: False)
     assert found.works
+
+
+def test_the_requirement_that_the_pods_do_not_meet_is_known() -> None:
+    for selector, missed in (({"app": "web", "tier": "back"}, "tier"), ({"app": "api", "tier": "front"}, "app")):
+        [found] = means(anti(ZONE, {"matchLabels": selector}))
+        assert found.missed is not None
+        assert (found.missed.key, found.works) == (missed, False)
