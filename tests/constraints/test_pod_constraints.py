@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from afflint.constraints.pods import parse_pod_term, parse_spread_constraint
+from afflint.constraints.pods import parse_pod_constraints, parse_pod_term, parse_spread_constraint
+from afflint.kube.constraints import PREFERRED, REQUIRED, constraints_of
 from afflint.kube.selectors import Malformed, Requirement, Selector
 
 WEB = Selector((Requirement("app", "In", ("web",)),))
@@ -66,3 +67,29 @@ def test_a_selector_that_only_validation_rejects_is_not_mistyped() -> None:
     term = parse_pod_term({"labelSelector": {"matchLabels": {"app": "a b"}}}, (), anti=False)
     assert isinstance(term.label_selector, Malformed)
     assert term.mistyped is None
+
+
+def test_all_constraints_of_a_pod() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    spec = {
+        "affinity": {
+            "podAffinity": {PREFERRED: [{"weight": 5, "podAffinityTerm": term}, {"weight": "x", "podAffinityTerm": term}]},
+            "podAntiAffinity": {REQUIRED: [term]},
+        },
+        "topologySpreadConstraints": [{"maxSkew": 1, **term}],
+    }
+    terms, spreads = parse_pod_constraints(constraints_of(spec, ("spec",)))
+    assert [(each.name, each.weight) for each in terms] == [
+        ("preferred podAffinity", 5),
+        ("preferred podAffinity", 0),
+        ("required podAntiAffinity", None),
+    ]
+    assert terms[0].path == ("spec", "affinity", "podAffinity", PREFERRED, 0, "podAffinityTerm")
+    assert [(each.path, each.max_skew, each.label_selector) for each in spreads] == [(("spec", "topologySpreadConstraints", 0), 1, WEB)]
+
+
+def test_a_placeholder_for_a_list_is_its_only_item() -> None:
+    term = parse_pod_term({"namespaces": "${NAMESPACES}"}, (), anti=True)
+    assert term.namespaces == ("${NAMESPACES}",)
+    assert term.mistyped is not None
+    assert parse_pod_term({"namespaces": "shop"}, (), anti=True).namespaces == ()

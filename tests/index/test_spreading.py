@@ -66,6 +66,8 @@ def spreads(*constraints: Any) -> dict[str, Any]:
         (spreads(spread(ZONE, app("web"))), True),
         (spreads(spread(ZONE, app("web"), 2)), True),
         (spreads(spread(ZONE, app("web"), 3)), False),  # All three may be together.
+        (spreads(spread(ZONE, app("web"), 2.0)), True),  # The API server reads 2.0 as an integer.
+        (spreads(spread(ZONE, app("web"), 3.0)), False),
         (spreads(spread(ZONE, app("web"), when="ScheduleAnyway")), False),
         (spreads(spread(ZONE, app("api"))), False),
         (spreads(spread(ZONE, {})), False),  # An empty selector counts no pods.

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from afflint.checks.constraint_selectors import (
     expression_place,
     has_placeholder,
-    node_constraints,
     node_label_places,
     node_selector,
 )
 from afflint.checks.match import Match, Target, removing, renaming, replacing
-from afflint.constraints.nodes import NodeAffinityTerm
+from afflint.constraints.nodes import NodeAffinityTerm, node_constraints
+from afflint.constraints.pods import pod_constraints
 from afflint.controllers.replica_counts import pod_count
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
@@ -23,7 +23,7 @@ from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFF
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import ROLES
-from afflint.kube.selectors import Requirement, Selector, conflict, describe, implies, intersection, parse_int64, parse_label_selector
+from afflint.kube.selectors import Requirement, Selector, conflict, describe, implies, intersection, parse_int64
 from afflint.kube.single_host import pinned_host
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
@@ -277,9 +277,9 @@ _HOLDS_TO_KEY = ("required podAffinity", SPREAD)
 
 def _keys_asked(workload: Workload, place: LabelPlace) -> set[str]:
     """Return the labels by which the term or constraint of a topology key selects pods."""
-    path = (*place.group, "labelSelector")
-    selector = next((each for each in workload.constraints.selectors if each.path == path), None)
-    parsed = parse_label_selector(selector.data) if selector else None
+    pods = pod_constraints(workload)
+    selectors = {**{each.path: each.label_selector for each in pods.terms}, **{each.path: each.label_selector for each in pods.spreads}}
+    parsed = selectors.get(place.group)
     return {requirement.key for requirement in parsed.requirements} if isinstance(parsed, Selector) else set()
 
 
@@ -306,8 +306,8 @@ _MAY_NAME_NODES = ("Pod", "PodTemplate")
 
 def hard_anti_affinity_topology(manifest: Workload) -> Iterator[Match]:
     """Report required anti-affinity over anything but the hostname, where the admission plugin of that name forbids it."""
-    for term in manifest.constraints.pod_terms:
-        key = term.data.get("topologyKey")
-        if term.anti and term.required and type(key) is str and key and key != node_labels.HOSTNAME:
+    for term in pod_constraints(manifest).terms:
+        key = term.topology_key
+        if term.anti and term.required and key and key != node_labels.HOSTNAME:
             message = f"the admission plugin LimitPodHardAntiAffinityTopology rejects pods with required podAntiAffinity over {quoted(key)}"
             yield Match((*term.path, "topologyKey"), message)

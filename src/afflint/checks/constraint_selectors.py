@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from afflint.constraints.nodes import NodeConstraints, parse_node_constraints
+from afflint.constraints.nodes import node_constraints
 from afflint.findings.paths import Path
 from afflint.kube.label_places import LabelPlace, label_places
 from afflint.kube.manifests import Workload
@@ -13,14 +13,6 @@ from afflint.kube.selectors import (
     requirement_paths,
 )
 from afflint.yaml.placeholders import is_placeholder
-
-# Several checks need the same answer for one manifest before the next manifest is read, so the last answer is cached.
-
-
-@lru_cache(maxsize=1)
-def node_constraints(workload: Workload) -> NodeConstraints:
-    """Return the parsed nodeSelector and node affinity of a workload."""
-    return parse_node_constraints(workload.constraints)
 
 
 def node_selector(workload: Workload) -> Selector:
@@ -51,6 +43,7 @@ def has_placeholder(selector: Selector) -> bool:
     return any(is_placeholder(text) for requirement in selector.requirements for text in (requirement.key, *requirement.values))
 
 
+# Several checks need the same answer for one manifest before the next manifest is read, so the last answer is cached.
 @lru_cache(maxsize=1)
 def node_label_places(manifest: Workload) -> tuple[LabelPlace, ...]:
     """Return all places in the constraints of a workload that contain a node label."""

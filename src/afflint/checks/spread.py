@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import requirement_places
 from afflint.checks.match import Match
+from afflint.constraints.pods import pod_constraints
 from afflint.controllers.pod_labels import PodLabels, controller_context
 from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, nearest, quoted
@@ -22,8 +23,8 @@ def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
         return
     known = labels_known(manifest, manifest.partial)
     labels, added = manifest.template_labels, controller_context(manifest)
-    for spread in manifest.constraints.spreads:
-        parsed = pod_selector(spread.data, manifest)
+    for spread, data in zip(pod_constraints(manifest).spreads, manifest.constraints.spreads, strict=True):
+        parsed = pod_selector(spread, manifest)
         if not isinstance(parsed, Selector) or PodLabels({**manifest.labels, **labels}, added).some(parsed):
             continue  # label-not-on-template reports a label that is set in the wrong metadata.
         # Labels that a patch does not repeat may exist; those that it sets are the labels of the pods.
@@ -33,7 +34,7 @@ def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
             if not PodLabels(labels, added).some(Selector((each,))) and (known or _is_given(each, labels))
         ]
         if missed:
-            yield _missed(spread, parsed, *missed[0], manifest)
+            yield _missed(data, parsed, *missed[0], manifest)
 
 
 def _is_given(requirement: Requirement, labels: dict[str, str]) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 from afflint.checks.admission.labels import LEGACY_TOLERATIONS
 from afflint.checks.admission.tolerations import invalid_toleration, operators
-from afflint.checks.constraint_selectors import node_constraints
 from afflint.checks.match import Match, Target, inserting, removing
+from afflint.constraints.nodes import node_constraints
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import ConstraintItem

@@ -1,10 +1,12 @@
 """Constraints on nodes: the nodeSelector, and the terms of required and preferred node affinity."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.constraints import Constraints, NodeTerm
+from afflint.kube.constraints import Constraints
+from afflint.kube.manifests import Workload
 from afflint.kube.selectors import EVERYTHING, AnyOf, Malformed, Parsed, Requirement, Selector, from_labels, intersection, parse_node_term
 
 
@@ -68,13 +70,19 @@ class NodeConstraints(NamedTuple):
 def parse_node_constraints(constraints: Constraints) -> NodeConstraints:
     """Parse the nodeSelector and the node affinity of a pod."""
     own = constraints.node_selector
-    parsed = [_parse_term(term) for term in constraints.node_terms]
+    parsed = [NodeAffinityTerm(term.path, term.weight, parse_node_term(term.data)) for term in constraints.node_terms]
     return NodeConstraints(
         EVERYTHING if own is None else from_labels(own.data),
         None if own is None else own.path,
         None if constraints.node_required is None else tuple([each for each in parsed if each.weight is None]),
         tuple([each for each in parsed if each.weight is not None]),
     )
+
+
+@lru_cache(maxsize=1)
+def node_constraints(workload: Workload) -> NodeConstraints:
+    """Return the parsed nodeSelector and node affinity of a workload, cached for the checks that run on the same workload."""
+    return parse_node_constraints(workload.constraints)
 
 
 def required_nodes(node_selector: Selector, terms: Sequence[Parsed] | None) -> AnyOf:
@@ -90,13 +98,6 @@ def required_nodes(node_selector: Selector, terms: Sequence[Parsed] | None) -> A
 def nodes_of(alternatives: Iterable[Alternative]) -> AnyOf:
     """Return the nodes that meet all requirements of one of the alternatives."""
     return AnyOf(tuple([Selector(tuple([each.requirement for each in alternative])) for alternative in alternatives]))
-
-
-def _parse_term(term: NodeTerm) -> NodeAffinityTerm:
-    weight = None if term.weighted is None else term.weighted.get("weight")
-    if term.weighted is not None and type(weight) is not int:
-        weight = 0
-    return NodeAffinityTerm(term.path, weight, parse_node_term(term.data))
 
 
 def _requirements(selector: Selector, path: Path) -> Iterator[NodeRequirement]:

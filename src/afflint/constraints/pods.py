@@ -1,11 +1,15 @@
 """Constraints on other pods: terms of pod affinity and anti-affinity, and topology spread constraints."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.kube.constraints import Constraints, pod_term_name
+from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Malformed, Parsed, merge_label_keys, parse_label_selector
+from afflint.yaml.placeholders import is_placeholder
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 
@@ -30,6 +34,11 @@ class PodAffinityTerm(NamedTuple):
     @property
     def required(self) -> bool:
         return self.weight is None
+
+    @property
+    def name(self) -> str:
+        """The name of the term in messages, such as ``required podAntiAffinity``."""
+        return pod_term_name(anti=self.anti, required=self.required)
 
     @property
     def has_label_keys(self) -> bool:
@@ -71,6 +80,27 @@ class TopologySpreadConstraint(NamedTuple):
     def selector(self, labels: Mapping[str, str]) -> Parsed:
         """Return the label selector for a pod with these labels."""
         return merge_label_keys(self.label_selector, labels, self.match_label_keys)
+
+
+class PodConstraints(NamedTuple):
+    """The constraints of a pod on other pods, in the order of the manifest."""
+
+    terms: tuple[PodAffinityTerm, ...]
+    spreads: tuple[TopologySpreadConstraint, ...]
+
+
+@lru_cache(maxsize=1)
+def pod_constraints(workload: Workload) -> PodConstraints:
+    """Return the parsed constraints of a workload on other pods, cached for the checks that run on the same workload."""
+    return parse_pod_constraints(workload.constraints)
+
+
+def parse_pod_constraints(constraints: Constraints) -> PodConstraints:
+    """Parse the pod affinity terms and the spread constraints of a pod."""
+    return PodConstraints(
+        tuple([parse_pod_term(each.data, each.path, anti=each.anti, weight=each.weight) for each in constraints.pod_terms]),
+        tuple([parse_spread_constraint(each.data, each.path) for each in constraints.spreads]),
+    )
 
 
 def parse_pod_term(data: object, path: Path, *, anti: bool, weight: int | None = None) -> PodAffinityTerm:
@@ -139,13 +169,13 @@ class _Fields:
         return None
 
     def texts(self, field: str) -> tuple[str, ...]:
-        """Return the strings of a list; a null item is the empty string."""
+        """Return the strings of a list; a null item is the empty string, and a placeholder for the list its only item."""
         value = self.data.get(field)
         if value is None:
             return ()
         if not isinstance(value, list):
             self._reject((field,), value, "a list")
-            return ()
+            return (value,) if isinstance(value, str) and is_placeholder(value) else ()
         for index, item in enumerate(value):
             if item is not None and not isinstance(item, str):
                 self._reject((field, index), item, "a string")

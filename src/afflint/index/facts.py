@@ -6,13 +6,14 @@ Facts are collected in the map step, are sent between processes, and are all tha
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from afflint.constraints.nodes import Alternative, parse_node_constraints
+from afflint.constraints.nodes import Alternative, node_constraints
+from afflint.constraints.pods import PodAffinityTerm, TopologySpreadConstraint, pod_constraints
 from afflint.controllers.pod_labels import NOTHING, ControllerContext, PodLabels, controller_context, pod_labels
 from afflint.controllers.replica_counts import ReplicaRange, pod_count
 from afflint.findings.finding import NO_FILE, FileId, Folder, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube.constraints import REQUIRED, Constraints, PodTerm
+from afflint.kube.constraints import REQUIRED, Constraints
 from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
 from afflint.kube.selectors import (
     EVERYTHING,
@@ -20,11 +21,9 @@ from afflint.kube.selectors import (
     Malformed,
     Parsed,
     Selector,
-    merge_label_keys,
     parse_label_selector,
 )
 from afflint.kube.single_host import pinned_host
-from afflint.yaml.document import texts_at
 from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
@@ -313,7 +312,7 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
 
 
 def _asks(workload: Workload) -> tuple[Alternative, ...]:
-    return tuple([each for each in parse_node_constraints(workload.constraints).alternatives if each])
+    return tuple([each for each in node_constraints(workload).alternatives if each])
 
 
 def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[Fact]:
@@ -419,33 +418,25 @@ def _obstacles(workload: Workload) -> "tuple[Obstacle, ...]":
 
 
 def _workload_reaches(workload: Workload, site: Site) -> Iterator[SelectorRef]:
-    constraints = workload.constraints
-    if not constraints.selectors:
+    if not workload.constraints.selectors:
         return
-    for term in constraints.pod_terms:
-        selector = pod_selector(term.data, workload)
+    terms, spreads = pod_constraints(workload)
+    for term in terms:
+        selector = pod_selector(term, workload)
         if isinstance(selector, Selector):
             names, others = namespaces_of(term)
-            path = (*term.path, "labelSelector")
-            reach = _reach(workload, site, term.name, path, selector, names, others is not None, term.data)
-            yield reach._replace(namespace_selector=others) if others else reach
-    for spread in constraints.spreads:
-        selector = pod_selector(spread.data, workload)
+            reach = _reach(workload, site, term.name, (*term.path, "labelSelector"), selector)
+            yield reach._replace(
+                namespaces=names, everywhere=others is not None, topology_key=term.topology_key, namespace_selector=others or None
+            )
+    for spread in spreads:
+        selector = pod_selector(spread, workload)
         if isinstance(selector, Selector):
-            yield _reach(workload, site, SPREAD, (*spread.path, "labelSelector"), selector, (), False, spread.data)
+            reach = _reach(workload, site, SPREAD, (*spread.path, "labelSelector"), selector)
+            yield reach._replace(topology_key=spread.topology_key, max_skew=spread.max_skew if spread.hard else None)
 
 
-def _reach(
-    manifest: Manifest,
-    site: Site,
-    what: str,
-    path: Path,
-    selector: Selector,
-    names: tuple[str, ...],
-    everywhere: bool,
-    data: dict[str, Any],
-) -> SelectorRef:
-    key, skew = data.get("topologyKey"), data.get("maxSkew")
+def _reach(manifest: Manifest, site: Site, what: str, path: Path, selector: Selector) -> SelectorRef:
     return SelectorRef(
         site,
         manifest.ref,
@@ -453,38 +444,28 @@ def _reach(
         what,
         path,
         manifest.ref.namespace,
-        names,
-        everywhere,
+        (),
+        False,
         selector,
-        key if type(key) is str else None,
+        None,
         manifest.template_path if isinstance(manifest, Workload) else None,
         _application(manifest),
-        skew if type(skew) is int and data.get("whenUnsatisfiable") == "DoNotSchedule" else None,
     )
 
 
-def pod_selector(data: dict[str, Any], workload: Workload) -> Parsed:
+def pod_selector(constraint: PodAffinityTerm | TopologySpreadConstraint, workload: Workload) -> Parsed:
     """Return the label selector of a pod term or spread constraint as the API server stores it for the pods of a workload."""
-    return selector_for(data, pod_labels(workload)) if "matchLabelKeys" in data or "mismatchLabelKeys" in data else selector_for(data)
+    return constraint.selector(pod_labels(workload).certain) if constraint.has_label_keys else constraint.label_selector
 
 
-def selector_for(data: dict[str, Any], labels: PodLabels | None = None) -> Parsed:
-    """Return the label selector, with the label keys merged for pods with these labels; without ``labels``, they are not merged."""
-    parsed = parse_label_selector(data.get("labelSelector"))
-    match, mismatch = texts_at(data, "matchLabelKeys"), texts_at(data, "mismatchLabelKeys")
-    return merge_label_keys(parsed, labels.certain, match, mismatch) if labels is not None and (match or mismatch) else parsed
-
-
-def namespaces_of(term: PodTerm) -> tuple[tuple[str, ...], Selector | None]:
+def namespaces_of(term: PodAffinityTerm) -> tuple[tuple[str, ...], Selector | None]:
     """Return the namespaces that a term names, and its namespaceSelector; one that selects by name only is added to the names."""
-    names = term.data.get("namespaces")
-    listed = tuple(name for name in names if type(name) is str) if type(names) is list else ()
-    if any(type(name) is str and is_placeholder(name) for name in (names, *listed)):
+    listed, parsed = term.namespaces, term.namespace_selector
+    if any(map(is_placeholder, listed)):
         return (), EVERYTHING
-    if term.data.get("namespaceSelector") is None:
+    if parsed is None:
         return listed, None
-    parsed = parse_label_selector(term.data["namespaceSelector"])
-    if isinstance(parsed, Malformed) or parsed is None:
+    if isinstance(parsed, Malformed):
         return listed, EVERYTHING
     if len(parsed.requirements) == 1 and parsed.requirements[0][:2] == (NAMESPACE_NAME, "In"):
         return (*listed, *parsed.requirements[0].values), None
@@ -517,4 +498,4 @@ def _evidence(manifest: Manifest, site: Site) -> Iterator[SelectorRef]:
         field, data = "selector", spec.get("selector")
     parsed = parse_label_selector(data)
     if isinstance(parsed, Selector) and parsed.requirements:
-        yield _reach(manifest, site, _EVIDENCE[manifest.kind.name], (*manifest.base, "spec", field), parsed, (), False, {})
+        yield _reach(manifest, site, _EVIDENCE[manifest.kind.name], (*manifest.base, "spec", field), parsed)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
+from afflint.constraints.pods import HARD, SOFT, PodAffinityTerm, TopologySpreadConstraint, parse_pod_constraints
 from afflint.controllers.pod_labels import PodLabels
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.index.facts import namespaces_of, selector_for
-from afflint.kube.constraints import ConstraintItem, Constraints, Data, PodTerm
+from afflint.index.facts import namespaces_of
+from afflint.kube.constraints import Constraints
 from afflint.kube.label_places import SPREAD
 from afflint.kube.node_labels import DEPRECATED, at_least_as_wide
 from afflint.kube.node_requirements import equivalent_keys
-from afflint.kube.selectors import EVERYTHING, Requirement, Selector
-from afflint.yaml.document import text_at
+from afflint.kube.selectors import EVERYTHING, Parsed, Requirement, Selector
 from afflint.yaml.placeholders import is_placeholder
 
 Covers = Callable[[Selector, str | None], bool | None]
@@ -67,38 +67,34 @@ def spreading_constraints(constraints: Constraints, own: OwnPods, covers: Covers
     A pod that matches its own required anti-affinity term does not share its domain with another replica; with a spread constraint, the
     fullest domain has at most maxSkew more matching pods than the emptiest (pkg/scheduler/framework/plugins/podtopologyspread).
     """
-    for term in constraints.pod_terms:
+    terms, spreads = parse_pod_constraints(constraints)
+    for term in terms:
         if term.anti:
             yield _of_term(term, own, covers)
-    for spread in constraints.spreads:
+    for spread in spreads:
         yield _of_spread(spread, own)
 
 
-def _of_term(term: PodTerm, own: OwnPods, covers: Covers) -> SpreadingConstraint:
+def _of_term(term: PodAffinityTerm, own: OwnPods, covers: Covers) -> SpreadingConstraint:
     names, others = namespaces_of(term)
     elsewhere = own.namespace is not None and (bool(names) or others is not None) and own.namespace not in names
     if elsewhere and others is not None:
         elsewhere = others != EVERYTHING and covers(others, own.namespace) is False
+    constraint = SpreadingConstraint(term.path, term.name, term.topology_key, term.required, 1 if term.required else None, None)
+    return _selecting(constraint, term.selector(own.labels.certain), own)._replace(elsewhere=elsewhere)
+
+
+def _of_spread(spread: TopologySpreadConstraint, own: OwnPods) -> SpreadingConstraint:
+    skew = spread.max_skew
+    undecidable = spread.when_unsatisfiable not in (HARD, SOFT) or skew is None
     constraint = SpreadingConstraint(
-        term.path, term.name, text_at(term.data, "topologyKey"), term.required, 1 if term.required else None, None
+        spread.path, SPREAD, spread.topology_key, spread.hard, skew if spread.hard else None, None, skew, undecidable
     )
-    return _selecting(constraint, term.data, own)._replace(elsewhere=elsewhere)
+    return _selecting(constraint, spread.selector(own.labels.certain), own)
 
 
-def _of_spread(spread: ConstraintItem, own: OwnPods) -> SpreadingConstraint:
-    when, skew = spread.data.get("whenUnsatisfiable"), spread.data.get("maxSkew")
-    hard = when == "DoNotSchedule"
-    number = skew if type(skew) is int else None
-    undecidable = when not in ("DoNotSchedule", "ScheduleAnyway") or number is None
-    constraint = SpreadingConstraint(
-        spread.path, SPREAD, text_at(spread.data, "topologyKey"), hard, number if hard else None, None, number, undecidable
-    )
-    return _selecting(constraint, spread.data, own)
-
-
-def _selecting(constraint: SpreadingConstraint, data: Data, own: OwnPods) -> SpreadingConstraint:
+def _selecting(constraint: SpreadingConstraint, parsed: Parsed, own: OwnPods) -> SpreadingConstraint:
     """Return the constraint with its selector, and the requirement that its own pods do not meet."""
-    parsed = selector_for(data, own.labels)
     if parsed is not None and not isinstance(parsed, Selector):
         return constraint._replace(undecidable=True)
     constraint = constraint._replace(selector=parsed, undecidable=constraint.undecidable or is_placeholder(constraint.key))

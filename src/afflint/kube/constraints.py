@@ -30,6 +30,11 @@ class NodeTerm(NamedTuple):
     def required(self) -> bool:
         return self.weighted is None
 
+    @property
+    def weight(self) -> int | None:
+        """The weight of a preferred term, 0 if it is not an integer; None for a required term."""
+        return _weight(self.weighted)
+
 
 class PodTerm(NamedTuple):
     """A pod (anti-)affinity term. ``path`` is the path of the term itself, below ``podAffinityTerm`` for a preferred one."""
@@ -44,9 +49,14 @@ class PodTerm(NamedTuple):
         return self.weighted is None
 
     @property
+    def weight(self) -> int | None:
+        """The weight of a preferred term, 0 if it is not an integer; None for a required term."""
+        return _weight(self.weighted)
+
+    @property
     def name(self) -> str:
         """The name of the term in messages, such as ``required podAntiAffinity``."""
-        return f"{'required' if self.weighted is None else 'preferred'} {'podAntiAffinity' if self.anti else 'podAffinity'}"
+        return pod_term_name(anti=self.anti, required=self.required)
 
 
 class ConstraintItem(NamedTuple):
@@ -80,6 +90,18 @@ class Constraints(NamedTuple):
     tolerations: tuple[ConstraintItem, ...]
     selectors: tuple[ConstraintItem, ...]
     """Every label selector in pod terms and spread constraints, namespace selectors included."""
+
+
+def pod_term_name(*, anti: bool, required: bool) -> str:
+    """Return the name of a pod term in messages, such as ``required podAntiAffinity``."""
+    return f"{'required' if required else 'preferred'} {'podAntiAffinity' if anti else 'podAffinity'}"
+
+
+def _weight(weighted: Data | None) -> int | None:
+    if weighted is None:
+        return None
+    weight = weighted.get("weight")
+    return weight if type(weight) is int else 0
 
 
 NONE = Constraints(None, None, (), (), (), (), (), (), ())

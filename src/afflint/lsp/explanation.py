@@ -7,14 +7,14 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from afflint.constraints.nodes import NodeAffinityTerm, parse_node_constraints
+from afflint.constraints.nodes import NodeAffinityTerm, node_constraints
+from afflint.constraints.pods import SOFT, PodAffinityTerm, TopologySpreadConstraint, pod_constraints
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, pluralize, quoted, summarize_names, visible
 from afflint.index.facts import BUDGET_SELECTOR, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
-from afflint.kube.constraints import PodTerm
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import domain_noun
 from afflint.kube.selectors import Malformed, Requirement, Selector, matches
@@ -52,11 +52,12 @@ def _constraints(
         return
     constraints = manifest.constraints
     by_path = {reach.path[:-1]: reach for reach in reaches}
-    for term in constraints.pod_terms:
-        yield _term_path(term), partial(_pod_term, term, by_path.get(term.path), context)
-    for spread in constraints.spreads:
-        yield spread.path, partial(_spread, spread.data, by_path.get(spread.path), context)
-    nodes = parse_node_constraints(constraints)
+    nodes, pods = node_constraints(manifest), pod_constraints(manifest)
+    for term in pods.terms:
+        path = term.path if term.required else term.path[:-1]
+        yield path, partial(_pod_term, term, by_path.get(term.path), context)
+    for spread in pods.spreads:
+        yield spread.path, partial(_spread, spread, by_path.get(spread.path), context)
     for each in nodes.terms or ():
         yield each.path, partial(_node_term, each, len(nodes.terms or ()), context)
     for each in nodes.preferences:
@@ -74,45 +75,39 @@ def _node_name(name: str) -> Iterator[str]:
     yield f"runs only on node {quoted(name)}, without the scheduler."
 
 
-def _term_path(term: PodTerm) -> Path:
-    """Return the path of a term; for a preference, that of the item with its weight."""
-    return term.path if term.weighted is None else term.path[:-1]
-
-
 # Other pods.
 
 
-def _pod_term(term: PodTerm, reach: SelectorRef | None, context: RunContext) -> Iterator[str]:
-    key = term.data.get("topologyKey")
-    noun = domain_noun(key) if type(key) is str and key else "domain"
+def _pod_term(term: PodAffinityTerm, reach: SelectorRef | None, context: RunContext) -> Iterator[str]:
+    key = term.topology_key
+    noun = domain_noun(key) if key else "domain"
     share = f"{'not ' if term.anti else ''}share {_with_article(noun)}"
     if reach is None:
         yield "has a term here that selects no pods: its labelSelector is missing or invalid."
         return
-    if term.weighted is None:
+    if term.required:
         yield f"must {share} with {'any' if term.anti else 'a'} pod that {describe_labels(reach.selector)},"
         yield f"{_namespaces(reach)}: {list_selected(reach, context)}."
     else:
         yield f"should {share} with pods that {describe_labels(reach.selector, plural=True)},"
-        yield f"{_namespaces(reach)} (weight {_weight(term.weighted)}): {list_selected(reach, context)}."
-    if type(key) is str:
+        yield f"{_namespaces(reach)} (weight {term.weight}): {list_selected(reach, context)}."
+    if key:
         yield from _domains_of_key(key, context)
 
 
-def _spread(data: dict[str, Any], reach: SelectorRef | None, context: RunContext) -> Iterator[str]:
-    key, skew = data.get("topologyKey"), data.get("maxSkew")
-    noun = domain_noun(key) if type(key) is str and key else "domain"
-    hard = data.get("whenUnsatisfiable") != "ScheduleAnyway"
-    word = "must" if hard else "should"
-    least = skew if type(skew) is int else 1
-    yield f"{word} be spread over {noun}s with a skew of at most {pluralize(least, 'pod')},"
+def _spread(spread: TopologySpreadConstraint, reach: SelectorRef | None, context: RunContext) -> Iterator[str]:
+    key = spread.topology_key
+    noun = domain_noun(key) if key else "domain"
+    word = "should" if spread.when_unsatisfiable == SOFT else "must"
+    skew = 1 if spread.max_skew is None else spread.max_skew
+    yield f"{word} be spread over {noun}s with a skew of at most {pluralize(skew, 'pod')},"
     if reach is None:
         yield "but no pods are counted: the labelSelector is missing or invalid."
         return
     yield f"counting pods that {describe_labels(reach.selector, plural=True)}, {_namespaces(reach)}: {list_selected(reach, context)}."
-    if type(data.get("minDomains")) is int:
-        yield f"With fewer than {data['minDomains']} {noun}s, the scheduler counts 0 pods in the emptiest one."
-    if type(key) is str:
+    if spread.min_domains is not None:
+        yield f"With fewer than {spread.min_domains} {noun}s, the scheduler counts 0 pods in the emptiest one."
+    if key:
         yield from _domains_of_key(key, context)
 
 
@@ -246,11 +241,6 @@ def _count_nodes(context: RunContext, fits: Callable[[NodeFact], bool], plural: 
         return " (no nodes are known: set `nodes` in the configuration)."
     number = sum(map(fits, context.nodes))
     return f": {number} of {pluralize(len(context.nodes), 'node')} {singular if number == 1 else plural}."
-
-
-def _weight(weighted: dict[str, Any]) -> object:
-    weight = weighted.get("weight")
-    return weight if type(weight) is int else 0
 
 
 def _with_article(noun: str) -> str:
