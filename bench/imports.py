@@ -37,7 +37,7 @@ _NEEDED = frozenset(
         *("afflint.yaml.placeholders", "afflint.yaml.prefilter", "afflint.yaml.scalars"),
         *("afflint.pipeline", "afflint.pipeline.files", "afflint.pipeline.map_step", "afflint.pipeline.mapping"),
         *(
-            "afflint.pipeline.gathered",
+            "afflint.pipeline.reduced_run",
             "afflint.pipeline.options",
             "afflint.pipeline.reduce_step",
             "afflint.pipeline.run",

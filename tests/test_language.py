@@ -24,8 +24,6 @@ PAGES = [
 MODULES = sorted(SOURCE.rglob("*.py"))
 SCHEMAS = sorted((ROOT / "schemas").glob("*.schema.json"))
 
-PENDING_MODULES = frozenset(("pipeline/mapping.py", "pipeline/run.py"))
-"""Modules with identifiers that have not been revised yet."""
 
 _ROW = re.compile(r"^\| (?P<avoid>[^|]+) \| [^|]+ \|$", re.MULTILINE)
 _QUOTED = re.compile(r"``[^`]*``|`[^`]*`|\"[^\"\n]*\"|“[^”]*”")
@@ -82,13 +80,6 @@ def names_in(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id
 
 
-def revised(paths: list[Path]) -> list[object]:
-    """The modules; those that are still to be revised are marked."""
-    pending = pytest.mark.xfail(strict=True, reason="the identifiers of this module have not been revised yet")
-    names = {path: path.relative_to(SOURCE).as_posix() for path in paths}
-    return [pytest.param(path, id=name, marks=[pending] if name in PENDING_MODULES else []) for path, name in names.items()]
-
-
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_pages_use_the_words_of_the_glossary(path: Path) -> None:
     assert avoided(path) == []
@@ -100,7 +91,7 @@ def test_schemas_use_the_words_of_the_glossary(path: Path) -> None:
     assert [text for text in texts if avoided_words().search(_QUOTED.sub("", text))] == []
 
 
-@pytest.mark.parametrize("path", revised(MODULES))
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_modules_use_the_words_of_the_glossary(path: Path) -> None:
     assert avoided(path) == []
     assert [f"{line}: {name}" for line, name in names_in(path) if _AVOIDED_IN_NAMES & {*name.lower().split("_")}] == []

@@ -10,7 +10,7 @@ from afflint.controllers.replica_counts import ReplicaRange
 from afflint.index.manifest_index import ManifestIndex
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.run import gathered
+from afflint.pipeline.run import reduce_run
 from afflint.source.sources import Source
 
 
@@ -20,7 +20,7 @@ def manifest_index(**files: str) -> ManifestIndex:
         Source(name, name, textwrap.dedent(text).encode())
         for name, text in ((f"{name.replace('_', '/')}.yaml", text) for name, text in files.items())
     ]
-    found = gathered(Files(sources, (), ()), default_settings()).manifest_index
+    found = reduce_run(Files(sources, (), ()), default_settings()).manifest_index
     assert found is not None
     return found
 

@@ -12,7 +12,7 @@ from afflint.inventory.topology import KnownTopology
 from afflint.kube.selectors import Requirement
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.run import gathered
+from afflint.pipeline.run import reduce_run
 from afflint.pools.pool import Label, Pool
 from afflint.source.sources import Source
 from cluster_objects import HOST, ZONE
@@ -24,7 +24,7 @@ RACK, HALL = "example.com/rack", "example.com/hall"
 def topology(nodes: str, manifests: str) -> tuple[KnownTopology, Pods]:
     """The topology that some nodes show, and the pods of the first manifest."""
     files = Files([Source("a.yaml", "a.yaml", manifests.encode())], (), ())
-    index = gathered(files, default_settings()._replace(inventory=True)).manifest_index
+    index = reduce_run(files, default_settings()._replace(inventory=True)).manifest_index
     assert index is not None
     found = read_nodes("nodes.yaml", f"nodes:\n{textwrap.dedent(nodes).strip()}\n".encode())
     return KnownTopology([ClusterView(found, index, "host")]), index.pods[0]

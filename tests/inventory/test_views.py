@@ -9,7 +9,7 @@ from afflint.inventory.cluster_view import ClusterView, keeps_apart
 from afflint.inventory.node_files import read_nodes
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import default_settings
-from afflint.pipeline.run import gathered
+from afflint.pipeline.run import reduce_run
 from afflint.source.sources import Source
 from cluster_objects import HOST, REQUIRED, ZONE
 from linting import said
@@ -25,7 +25,7 @@ nodes:
 
 def view_of(manifests: str, nodes: str = NODES) -> ClusterView:
     files = Files([Source("a.yaml", "a.yaml", manifests.encode())], (), ())
-    index = gathered(files, default_settings()._replace(inventory=True)).manifest_index
+    index = reduce_run(files, default_settings()._replace(inventory=True)).manifest_index
     assert index is not None
     return ClusterView(read_nodes("nodes.yaml", nodes.encode()), index, "example.com/host")
 

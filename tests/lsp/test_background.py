@@ -256,7 +256,7 @@ def test_the_server_checks_under_the_settings_of_the_run(shop: Path, beside: str
     before = project.settings
     project.adopt(ended.findings)
     assert workspace.state is not None
-    assert project.settings == workspace.state.gathered.settings != before
+    assert project.settings == workspace.state.reduced.settings != before
 
 
 class TestMessages:

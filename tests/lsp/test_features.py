@@ -320,7 +320,7 @@ class TestCompletion:
     def test_proposals(self, workspace: Workspace, typed: str, expected: list[str]) -> None:
         text, place = at_bar(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: fox}}\nspec:\n{nested(typed)}".replace("~", "/"))
         assert workspace.state is not None
-        _, found = completions(text, place, workspace.state.gathered.manifest_index, workspace.state.gathered.nodes)
+        _, found = completions(text, place, workspace.state.reduced.manifest_index, workspace.state.reduced.nodes)
         assert [each.label.replace("/", "~") for each, _ in found] == expected
 
     def test_labels_and_taints_of_node_pools_are_proposed(self, tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ def test_a_document_that_cannot_be_parsed_keeps_its_previous_facts(workspace: Wo
     whole, broken = path.read_bytes(), path.read_bytes().replace(b"spec:", b"spec: [", 1)
 
     def facts(data: bytes) -> int:
-        gathered = run(workspace, EditorBuffer(str(path), 1, data)).gathered
-        file = next(number for number, source in enumerate(gathered.files.sources) if source.path == str(path))
-        return len(gathered.results[file].facts.pods)
+        reduced = run(workspace, EditorBuffer(str(path), 1, data)).reduced
+        file = next(number for number, source in enumerate(reduced.files.sources) if source.path == str(path))
+        return len(reduced.results[file].facts.pods)
 
     assert [facts(whole), facts(broken), facts(broken + b"\n"), facts(b"")] == [1, 1, 1, 0]
 

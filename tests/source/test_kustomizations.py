@@ -329,7 +329,7 @@ def test_a_patch_is_not_placed(repo: Path) -> None:
     assert placed() == []
     write(repo / "overlay" / "kustomization.yaml", "patches: [{path: ../base/p.yaml, target: {kind: Job}}]")
     name = str(repo / "base" / "p.yaml")
-    assert placed() == [f"skipped: Job any in {name} (it is a patch, or lacks a name or containers with images)"]
+    assert placed() == [f"skipped: Job any in {name} (it is a patch, or it lacks a name or containers with images)"]
 
 
 # Directives and nulls.

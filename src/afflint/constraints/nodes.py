@@ -55,9 +55,9 @@ class NodeConstraints(NamedTuple):
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
-        """The alternatives, of which a node must meet one: a single empty one if the pod may use every node.
+        """The alternatives: a node must meet one of them. There is a single empty one if the pod may use every node.
 
-        None if the nodeSelector or a required term is malformed; terms that match no node are left out, as in the scheduler.
+        There is none if the nodeSelector or a required term is malformed. Terms that match no node are left out, as in the scheduler.
         """
         terms = self.terms
         if isinstance(self.selector, Malformed) or any(isinstance(each.selector, Malformed) for each in terms or ()):

@@ -15,7 +15,7 @@ from afflint.kube import NEWEST, OLDEST
 from afflint.kube.node_labels import ZONE
 from afflint.kube.shapes import is_pod_spec
 from afflint.pipeline.files import Files
-from afflint.pipeline.run import gathered
+from afflint.pipeline.run import reduce_run
 from afflint.rendering.roots import chart_folders, kustomization_folders
 from afflint.source.files import read_regular
 from afflint.source.sources import LARGEST, Source, relative
@@ -24,9 +24,9 @@ from afflint.yaml.documents import to_utf8
 
 if TYPE_CHECKING:
     from afflint.index.facts import Facts
-    from afflint.pipeline.gathered import Gathered
     from afflint.pipeline.map_step import FileResult
     from afflint.pipeline.options import Options
+    from afflint.pipeline.reduced_run import ReducedRun
     from afflint.pipeline.session import Session
     from afflint.pools.pool import Pool
 
@@ -83,12 +83,12 @@ class RepositoryScan(NamedTuple):
 
 def scan_repository(session: Session, sources: Sequence[Source], folder: str, options: Options) -> RepositoryScan:
     """Scan the files of a folder, without checking any rule."""
-    facts = gathered(Files(sources, (), ()), session.settings()._replace(rules=()), options)
+    facts = reduce_run(Files(sources, (), ()), session.settings()._replace(rules=()), options)
 
     def names(numbers: Iterable[FileId]) -> tuple[str, ...]:
         return tuple(sorted(_below(folder, facts.files.sources[number].path) for number in numbers))
 
-    results = facts.told
+    results = facts.all_results
     pods = [each for result in results.values() for each in result.facts.pods]
     pod_sources = [each for each in pods if each.operated or not each.partial]  # A patch is not another workload.
     spaces = {each.namespace or "" for each in pods} | {each.name for result in results.values() for each in result.facts.namespaces}
@@ -119,7 +119,7 @@ def scan_repository(session: Session, sources: Sequence[Source], folder: str, op
     )
 
 
-def _pools(facts: Gathered) -> tuple[list[Pool], list[Pool]]:
+def _pools(facts: ReducedRun) -> tuple[list[Pool], list[Pool]]:
     """Return the node pools of the cluster that the workloads probably run in, and all others."""
     if facts.pools is None:
         return [], []
@@ -153,7 +153,7 @@ _VERSIONS: dict[str, tuple[str, ...]] = {
 """The paths of the Kubernetes version in nodes and in declarations of clusters and node pools, by API group."""
 
 
-def _versions(facts: Gathered, files: Iterable[FileId], folder: str, *, here: bool) -> Iterator[Version]:
+def _versions(facts: ReducedRun, files: Iterable[FileId], folder: str, *, here: bool) -> Iterator[Version]:
     for file in sorted(files)[:_MAX_FILES_READ_AGAIN]:
         for document in _documents(facts, file):
             for each in _objects(document.data):
@@ -169,7 +169,7 @@ def _versions(facts: Gathered, files: Iterable[FileId], folder: str, *, here: bo
 _KEY = re.compile("[A-Za-z][A-Za-z0-9]*")
 
 
-def _templates(facts: Gathered, results: dict[FileId, FileResult]) -> Iterator[CustomWorkloadSetting]:
+def _templates(facts: ReducedRun, results: dict[FileId, FileResult]) -> Iterator[CustomWorkloadSetting]:
     """Yield the kinds whose objects all have their pod template at the same path."""
     paths_of: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     versions: dict[tuple[str, str], str] = {}
@@ -201,7 +201,7 @@ def _template_paths(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...
                 yield from _template_paths(value, (*path, key))
 
 
-def _documents(facts: Gathered, file: FileId) -> Iterator[Document]:
+def _documents(facts: ReducedRun, file: FileId) -> Iterator[Document]:
     """Yield the documents of a file that can be parsed."""
     from afflint.kube.kinds import NAMES
     from afflint.yaml.prefilter import Triage

@@ -24,10 +24,10 @@ def related(document: IndexedDocument, place: Place, texts: DocumentTexts) -> li
     """Return the locations related to a place: for a selector the labels of the pods that it selects, for labels their selectors."""
     line, column = document.text.position_of(place)
     located, state = manifest_at(document, line, column), document.workspace.state
-    if located is None or state is None or state.gathered.manifest_index is None:
+    if located is None or state is None or state.reduced.manifest_index is None:
         return []
     manifest, path = located
-    manifest_index = state.gathered.manifest_index
+    manifest_index = state.reduced.manifest_index
     for reach in selectors_in(document, manifest):
         # The selector, or anything else in its term.
         term_path = reach.path[:-1] if reach.template_path is not None else reach.path
@@ -67,11 +67,11 @@ def _locations(
 def hints(document: IndexedDocument, first: int, last: int) -> Iterator[tuple[Span, str]]:
     """Yield the selectors between two lines, counted from 1, each with the number of pods that it selects."""
     state = document.workspace.state
-    if state is None or state.gathered.manifest_index is None:
+    if state is None or state.reduced.manifest_index is None:
         return
     for parsed in document.parsed.documents:
         for manifest in document.parsed.manifests(parsed):
             for reach in selectors_in(document, manifest):
                 span = parsed.locate(reach.path, key=True)
                 if first <= span.line <= last:
-                    yield span, count_selected(reach, state.gathered.manifest_index)
+                    yield span, count_selected(reach, state.reduced.manifest_index)

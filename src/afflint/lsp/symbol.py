@@ -37,14 +37,14 @@ def selectors_in(document: IndexedDocument, manifest: Manifest) -> list[Selector
     state, file = document.workspace.state, document.file
     if state is None or file is None:
         return selectors
-    folder = state.gathered.files.folder(file)
+    folder = state.reduced.files.folder(file)
     return [each._replace(site=each.site._replace(file=file, folder=folder)) for each in selectors]
 
 
 def pods_at(document: IndexedDocument, manifest: Manifest, path: Path) -> list[Pods]:
     """Return the pods of the last run whose labels or whose object is at a path of a document."""
     state = document.workspace.state
-    manifest_index = None if state is None else state.gathered.manifest_index
+    manifest_index = None if state is None else state.reduced.manifest_index
     return [] if manifest_index is None else [each for each in manifest_index.pods if _is_at(each, document, manifest.document.index, path)]
 
 

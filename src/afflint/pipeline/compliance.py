@@ -14,14 +14,14 @@ from afflint.pipeline.baseline import since
 from afflint.pipeline.files import Files
 from afflint.pipeline.options import Options
 from afflint.pipeline.rendered import without_values
-from afflint.pipeline.run import gathered
+from afflint.pipeline.run import reduce_run
 from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, EvaluatedWorkload, PolicyCompliance, State, other
 from afflint.yaml.emitter import flow
 
 if TYPE_CHECKING:
     from afflint.index.facts import Pods
-    from afflint.pipeline.gathered import Gathered
     from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
+    from afflint.pipeline.reduced_run import ReducedRun
     from afflint.pipeline.session import Session
     from afflint.policies.policy import Policy
     from afflint.source.sources import Source
@@ -39,7 +39,7 @@ def compliance(session: Session, sources: Sequence[Source], options: Options, ow
     config, options = session.config, session.options(options)
     settings = session.settings()
     rules = tuple(rule for rule in settings.rules if rule.policy is not None)
-    collected = gathered(Files(sources, session.context(), session.node_files()), settings._replace(rules=rules), options)
+    collected = reduce_run(Files(sources, session.context(), session.node_files()), settings._replace(rules=rules), options)
     pods_here = _checked(collected)
     key = owner if owner is not None else _owner_key(pods_here)
     workloads = {_key(pods): _workload(pods, collected, key) for pods in pods_here}
@@ -69,7 +69,7 @@ def _policy_compliance(
     workloads: Mapping[Key, EvaluatedWorkload],
     broken: Mapping[Key, list[_Broken]],
     unevaluated: Sequence[UnevaluatedPolicy],
-    collected: Gathered,
+    collected: ReducedRun,
 ) -> PolicyCompliance:
     names = [source.name for source in collected.files.sources]
     undecided = {
@@ -126,7 +126,7 @@ def _key(pods: Pods) -> Key:
     return pods.site.file, pods.site.document, pods.ref
 
 
-def _checked(collected: Gathered) -> list[Pods]:
+def _checked(collected: ReducedRun) -> list[Pods]:
     """Return the workloads in the checked files, without patches and without the context."""
     every = collected.manifest_index.pods if collected.manifest_index is not None else ()
     return [pods for pods in every if pods.site.file in collected.results and (pods.operated or not pods.partial)]
@@ -140,7 +140,7 @@ def _owner_key(workloads: Iterable[Pods]) -> str:
     return min(keys, key=lambda key: (key == _PART_OF, -keys[key], key), default="")
 
 
-def _workload(pods: Pods, collected: Gathered, owner_key: str) -> EvaluatedWorkload:
+def _workload(pods: Pods, collected: ReducedRun, owner_key: str) -> EvaluatedWorkload:
     namespace, manifest_index = pods.namespace or "", collected.manifest_index
     labels = {**pods.labels, **pods.template_labels}
     if (
@@ -163,7 +163,7 @@ class _Broken(NamedTuple):
     silenced: bool
 
 
-def _breaches(collected: Gathered, options: Options) -> dict[str, dict[Key, list[_Broken]]]:
+def _breaches(collected: ReducedRun, options: Options) -> dict[str, dict[Key, list[_Broken]]]:
     """Return all violations, by policy and object."""
     every: list[Finding] = []
     kept: list[Finding] = []
@@ -188,7 +188,7 @@ def _identity(finding: Finding) -> tuple[object, ...]:
     return finding.rule, finding.source, finding.document, finding.span, finding.field, finding.message
 
 
-def _shown(kept: Sequence[Finding], collected: Gathered, options: Options) -> dict[tuple[object, ...], Finding]:
+def _shown(kept: Sequence[Finding], collected: ReducedRun, options: Options) -> dict[tuple[object, ...], Finding]:
     """Return the findings that are not suppressed, by the identity that they had before they were moved to their origins."""
     if options.renders is None:
         return {_identity(finding): finding for finding in kept}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from afflint.pipeline.cache import Cache
     from afflint.pipeline.results import Keys, ResultEntry
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 Progress = Callable[[int], None]
 """Called from time to time with the number of files that are done."""
@@ -64,20 +64,20 @@ def is_worth_cache(sources: Collection[Source]) -> bool:
     return len(sources) >= _WORTH_CACHE and find_spec("_sqlite3") is not None
 
 
-def _here(told: Callable[[Source], Told], sources: Iterable[Source], progress: Progress | None) -> Iterator[Told]:
+def _here(map_one: Callable[[Source], Result], sources: Iterable[Source], progress: Progress | None) -> Iterator[Result]:
     for done, source in enumerate(sources):
-        yield told(source)
+        yield map_one(source)
         if progress is not None and done % _CHUNK == 0:
             progress(done)
 
 
 def _in_processes(
-    make: Callable[[], Callable[[Source], Told]],
+    make: Callable[[], Callable[[Source], Result]],
     sources: Sequence[Source],
     jobs: int,
     progress: Progress | None,
-    own: Callable[[Source], Told] | None = None,
-) -> list[Told]:
+    own: Callable[[Source], Result] | None = None,
+) -> list[Result]:
     """Map in several processes, including this one. Each calls ``make`` for its function; this process uses ``own`` if it is given."""
     from afflint.pipeline.workers import map_in_processes
 
@@ -129,17 +129,17 @@ def map_by_key(
 ) -> Iterator["ResultEntry | None"]:
     """Yield the results as JSON with their keys, in the order of the sources; None if a file cannot be read or encoded."""
     if jobs > 1 and len(sources) >= _WORTH_PROCESSES:
-        yield from _in_processes(partial(_telling_by_key, settings, keys), sources, jobs, progress)
+        yield from _in_processes(partial(_entry_maker, settings, keys), sources, jobs, progress)
     else:
-        yield from _here(_telling_by_key(settings, keys), sources, progress)
+        yield from _here(_entry_maker(settings, keys), sources, progress)
 
 
-def _telling_by_key(settings: MapSettings, keys: "Keys") -> "Callable[[Source], ResultEntry | None]":
+def _entry_maker(settings: MapSettings, keys: "Keys") -> "Callable[[Source], ResultEntry | None]":
     from afflint.pipeline.results import checksum, entry
 
     checker = Checker(settings)
 
-    def told(source: Source) -> "ResultEntry | None":
+    def make_entry(source: Source) -> "ResultEntry | None":
         data = bytes_of(source)
         if isinstance(data, Exception):
             return None
@@ -148,7 +148,7 @@ def _telling_by_key(settings: MapSettings, keys: "Keys") -> "Callable[[Source], 
         except MemoryError:
             return None
 
-    return told
+    return make_entry
 
 
 # With a cache.
@@ -170,44 +170,44 @@ def _through_cache(
 
     cache = Cache(folder or None, settings)
     # Whether more processes pay depends on how many results the cache has; the first files are a sample.
-    told = _knowing(Checker(settings), cache, contents, texts)
-    known = list(_here(told, sources[:_SAMPLE], progress))
+    map_one = _cached_mapper(Checker(settings), cache, contents, texts)
+    known = list(_here(map_one, sources[:_SAMPLE], progress))
     worth = _WORTH_PROCESSES_KNOWN if sum(each.found for each in known) > len(known) // 2 else _WORTH_PROCESSES
     rest = sources[_SAMPLE:]
-    make = partial(_also_knowing, settings, folder, contents)
-    known += _in_processes(make, rest, jobs, progress, told) if jobs > 1 and len(rest) >= worth else _here(told, rest, progress)
+    make = partial(_make_cached_mapper, settings, folder, contents)
+    known += _in_processes(make, rest, jobs, progress, map_one) if jobs > 1 and len(rest) >= worth else _here(map_one, rest, progress)
     cache.keep([each.entry for each in known if each.entry is not None])
     contents.update((source, each.content) for source, each in zip(sources, known, strict=True) if each.content is not None)
     return (each.result for each in known)
 
 
-def _also_knowing(settings: MapSettings, folder: str, contents: Contents) -> Callable[[Source], _MappedFile]:
+def _make_cached_mapper(settings: MapSettings, folder: str, contents: Contents) -> Callable[[Source], _MappedFile]:
     from afflint.pipeline.cache import Cache
 
-    return _knowing(Checker(settings), Cache(folder or None, settings), contents)
+    return _cached_mapper(Checker(settings), Cache(folder or None, settings), contents)
 
 
-def _knowing(checker: Checker, cache: "Cache", contents: Contents, texts: Texts = _NO_TEXTS) -> Callable[[Source], _MappedFile]:
+def _cached_mapper(checker: Checker, cache: "Cache", contents: Contents, texts: Texts = _NO_TEXTS) -> Callable[[Source], _MappedFile]:
     from afflint.pipeline.results import ResultEntry, checksum, entry
 
-    def known(source: Source, content: bytes) -> _MappedFile | None:
+    def find(source: Source, content: bytes) -> _MappedFile | None:
         key = cache.key(source.known_as, content)
         kept = cache.find(key)
         return None if kept is None else _MappedFile(kept.result, content, None if kept.noted else ResultEntry(key, None), found=True)
 
-    def told(source: Source) -> _MappedFile:
-        noted = contents.get(source)
-        found = known(source, noted) if noted is not None else None
+    def map_one(source: Source) -> _MappedFile:
+        expected = contents.get(source)
+        found = find(source, expected) if expected is not None else None
         if found is not None:
             return found
         data = bytes_of(source, texts)
         if isinstance(data, Exception):
             return _MappedFile(_unreadable(checker, data))
         content = checksum(data)
-        found = known(source, content) if content != noted else None
+        found = find(source, content) if content != expected else None
         if found is not None:
             return found
         result = _checked(checker, source, data)
         return _MappedFile(result) if result.unread else _MappedFile(result, content, entry(cache.key(source.known_as, content), result))
 
-    return told
+    return map_one

@@ -6,12 +6,12 @@ from afflint.findings.finding import FileId, Finding, Found, sort_key
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.definitions import DefinitionReader, with_definitions
 from afflint.pipeline.files import Files
-from afflint.pipeline.gathered import Gathered
 from afflint.pipeline.locating import clusters_of, inventory_of, located_facts, named_nodes
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import is_worth_cache, map_files
 from afflint.pipeline.options import Options
 from afflint.pipeline.reduce_step import reduction_of
+from afflint.pipeline.reduced_run import ReducedRun
 from afflint.pipeline.summary import is_empty, summary_of
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.report import Summary
@@ -63,19 +63,19 @@ def run(
     The findings in a file depend neither on the names and the order of the files nor on which others are checked. If no node files are
     named, nodes among the files are used if all workloads are in their folder or below. Raises NodeFileError.
     """
-    return outcome(gathered(Files(sources, context, node_files), settings, options), options)
+    return outcome(reduce_run(Files(sources, context, node_files), settings, options), options)
 
 
-def gathered(files: Files, settings: MapSettings, options: Options = _DEFAULT) -> Gathered:
+def reduce_run(files: Files, settings: MapSettings, options: Options = _DEFAULT) -> ReducedRun:
     """Map and reduce the files of a run, or return the cached result of the same run. Raises NodeFileError."""
     if _may_be_cached(files, settings, options):
-        from afflint.pipeline.run_cache import gathered_once
+        from afflint.pipeline.run_cache import reduced_or_cached
 
-        return gathered_once(files, settings, options, _gathered)
-    return _gathered(files, settings, options, files.kustomizations())
+        return reduced_or_cached(files, settings, options, _map_and_reduce)
+    return _map_and_reduce(files, settings, options, files.kustomizations())
 
 
-def _gathered(files: Files, settings: MapSettings, options: Options, kustomizations: Kustomizations) -> Gathered:
+def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kustomizations: Kustomizations) -> ReducedRun:
     named = named_nodes(files)
     # Definitions: they decide how every file is checked.
     reader = options.reader or DefinitionReader()
@@ -99,7 +99,7 @@ def _gathered(files: Files, settings: MapSettings, options: Options, kustomizati
         clusters = clusters_of(files, facts, manifest_index, reduction, kustomizations, options.renders) if inventory.nodes else []
         for file, found in reduction.across(manifest_index, reported.__contains__, inventory.nodes, inventory.pools, clusters):
             across.setdefault(file, []).append(found)
-    reduced = Gathered(
+    reduced = ReducedRun(
         files,
         reported,
         of_manifests,
@@ -127,30 +127,30 @@ def _mapped(
     return dict(zip(numbers, results, strict=True))
 
 
-def _with_cluster_policies(reduced: Gathered) -> Gathered:
+def _with_cluster_policies(reduced: ReducedRun) -> ReducedRun:
     """Return the same with the results of the cluster's own policies."""
     from afflint.pipeline.cluster_policies import admitted
 
     files, kustomizations = reduced.files, reduced.suppression_filter.kustomizations
-    checked = [file for file in reduced.results if file in reduced.told]
-    sources = {file: files.sources[file] for file in reduced.told}
-    admission = admitted(reduced.settings.rules, sources, reduced.told, checked, kustomizations.is_patch)
+    checked = [file for file in reduced.results if file in reduced.all_results]
+    sources = {file: files.sources[file] for file in reduced.all_results}
+    admission = admitted(reduced.settings.rules, sources, reduced.all_results, checked, kustomizations.is_patch)
     across = {file: [*found] for file, found in reduced.across.items()}
     for file, found in admission.found:
         across.setdefault(file, []).append(found)
     return reduced._replace(across=across, unevaluated=(*reduced.unevaluated, *admission.unevaluated), faults=tuple(admission.faults))
 
 
-def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
+def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
     """Return the findings of a run that nothing silences, sorted, and its numbers."""
-    files, results = gathered.files, gathered.results
-    findings, suppressed = _suppressed(gathered)
+    files, results = reduced.files, reduced.results
+    findings, suppressed = _suppressed(reduced)
     sources, checked = files.sources, [files.sources[file].name for file in results]
     if options.renders is not None:
-        findings, silenced, sources = options.renders.placed(findings, sources, gathered.suppression_filter.remaining_in_source)
+        findings, silenced, sources = options.renders.placed(findings, sources, reduced.suppression_filter.remaining_in_source)
         suppressed += silenced
         checked += [source.name for source in options.renders.covered]
-    findings = sorted([*findings, *gathered.faults], key=sort_key)
+    findings = sorted([*findings, *reduced.faults], key=sort_key)
     gone = 0
     if options.baseline is not None:
         from afflint.pipeline.baseline import apply
@@ -161,28 +161,26 @@ def outcome(gathered: Gathered, options: Options = _DEFAULT) -> Outcome:
     if options.renders is not None:
         summary = summary._replace(renders=options.renders.count())
     empty = tuple([file for file in files.checked if is_empty(results[file])])
-    return Outcome(
-        findings, summary, sources, gone, gathered.unused_nodes, empty, gathered.undecided, tuple(_unevaluated_policies(gathered))
-    )
+    return Outcome(findings, summary, sources, gone, reduced.unused_nodes, empty, reduced.undecided, tuple(_unevaluated_policies(reduced)))
 
 
-def _suppressed(gathered: Gathered) -> tuple[list[Finding], int]:
+def _suppressed(reduced: ReducedRun) -> tuple[list[Finding], int]:
     """Return the findings that no suppression silences, and the number of the others."""
     remaining: list[Finding] = []
     suppressed = 0
-    for file, result in gathered.results.items():
-        findings, count = gathered.suppression_filter.remaining(file, gathered.files.sources[file], result, gathered.across.get(file, ()))
+    for file, result in reduced.results.items():
+        findings, count = reduced.suppression_filter.remaining(file, reduced.files.sources[file], result, reduced.across.get(file, ()))
         remaining += findings
         suppressed += count
     return remaining, suppressed
 
 
-def _unevaluated_policies(gathered: Gathered) -> Iterable[str]:
-    if not gathered.unevaluated:
+def _unevaluated_policies(reduced: ReducedRun) -> Iterable[str]:
+    if not reduced.unevaluated:
         return ()
     from afflint.pipeline.policy_evaluation import policy_findings
 
-    return policy_findings(gathered.unevaluated, gathered.files.names)
+    return policy_findings(reduced.unevaluated, reduced.files.names)
 
 
 def _may_be_cached(files: Files, settings: MapSettings, options: Options) -> bool:

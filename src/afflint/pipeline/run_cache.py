@@ -17,12 +17,12 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Facts
 from afflint.pipeline.cache import Cache
 from afflint.pipeline.files import Files
-from afflint.pipeline.gathered import Gathered
 from afflint.pipeline.locating import creates_pods
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import Contents
 from afflint.pipeline.options import Options
 from afflint.pipeline.reduce_step import reduction_of
+from afflint.pipeline.reduced_run import ReducedRun
 from afflint.pipeline.results import ELSEWHERE, KEY_SIZE, ResultEntry, checksum
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.source.kustomizations import Kustomizations
@@ -74,9 +74,9 @@ def without_facts(results: Mapping[FileId, FileResult]) -> CachedRun:
     return CachedRun(tuple(differing), tuple(of_files))
 
 
-def gathered_once(
-    files: Files, settings: MapSettings, options: Options, gather: Callable[[Files, MapSettings, Options, Kustomizations], Gathered]
-) -> Gathered:
+def reduced_or_cached(
+    files: Files, settings: MapSettings, options: Options, gather: Callable[[Files, MapSettings, Options, Kustomizations], ReducedRun]
+) -> ReducedRun:
     """Return the cached result of a run if nothing has changed since, and otherwise call ``gather`` and cache its result."""
     past, kustomizations = PastRun(options.cache or None, files, settings), files.kustomizations()
     cached = past.cached(lambda each: each == _kustomized(files, each.file, kustomizations, labels=each.labels is not None))
@@ -88,20 +88,20 @@ def gathered_once(
     results = {file: cached.results[number] for file, number in cached.of_files}
     suppression_filter = SuppressionFilter(reduction_of(files, settings), options, kustomizations)
     across = {file: [*found] for file, found in cached.across}
-    return Gathered(
+    return ReducedRun(
         files, results, results, None, [], across, suppression_filter, settings, cached.unused_nodes, undecided=cached.undecided
     )
 
 
-def _cached_run(gathered: Gathered, kustomizations: Kustomizations) -> CachedRun:
+def _cached_run(reduced: ReducedRun, kustomizations: Kustomizations) -> CachedRun:
     kustomized = [
-        _kustomized(gathered.files, file, kustomizations, labels=bool(result.facts.policy_candidates))
-        for file, result in gathered.told.items()
+        _kustomized(reduced.files, file, kustomizations, labels=bool(result.facts.policy_candidates))
+        for file, result in reduced.all_results.items()
         if creates_pods(result)
     ]
-    across = tuple([(file, tuple(found)) for file, found in gathered.across.items()])
-    return without_facts(gathered.results)._replace(
-        across=across, unused_nodes=gathered.unused_nodes, kustomized=tuple(kustomized), undecided=gathered.undecided
+    across = tuple([(file, tuple(found)) for file, found in reduced.across.items()])
+    return without_facts(reduced.results)._replace(
+        across=across, unused_nodes=reduced.unused_nodes, kustomized=tuple(kustomized), undecided=reduced.undecided
     )
 
 

@@ -16,10 +16,10 @@ from afflint.source.sources import STDIN, SUFFIXES, Source, discover, each_once,
 
 if TYPE_CHECKING:
     from afflint.findings.finding import Finding
-    from afflint.pipeline.gathered import Gathered
     from afflint.pipeline.map_step import MapSettings
     from afflint.pipeline.options import Options
     from afflint.pipeline.place_inputs import PlaceInputs
+    from afflint.pipeline.reduced_run import ReducedRun
     from afflint.pipeline.run import Outcome
 
 # This rule is off by default. It reports what a cluster with this plugin rejects.
@@ -205,12 +205,12 @@ class Session:
         """Return the finding without a fix if it is in output of another program, which is not a file."""
         return finding._replace(fix=None) if outcome.sources[finding.source].path in self._rendered else finding
 
-    def gathered(self, sources: Sequence[Source], options: Options | None = None) -> Gathered:
+    def reduce(self, sources: Sequence[Source], options: Options | None = None) -> ReducedRun:
         """Run the map and reduce steps over ``sources`` and return their results, for callers that need more than findings."""
         from afflint.pipeline.files import Files
-        from afflint.pipeline.run import gathered
+        from afflint.pipeline.run import reduce_run
 
-        return gathered(Files(sources, self.context(), self.node_files()), self.settings(), self.options(options))
+        return reduce_run(Files(sources, self.context(), self.node_files()), self.settings(), self.options(options))
 
     def options(self, options: Options | None = None) -> Options:
         """Return the options of a run, with the mandatory policies and the ignored rules of the configuration."""

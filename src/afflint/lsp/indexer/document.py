@@ -34,7 +34,7 @@ class IndexedDocument:
     def file(self) -> FileId | None:
         """Its file number in the last run; None if the run did not include it."""
         state = self.workspace.state
-        return None if state is None else state.gathered.files.numbers.get(self.identity)
+        return None if state is None else state.reduced.files.numbers.get(self.identity)
 
     @property
     def parsed(self) -> ParsedText:

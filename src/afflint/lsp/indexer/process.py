@@ -168,17 +168,17 @@ class Indexer:
         return RunEnded(folder, result, "; ".join(faults), seconds=seconds)
 
     def _run_findings(self, workspace: Workspace, state: WorkspaceState, requested: RequestedFindings) -> RunFindings:
-        gathered = state.gathered
+        reduced = state.reduced
         documents = [each for each in list(self._documents.values()) if each.workspace is workspace]
         return RunFindings(
-            gathered.settings.inventory,
-            gathered.suppression_filter.kustomizations.holding_all(),
+            reduced.settings.inventory,
+            reduced.suppression_filter.kustomizations.holding_all(),
             tuple([_document_findings(each, state) for each in documents]),
-            gathered.settings.learnt,
-            tuple(sorted(gathered.settings.target.known_labels)),
+            reduced.settings.learnt,
+            tuple(sorted(reduced.settings.target.known_labels)),
             None if state.baseline is None else state.baseline.folder,
             tuple(self._unopened(workspace, state, requested, documents)),
-            gathered.unused_nodes,
+            reduced.unused_nodes,
         )
 
     def _unopened(
@@ -206,10 +206,10 @@ def _document_findings(document: IndexedDocument, state: WorkspaceState) -> Docu
     version = document.first if seen is None else seen.version
     if file is None:
         return DocumentFindings(document.uri, version, None)
-    result = state.gathered.results.get(file)
+    result = state.reduced.results.get(file)
     across = None
     if result is not None and not (seen is not None and result.broken):
-        across = tuple(state.gathered.across.get(file, ()))
+        across = tuple(state.reduced.across.get(file, ()))
     pointed_to = dict.fromkeys(place.file for each in across or () for place in each.related)
     places = tuple([_numbered_file(each, state) for each in pointed_to])
     old: tuple[BaselinedFinding, ...] = ()

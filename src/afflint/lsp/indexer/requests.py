@@ -34,13 +34,13 @@ def _hover(params: Any, document: IndexedDocument, texts: DocumentTexts) -> str 
         return None
     manifest, path = found
     state = document.workspace.state
-    manifest_index = None if state is None else state.gathered.manifest_index
+    manifest_index = None if state is None else state.reduced.manifest_index
 
     def place(pods: Pods) -> str:
         title = visible(pods.title)
         return title if state is None else f"[{title}]({texts.uri(state.path(pods.site.file))})"
 
-    nodes = [] if state is None else state.gathered.nodes
+    nodes = [] if state is None else state.reduced.nodes
     explained = explain(manifest, path, selectors_in(document, manifest), RunContext(manifest_index, nodes, place))
     if explained is not None:
         return f"{visible(manifest.title())} {explained[1]}"
@@ -80,8 +80,8 @@ def _known(state: WorkspaceState | None) -> tuple[ManifestIndex | None, Sequence
     """Return the manifests, the nodes, and the node pools of the cluster that the manifests are for."""
     if state is None:
         return None, (), ()
-    pools = state.gathered.pools
-    return state.gathered.manifest_index, state.gathered.nodes, [each for each in pools.whole if pools.is_here(each)] if pools else ()
+    pools = state.reduced.pools
+    return state.reduced.manifest_index, state.reduced.nodes, [each for each in pools.whole if pools.is_here(each)] if pools else ()
 
 
 def _hints(params: Any, document: IndexedDocument, _texts: DocumentTexts) -> Any:

@@ -13,9 +13,9 @@ from afflint.findings.finding import FileId, Finding
 from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.folder_config import CommandLineConfig, ConfiguredFolder
 from afflint.lsp.indexer.map_cache import EditorBuffer, MapCache
-from afflint.pipeline.gathered import Gathered
 from afflint.pipeline.map_step import MapSettings
 from afflint.pipeline.options import Options
+from afflint.pipeline.reduced_run import ReducedRun
 from afflint.pipeline.run import outcome
 from afflint.pipeline.session import Session
 from afflint.source.sources import Identities, Source, is_in_chart
@@ -31,7 +31,7 @@ class WorkspaceState(NamedTuple):
     are empty if they were not requested.
     """
 
-    gathered: Gathered
+    reduced: ReducedRun
     findings: Mapping[FileId, Sequence[Finding]]
     old: Mapping[FileId, Counter[BaselineEntry]]
     baseline: Baseline | None
@@ -39,11 +39,11 @@ class WorkspaceState(NamedTuple):
 
     def path(self, file: FileId) -> str:
         """Return the absolute path of a file of the run."""
-        return os.path.abspath(self.gathered.files.sources[file].path)
+        return os.path.abspath(self.reduced.files.sources[file].path)
 
     def name(self, file: FileId) -> str:
         """Return the name of a file in reports."""
-        return self.gathered.files.sources[file].name
+        return self.reduced.files.sources[file].name
 
 
 class Workspace:
@@ -65,7 +65,7 @@ class Workspace:
     @property
     def settings(self) -> MapSettings:
         """The settings for checking a file."""
-        return self._configured.setup.settings if self.state is None else self.state.gathered.settings
+        return self._configured.setup.settings if self.state is None else self.state.reduced.settings
 
     def forget_files(self) -> None:
         """List the files of the folder again in the next run."""
@@ -104,21 +104,21 @@ class Workspace:
         sources = _with_buffers(self._sources_on_disk, buffers, session.covers if self.all_files else None)
         known = of_config(config)
         options = Options(mapper=self.map_cache.mapper(report_progress), baseline=known, reader=self.map_cache.reader)
-        gathered = session.gathered(sources, options)
+        reduced = session.reduce(sources, options)
         findings: dict[FileId, list[Finding]] = {}
         old: dict[FileId, Counter[BaselineEntry]] = {}
         if with_unopened or known is not None:
-            all_findings = outcome(gathered, options._replace(baseline=None)).findings
-            for each in all_findings if known is None else _new(gathered, all_findings, known, old):
+            all_findings = outcome(reduced, options._replace(baseline=None)).findings
+            for each in all_findings if known is None else _new(reduced, all_findings, known, old):
                 findings.setdefault(each.source, []).append(each)
-        return WorkspaceState(gathered, findings, old, known, buffers)
+        return WorkspaceState(reduced, findings, old, known, buffers)
 
 
-def _new(gathered: Gathered, findings: Sequence[Finding], known: Baseline, old: dict[FileId, Counter[BaselineEntry]]) -> list[Finding]:
+def _new(reduced: ReducedRun, findings: Sequence[Finding], known: Baseline, old: dict[FileId, Counter[BaselineEntry]]) -> list[Finding]:
     """Return the findings that a baseline does not silence, and add the entries that silence the others to ``old``."""
     from afflint.pipeline.baseline import apply, entry_of
 
-    new = apply(findings, known, [gathered.files.sources[file].name for file in gathered.results]).new
+    new = apply(findings, known, [reduced.files.sources[file].name for file in reduced.results]).new
     remaining = {id(each) for each in new}
     for each in findings:
         if id(each) not in remaining:

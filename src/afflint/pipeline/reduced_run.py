@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from afflint.pipeline.suppression_filter import SuppressionFilter
 
 
-class Gathered(NamedTuple):
+class ReducedRun(NamedTuple):
     """What the files of a run contain, each alone and all together, before suppressions.
 
-    ``results`` are those of the checked files, ``told`` also those of the context. ``manifest_index`` is None if no rule needs it.
+    ``results`` are those of the checked files, ``all_results`` also those of the context. ``manifest_index`` is None if no rule needs it.
     """
 
     files: Files
     results: dict[FileId, FileResult]
-    told: dict[FileId, FileResult]
+    all_results: dict[FileId, FileResult]
     manifest_index: ManifestIndex | None
     nodes: list[NodeFact]
     across: dict[FileId, list[Found]]
