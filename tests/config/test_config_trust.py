@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from afflint.report import FORMATS
 from command_line import Afflint
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {nodeSelector: {disk: 5}}\n"
 FINDING = "pod.yaml:4:29: error the value of `disk` must be a string, but unquoted `5` is a number [wrong-type]\n"
-FORMATS = ("text", "concise", "json", "sarif", "github", "gitlab", "junit", "markdown", "html")
 NODES = "nodes:\n- {name: one, labels: {disk: ssd}}\n"
 POLICIES = "policies:\n- {name: own, check: no-pinning}\n"
 

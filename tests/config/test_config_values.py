@@ -11,7 +11,9 @@ from configured import EVERYTHING, Load, Write
 from afflint import config
 from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, ConfigError, CustomWorkloadSetting
 from afflint.config.display import describe
+from afflint.findings.phrases import join_words
 from afflint.policies.policy import Policy
+from afflint.report import FORMATS
 
 
 def test_every_key(load: Load) -> None:
@@ -174,8 +176,8 @@ def test_who_names_a_format_or_an_output_on_the_command_line_names_both(load: Lo
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("format: yaml", "`format` must be text, concise, json, sarif, github, gitlab, junit, markdown or html, or a list of them"),
-        ("format: [text, yaml]", "`format[1]` must be text, concise, json, sarif, github, gitlab, junit, markdown or html"),
+        ("format: yaml", f"`format` must be {join_words(FORMATS, 'or')}, or a list of them"),
+        ("format: [text, yaml]", f"`format[1]` must be {join_words(FORMATS, 'or')}"),
         ("jobs: 0", "`jobs` must be a number from 1 up"),
         ("fail-on: never", "unknown severity `never`; expected one of"),
         ("baseline: [a]", "`baseline` must be a path"),

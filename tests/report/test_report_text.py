@@ -7,7 +7,7 @@ import re
 from report_sample import FINDINGS, NOTHING, SUMMARY, finding, rendered, report
 
 from afflint.findings.finding import Edit, Finding, Fix, ObjectRef, Span
-from afflint.report import Summary
+from afflint.report import FORMATS, Summary
 
 
 def summary_of(given: Summary) -> str:
@@ -126,7 +126,7 @@ def test_colors_change_nothing_but_colors() -> None:
 
 
 def test_only_text_is_ever_colored() -> None:
-    for name in ("concise", "json", "sarif", "github", "gitlab", "junit"):
+    for name in FORMATS[1:]:
         assert rendered(name, report(*FINDINGS), color=True) == rendered(name, report(*FINDINGS))
 
 
