@@ -17,6 +17,8 @@ from ruamel.yaml import YAML
 from afflint.config import KEYS, Config, find, is_version
 from afflint.config import load as load_file
 from afflint.config.validation import schema
+from afflint.findings.phrases import join_words
+from afflint.report import FORMATS
 from checkout import ROOT, run
 
 
@@ -49,6 +51,13 @@ def test_its_defaults_are_those_of_config() -> None:
     defaults = {key.replace("-", "_"): part["default"] for key, part in schema()["properties"].items() if "default" in part}
     assert defaults.keys() == {"complete", "complete_nodes", "kubernetes_version", "physical_host_key", "fail_on"}
     assert {field: Config._field_defaults[field] for field in defaults} == defaults
+
+
+def test_it_accepts_every_report_format_and_no_other() -> None:
+    """If it fails: write the formats into `title` and `pattern` of `format`, each of them twice."""
+    part, names = schema()["properties"]["format"], join_words(FORMATS, "or")
+    assert (part["title"], part["items"]["title"]) == (f"{names}, or a list of them", names)
+    assert part["pattern"] == part["items"]["pattern"] == rf"^({'|'.join(FORMATS)})(?!\n)$"
 
 
 def test_each_key_is_described_at_every_level() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from pathlib import Path
 from urllib.parse import unquote
 
 import jsonschema
@@ -16,8 +16,9 @@ from report_sample import FINDINGS, GOLDEN, GOLDENS, finding, rendered, report
 from afflint.findings.finding import SEVERITIES, Span
 from afflint.report import FORMATS, render
 from afflint.report.fingerprints import fingerprints
+from checkout import ROOT
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "report.schema.json").read_text("utf-8"))
+SCHEMA = json.loads((ROOT / "schemas" / "report.schema.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -35,6 +36,12 @@ def test_the_same_findings_give_the_same_bytes(name: str) -> None:
 def test_an_unknown_format_is_refused_with_those_there_are() -> None:
     with pytest.raises(ValueError, match=f"'yaml'; available formats: {', '.join(FORMATS)}$"):
         render("yaml", report())
+
+
+def test_the_manual_has_a_row_for_every_format() -> None:
+    manual = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    table = manual.partition("## Choose a report format\n")[2].partition("\n## ")[0]
+    assert sorted(re.findall(r"(?m)^\| `(\w+)` \|", table)) == sorted(FORMATS)
 
 
 def test_a_format_imports_no_more_than_it_needs() -> None:
