@@ -49,7 +49,9 @@ _OF_HOSTED_CLUSTERS = "hypershift.openshift.io/"
 class PoolView:
     """Node pools and workloads of one cluster; everything is computed on first use.
 
-    ``pools`` are those of the cluster that the workloads are for, as far as one can tell, ``others`` those of other clusters.
+    ``pools`` are those of the cluster that the workloads are for, as far as one can tell, ``others`` those of other clusters, and
+    ``everything`` both. Pools of managed services, such as a GKE ContainerNodePool, are of other clusters unless ``--nodes`` names
+    their file.
     """
 
     def __init__(
