@@ -1,4 +1,4 @@
-"""The scheduler's semantics without a cluster: where pods can go, how nodes rate, and where each pod ends up."""
+"""Simulation of scheduling and disruptions: on which nodes pods can be scheduled, with which scores, and what failures and drains do."""
 
 from __future__ import annotations
 

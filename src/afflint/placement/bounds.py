@@ -61,9 +61,9 @@ class _Gathering:
 
 
 class ScheduleBounds:
-    """What holds for every order of scheduling some workloads on a cluster where only the running pods are placed.
+    """Conclusions that hold for every order of scheduling some workloads on a cluster with only the running pods.
 
-    Pods that are being deleted are left out: what they block is blocked only for a while. ``classes`` are nodes that may be created,
+    Pods that are being deleted are left out, because they block others only temporarily. ``classes`` are nodes that may be created,
     ``compiled`` the pods of the workloads if they are already known.
     """
 
@@ -208,15 +208,15 @@ class ScheduleBounds:
                 gathering.members.append(number)
         for number, meetings in attended.items():
             for gathering in meetings:
-                self._draw(gathering, reach[number])
+                self._record_reachable(gathering, reach[number])
         waiting = list(gatherings.values())
         while waiting:
             gathering = waiting.pop()
             for number in gathering.members:
-                grown = self._drawn(number, static[number], gathering)
+                grown = self._reachable_nodes(number, static[number], gathering)
                 if len(grown) > len(reach[number]):
                     reach[number] = grown
-                    waiting += [other for other in attended.get(number, ()) if self._draw(other, grown)]
+                    waiting += [other for other in attended.get(number, ()) if self._record_reachable(other, grown)]
         return reach
 
     def _companions_of(self, terms: tuple[Term, ...]) -> list[int]:
@@ -227,10 +227,10 @@ class ScheduleBounds:
         running = self.cluster.companions(terms)
         columns = {term.key: self.table.column(term.key) for term in terms}
         gathering = _Gathering(terms, not any(column[node] is not None for column in columns.values() for node in running), [], {})
-        self._draw(gathering, running)
+        self._record_reachable(gathering, running)
         return gathering
 
-    def _draw(self, gathering: _Gathering, nodes: Nodes) -> bool:
+    def _record_reachable(self, gathering: _Gathering, nodes: Nodes) -> bool:
         """Record that selected pods can run on these nodes; return whether that adds a topology domain."""
         new = False
         for term in gathering.terms:
@@ -247,7 +247,7 @@ class ScheduleBounds:
             return frozenset((self.table.numbers[pod_source.node_name],)) if pod_source.node_name in self.table.numbers else frozenset()
         return self.static(variant.pod)
 
-    def _drawn(self, number: int, static: Nodes, gathering: _Gathering) -> Nodes:
+    def _reachable_nodes(self, number: int, static: Nodes, gathering: _Gathering) -> Nodes:
         """Return the nodes where the required pod affinity can be met, as known so far."""
         pod = self.variants[number].pod
         if gathering.alone and all(self.selects(term, pod) for term in gathering.terms):
@@ -296,7 +296,7 @@ class ScheduleBounds:
         if keys:
             most = self.capacity(nodes, keys)
             if most < UNLIMITED:
-                telling = self._telling(keys, nodes, most)
+                telling = self._decisive_keys(keys, nodes, most)
                 limits.append(CapacityLimit(most, telling, self.values(telling[0], nodes), self._apart(pods, telling[0]), None))
         for constraint in pods[0].pod.hard_spread:
             if all(constraint in member.pod.hard_spread and matches(constraint.selector, member.pod.labels) for member in pods):
@@ -317,7 +317,7 @@ class ScheduleBounds:
         terms = (term for member in members for term in parsed_terms(member.pod.anti_affinity) if term.key == key)
         return next((term.path for term in terms if any(self.selects(term, other.pod) for other in members)), ())
 
-    def _telling(self, keys: tuple[str, ...], nodes: Nodes, most: int) -> tuple[str, ...]:
+    def _decisive_keys(self, keys: tuple[str, ...], nodes: Nodes, most: int) -> tuple[str, ...]:
         """Return the keys that the bound comes from: without the host port, or only the host port, if the bound stays the same."""
         if ITSELF not in keys or len(keys) == 1:
             return keys

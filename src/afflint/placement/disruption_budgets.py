@@ -95,7 +95,7 @@ class _Counting:
         self.owners: dict[object, tuple[int, str]] = {}
 
     def add_stranger(self, pod: Pod) -> None:
-        """Count a running pod of no manifest: its controller is assumed to expect as many pods as exist."""
+        """Count a running pod without a manifest: its controller is assumed to expect as many pods as exist."""
         self.pods += 1
         if pod.controller is not None:
             pod_replacement = pod_replacement_of_owner(pod.controller[1])

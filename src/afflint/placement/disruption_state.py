@@ -100,7 +100,7 @@ class DisruptionState:
         while True:
             made = [pod for identity, pod in recreated.items() if identity not in frozen]
             attempt = self._scheduled(cluster, made, settled)
-            stuck = self._behind(recreated, attempt.nodes, frozen)
+            stuck = self._waiting_in_order(recreated, attempt.nodes, frozen)
             if not stuck:
                 return attempt
             frozen.update(stuck)
@@ -113,7 +113,9 @@ class DisruptionState:
             attempt = schedule(cluster, [*made, *[pod for pod in self.waiting if pod.key not in settled]])
         return attempt
 
-    def _behind(self, recreated: Mapping[PodKey, Pod], nodes: Mapping[PodKey, str], frozen: Mapping[PodKey, str]) -> dict[PodKey, str]:
+    def _waiting_in_order(
+        self, recreated: Mapping[PodKey, Pod], nodes: Mapping[PodKey, str], frozen: Mapping[PodKey, str]
+    ) -> dict[PodKey, str]:
         """Return the pods of ordered StatefulSets that cannot be created yet, each with the name of the pod that it waits for."""
         stuck: dict[PodKey, str] = {}
         ordered = {
@@ -207,7 +209,7 @@ class DisruptionState:
         """Return the outcome for each workload that loses a pod.
 
         `came` are the pods that are scheduled again, `down` the nodes whose DaemonSet pods stop. `gaps` are the workloads that had no
-        running replica for a time; if it is None, those that lost all pods at once.
+        running replica for a time; if it is None, the workloads that lost all pods at once.
         """
         hit = _by_workload(moves)
         found = {key: _outcome(self.by_key[key], each, came, gaps) for key, each in hit.items()}

@@ -1,4 +1,4 @@
-"""What draining nodes does: `kubectl drain --ignore-daemonsets --delete-emptydir-data`, without a time limit.
+"""Drains of nodes, as `kubectl drain --ignore-daemonsets --delete-emptydir-data` performs them without a time limit.
 
 All nodes are cordoned first, then drained in order. An evicted pod is deleted if its PodDisruptionBudget allows it; otherwise the eviction
 is retried. The controller creates a replacement, which may allow the next eviction. Virtual machines that request it are live-migrated:
@@ -142,10 +142,10 @@ class _Drain:
         progress = True
         while progress and there:
             before, placed = len(there), len(self.placed)
-            there = [pod for pod in there if not self._goes(pod, node)]
+            there = [pod for pod in there if not self._evict_or_migrate(pod, node)]
             self._replace_missing()
             progress = len(there) < before or len(self.placed) > placed
-        stuck = [self._stuck(pod, node) for pod in there]
+        stuck = [self._blocking_reason(pod, node) for pod in there]
         self.blocked += stuck
         return all(each.refused for each in stuck)
 
@@ -160,8 +160,8 @@ class _Drain:
 
     # --- one pod -------------------------------------------------------------------------------------------------------
 
-    def _goes(self, pod: Pod, node: str) -> bool:
-        """Evict or live-migrate a pod; return whether that is possible now."""
+    def _evict_or_migrate(self, pod: Pod, node: str) -> bool:
+        """Evict or live-migrate a pod; return whether this is possible now."""
         eviction = self.drains.eviction(pod)
         if eviction.what != "allowed":
             return eviction.what == "migrates" and self._migrate(pod, node)
@@ -225,7 +225,7 @@ class _Drain:
 
     # --- results ------------------------------------------------------------------------------------------------------
 
-    def _stuck(self, pod: Pod, node: str) -> Blocked:
+    def _blocking_reason(self, pod: Pod, node: str) -> Blocked:
         """Return why a pod does not leave its node."""
         eviction = self.drains.eviction(pod)
         if eviction.why:

@@ -1,4 +1,4 @@
-"""What the failure of nodes does: Node and Pod objects stay, and the nodes get the taints of an unreachable node.
+"""Failures of nodes: Node and Pod objects remain, and the nodes get the taints of an unreachable node.
 
 Semantics: pkg/controller/nodelifecycle (zones, taints), pkg/controller/tainteviction (tolerations). No kubelet ends
 the pods, so they stay in deletion as long as the node exists: pod affinity counts them, topology spread does not. ReplicaSets and similar

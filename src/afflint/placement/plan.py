@@ -29,7 +29,7 @@ _NONE: Mapping[str, int] = {}
 
 
 class NodeRow(NamedTuple):
-    """A node as the plan shows it. ``domain`` is its value of the key that nodes are grouped by, None where it lacks it."""
+    """A node in the plan. ``domain`` is its value of the label that nodes are grouped by, None if it lacks the label."""
 
     name: str
     domain: str | None
@@ -42,7 +42,7 @@ class NodeRow(NamedTuple):
 
 
 class PoolRow(NamedTuple):
-    """A pool of nodes: how many it may have, None for as many as are needed, and how many the plan has."""
+    """A node pool: its minimum and maximum number of nodes (None for no maximum), and the number in the plan."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ class NodeVerdict(NamedTuple):
     """Whether the next replica of a workload can be scheduled on a node. ``reason`` is the plugin that rejects it, ``why`` explains it.
 
     ``score`` is the scheduler's weighted sum, None for a rejected node; ``parts`` are the scores of the plugins.
-    ``weights`` are those of the workload's own preferences that the node meets, and the sum of all; None where it prefers nothing.
+    ``weights`` are those of the workload's own preferences that the node meets, and the sum of all; None if it has no preferences.
     """
 
     node: str
@@ -138,7 +138,7 @@ class Preferred(NamedTuple):
 class WorkloadPlan(NamedTuple):
     """One workload. ``key`` identifies it (``Deployment shop/web``).
 
-    ``verdicts`` are those of its first replica when all other workloads are where the plan puts them and none of its own pods runs.
+    ``verdicts`` are for its first replica, with all other workloads scheduled as in the plan and no other pod of this workload.
     """
 
     key: str
@@ -160,7 +160,7 @@ class WorkloadPlan(NamedTuple):
 
 
 class ReplicaMove(NamedTuple):
-    """A replica that a failure, drain or removal displaces, and where it comes up again; None where it does not."""
+    """A replica that loses its node in a failure, drain or removal, and the node where it runs again; None if it does not."""
 
     workload: str
     pod: str
@@ -173,9 +173,9 @@ class ReplicaMove(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """A pod that runs on, on a node that is to be drained, and why it does not leave. ``workload`` is empty for a pod of no manifest.
+    """A pod that a drain does not evict, and why. ``workload`` is empty for a pod without a manifest.
 
-    ``refused``: the drain does not try again; else it goes on trying for ever.
+    ``refused``: kubectl drain fails; otherwise it retries forever.
     """
 
     workload: str
@@ -186,7 +186,7 @@ class Blocked(NamedTuple):
 
 
 class DisruptionEffect(NamedTuple):
-    """What happens to some nodes: ``what`` names them (``node worker-2``, ``zone=a``), ``action`` says what it is."""
+    """A disruption and its effects: ``what`` names the nodes (``node worker-2``, ``zone=a``), ``action`` is lose, drain or remove."""
 
     what: str
     nodes: tuple[str, ...]
@@ -209,7 +209,7 @@ class DisruptionEffect(NamedTuple):
 
     @property
     def result(self) -> DrainResult | None:
-        """How a drain ends; None for what is none."""
+        """The result of a drain; None for a failure or removal."""
         if self.action != "drain":
             return None
         return "refused" if self.blocked and all(each.refused for each in self.blocked) else "blocked" if self.blocked else "ends"
@@ -226,7 +226,7 @@ class Plan(NamedTuple):
     pools: tuple[PoolRow, ...] = ()
 
 
-def unjudged_words(number: int) -> str:
+def unevaluated_words(number: int) -> str:
     """Return ``2 running pods belong to no manifest and are not evaluated``."""
     one = number == 1
     return f"{pluralize(number, 'running pod')} {'belongs' if one else 'belong'} to no manifest and {'is' if one else 'are'} not evaluated"

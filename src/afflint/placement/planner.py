@@ -30,7 +30,7 @@ from afflint.placement.plan import (
     Replica,
     Verdicts,
     WorkloadPlan,
-    unjudged_words,
+    unevaluated_words,
 )
 from afflint.placement.rejections import Phrase, Rejections, running_pod_index, unknown_node
 from afflint.placement.removal import Removals
@@ -70,7 +70,7 @@ def make_plan(
 ) -> Plan:
     """Schedule all workloads, evaluate every node for each of them, and simulate the requested disruptions.
 
-    ``classes`` are node pools that grow as pods need it. ``asked`` are the disruptions, ``budgets`` the PodDisruptionBudgets of a drain,
+    ``classes`` are node pools that grow if pods need nodes. ``asked`` are the disruptions, ``budgets`` the PodDisruptionBudgets of a drain,
     ``evictions`` the known results of evicting running pods; ``name_of`` returns the name of a file. Raises InventoryError for an invalid
     inventory, and UnknownLossError for unknown nodes or a key to group by that no node has.
     """
@@ -85,22 +85,22 @@ def make_plan(
     if key not in SHORT_KEYS.values() and arrangement.before.nodes and not arrangement.before.label(key):
         raise UnknownLossError(no_such_label(arrangement.before, key))
     rows = tuple([_row(node, key, classes[made[node.name]].title if node.name in made else "") for node in arrangement.before.table.nodes])
-    happening = list(_happening(arrangement, asked, budgets, evictions))
+    happening = list(_simulations(arrangement, asked, budgets, evictions))
     workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
     losses = tuple([happens(failure) for happens, failure, _ in happening])
     unevaluated: set[PodKey] = set()
     if happening:
         situation, tied = happening[0][2], frozenset(each.key for each in workloads if each.volumes)
-        losses = tuple([_qualified(loss, situation, tied) for loss in losses])
+        losses = tuple([_with_limitations(loss, situation, tied) for loss in losses])
         unevaluated.update(identity for loss in losses if loss.unevaluated for identity in situation.unevaluated(loss.nodes))
     shut_down = unknown_strategy_note(pod_sources) if asked.drain else ""
-    passed = [unjudged_words(len(unevaluated))] if unevaluated else []
+    passed = [unevaluated_words(len(unevaluated))] if unevaluated else []
     notes = (*_inventory_notes(inventory, pod_sources), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
     pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
     return Plan(key, rows, workloads, losses, (*notes, *_pool_notes(rows, key, happening=bool(happening))), pools)
 
 
-def _happening(
+def _simulations(
     arrangement: Schedule, asked: DisruptionRequest, budgets: Sequence[Budget], evictions: Mapping[PodKey, Eviction]
 ) -> Iterator[tuple[Callable[[Disruption], DisruptionEffect], Disruption, DisruptionState]]:
     """Yield the requested disruptions in order, each with the function that simulates it and the state before it."""
@@ -113,12 +113,12 @@ def _happening(
             yield from ((happens, failure, situation) for failure in failures(arrangement.before, each))
 
 
-def _qualified(loss: DisruptionEffect, situation: DisruptionState, bound_by_volumes: Container[str]) -> DisruptionEffect:
-    """Add what the verdict on a disruption does not cover: pods of no manifest, and the volumes of workloads that move."""
+def _with_limitations(loss: DisruptionEffect, situation: DisruptionState, bound_by_volumes: Container[str]) -> DisruptionEffect:
+    """Add what the result of a disruption does not cover: pods without a manifest, and the volumes of workloads that move."""
     blocked = {(each.pod, each.node) for each in loss.blocked if not each.workload}
     unevaluated = [each for each in situation.unevaluated(loss.nodes) if (each[1], situation.where[each]) not in blocked]
     moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in bound_by_volumes)
-    removed = loss.removed and _qualified(loss.removed, situation, bound_by_volumes)
+    removed = loss.removed and _with_limitations(loss.removed, situation, bound_by_volumes)
     return loss._replace(unevaluated=len(unevaluated), volumes=tuple(moved), removed=removed)
 
 
@@ -241,15 +241,15 @@ class _Workloads:
             notes=(
                 *notes,
                 *([VOLUMES_LEFT_OUT] if pod_source.bound_by_volumes else []),
-                *self._outlived(placed),
+                *self._outdated_affinity_notes(placed),
                 *([assumed] if assumed else []),
             ),
             preferences=self._preferences(placed.template),
             volumes=pod_source.bound_by_volumes,
         )
 
-    def _outlived(self, placed: PlacedWorkload) -> Iterator[str]:
-        """Yield a note about pods that run on nodes that their node affinity no longer matches: nothing moves them."""
+    def _outdated_affinity_notes(self, placed: PlacedWorkload) -> Iterator[str]:
+        """Yield a note about pods on nodes that their node affinity no longer matches: the cluster does not move them."""
         template = placed.template
         if template is None or placed.pod_source.daemon or placed.pod_source.node_name or not placed.nodes:
             return

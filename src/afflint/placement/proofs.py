@@ -302,7 +302,7 @@ def most_after(survey: ScheduleBounds, index: int, failure: Disruption) -> int:
 def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[RolloutDeadlock]:
     """Yield the Deployments whose rolling update cannot begin: it may not remove a pod, and the new pod cannot be scheduled.
 
-    The deadlock is one of this schedule; it is proved if every complete placement leaves no room.
+    The deadlock occurs in this schedule; it is proved if no complete placement leaves a node for the new pod.
     """
     exclusions = _Exclusions(arrangement)
     for index, pod_source in _judged(survey):

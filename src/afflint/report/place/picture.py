@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.phrases import pluralize
-from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, unjudged_words
+from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, unevaluated_words
 from afflint.report.html_page import shown
 from afflint.report.place import choices
 from afflint.report.place.digest import (
@@ -102,7 +102,7 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         yield from (f'<p class="soft">{shown(note)}</p>\n' for note in loss.notes)
         yield from _blocked(scene, loss)
         if loss.unevaluated:
-            yield f"<p>{unjudged_words(loss.unevaluated)}.</p>\n"
+            yield f"<p>{unevaluated_words(loss.unevaluated)}.</p>\n"
         if affected:
             yield from _effects(scene, affected)
         elif not (loss.blocked or loss.unevaluated):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 from afflint.kube.node_labels import name_of_key
-from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, WorkloadPlan, unjudged_words
+from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, WorkloadPlan, unevaluated_words
 from afflint.report.place.digest import (
     ACTION_NOTES,
     NOUNS,
@@ -303,7 +303,7 @@ def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tupl
     if moved or not (affected or loss.blocked or loss.unevaluated):
         yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(_survival_words(moved, context))
     if loss.unevaluated:
-        yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(unjudged_words(loss.unevaluated))
+        yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(unevaluated_words(loss.unevaluated))
 
 
 def _harm_words(effect: Effect, names: Mapping[str, str]) -> str:
