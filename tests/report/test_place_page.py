@@ -221,7 +221,7 @@ def test_in_a_large_cluster_chips_are_initials_with_the_name_at_hand() -> None:
 def test_a_large_page_folds_what_is_well() -> None:
     text = place_page.render(large(300, 300, each="node"))
     assert "270 failures that every workload survives" in text
-    assert "workloads completely scheduled and unharmed by every disruption" in text
+    assert "workloads completely scheduled, and surviving every disruption" in text
     assert '<a href="#g' in text
 
 

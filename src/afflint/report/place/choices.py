@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from afflint.findings.phrases import pluralize
+from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import Action, DisruptionEffect, NodeRow
 from afflint.report.html_page import shown
@@ -62,7 +62,7 @@ def losses(scene: Scene) -> Iterator[str]:
     """Yield the disruptions to choose from by kind, the worst of each first."""
     if not scene.losses:
         return
-    legend = " or ".join(NOUNS[action] for action in scene.actions).capitalize()
+    legend = join_words([NOUNS[action] for action in scene.actions], "or").capitalize()
     yield f'<fieldset class="losses">\n<legend>{legend}</legend>\n'
     yield '<label><input type="radio" name="loss" id="f0" value="" checked> <span>none</span></label>\n'
     kinds: dict[Kind, list[Numbered]] = {}
@@ -77,7 +77,7 @@ def losses(scene: Scene) -> Iterator[str]:
         for number, loss in harmful[:_HARMFUL_SHOWN]:
             yield _choice(scene, number, loss)
         noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "disruption"
-        yield from _folded(scene, harmful[_HARMFUL_SHOWN:], f"more {noun}", " with harm")
+        yield from _folded(scene, harmful[_HARMFUL_SHOWN:], f"more {noun}", " that affect a workload")
         yield from _folded(scene, harmless, noun, " that every workload survives")
         if len(kinds) > 1:
             yield "</details>\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from afflint.findings.phrases import pluralize
+from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import HOSTNAME, domain_noun, is_machine_made, name_of_key
 from afflint.placement.plan import VOLUMES_LEFT_OUT, NodeRow, NodeVerdict, Plan, WorkloadPlan
 from afflint.report.html_page import PageMetadata, page, shown
@@ -115,7 +115,7 @@ def _lead(plan: Plan) -> str:
         parts = [f"{blocked} never {'complete' if blocked > 1 else 'completes'}"] * bool(blocked)
         parts += [f"{number} {words[outcome][number > 1]}" for outcome, number in counts.items() if number]
         totals = [pluralize(len(losses), NOUNS[action]) for action, losses in by_action(plan.losses).items()]
-        text += f" Of {' and '.join(totals)}, {', '.join(parts)}."
+        text += f" Of {join_words(totals)}: {', '.join(parts)}."
     return text
 
 
@@ -168,7 +168,7 @@ def _workloads(scene: Scene, named: _NamedGroups) -> Iterator[str]:
             yield from _workload(scene, workload, harm.get(workload.key, {}), named, opened=False)
     if healthy:
         yield f'<details class="fold">\n<summary>{pluralize(len(healthy), "workload")} completely scheduled'
-        yield " and unharmed by every disruption</summary>\n" if scene.losses else "</summary>\n"
+        yield ", and surviving every disruption</summary>\n" if scene.losses else "</summary>\n"
         for workload in healthy:
             yield from _workload(scene, workload, {}, named, opened=False)
         yield "</details>\n"

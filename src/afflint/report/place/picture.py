@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from afflint.findings.phrases import pluralize
+from afflint.findings.phrases import join_words, pluralize
 from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, unevaluated_words
 from afflint.report.html_page import shown
 from afflint.report.place import choices
@@ -91,7 +91,8 @@ def _afterwards(scene: Scene) -> Iterator[str]:
     """Yield a description of each disruption; only the selected one is visible."""
     if not scene.losses:
         return
-    yield f'<section class="after when a0">\n<h3>No {" or ".join(NOUNS[action] for action in scene.actions)} selected</h3>\n'
+    nouns = join_words([NOUNS[action] for action in scene.actions], "or")
+    yield f'<section class="after when a0">\n<h3>No {nouns} selected</h3>\n'
     noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "disruption"
     means = " ".join(f"{NOUNS[action].capitalize()}: {ACTION_NOTES[action]}." for action in scene.actions)
     yield f'<p class="soft">Choose a {noun} to see its effects. {means}</p>\n</section>\n'
@@ -271,8 +272,13 @@ def _empty_nodes(scene: Scene, nodes: Sequence[NodeRow]) -> str:
     )
 
 
+def _done(scene: Scene) -> str:
+    """Return ``failed, drained or removed``, for the kinds of disruptions in the plan."""
+    return join_words([DONE[action] for action in scene.actions], "or") if scene.actions else ""
+
+
 def _lost_word(scene: Scene) -> str:
-    return f' <em class="lost">{" or ".join(DONE[action] for action in scene.actions)}</em>'
+    return f' <em class="lost">{_done(scene)}</em>'
 
 
 def _node(scene: Scene, node: NodeRow) -> Iterator[str]:
@@ -367,7 +373,7 @@ def _key(scene: Scene) -> Iterator[str]:
     signs = {
         f"{chip} a replica; each workload has its own letters": bool(scene.pods),
         "dashed box: cordoned or tainted": any(node.cordoned or node.taints for node in scene.plan.nodes),
-        f"grey box: node {' or '.join(DONE[action] for action in scene.actions)}": bool(scene.losses),
+        f"grey box: node {_done(scene)}": bool(scene.losses),
         f'<span class="was">{chip}</span> pale and dashed: replica before the disruption': bool(scene.losses and scene.pods),
         f'<span class="came">{chip}</span> double outline: replica after the disruption': bool(scene.arrivals),
         _names_words(scene): any(whole != short for whole, short in scene.node_names.items()),
