@@ -164,10 +164,9 @@ class _Types:
     def _record(self, of: Any, annotations: Mapping[str, Any], defaults: Sequence[Any]) -> _Coder:
         """Return the coder of a type with named fields: a list of their values, without defaults at its end."""
         module = sys.modules[of.__module__]
-        fields = [_CodecField(name, self.coder(annotation, module)) for name, annotation in annotations.items()]
+        coders = [self.coder(annotation, module) for annotation in annotations.values()]
         values = attrgetter(*annotations)
-        field_count = len(fields)
-        write, read = cache(lambda count: _writer(fields[:count])), cache(lambda count: _reader(of, fields[:count]))
+        field_count = len(coders)
         last = defaults[-1]
 
         def written(value: Any) -> Any:
@@ -178,52 +177,14 @@ class _Types:
             if given[-1] == last:
                 while count and defaults[count - 1] == given[count - 1]:
                     count -= 1
-            return write(count)(given[:count])
+            return [coder.encode(each) for coder, each in zip(coders, given[:count], strict=False)]
 
         def known(data: Any) -> Any:
             if type(data) is not list or len(data) > field_count:
                 raise TypeError(f"not a {of.__name__}")
-            return read(len(data))(data)
+            return of(*[coder.decode(each) for coder, each in zip(coders, data, strict=False)])
 
         return _Coder(written, known)
-
-
-class _CodecField(NamedTuple):
-    name: str
-    coder: _Coder
-
-
-def _writer(fields: Sequence[_CodecField]) -> _Coding:
-    """Return a function that encodes this number of fields of a record."""
-    return _compile("values", fields, [each.coder.encode for each in fields], "[", "]", {})
-
-
-def _reader(of: Any, fields: Sequence[_CodecField]) -> _Coding:
-    """Return a function that decodes this number of fields of a record."""
-    return _compile("data", fields, [each.coder.decode for each in fields], "of(", ")", {"of": of})
-
-
-def _compile(
-    given: str, fields: Sequence[_CodecField], codings: Sequence[_Coding], before: str, after: str, names: dict[str, Any]
-) -> _Coding:
-    """Compile a function that unpacks a list and applies a coding to each item, as named tuples compile their constructor.
-
-    A loop takes more than twice as long. The code that is executed consists only of numbers and names of types.
-    """
-    if not codings:
-        return eval(f"lambda {given}: {before}{after}", names)  # type: ignore[no-any-return]
-    wrong, items = [], []
-    for number, (field, coding) in enumerate(zip(fields, codings, strict=True)):
-        names[f"code{number}"] = coding
-        types = field.coder.types
-        wrong += [f"type(value{number}) not in types{number}"] if len(types) > 1 else []
-        wrong += [f"type(value{number}) is not types{number}"] if len(types) == 1 else []
-        names[f"types{number}"] = types if len(types) > 1 else next(iter(types), None)
-        items.append(f"value{number}" if types or coding is _same else f"code{number}(value{number})")
-    variables = "".join(f"value{number}, " for number in range(len(items)))
-    check = f"    if {' or '.join(wrong)}: raise TypeError('a field of another type')\n" if wrong else ""
-    exec(f"def made({given}):\n    ({variables}) = {given}\n{check}    return {before}{', '.join(items)}{after}", names)
-    return names["made"]  # type: ignore[no-any-return]
 
 
 class _Names(dict[str, Any]):
