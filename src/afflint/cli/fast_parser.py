@@ -1,4 +1,4 @@
-"""A parser of ordinary command lines without click, whose import takes a quarter of a run over one file.
+"""A parser of ordinary command lines without click, whose import adds a third to the instructions of a run over one file.
 
 It leaves every command line that click might read differently to click, so it never decides what is valid.
 """

@@ -1,8 +1,9 @@
-"""``NamedTuple`` like that of ``typing``, created in an eighth of the time.
+"""``NamedTuple`` like that of ``typing``, whose classes are created in an eighth of the time.
 
-A run over one file creates about eighty classes of named tuples. ``typing`` compiles a constructor for each and evaluates each
-annotation, which took a fifth of such a run. Here a constructor is compiled once for each number of fields, only its names are
-replaced, and annotations are not evaluated.
+``typing`` compiles a constructor for each class and evaluates each annotation. With it, a run over one file takes 26 % more
+instructions, and one over 300 files 15 % more. Here a constructor is compiled once for each number of fields, only its names are
+replaced, and annotations are not evaluated. One general constructor for all classes would need no ``eval``, but calls of it take so
+much longer that runs over 2,400 files take 3 to 5 % more instructions.
 """
 
 import sys

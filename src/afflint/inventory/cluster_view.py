@@ -193,7 +193,7 @@ class ClusterView:
     def lacking(self, pods: Pods, key: str) -> list[NodeFact]:
         """Return the usable nodes that lack a label."""
         usable = self.usable(pods)
-        asked = id(usable), key
+        asked = id(usable), key  # Pods share a list, which exists as long as this view.
         if asked not in self._lacking:
             self._lacking[asked] = [node for node in usable if key not in node.labels]
         return self._lacking[asked]

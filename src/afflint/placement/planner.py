@@ -331,7 +331,7 @@ class _Workloads:
             why = ""
             if node is None:
                 reasons = placed.pending.get(identity, {})
-                asked = (pod.subject, id(reasons))
+                asked = (pod.subject, id(reasons))  # Replicas share the reasons, which cannot be hashed.
                 if identity in placed.held:
                     why = placed.held[identity].why
                 else:

@@ -18,7 +18,8 @@ def array(items: Iterable[object], indent: int = 0) -> Iterator[str]:
 
 def document(frame: Mapping[str, object], key: str, items: Iterable[object], indent: int) -> Iterator[str]:
     """Yield ``frame`` with ``items`` in place of the empty array at ``key``, which is indented by ``indent`` spaces."""
-    # No string can contain the mark: quotes in strings are escaped.
+    # The array may be inside other objects, as in SARIF. `json` writes the text around it, which is cut at the empty array; no string
+    # can contain this mark, because quotes in strings are escaped.
     mark = f'"{key}": []'
     head, _, tail = json.dumps(frame, indent=2).partition(mark)
     yield head + mark[:-2]
