@@ -188,7 +188,7 @@ def controller_context(workload: Workload, count: PodCount | None = None) -> Con
     labels = added_labels(workload)
     if not labels:
         return NOTHING
-    free = _FREE.get(id(labels))
+    free = _FREE.get(labels)
     if free is not None:
         return free
     kind, name, hostname = workload.kind, workload.ref.name, None
@@ -203,7 +203,9 @@ def controller_context(workload: Workload, count: PodCount | None = None) -> Con
 
 
 # Labels that do not depend on the object, so that all objects of a kind share one context.
-_FREE = {id(labels): ControllerContext(labels) for labels in (DEPLOYMENT, ROLLOUT, DAEMON_SET, CLONE_SET)}
+_FREE: dict[tuple[AddedLabel, ...], ControllerContext] = {
+    labels: ControllerContext(labels) for labels in (DEPLOYMENT, ROLLOUT, DAEMON_SET, CLONE_SET)
+}
 
 
 def _renames_machines(workload: Workload) -> bool:

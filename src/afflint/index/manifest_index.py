@@ -87,9 +87,7 @@ class ManifestIndex:
         self._by_key: dict[PodsKey, Pods] = {pods.key: pods for pods in self.pods}
         self._by_template = _Index(self.pods, lambda pods: pods.template_labels)
         self._merged: _Index | None = None
-        self._added_keys = {
-            label.key for labels in {id(pods.added.labels): pods.added.labels for pods in self.pods}.values() for label in labels
-        }
+        self._added_keys = {label.key for labels in {pods.added.labels for pods in self.pods} for label in labels}
         self._by_added: _AddedIndex | None = None
         self._selected: dict[tuple[Selector, Scope], bool] = {}
         self._unique: dict[Selector, bool] = {}

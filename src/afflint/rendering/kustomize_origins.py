@@ -26,7 +26,7 @@ from afflint.rendering.source_documents import (
     same,
     value_at,
 )
-from afflint.yaml.document import list_at, map_at, value_at_path
+from afflint.yaml.document import Document, list_at, map_at, value_at_path
 from afflint.yaml.documents import read, split
 
 _MOST_LEAVES = 64
@@ -268,8 +268,8 @@ class Origins:
 
     def _collection(self, built: _BuiltObject, path: Path, value: Any, *, key: bool) -> SourcePlace | None:
         """Return the source of a map or list: the place that contains most of its leaves, the last one applied if there are several."""
-        places: Counter[tuple[str, int, Path]] = Counter()
-        texts: dict[tuple[str, int, Path], tuple[_Hit, Path]] = {}
+        places: Counter[tuple[str, Document, Path]] = Counter()
+        texts: dict[tuple[str, Document, Path], tuple[_Hit, Path]] = {}
         for count, (below, leaf) in enumerate(leaves(value)):
             if count >= _MOST_LEAVES:
                 break
@@ -278,7 +278,7 @@ class Origins:
                 continue
             # The counterpart of the collection around the leaf; if the patch begins below it, the start of the patch.
             above = hit.path[: len(hit.path) - len(below)] if hit.depth >= len(below) else hit.path[: len(hit.path) - hit.depth]
-            spot = (hit.text.file, id(hit.text.document), above)
+            spot = (hit.text.file, hit.text.document, above)
             places[spot] += 1
             texts.setdefault(spot, (hit, above))
         if not places:

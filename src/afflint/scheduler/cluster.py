@@ -639,8 +639,7 @@ class _EvenSchedulingRun(_SchedulingRun):
     def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
         super().__init__(cluster, pods)
         # A heap per class of (pods when last seen, node): the number of pods only grows in a run.
-        self.emptiest: dict[tuple[int, int], list[tuple[int, int]]] = {}
-        self.kept: list[NodeColumnClasses] = []
+        self.emptiest: dict[tuple[NodeColumnClasses, int], list[tuple[int, int]]] = {}
 
     def _chosen(self, _name: str, best: list[int], picked: RepresentativeNodes) -> int:
         load = self.cluster._occupancy.pods()
@@ -652,9 +651,8 @@ class _EvenSchedulingRun(_SchedulingRun):
         """Return the number of pods and the number of the emptiest node that a picked node represents."""
         classes = picked.classes
         assert classes is not None
-        key = id(classes), classes.number(node)
+        key = classes, classes.number(node)
         if key not in self.emptiest:
-            self.kept.append(classes)  # Keeps its id from being reused.
             self.emptiest[key] = sorted([(load.get(other, 0), other) for other in classes.members(node)])
         heap, aside = self.emptiest[key], []
         while heap[0][1] in picked.touched or heap[0][0] != load.get(heap[0][1], 0):

@@ -150,9 +150,9 @@ def nodes_below(root: Any) -> Iterator[Any]:
     stack, seen = [root], set()
     while stack:
         node = stack.pop()
-        if node is None or id(node) in seen:
+        if node is None or node in seen:
             continue
-        seen.add(id(node))
+        seen.add(node)
         yield node
         if type(node) is MappingNode:
             for pair in node.value:

@@ -105,15 +105,15 @@ class CarefulConversion:
 
     A later key silently replaces an earlier one in the data, and every repetition is recorded: strict decoding rejects it.
     ``duplicates`` contains the path, the key's node, that of the earlier key, and whether that one comes from a merge key and is
-    overridden; ``merged`` the keys of each mapping with a merge key, by the mapping's identity.
+    overridden; ``merged`` the keys of each mapping with a merge key, by the mapping's node.
     """
 
     def __init__(self) -> None:
         self.duplicates: list[tuple[tuple[str | int, ...], Any, Any, bool]] = []
-        self.merged: dict[int, Pairs] = {}
-        self._done: dict[int, Any] = {}
-        self._costs: dict[int, int] = {}
-        self._open: set[int] = set()
+        self.merged: dict[Any, Pairs] = {}
+        self._done: dict[Any, Any] = {}
+        self._costs: dict[Any, int] = {}
+        self._open: set[Any] = set()
         # go-yaml counts how often it decodes a node, and how often because of aliases. The document is the first node.
         self._decoded = 1
         self._aliased = 0
@@ -126,13 +126,12 @@ class CarefulConversion:
 
     def _value(self, node: Any, path: tuple[str | int, ...]) -> Any:
         """Convert a node; aliased nodes share one value."""
-        identity = id(node)
-        if identity in self._done:
+        if node in self._done:
             self._count_alias(node)
-            return self._done[identity]
-        if identity in self._open:
+            return self._done[node]
+        if node in self._open:
             raise UnreadableError("an anchor that contains itself", node)
-        self._open.add(identity)
+        self._open.add(node)
         before = self._decoded
         self._decoded += 1
         if type(node) is ScalarNode:
@@ -141,14 +140,14 @@ class CarefulConversion:
             result = self._mapping(node, path)
         else:
             result = [self._value(item, (*path, index)) for index, item in enumerate(node.value)]
-        self._open.discard(identity)
-        self._done[identity] = result
-        self._costs[identity] = self._decoded - before
+        self._open.discard(node)
+        self._done[node] = result
+        self._costs[node] = self._decoded - before
         return result
 
     def _count_alias(self, node: Any) -> None:
         self._check_aliasing(node)
-        cost = self._costs[id(node)]
+        cost = self._costs[node]
         self._decoded += 1 + cost
         self._aliased += cost
         self._check_aliasing(node)
@@ -176,7 +175,7 @@ class CarefulConversion:
         merged_keys: set[str] = set()
         for key_node, value_node in node.value:
             if _is_merge(key_node):
-                self.merged[id(node)] = pairs
+                self.merged[node] = pairs
                 merged_keys |= self._merge(key_node, value_node, result, pairs, path)
                 continue
             key = self._key(key_node)
@@ -189,7 +188,7 @@ class CarefulConversion:
         key = written_key(node)
         if key is None:
             raise UnreadableError(_NULL_KEY, node)
-        if id(node) in self._done:
+        if node in self._done:
             self._count_alias(node)
         else:
             self._decoded += 1
@@ -224,7 +223,7 @@ class CarefulConversion:
             if type(source) is not MappingNode:
                 raise UnreadableError("the value of a merge key `<<` must be a map or a list of maps", key_node if is_alias else value_node)
             values = self._value(source, path)
-            places = self.merged.get(id(source)) or pairs_of(source)
+            places = self.merged.get(source) or pairs_of(source)
             for key, value in values.items():
                 self._set(result, pairs, key, value, places[key], key_node, path, overrides=key in merged_keys)
                 merged_keys.add(key)

@@ -71,8 +71,8 @@ class Document:
         self._column = 0
         self._node: Any = None
         self._unmade = False
-        self._merged: dict[int, Pairs] = {}
-        self._pairs: dict[int, Pairs] = {}
+        self._merged: dict[Any, Pairs] = {}
+        self._pairs: dict[Any, Pairs] = {}
         self._text: str | None = None
         self._breaks: Sequence[int] | None = None
         self._aliased: bool | None = None
@@ -205,11 +205,11 @@ class Document:
             return None
         if _kind(node) != _MAPPING or type(step) is not str:
             return None
-        pairs = self._merged.get(id(node)) or self._pairs.get(id(node))
+        pairs = self._merged.get(node) or self._pairs.get(node)
         if pairs is None:
             from afflint.yaml.conversion import pairs_of
 
-            pairs = self._pairs[id(node)] = pairs_of(node)
+            pairs = self._pairs[node] = pairs_of(node)
         return pairs.get(step)
 
     def _start(self) -> Span:
