@@ -98,13 +98,13 @@ class Reduction:
         yield from self._matches_of("cross-manifest", manifest_index)
         name_of, target = self._names.__getitem__, self._settings.target
         version, gates = target.version, target.feature_gates
-        views: dict[int, ClusterView] = {}
+        views: dict[ManifestIndex, ClusterView] = {}
         if nodes:
             from afflint.inventory.cluster_view import ClusterView
 
             classes = _growing(pools) if pools else ()
             for each in [cluster.manifest_index for cluster in clusters] or [manifest_index]:
-                views[id(each)] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
+                views[each] = ClusterView(nodes, each, self._settings.host_key, name_of, version, classes, gates)
         if manifest_index.policy_candidates:
             from afflint.pipeline.policy_evaluation import evaluated_workloads
 
@@ -113,7 +113,7 @@ class Reduction:
         if nodes:
 
             def about_nodes(manifest_index: ManifestIndex) -> Iterator[tuple[str, CrossManifestMatch]]:
-                view = views[id(manifest_index)]
+                view = views[manifest_index]
                 yield from self._matches_of("nodes", view)
                 if any(each.subject == "outcome" for each in self._settings.rules):
                     from afflint.pipeline.policy_evaluation import outcomes
