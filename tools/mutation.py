@@ -38,14 +38,14 @@ FLOOR = 85
 """Per cent of the mutants that the tests have to kill."""
 TESTS = {
     "pipeline/suppressions.py": "tests/test_suppressions.py tests/policies/test_policies.py",
+    "pipeline/suppression_filter.py": "tests/test_suppressions.py tests/source/test_kustomizations.py tests/policies/test_policies.py",
     "pipeline/baseline.py": "tests/test_baseline.py tests/test_report_command.py",
     "pipeline": "tests/pipeline tests/policies tests/rendering tests/test_suppressions.py tests/test_baseline.py tests/test_cli.py",
     "index": "tests/index tests/checks/test_fleet_checks.py tests/checks/test_label_checks.py tests/checks/test_affinity_checks.py "
     "tests/checks/test_kubevirt_checks.py tests/checks/test_namespaces.py tests/checks/test_autoscaled.py tests/inventory",
     "inventory": "tests/inventory tests/checks/test_nodes.py tests/checks/test_placement.py tests/checks/test_pools.py "
     "tests/checks/test_room_in_pools.py tests/checks/test_autoscaled.py tests/pipeline/test_placing.py "
-    "tests/pipeline/test_placing_on_pools.py tests/pipeline/test_nodes_beside.py tests/pipeline/test_pools_beside.py "
-    "tests/test_place_command.py",
+    "tests/pipeline/test_placing_on_pools.py tests/pipeline/test_nodes_beside.py tests/pipeline/test_pools_beside.py",
     "policies": "tests/policies tests/test_policy_commands.py tests/test_report_command.py",
     "kube/taints.py": "tests/kube/test_taints.py tests/checks/test_toleration_checks.py",
     "kube": "tests/kube tests/checks tests/controllers",
