@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 import textwrap
 
+from afflint.findings.finding import NO_OBJECT, Site
 from afflint.inventory.cluster_view import ClusterView, keeps_apart
 from afflint.inventory.node_files import read_nodes
+from afflint.inventory.pool_nodes import classes_of
+from afflint.kube.selectors import Requirement, Selector
+from afflint.kube.taints import COMPARISON_GATE
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.run import reduce_run
+from afflint.pools.pool import Label, Pool
 from afflint.source.sources import Source
 from cluster_objects import HOST, REQUIRED, ZONE
 from linting import said
@@ -75,6 +80,26 @@ def test_each_node_zone_and_host_may_fail_but_not_all_open_nodes() -> None:
 def test_what_pools_and_nodes_have_as_labels_is_known() -> None:
     view = view_of(workload())
     assert view.label_keys == {ZONE, "example.com/disk", HOST}
+
+
+def test_version_and_feature_gate_decide_whether_tolerations_compare_numbers() -> None:
+    index = view_of(workload("tolerations: [{key: level, operator: Gt, value: '3', effect: NoSchedule}]")).manifest_index
+    [pods] = index.pods
+    nodes = read_nodes("nodes.yaml", b"nodes: [{name: w1, taints: ['level=5:NoSchedule']}]")
+    for version, gates, usable in (((1, 35), [COMPARISON_GATE], 1), ((1, 34), [COMPARISON_GATE], 0), ((1, 35), [], 0)):
+        assert len(ClusterView(nodes, index, "host", version=version, feature_gates=gates).usable(pods)) == usable
+
+
+def test_a_pool_may_create_nodes_with_its_own_labels() -> None:
+    ssd = Requirement("disk", "In", ("ssd",))
+    workers = Pool("workers", "NodePool", Site(0, 0, ()), NO_OBJECT, (), "own", labels=(Label(ssd),))
+    view = ClusterView(
+        read_nodes("nodes.yaml", NODES.encode()), view_of(workload()).manifest_index, "host", classes=classes_of([workers], {})
+    )
+    assert view.may_be_made(Selector((ssd,)))
+    assert not view.may_be_made(Selector((Requirement("disk", "In", ("hdd",)),)))
+    assert not view_of(workload()).may_be_made(Selector((ssd,)))
+    assert view.label_keys == {ZONE, "example.com/disk", HOST, "disk"}
 
 
 # Node pools

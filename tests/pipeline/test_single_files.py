@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from afflint.pipeline.map_step import default_settings
+import pytest
+
+from afflint.pipeline.map_step import Checker, default_settings
 from afflint.pipeline.run import run
 from afflint.source.sources import Source
 from linting import lint, places
@@ -36,3 +38,20 @@ def test_comments_in_a_list_of_nodes_are_read_only_if_the_nodes_are_used() -> No
     settings = default_settings()
     assert places(run([nodes], settings).findings) == ["nodes.yaml:2:15 warning invalid-suppression"]
     assert run([nodes], settings._replace(auto_nodes=False)).findings == []
+
+
+@pytest.mark.parametrize(
+    ("text", "templated", "filled"),
+    [
+        (NO_VERSION, False, False),
+        (f"{{{{ if .Values.on }}}}\n{NO_VERSION}{{{{ end }}}}\n", True, False),
+        (NO_VERSION.replace("name: till,", "name: '{{ .Values.name }}',"), False, False),
+        ("{{ .Values.whole }}\n", True, False),
+        ("# {{ not used }}\nkey: value\n", False, False),
+    ],
+    ids=["a manifest", "a block", "a quoted value", "the whole", "a comment"],
+)
+def test_a_text_that_only_a_template_engine_can_read_counts_as_a_template(text: str, *, templated: bool, filled: bool) -> None:
+    result = Checker(default_settings()).check("templates/web.yaml", text.encode())
+    assert (result.templated, result.filled) == (templated, filled)
+    assert bool(result.broken) is templated

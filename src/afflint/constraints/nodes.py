@@ -55,9 +55,9 @@ class NodeConstraints(NamedTuple):
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
-        """The alternatives: a node must meet one of them. There is a single empty one if the pod may use every node.
+        """The alternatives: a node must meet one of them. The result is a single empty alternative if the pod may use every node.
 
-        There is none if the nodeSelector or a required term is malformed. Terms that match no node are left out, as in the scheduler.
+        Empty if the nodeSelector or a required term is malformed. Terms that match no node are left out, as in the scheduler.
         """
         terms = self.terms
         if isinstance(self.selector, Malformed) or any(isinstance(each.selector, Malformed) for each in terms or ()):
