@@ -545,14 +545,14 @@ def test_an_operating_system_that_no_node_tells_is_taken_for_granted_and_that_is
     done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=selecting)
     assert done.code == 0
     assert done.plan["workloads"][0]["notes"] == [
-        "no node has the label kubernetes.io/os: all nodes are assumed to have kubernetes.io/os=linux"
+        "no node has the label kubernetes.io/os; the simulation assumes that all nodes have kubernetes.io/os=linux"
     ]
 
 
 def test_an_object_that_is_there_twice_is_placed_once(place: Place) -> None:
     done = place("web.yaml", "again.yaml", "--nodes", "nodes.yaml", "--format", "json", again=f"# an overlay\n{WEB}")
     assert [each["key"] for each in done.plan["workloads"]] == ["Deployment shop/web"]
-    assert done.plan["workloads"][0]["notes"] == ["it is defined again in again.yaml:4; that definition is ignored"]
+    assert done.plan["workloads"][0]["notes"] == ["it is defined again in again.yaml:4; the simulation ignores that definition"]
 
 
 # Running pods.

@@ -115,13 +115,13 @@ def test_a_disk_of_which_nothing_is_known_is_taken_to_be_shared_and_that_is_said
     assert what(text) == "migrates"
     assert (
         migration_note(eviction_of(read(text)))
-        == "it is assumed to migrate: no manifest shows whether data has the access mode ReadWriteMany"
+        == "the simulation assumes that it can migrate: no manifest shows whether data has the access mode ReadWriteMany"
     )
 
 
 def test_a_machine_of_which_nobody_says_how_it_is_evicted_is_taken_to_be_shut_down_and_that_is_said() -> None:
     silent = machine(MASQUERADE % "")
-    note = "no evictionStrategy, and the manifests contain no KubeVirt resource: drains are assumed to shut"
+    note = "no evictionStrategy, and the manifests contain no KubeVirt resource: the simulation assumes that a drain shuts"
     assert unknown_strategy_note([read(silent)]) == f"1 VM workload sets {note} it down"
     assert unknown_strategy_note([read(silent), read(silent)]) == f"2 VM workloads set {note} them down"
     assert unknown_strategy_note([read(silent + KUBEVIRT % "{}"), read(migrating())]) == ""

@@ -77,7 +77,7 @@ def test_a_stateful_set_numbers_its_pods() -> None:
 @pytest.mark.parametrize(
     ("kind", "api", "spec", "count", "note"),
     [
-        ("Deployment", "apps/v1", "", 1, "spec.replicas is not set: one pod is assumed, but an autoscaler may create more"),
+        ("Deployment", "apps/v1", "", 1, "spec.replicas is not set: the simulation assumes one pod, but an autoscaler may create more"),
         ("Deployment", "apps/v1", "replicas: 0", 0, "spec.replicas is 0: it has no pods"),
         ("Deployment", "apps/v1", "replicas: -3", 0, "spec.replicas is 0: it has no pods"),
         ("Deployment", "apps/v1", "replicas: 1e99", 1, ""),
@@ -113,7 +113,7 @@ def test_two_billion_replicas_are_not_made() -> None:
 # --- virtual machines --------------------------------------------------------------------------------------------------
 
 
-LEFT_OUT = "so the nodeSelector that virt-controller adds for them is ignored"
+LEFT_OUT = "so the simulation ignores the nodeSelector that virt-controller adds for them"
 VM = "template: {metadata: {labels: {app: web}}, spec: {domain: {devices: {}}, nodeSelector: {disk: ssd}}}"
 
 

@@ -130,9 +130,9 @@ def test_instance_types_and_preferences_are_found_among_the_manifests() -> None:
 
 def test_those_that_are_not_there_are_named() -> None:
     both = machine(vm="instancetype: {name: fast, kind: VirtualMachineInstancetype}\n  preference: {inferFromVolume: disk}")
-    note = "its instancetype fast and its preference are not defined in the manifests: their requirements are ignored"
+    note = "its instancetype fast and its preference are not defined in the manifests; the simulation ignores their requirements"
     assert place(both, INSTANCETYPES).workloads[0].notes[0] == note
-    one = "its preference old is not defined in the manifests: its requirements are ignored"
+    one = "its preference old is not defined in the manifests; the simulation ignores its requirements"
     assert place(machine(vm="preference: {name: old}"), INSTANCETYPES).workloads[0].notes[0] == one
 
 

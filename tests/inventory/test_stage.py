@@ -56,8 +56,8 @@ def test_labels_of_a_namespace_that_is_not_there_prove_nothing() -> None:
         (),
         (
             (
-                "a namespaceSelector requires labels of namespace `store`, which no manifest defines: "
-                "it is assumed to have only the label with its name"
+                "a namespaceSelector requires labels of namespace `store`, which no manifest defines; "
+                "the simulation assumes that it has only the label with its name"
             ),
         ),
     ]
@@ -121,7 +121,7 @@ def test_an_object_that_is_there_many_times_names_a_few_places() -> None:
     [pod_source] = placing.simulation_input.pod_sources
     lines = len(workload().splitlines()) + 1
     assert pod_source.notes == (
-        *[f"it is defined again in a.yaml:{3 + number * lines}; that definition is ignored" for number in (1, 2, 3)],
+        *[f"it is defined again in a.yaml:{3 + number * lines}; the simulation ignores that definition" for number in (1, 2, 3)],
         "and 3 more times",
     )
 

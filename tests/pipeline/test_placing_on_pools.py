@@ -160,7 +160,7 @@ def test_zones_that_nobody_tells_are_one() -> None:
     plan = plan_of(karpenter(), deployment(SPREAD, 2))
     assert {row.domain for row in plan.nodes} == {"?"}
     assert None not in nodes(plan)
-    assert "the zone of the nodes of NodePool gpu is unknown: they are assumed to share one, `?`" in plan.notes
+    assert "the zone of the nodes of NodePool gpu is unknown; the simulation assumes that they share one, `?`" in plan.notes
 
 
 def test_only_a_pool_whose_taint_is_tolerated_grows() -> None:

@@ -561,8 +561,8 @@ def test_the_plan_says_which_nodes_are_not_checked_for_what() -> None:
     nodes = [having("n1", cpu=1, memory="1Gi", pods=9), having("n2", cpu=1), *[node(f"n{number}") for number in range(3, 8)]]
     assert plan(nodes, pod_source("web", containers=[container(memory="1Gi")])).notes == (
         "5 nodes (n3, n4, n5, …) have no status.allocatable: resources are not checked there",
-        "1 node (n2) has no pods in status.allocatable: enough is assumed",
-        "1 node (n2) has no memory in status.allocatable: enough is assumed",
+        "1 node (n2) has no pods in status.allocatable; the simulation assumes that there is enough",
+        "1 node (n2) has no memory in status.allocatable; the simulation assumes that there is enough",
     )
 
 
@@ -580,5 +580,5 @@ spec:
   runtimeClassName: kata
   containers: [{name: web, image: web}]
 """
-    assert read_makers(text)[0].notes == ("the overhead that the runtime class kata adds to its requests is ignored",)
+    assert read_makers(text)[0].notes == ("the simulation ignores the overhead that the runtime class kata adds to its requests",)
     assert read_makers(text + "  overhead: {cpu: 250m}\n")[0].notes == ()

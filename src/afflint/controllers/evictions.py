@@ -81,7 +81,8 @@ def unknown_strategy_note(pod_sources: Iterable[PodSource]) -> str:
     if not unknown:
         return ""
     who, them = ("1 VM workload sets", "it") if unknown == 1 else (f"{unknown} VM workloads set", "them")
-    return f"{who} no evictionStrategy, and the manifests contain no KubeVirt resource: drains are assumed to shut {them} down"
+    unknown_strategy = f"{who} no evictionStrategy, and the manifests contain no KubeVirt resource"
+    return f"{unknown_strategy}: the simulation assumes that a drain shuts {them} down"
 
 
 def migration_note(eviction: Eviction) -> str:
@@ -89,7 +90,8 @@ def migration_note(eviction: Eviction) -> str:
     if not eviction.claims:
         return ""
     has = "has" if len(eviction.claims) == 1 else "have"
-    return f"it is assumed to migrate: no manifest shows whether {join_words(eviction.claims)} {has} the access mode ReadWriteMany"
+    unknown = f"no manifest shows whether {join_words(eviction.claims)} {has} the access mode ReadWriteMany"
+    return f"the simulation assumes that it can migrate: {unknown}"
 
 
 def migration_obstacle(pod_source: PodSource) -> Obstacle | None:

@@ -101,7 +101,9 @@ def launcher_notes(pod_source: PodSource, cluster: Cluster) -> Iterator[str]:
     missing = list(dict.fromkeys(label_family(key) for key in left_out if key != ARCH))
     if missing:
         labels, what = ("label", "it") if len(missing) == 1 else ("labels", "them")
-        yield f"no node has the {labels} {join_words(missing, 'or')}, so the nodeSelector that virt-controller adds for {what} is ignored"
+        ignored = f"the simulation ignores the nodeSelector that virt-controller adds for {what}"
+        yield f"no node has the {labels} {join_words(missing, 'or')}, so {ignored}"
     architectures = _architectures(cluster)
     if len(architectures) > 1 and _assumes_architecture(pod_source):
-        yield f"nodes have the architectures {', '.join(architectures)}; the VM is assumed to be {_assumed_architecture(architectures)}"
+        assumed = f"the simulation assumes that the VM is {_assumed_architecture(architectures)}"
+        yield f"nodes have the architectures {', '.join(architectures)}; {assumed}"

@@ -44,7 +44,7 @@ def operator_pods(workload: Workload, site: Site, *, resources: bool = False) ->
         return None
     notes = [f"the operator adds {default.words}"] if default.words else []
     if resources:
-        notes.append("the operator decides what its containers request, so their requests are ignored")
+        notes.append("the operator decides what its containers request, so the simulation ignores their requests")
     return PodSource(
         kind=workload.kind.name,
         group=workload.kind.group,

@@ -248,9 +248,9 @@ def _pod_notes(workload: Workload) -> tuple[str, ...]:
         notes.append("spec.nodeName assigns its pods to that node and bypasses the scheduler")
     scheduler = pod.get("schedulerName")
     if type(scheduler) is str and scheduler not in ("", "default-scheduler"):
-        notes.append(f"it uses the scheduler {scheduler}; the rules of the default scheduler are assumed")
+        notes.append(f"it uses the scheduler {scheduler}; the simulation applies the rules of the default scheduler")
     if pod.get("schedulingGates"):
-        notes.append("its scheduling gates are assumed to be removed")
+        notes.append("the simulation assumes that its scheduling gates are removed")
     return tuple(notes)
 
 
@@ -278,5 +278,5 @@ _DISK_FIELDS = ("name", *sorted(_HELD))
 def _resource_notes(workload: Workload) -> tuple[str, ...]:
     runtime = workload.pod.get("runtimeClassName")
     if type(runtime) is str and runtime and not workload.pod.get("overhead"):
-        return (f"the overhead that the runtime class {runtime} adds to its requests is ignored",)
+        return (f"the simulation ignores the overhead that the runtime class {runtime} adds to its requests",)
     return ()

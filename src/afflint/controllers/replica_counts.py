@@ -10,7 +10,7 @@ from afflint.kube.manifests import Workload
 HALTED = ("Halted", "Manual", "WaitAsReceiver")
 """The run strategies with which a VirtualMachine does not start by itself."""
 
-ONE_ASSUMED = "one pod is assumed, but an autoscaler may create more"
+ONE_ASSUMED = "the simulation assumes one pod, but an autoscaler may create more"
 """What a simulation assumes if the number of pods is not known."""
 
 _MAX_COUNT = 2**31
@@ -138,7 +138,7 @@ def _by_nodes(_workload: Workload) -> PodCount:
 
 
 def _by_autoscaler(_workload: Workload) -> PodCount:
-    return PodCount(None, open_ended=True, notes=("one pod is assumed; an autoscaler sets the number",))
+    return PodCount(None, open_ended=True, notes=("the simulation assumes one pod; an autoscaler sets the number",))
 
 
 def _stateful(workload: Workload) -> PodCount:

@@ -96,7 +96,7 @@ def build_simulation_input(
             with_virtualization(pod_source, manifest_index, only_running=only_running),
             *_repeated(again.get(key, ()), name_of),
             *[
-                f"no node has the label {each}: all nodes are assumed to have {each}={KUBELET_LABELS[each]}"
+                f"no node has the label {each}; the simulation assumes that all nodes have {each}={KUBELET_LABELS[each]}"
                 for each in sorted(assumed & asked[key])
             ],
             *[reason for reason in (unknown.get(sources[key].key),) if reason],
@@ -137,7 +137,7 @@ def _namespaces(
 def _repeated(pod_sources: Sequence[PodSource], name_of: Callable[[FileId], str]) -> list[str]:
     """Return notes on further definitions of an object."""
     notes = [
-        f"it is defined again in {name_of(pod_source.site.file)}:{pod_source.line}; that definition is ignored"
+        f"it is defined again in {name_of(pod_source.site.file)}:{pod_source.line}; the simulation ignores that definition"
         for pod_source in pod_sources[:_MOST_REPEATED]
     ]
     more = len(pod_sources) - _MOST_REPEATED

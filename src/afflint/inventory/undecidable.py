@@ -33,7 +33,8 @@ def undecidable_workloads(manifest_index: ManifestIndex) -> dict[PodsKey, str]:
         else:
             definers = "several manifests define" if name in manifest_index.ambiguous else "no manifest defines"
             where = f"namespace {quoted(name)}, which {definers}"
-        found.setdefault(owner, f"a namespaceSelector requires labels of {where}: it is assumed to have only the label with its name")
+        assumed = "the simulation assumes that it has only the label with its name"
+        found.setdefault(owner, f"a namespaceSelector requires labels of {where}; {assumed}")
     for owner in _drawn_elsewhere(manifest_index) if manifest_index.whole is not None else ():
         found.setdefault(owner, "its podAffinity requires pods that seem to belong to another cluster")
     if found:

@@ -31,7 +31,7 @@ def with_virtualization(pod_source: PodSource, manifest_index: ManifestIndex, *,
                 missing.append(f"its {what.lower()}{reference.name and ' '}{reference.name}")
     if missing:
         are, their = ("is", "its") if len(missing) == 1 else ("are", "their")
-        notes.append(f"{' and '.join(missing)} {are} not defined in the manifests: {their} requirements are ignored")
+        notes.append(f"{' and '.join(missing)} {are} not defined in the manifests; the simulation ignores {their} requirements")
     replicas = pod_source.replicas
     if pod_source.not_started_by and only_running:
         replicas = 0

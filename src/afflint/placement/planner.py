@@ -41,8 +41,8 @@ from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import REPORTED
 
-RESOURCES_LEFT_OUT = "CPU, memory and other resources are ignored: this simulation considers placement constraints only"
-KUBEVIRT_OVERHEAD_LEFT_OUT = "the memory and devices that KubeVirt adds to the requests of a VM are ignored"
+RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources"
+KUBEVIRT_OVERHEAD_LEFT_OUT = "the simulation ignores the memory and devices that KubeVirt adds to the requests of a VM"
 _MOST_NAMES = 3
 
 
@@ -159,7 +159,7 @@ def _resource_notes(arrangement: Schedule) -> list[str]:
             continue
         missing = [node.name for node in nodes if node.allocatable is not None and resource not in node.allocatable]
         if missing:
-            notes.append(f"{_nodes(missing)} no {resource} in status.allocatable: enough is assumed")
+            notes.append(f"{_nodes(missing)} no {resource} in status.allocatable; the simulation assumes that there is enough")
     if any(placed.pod_source.kubevirt for placed in arrangement.workloads):
         notes.append(KUBEVIRT_OVERHEAD_LEFT_OUT)
     return notes
@@ -193,7 +193,8 @@ def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterat
     made = [row for row in rows if row.pool]
     if any(row.domain == SOMEWHERE for row in made):
         pools = list(dict.fromkeys(row.pool for row in made if row.domain == SOMEWHERE))
-        yield f"the {domain_noun(key)} of the nodes of {join_words(pools)} is unknown: they are assumed to share one, `{SOMEWHERE}`"
+        unknown = f"the {domain_noun(key)} of the nodes of {join_words(pools)} is unknown"
+        yield f"{unknown}; the simulation assumes that they share one, `{SOMEWHERE}`"
     if made and happening:
         yield "unavailable and removed nodes are not replaced: pools keep the size that they had before the disruption"
 
