@@ -40,7 +40,8 @@ TESTS = {
     "pipeline/suppressions.py": "tests/test_suppressions.py tests/policies/test_policies.py",
     "pipeline/suppression_filter.py": "tests/test_suppressions.py tests/source/test_kustomizations.py tests/policies/test_policies.py",
     "pipeline/baseline.py": "tests/test_baseline.py tests/test_report_command.py",
-    "pipeline": "tests/pipeline tests/policies tests/rendering tests/test_suppressions.py tests/test_baseline.py tests/test_cli.py",
+    "pipeline": "tests/pipeline tests/policies tests/rendering tests/lsp/test_kept.py tests/test_suppressions.py tests/test_baseline.py "
+    "tests/test_cli.py",
     "index": "tests/index tests/checks/test_fleet_checks.py tests/checks/test_label_checks.py tests/checks/test_affinity_checks.py "
     "tests/checks/test_kubevirt_checks.py tests/checks/test_namespaces.py tests/checks/test_autoscaled.py tests/inventory",
     "inventory": "tests/inventory tests/checks/test_nodes.py tests/checks/test_placement.py tests/checks/test_pools.py "
