@@ -78,6 +78,12 @@ def test_the_pod_of_a_machine_in_a_dump_counts_instead_with_the_owners_of_the_ma
         assert list(found.machines) == [("shop", "virt-launcher-db-x7k2p")]
 
 
+def test_a_pod_without_a_namespace_is_in_the_default_namespace() -> None:
+    launcher = pod("virt-launcher-db-x7k2p", owner(MACHINE, "db"), namespace="")
+    found = running_pods([source(launcher, machine(namespace="default"))])
+    assert [each["metadata"]["name"] for each in found.pods] == ["virt-launcher-db-x7k2p"]
+
+
 @pytest.mark.parametrize(
     "other",
     [

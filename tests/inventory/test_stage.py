@@ -164,3 +164,15 @@ def test_a_default_of_the_cluster_proves_nothing_about_pods_in_an_unknown_namesp
     assert "2 nodes lack tier=web" in found
     red = shop.replace("{name: shop}", "{name: shop, annotations: {openshift.io/node-selector: ''}}")
     assert said("unschedulable", NODES, default + red + workload()) == []
+
+
+def test_labels_of_kubelets_that_no_node_has_are_assumed_and_noted_in_their_order() -> None:
+    web = workload("nodeSelector: {kubernetes.io/os: linux, kubernetes.io/arch: amd64}")
+    placing = read_place_inputs(
+        [Source("a.yaml", "a.yaml", web.encode())], [Source("n", "n", b"nodes: [{name: w1}]")], [], default_settings()
+    )
+    [pod_source] = placing.simulation_input.pod_sources
+    assert pod_source.notes == (
+        "no node has the label kubernetes.io/arch: all nodes are assumed to have kubernetes.io/arch=amd64",
+        "no node has the label kubernetes.io/os: all nodes are assumed to have kubernetes.io/os=linux",
+    )

@@ -140,3 +140,12 @@ def test_pods_that_name_their_node_are_not_for_pools() -> None:
     patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  template:\n    spec:\n      "
     assert len(on_pools("", text=patch + affinity(HDD) + "\n")) == 1
     assert on_pools("", text=patch + affinity(HDD, BY_NAME) + "\n") == []
+
+
+def test_pods_that_their_namespace_refuses_are_not_for_pools() -> None:
+    shop = (
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {openshift.io/node-selector: example.com/disk=VALUE}}\n---\n"
+    )
+    web = workload("nodeSelector: {example.com/disk: hdd}")
+    assert len(on_pools("", text=shop.replace("VALUE", "hdd") + web)) == 1
+    assert on_pools("", text=shop.replace("VALUE", "ssd") + web) == []

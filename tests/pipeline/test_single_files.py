@@ -27,6 +27,38 @@ def test_after_a_fault_a_missing_api_version_is_not_reported() -> None:
     assert places(lint(BRACE_TOO_MANY + NO_VERSION)) == ["a.yaml:2:1 error text-after-document"]
 
 
+def test_the_documents_with_a_fault_are_known_by_their_numbers() -> None:
+    """Fixes are kept out of them."""
+    checker = Checker(default_settings())
+    assert checker.check("a.yaml", (BRACE_TOO_MANY + NO_VERSION).encode()).broken == (0,)
+    assert checker.check("a.yaml", f"{NO_VERSION}---\n{NO_VERSION}---\n[\n".encode()).broken == (2,)
+    assert checker.check("a.yaml", NO_VERSION.encode()).broken == ()
+
+
+def test_custom_resources_are_counted_by_what_shows_where_they_place_pods() -> None:
+    text = (
+        "apiVersion: example.com/v1\nkind: Farm\nmetadata: {name: web}\n"
+        "spec: {template: {spec: {tolerations: [{key: a, operator: Exists}], containers: [{name: c, image: i}]}}}\n"
+    )
+    source = Source("a.yaml", "a.yaml", f"{text}---\n{text}---\n{NO_VERSION}".encode())
+    assert run([source], default_settings()).summary.custom == (("Farm by its shape", 2),)
+
+
+@pytest.mark.parametrize(
+    ("text", "documents", "passed"),
+    [
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", 0, ("ConfigMap",)),
+        ("apiVersion: example.com/v1\nkind: Deployment\nmetadata: {name: a}\n", 1, ()),
+        ("kind: Pod\nkey: [\n", 1, ()),
+        ("# kind: Pod\nkey: value\n", 0, ("no kind",)),
+    ],
+    ids=["another kind", "a known kind of another group", "broken", "no object"],
+)
+def test_what_may_be_an_object_counts_as_a_document(text: str, documents: int, passed: tuple[str, ...]) -> None:
+    result = Checker(default_settings()).check("a.yaml", text.encode())
+    assert (result.documents, result.passed) == (documents, passed)
+
+
 def test_a_file_with_nothing_but_nodes_is_not_empty() -> None:
     texts = {"nodes.yaml": b"nodes: [{name: w1}]\n", "comment.yaml": b"# later\n"}
     outcome = run([Source(name, name, data) for name, data in texts.items()], default_settings())
