@@ -71,6 +71,11 @@ EQUIVALENT: frozenset[tuple[str, str, str, str]] = frozenset(
         ("scheduler/nodes.py", "NodeTable.__init__", "drop the argument `key`", "sorted(nodes, key=lambda node: node.name)"),
         # No score is half-way between two numbers, since it is a multiple of a logarithm.
         ("scheduler/topology_spread.py", "_rounded", "compare the other way", "score - whole >= 0.5"),
+        # The order of labels means nothing.
+        ("inventory/node_files.py", "with_kubelet_labels", "reverse the order", "sorted(KUBELET_LABELS.keys() & set(asked) - carried)"),
+        # The pods of a run with pools have a spec.
+        ("inventory/pool_view.py", "_asked_by_selector", "drop operand 2", "pods.spec or {}"),
+        ("inventory/pool_view.py", "_asked_by_terms", "drop operand 2", "pods.spec or {}"),
         # What comes twice is the same as what comes once.
         ("inventory/undecidable.py", "_dependants", "drop the statement", "seen.add(owner)"),
         # Two ranges that touch cover the same as one.
