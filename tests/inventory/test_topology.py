@@ -56,12 +56,13 @@ def test_a_hall_holds_whole_racks_if_no_rack_is_in_two_halls() -> None:
 
 
 def test_a_usable_node_without_one_of_the_labels_leaves_it_open() -> None:
-    more = HALLS + f"- {{name: w4, labels: {{{RACK}: r4}}, taints: ['a:NoSchedule']}}\n"
-    known, pods = topology(more, workload())
-    assert known.holds_whole(pods, HALL, RACK), "the pods do not tolerate the taint"
-    known, pods = topology(more, workload("tolerations: [{operator: Exists}]"))
-    assert not known.holds_whole(pods, HALL, RACK)
-    known, pods = topology(more, workload("nodeSelector: {disk: ssd}"))
+    for label in (f"{RACK}: r4", f"{HALL}: north", ""):
+        more = HALLS + f"- {{name: w4, labels: {{{label}}}, taints: ['a:NoSchedule']}}\n"
+        known, pods = topology(more, workload())
+        assert known.holds_whole(pods, HALL, RACK), "the pods do not tolerate the taint"
+        known, pods = topology(more, workload("tolerations: [{operator: Exists}]"))
+        assert not known.holds_whole(pods, HALL, RACK)
+    known, pods = topology(HALLS, workload("nodeSelector: {disk: ssd}"))
     assert not known.holds_whole(pods, HALL, RACK), "no node is usable"
 
 
