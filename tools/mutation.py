@@ -76,6 +76,11 @@ EQUIVALENT: frozenset[tuple[str, str, str, str]] = frozenset(
         # The pods of a run with pools have a spec.
         ("inventory/pool_view.py", "_asked_by_selector", "drop operand 2", "pods.spec or {}"),
         ("inventory/pool_view.py", "_asked_by_terms", "drop operand 2", "pods.spec or {}"),
+        # Terms are always those of a template.
+        (
+            "inventory/undecidable.py", "_drawn_elsewhere", "drop operand 1",
+            "reach.template_path is not None and manifest_index.whole is not None and manifest_index.whole.is_selected(reach)",
+        ),
         # What comes twice is the same as what comes once.
         ("inventory/undecidable.py", "_dependants", "drop the statement", "seen.add(owner)"),
         # Two ranges that touch cover the same as one.
