@@ -176,3 +176,13 @@ def test_labels_of_kubelets_that_no_node_has_are_assumed_and_noted_in_their_orde
         "no node has the label kubernetes.io/arch: all nodes are assumed to have kubernetes.io/arch=amd64",
         "no node has the label kubernetes.io/os: all nodes are assumed to have kubernetes.io/os=linux",
     )
+
+
+def test_namespaces_of_workloads_and_running_pods_are_known_by_name() -> None:
+    pods = "---\n".join(
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p{number}{where}}}\nspec: {{nodeName: w1}}\n"
+        for number, where in enumerate(("", ", namespace: ''", ", namespace: store", ", namespace: shop"))
+    )
+    sources = [Source("a.yaml", "a.yaml", workload().encode())], [Source("n", "n", b"nodes: [{name: w1}]")]
+    placing = read_place_inputs(*sources, [Source("pods.yaml", "pods.yaml", pods.encode())], default_settings())
+    assert [each.name for each in placing.simulation_input.inventory.namespaces] == ["shop", "default", "store"]
