@@ -180,6 +180,13 @@ def test_a_malformed_service_is_unusable_at_its_place() -> None:
     assert facts_of(service).unusable == (), "only a run with nodes reads services"
 
 
+def test_malformed_pods_are_unusable_at_their_place() -> None:
+    text = pods("db", "").replace("containers:", "tolerations: all\n      containers:")
+    found = facts_of(text, SETTINGS._replace(inventory=True))
+    assert [(each.document, each.span.line) for each in found.unusable] == [(0, 9)]
+    assert facts_of(pods("db", ""), SETTINGS._replace(inventory=True)).unusable == ()
+
+
 def test_a_cluster_knows_all_namespaces_only_if_the_target_is_complete() -> None:
     files = {"web.yaml": web("labelSelector: {matchLabels: {app: db}}"), "db.yaml": pods("db", "", namespace="data")}
     assert said(files, "affinity-target-missing", target=Target(NEWEST, complete=True)) != []
