@@ -81,6 +81,8 @@ EQUIVALENT: frozenset[tuple[str, str, str, str]] = frozenset(
             "inventory/undecidable.py", "_drawn_elsewhere", "drop operand 1",
             "reach.template_path is not None and manifest_index.whole is not None and manifest_index.whole.is_selected(reach)",
         ),
+        # Only a spread constraint has a maxSkew.
+        ("index/facts.py", "SelectorRef.is_required", "drop operand 1", "self.what == SPREAD and self.max_skew is not None"),
         # What comes twice is the same as what comes once.
         ("inventory/undecidable.py", "_dependants", "drop the statement", "seen.add(owner)"),
         # Two ranges that touch cover the same as one.
