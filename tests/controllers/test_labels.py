@@ -158,3 +158,33 @@ def test_who_keeps_away_from_all_virtual_machines_means_them_all() -> None:
         for name in ("one", "two")
     }
     assert [each.rule for each in lint(files) if each.rule == "accidental-anti-affinity"] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "known", "expected"),
+    [
+        ({"app": ("web",)}, True, None),
+        ({"app": ("web",), "tier": ()}, True, 1),
+        ({"tier": (), "app": ("api",)}, True, 0),
+        # A patch may leave out the label, but not change the one that it sets.
+        ({"tier": (), "app": ("api",)}, False, 1),
+        ({"tier": ()}, False, None),
+        ({"name": ("cache",)}, False, None),
+    ],
+)
+def test_the_first_requirement_that_the_pods_do_not_meet(asked: dict[str, tuple[str, ...]], known: bool, expected: int | None) -> None:
+    labels = PodLabels({"app": "web", "name": "${NAME}"})
+    assert labels.missed(asks(**asked), known=known) == expected
+
+
+def test_requirements_that_no_pod_meets_together_are_not_missed_one_by_one() -> None:
+    (stateful,) = read("StatefulSet", "apps/v1", SPECS["StatefulSet"])
+    (pods,) = fleet_of([stateful]).pods
+    both = Selector(
+        (
+            Requirement("apps.kubernetes.io/pod-index", "In", ("5",)),
+            Requirement("statefulset.kubernetes.io/pod-name", "In", ("web-6",)),
+        )
+    )
+    assert not pods.pod_labels.some(both)
+    assert pods.pod_labels.missed(both, known=True) is None

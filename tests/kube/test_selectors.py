@@ -21,6 +21,7 @@ from afflint.kube.selectors import (
     Selector,
     conflict,
     find_difference,
+    first_unmet,
     from_labels,
     implies,
     intersection,
@@ -204,6 +205,13 @@ class TestMatching:
         assert matches(either, {"b": "1"})
         assert not matches(either, {"a": "2"})
         assert not matches(NOTHING, {})
+
+    def test_the_first_unmet_requirement(self) -> None:
+        requirements = select("app In web", "tier Exists", "@metadata.name In n1").requirements
+        assert first_unmet(requirements, {}) == 0
+        assert first_unmet(requirements, {"app": "web"}) == 1
+        assert first_unmet(requirements, {"app": "web", "tier": ""}, "n2") == 2
+        assert first_unmet(requirements, {"app": "web", "tier": ""}, "n1") is None
 
 
 class TestMergingLabelKeys:

@@ -13,8 +13,7 @@ from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.index.facts import labels_known, pod_selector
 from afflint.kube.constraints import ConstraintItem
 from afflint.kube.manifests import Workload
-from afflint.kube.selectors import Requirement, Selector, describe
-from afflint.yaml.placeholders import is_placeholder
+from afflint.kube.selectors import Selector, describe
 
 
 def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
@@ -28,21 +27,13 @@ def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
         if not isinstance(parsed, Selector) or PodLabels({**manifest.labels, **labels}, added).some(parsed):
             continue  # label-not-on-template reports a label that is set in the wrong metadata.
         # Labels that a patch does not repeat may exist; those that it sets are the labels of the pods.
-        missed = [
-            (index, each)
-            for index, each in enumerate(parsed.requirements)
-            if not PodLabels(labels, added).some(Selector((each,))) and (known or _is_given(each, labels))
-        ]
-        if missed:
-            yield _missed(data, parsed, *missed[0], manifest)
+        missed = PodLabels(labels, added).missed(parsed, known=known)
+        if missed is not None:
+            yield _missed(data, parsed, missed, manifest)
 
 
-def _is_given(requirement: Requirement, labels: dict[str, str]) -> bool:
-    return requirement.key in labels and not is_placeholder(labels[requirement.key])
-
-
-def _missed(spread: ConstraintItem, parsed: Selector, index: int, requirement: Requirement, workload: Workload) -> Match:
-    labels = workload.template_labels
+def _missed(spread: ConstraintItem, parsed: Selector, index: int, workload: Workload) -> Match:
+    labels, requirement = workload.template_labels, parsed.requirements[index]
     places: list[Path] = requirement_places(spread.data.get("labelSelector"), parsed)
     path = (*spread.path, "labelSelector", *(places[index] if index < len(places) else ()))
     if requirement.key in labels:

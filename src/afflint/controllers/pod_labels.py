@@ -111,6 +111,16 @@ class PodLabels(NamedTuple):
                 counted.setdefault(values.rest, []).append((values, requirement))
         return all(_some_pod(requirements) for requirements in counted.values())
 
+    def missed(self, selector: Selector, *, known: bool) -> int | None:
+        """Return the index of the first requirement that certainly no pod meets, whatever the other requirements; None without any.
+
+        ``known``: the pods have exactly these labels. Otherwise, as in a patch, they may have more.
+        """
+        for index, each in enumerate(selector.requirements):
+            if not self.some(Selector((each,))) and (known or self._is_given(each.key)):
+                return index
+        return None
+
     def all(self, selector: Selector) -> bool:
         """Return whether the selector certainly matches all of the pods."""
         if not self._is_asked(selector):
@@ -120,6 +130,10 @@ class PodLabels(NamedTuple):
             is_met(each, self.template.get(each.key)) if each.key not in added else _surely_holds(added[each.key], each)
             for each in selector.requirements
         )
+
+    def _is_given(self, key: str) -> bool:
+        value = self.template.get(key)
+        return value is not None and not is_placeholder(value)
 
     def _is_asked(self, selector: Selector) -> bool:
         labels = self.source.labels

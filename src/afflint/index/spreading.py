@@ -102,15 +102,10 @@ def _selecting(constraint: SpreadingConstraint, parsed: Parsed, own: OwnPods) ->
         return constraint
     if any(is_placeholder(text) for each in parsed.requirements for text in (each.key, *each.values)):
         return constraint._replace(undecidable=True)
-    missed = [each for each in parsed.requirements if not own.labels.some(Selector((each,)))] or list(parsed.requirements)
-    # A patch contains only some labels: the pods may have others.
-    surely = [each for each in missed if own.known or _is_given(each, own)]
-    return constraint._replace(missed=surely[0]) if surely else constraint._replace(undecidable=True)
-
-
-def _is_given(requirement: Requirement, own: OwnPods) -> bool:
-    value = own.labels.template.get(requirement.key)
-    return value is not None and not is_placeholder(value)
+    missed = own.labels.missed(parsed, known=own.known)
+    if missed is None and own.known:
+        missed = 0  # Pods meet each requirement, but no pod meets them all.
+    return constraint._replace(undecidable=True) if missed is None else constraint._replace(missed=parsed.requirements[missed])
 
 
 @lru_cache(maxsize=1024)

@@ -247,21 +247,26 @@ def is_met(requirement: Requirement, value: str | None) -> bool:
     return number > operand if operator == "Gt" else number < operand
 
 
+def first_unmet(requirements: Iterable[Requirement], labels: Mapping[str, str], name: str = "") -> int | None:
+    """Return the index of the first requirement that a pod or node with these labels (and this name) does not meet, or None."""
+    for index, requirement in enumerate(requirements):
+        if requirement.field:
+            # Nodes have no other field to select by: any other key reads as the empty string.
+            value: str | None = name if requirement.key == NODE_NAME else ""
+        else:
+            value = labels.get(requirement.key)
+        if not is_met(requirement, value):
+            return index
+    return None
+
+
 def matches(selection: Selection | Malformed | None, labels: Mapping[str, str], name: str = "") -> bool:
     """Return whether a selection matches a pod or node with these labels (and this name, for matchFields).
 
     Malformed and None match nothing.
     """
     if isinstance(selection, Selector):
-        for requirement in selection.requirements:
-            if requirement.field:
-                # Nodes have no other field to select by: any other key reads as the empty string.
-                value: str | None = name if requirement.key == NODE_NAME else ""
-            else:
-                value = labels.get(requirement.key)
-            if not is_met(requirement, value):
-                return False
-        return True
+        return first_unmet(selection.requirements, labels, name) is None
     if isinstance(selection, AnyOf):
         return any(matches(selector, labels, name) for selector in selection.selectors)
     return False

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME, domain_word
-from afflint.kube.selectors import NODE_NAME, Malformed, Requirement, Selector, is_met, matches
+from afflint.kube.selectors import Malformed, Requirement, Selector, first_unmet, matches
 from afflint.kube.taints import first_untolerated, near_miss
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, ports_conflict
@@ -218,16 +218,11 @@ class Rejections:
 
     def _affinity(self, node: Node) -> Phrase:
         rules = self._pod.rules
-        for requirement in rules.node_selector.requirements:
-            if not is_met(requirement, node.labels.get(requirement.key)):
-                return self._requirement(requirement, node)
         terms = [term for term in rules.terms or () if isinstance(term, Selector)]
-        if len(terms) == 1:
-            for requirement in terms[0].requirements:
-                named = requirement.field and requirement.key == NODE_NAME
-                value = node.name if named else "" if requirement.field else node.labels.get(requirement.key)
-                if not is_met(requirement, value):
-                    return self._requirement(requirement, node)
+        certain = (*rules.node_selector.requirements, *(terms[0].requirements if len(terms) == 1 else ()))
+        unmet = first_unmet(certain, node.labels, node.name)
+        if unmet is not None:
+            return self._requirement(certain[unmet], node)
         if not terms:
             return _NO_TERM
         text = f"none of its {len(terms)} node affinity terms"

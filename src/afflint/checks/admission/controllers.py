@@ -15,7 +15,7 @@ from afflint.kube.constraints import ConstraintItem, items
 from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
-from afflint.kube.selectors import Requirement, is_met, parse_expression
+from afflint.kube.selectors import Requirement, first_unmet, parse_expression
 from afflint.kube.types import INT32, Struct
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
@@ -152,16 +152,15 @@ def _labels_asked(labels: dict[str, Any]) -> Iterator[_SelectorPart]:
 
 def _clash(parts: Iterable[_SelectorPart], labels: Labels) -> _Clash | None:
     """Return the first requirement that labels do not match; None also if placeholders may still match."""
-    for path, requirement in parts:
-        found = labels.get(requirement.key)
-        if is_met(requirement, found):
-            continue
-        if any(map(is_placeholder, (*requirement.values, *labels, *labels.values()))):
-            return None
-        return _Clash(
-            path, quoted(_question(path, requirement)), "the label is missing" if found is None else f"the value is {quoted(found)}"
-        )
-    return None
+    listed = list(parts)
+    unmet = first_unmet([each.requirement for each in listed], labels)
+    if unmet is None:
+        return None
+    path, requirement = listed[unmet]
+    if any(map(is_placeholder, (*requirement.values, *labels, *labels.values()))):
+        return None
+    found = labels.get(requirement.key)
+    return _Clash(path, quoted(_question(path, requirement)), "the label is missing" if found is None else f"the value is {quoted(found)}")
 
 
 def _question(path: Path, requirement: Requirement) -> str:
