@@ -8,7 +8,7 @@ from afflint.checks.match import Target
 from afflint.index.facts import Facts, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
 from afflint.kube import NEWEST
-from afflint.kube.selectors import Requirement
+from afflint.kube.selectors import Requirement, Selector
 from afflint.pipeline.map_step import Checker, MapSettings, default_settings
 from cluster_objects import HOST, REQUIRED
 from linting import said
@@ -162,7 +162,69 @@ def test_a_term_that_nearly_selects_its_own_pods_probably_means_them(selector: s
     assert all(f"`{meant}`" in each for each in found)
 
 
+def test_one_of_several_values_may_be_misspelt() -> None:
+    text = web(
+        "labelSelector: {matchExpressions: [{key: tier, operator: In, values: [edge, fornt]}]}",
+        labels="tier: front",
+        kind="podAntiAffinity",
+    )
+    [found] = said(text, "anti-affinity-misses-itself")
+    assert "`tier: front`" in found
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "related"),
+    [("one/a.yaml", "other/b.yaml", True), ("one/a.yaml", "other/x/b.yaml", True), ("one/a.yaml", "other/x/y/b.yaml", False)],
+)
+def test_labels_that_no_other_pods_have_relate_neighbouring_folders(one: str, other: str, *, related: bool) -> None:
+    first, second = (
+        web(f"labelSelector: {{matchLabels: {{app: {target}}}}}", name=name, namespace="") for name, target in (("a", "b"), ("b", "a"))
+    )
+    assert bool(said({one: first, other: second}, "affinity-cycle")) is related
+
+
+def test_the_name_of_a_namespace_decides_without_its_manifest() -> None:
+    index = ManifestIndex([])
+    named = Requirement("kubernetes.io/metadata.name", "NotIn", ("shop",))
+    assert index.matches_namespace(Selector((named,)), "shop") is False
+    assert index.matches_namespace(Selector((named,)), "data") is True
+    both = Selector((Requirement("team", "In", ("red",)), named))
+    assert (index.matches_namespace(both, "shop"), index.matches_namespace(both, "data")) == (False, None)
+
+
+# Labels of pods
+
+
+def test_labels_that_a_template_lacks_are_those_of_the_selector() -> None:
+    """A patch repeats only some labels; a base may leave all of them to a kustomization."""
+
+    def labels(text: str) -> dict[str, str]:
+        [found] = facts_of(text).pods
+        return dict(found.template_labels)
+
+    full = pods("web", "tier: front")
+    assert labels(full) == {"app": "web", "tier": "front"}
+    assert labels(full.replace("{app: web, tier: front}", "{tier: front}")) == {"tier": "front"}, "its own mistake"
+    assert labels(full.replace("labels: {app: web, tier: front}", "annotations: {}")) == {"app": "web"}
+    patch = full.replace("      containers: [{name: c, image: busybox}]\n", "").replace("{app: web, tier: front}", "{tier: front}")
+    assert labels(patch) == {"app": "web", "tier": "front"}
+    job = full.replace("apps/v1", "batch/v1").replace("Deployment", "Job").replace("labels: {app: web, tier: front}", "annotations: {}")
+    assert labels(job) == {}, "the selector of a Job is generated"
+
+
+def test_a_patch_of_a_kustomization_creates_no_pods() -> None:
+    facts = facts_of(pods("web", ""), SETTINGS._replace(inventory=True))
+    assert [each.pod_source is None for each in (*facts.pods, *facts.of_patches().pods)] == [False, True]
+    assert [(each.partial, each.labels_known) for each in facts.of_patches().pods] == [(True, False)]
+
+
 # Objects that are read for others
+
+
+def test_the_annotations_of_a_namespace_without_a_name_are_for_no_pods() -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {NAME: shop, annotations: {openshift.io/node-selector: tier=web}}\n"
+    assert [each.namespace for each in facts_of(namespace.replace("NAME", "name")).about_pods] == ["shop"]
+    assert facts_of(namespace.replace("NAME", "generateName")).about_pods == ()
 
 
 def test_only_named_objects_of_kubevirt_are_facts_about_kubevirt() -> None:

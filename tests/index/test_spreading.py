@@ -78,6 +78,7 @@ def spreads(*constraints: Any) -> dict[str, Any]:
         (spreads(spread(ZONE, app("web"), "${SKEW}")), True),
         (spreads(spread(ZONE, app("${NAME}"))), True),
         (spreads(spread(ZONE, app("web"), when="${WHEN}")), True),
+        (spreads(spread(ZONE, app("${NAME}"), when="ScheduleAnyway")), True),
     ],
 )
 def test_what_keeps_three_replicas_out_of_one_zone(spec: dict[str, Any], *, met: bool) -> None:

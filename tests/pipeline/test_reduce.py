@@ -49,6 +49,15 @@ def test_a_suppression_without_effect_is_reported_only_by_its_rule() -> None:
     )
 
 
+def test_a_suppression_in_values_of_a_chart_may_be_for_the_rendered_manifests() -> None:
+    comment, settings = b"  # afflint: ignore[invalid-toleration]", settings_of(["invalid-toleration", "unused-suppression"])
+    wrong = b"tolerations: [{key: '', operator: Equal, value: x}]"
+    assert places(findings_of({"values.yaml": wrong}, settings)) == ["values.yaml:1:35 warning invalid-toleration"]
+    assert findings_of({"values.yaml": wrong + comment}, settings, inline=True) == []
+    right = wrong.replace(b"Equal, value: x", b"Exists")
+    assert findings_of({"values.yaml": right + comment}, settings, inline=True) == []
+
+
 @pytest.mark.parametrize("later", ["", "# empty\n", "kind: Pod\n", None], ids=["no text", "no document", "another object", "no file"])
 def test_a_finding_in_a_file_that_changes_during_the_run_keeps_a_place_in_it(tmp_path: Path, later: str | None) -> None:
     web, database = tmp_path / "web.yaml", tmp_path / "db.yaml"
