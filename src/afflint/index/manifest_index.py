@@ -71,13 +71,14 @@ class ManifestIndex:
             (each for facts in each_file for each in facts.policy_candidates), key=lambda each: each[:2]
         )
         """The pods that may violate policies."""
+        objects = [namespace for each in each_file for namespace in each.namespaces]
         self.namespaces: dict[str, Namespace] = {}
         """By name; the first one of several objects with the same name."""
-        self.ambiguous = {
-            each.name for facts in each_file for each in facts.namespaces if self.namespaces.setdefault(each.name, each) != each
-        }
+        for namespace in objects:
+            self.namespaces.setdefault(namespace.name, namespace)
+        self.ambiguous = {namespace.name for namespace in objects if namespace != self.namespaces[namespace.name]}
         self._about_pods = [each for facts in each_file for each in facts.about_pods]
-        self._namespace_objects = Counter(each.name for facts in each_file for each in facts.namespaces) if self._about_pods else Counter()
+        self._namespace_objects = Counter(namespace.name for namespace in objects) if self._about_pods else Counter()
         self._admissions: dict[str, PodAdmission | None] = {}
         self._plugins = plugins
         if complete and self.namespaces:

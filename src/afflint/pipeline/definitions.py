@@ -53,25 +53,30 @@ def with_definitions(
 ) -> MapSettings:
     """Return the settings for the map step of some files, with what these define. ``more`` returns further files with definitions."""
     signs = [reader.signs(source) for source in files.sources]
+    settings = _with_inventory(files, settings, signs, reader)
+    defining = [source for source, each in zip(files.sources, signs, strict=True) if each.definitions]
+    if not defining and more is None:
+        return settings
+    custom = [source for source, each in zip(files.sources, signs, strict=True) if each.custom]
+    if more is None:  # Only the kinds that these files define can become known.
+        declared = prefilter.kind_pattern(name for source in defining for name in reader.declared_names(source))
+        custom = [source for source in custom if reader.mentions(source, declared)]
+    unknown = tuple(sorted(_unknown_kinds({name for source in custom for name in reader.custom_kinds(source)})))
+    if not unknown:
+        return settings
+    from afflint.kube.custom_definitions import merged_kinds
+
+    defining += more() if more is not None else ()
+    return settings._replace(learnt=merged_kinds(kind for source in defining for kind in reader.definitions(source, unknown)))
+
+
+def _with_inventory(files: Files, settings: MapSettings, signs: Sequence[DefinitionSigns], reader: DefinitionReader) -> MapSettings:
+    """Return the settings with the node labels that pools declare, if the run has, or may have, nodes or pools."""
     holders = files.nodes or (range(len(signs)) if settings.auto_nodes else ())
     pools = [keys for file in holders if signs[file].pools and (keys := reader.pool_labels(files.sources[file])) is not None]
-    if files.nodes or pools or (settings.auto_nodes and _may_use_nodes(files, signs, reader)):
-        target = settings.target._replace(known_labels=frozenset().union(*pools))
-        settings = settings._replace(inventory=True, target=target)
-    defining = [source for source, each in zip(files.sources, signs, strict=True) if each.definitions]
-    if defining or more is not None:
-        custom = [source for source, each in zip(files.sources, signs, strict=True) if each.custom]
-        if more is None:
-            declared = prefilter.kind_pattern(name for source in defining for name in reader.declared_names(source))
-            custom = [source for source in custom if reader.mentions(source, declared)]
-        unknown = _unknown_kinds({name for source in custom for name in reader.custom_kinds(source)})
-        if unknown:
-            from afflint.kube.custom_definitions import merged_kinds
-
-            defining += more() if more is not None else ()
-            kinds = tuple(sorted(unknown))
-            settings = settings._replace(learnt=merged_kinds(kind for source in defining for kind in reader.definitions(source, kinds)))
-    return settings
+    if not (files.nodes or pools or (settings.auto_nodes and _may_use_nodes(files, signs, reader))):
+        return settings
+    return settings._replace(inventory=True, target=settings.target._replace(known_labels=frozenset().union(*pools)))
 
 
 def _unknown_kinds(kinds: Collection[_CustomKindName]) -> set[_CustomKindName]:

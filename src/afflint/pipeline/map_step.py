@@ -4,7 +4,7 @@ A result contains neither the name of the file nor severities nor help: the same
 configuration of severities. The reduce step adds these.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import Match, Target
@@ -108,6 +108,15 @@ class _DocumentResult(NamedTuple):
     policy_candidates: tuple[PolicyCandidate, ...] = ()
 
 
+def _certain(found: list[Found], name: str, data: bytes, *, is_broken: bool) -> list[Found]:
+    """Return the findings of a file without those, and without the fixes, that a syntax error or a template makes doubtful."""
+    if is_broken:  # The syntax error may hide the beginning of the object after it.
+        found = [each for each in found if each.rule != "missing-api-version"]
+    if any(each.edits for each in found) and prefilter.looks_templated(name, data):  # The rendered text may differ completely.
+        found = [each._replace(edits=(), meant=()) for each in found]
+    return found
+
+
 class Checker:
     """Checks files under one set of settings. Each process creates one."""
 
@@ -129,53 +138,58 @@ class Checker:
             data = documents.to_utf8(data)
         except UnicodeDecodeError as error:
             return self.unreadable(f"broken UTF-16: {error.reason}", "Save the file as UTF-8.")
-        passed: list[str] = []
-        if kept is None:
-            results = [self._result_of(document) for document in self.triage.documents(data, passed=passed)]
-        else:
-            kept.begin(self)
-            results = [kept.result(document) for document in self.triage.documents(data, passed=passed, reading=kept.read)]
+        skipped: list[str] = []
+        results = self._document_results(data, skipped, kept)
+        skipped += [each.other for each in results if each.other is not None]
         found = [found for each in results for found in each.found]
         silenced = [suppression for each in results for suppression in each.suppressions]
         count = sum(each.counts for each in results)
         broken = tuple([each.document for each in results if each.is_broken])
-        passed += [each.other for each in results if each.other is not None]
-        if not count and not passed and prefilter.is_values_file(name):
+        if not count and not skipped and prefilter.is_values_file(name):
             count = self._values(name, data, found, silenced)
         if self._settings.inventory and not count and _MARKER in data:
             self._suppressions_beside_nodes(data, found, silenced)
-        if broken:
-            # A syntax error may hide the beginning of the object after it.
-            found = [each for each in found if each.rule != "missing-api-version"]
         # A file that was parsed without errors is YAML. A file that was not parsed may be a template, and is counted as one.
         if (broken or not count) and prefilter.looks_templated(name, data) and (broken or not prefilter.parses(data)):
             return FileResult(templated=True, broken=tuple(range(max(count, 1))))
-        if any(each.edits for each in found) and prefilter.looks_templated(name, data):
-            # The rendered text may differ completely.
-            found = [each._replace(edits=(), meant=()) for each in found]
-        holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in results)
-        pools = [pool for each in results for pool in each.pools]
-        facts = collected([fact for each in results for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
-        if self._judge is not None:
-            facts = facts._replace(
-                policy_candidates=tuple([policy_candidate for each in results for policy_candidate in each.policy_candidates])
-            )
-            if silenced and not any(each.unknown for each in results):
-                from afflint.pipeline.suppressions import with_idle
-
-                silenced = list(with_idle(silenced, {each.name for each in self._settings.rules if each.subject == "policy"}, facts))
-        filled = any(each.filled for each in results)
+        facts = self._facts(data, results)
         return FileResult(
-            tuple(found),
+            tuple(_certain(found, name, data, is_broken=bool(broken))),
             facts,
-            tuple(silenced),
+            tuple(self._with_unused_policies(silenced, results, facts)),
             count,
-            filled=filled,
-            passed=tuple(passed),
+            filled=any(each.filled for each in results),
+            passed=tuple(skipped),
             broken=broken,
             unknown=tuple(dict.fromkeys(kind for each in results for kind in each.unknown)),
             custom=tuple([way for each in results for way in each.custom]),
         )
+
+    def _document_results(self, data: bytes, skipped: list[str], kept: "DocumentCache | None") -> "list[_DocumentResult]":
+        """Return the results of the documents that may matter, and add the kinds of the others to ``skipped``."""
+        if kept is None:
+            return [self._result_of(document) for document in self.triage.documents(data, passed=skipped)]
+        kept.begin(self)
+        return [kept.result(document) for document in self.triage.documents(data, passed=skipped, reading=kept.read)]
+
+    def _facts(self, data: bytes, results: "Sequence[_DocumentResult]") -> Facts:
+        """Return the facts of a file from those of its documents."""
+        holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in results)
+        pools = [pool for each in results for pool in each.pools]
+        facts = collected([fact for each in results for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
+        if self._judge is None:
+            return facts
+        return facts._replace(policy_candidates=tuple([candidate for each in results for candidate in each.policy_candidates]))
+
+    def _with_unused_policies(
+        self, suppressions: "list[Suppression]", results: "Sequence[_DocumentResult]", facts: Facts
+    ) -> "Iterable[Suppression]":
+        """Return the suppressions, those of policies that no workload of the file violates marked as unused."""
+        if self._judge is None or not suppressions or any(each.unknown for each in results):
+            return suppressions
+        from afflint.pipeline.suppressions import with_idle
+
+        return with_idle(suppressions, {each.name for each in self._settings.rules if each.subject == "policy"}, facts)
 
     def _result_of(self, document: Document) -> "_DocumentResult":
         """Return the result of one document."""
