@@ -173,8 +173,8 @@ def test_labels_of_kubelets_that_no_node_has_are_assumed_and_noted_in_their_orde
     )
     [pod_source] = placing.simulation_input.pod_sources
     assert pod_source.notes == (
-        "no node has the label kubernetes.io/arch: all nodes are assumed to have kubernetes.io/arch=amd64",
-        "no node has the label kubernetes.io/os: all nodes are assumed to have kubernetes.io/os=linux",
+        "no node has the label kubernetes.io/arch; the simulation assumes that all nodes have kubernetes.io/arch=amd64",
+        "no node has the label kubernetes.io/os; the simulation assumes that all nodes have kubernetes.io/os=linux",
     )
 
 

@@ -38,12 +38,16 @@ FILLED_LATER = workload('nodeSelector: {disk: "${DISK}"}', name="cache")
 
 def test_a_placeholder_makes_a_workload_undecidable() -> None:
     assert reasons(index_of(CACHE)) == {}
-    assert reasons(index_of(FILLED_LATER)) == {"cache": "`${DISK}` is a placeholder, and is used as it is"}
+    assert reasons(index_of(FILLED_LATER)) == {"cache": "`${DISK}` is a placeholder; the simulation uses it literally"}
 
 
 def test_so_are_those_that_must_be_near_its_pods_and_near_theirs() -> None:
     web, api = workload(near("cache")), workload(near("web"), name="api")
-    assert reasons(index_of(FILLED_LATER, web, api)) == {"cache": "`${DISK}` is a placeholder, and is used as it is", "web": "", "api": ""}
+    assert reasons(index_of(FILLED_LATER, web, api)) == {
+        "cache": "`${DISK}` is a placeholder; the simulation uses it literally",
+        "web": "",
+        "api": "",
+    }
     assert set(reasons(index_of(FILLED_LATER, workload(spread(ZONE, "cache"))))) == {"cache", "web"}
 
 
@@ -54,7 +58,7 @@ def test_those_that_avoid_its_pods_or_only_prefer_them_are_decided() -> None:
 
 def test_labels_of_an_unknown_namespace_decide_only_about_required_terms() -> None:
     unknown = "labels of namespace `shop`, which no manifest defines"
-    reason = f"a namespaceSelector requires {unknown}: it is assumed to have only the label with its name"
+    reason = f"a namespaceSelector requires {unknown}; the simulation assumes that it has only the label with its name"
     for kind in ("podAffinity", "podAntiAffinity"):
         assert reasons(index_of(CACHE, workload(near("cache", kind, more=UNKNOWN)))) == {"web": reason}
         assert reasons(index_of(CACHE, workload(near("cache", kind, required=False, more=UNKNOWN)))) == {}
