@@ -115,6 +115,8 @@ def test_a_baseline_reads_well_in_a_diff() -> None:
         ('{"version": 1, "findings": [{"rule": "x", "kind": 5}]}', "entry 1 of the baseline"),
         ('{"version": 1, "findings": [{"rule": "x"}, ["x"]]}', "entry 2 of the baseline"),
         ('{"version": 1, "findings": [{"rule": "x", "count": 0}]}', "invalid count: it must be an integer of 1 or more"),
+        ('{"version": 1, "findings": [{"rule": "x", "count": 1.5}]}', "invalid count: it must be an integer of 1 or more"),
+        ('{"version": 1, "findings": [{"rule": "x", "count": true}]}', "invalid count: it must be an integer of 1 or more"),
     ],
 )
 def test_a_file_that_is_none_is_refused(text: str, complaint: str, tmp_path: Path) -> None:
@@ -311,3 +313,21 @@ def test_entries_for_files_that_were_not_checked_are_not_said_to_be_gone(tmp_pat
     assert in_files(known, here=MENDED).gone == 2
     Path("there.yaml").unlink()
     assert in_files(known, here=TWO_WEIGHTS).gone == 2, "of a file that is gone"
+
+
+def test_several_alike_in_a_file_that_was_moved_stay_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    twice = f"{TWO_WEIGHTS}---\n{TWO_WEIGHTS}"
+    known = written(in_files(here=twice), tmp_path)
+    Path("here.yaml").rename("there.yaml")
+    assert in_files(known, there=twice).findings == []
+    assert len(in_files(known, there=f"{twice}---\n{TWO_WEIGHTS}").findings) == 2
+
+
+def test_entries_that_no_longer_occur_are_in_the_order_of_the_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    known = written(in_files(ant=TWO_WEIGHTS, zoo=TWO_WEIGHTS), tmp_path)
+    gone = [entry.file for entry, _ in baseline.apply([], known, ["zoo.yaml", "ant.yaml"]).gone]
+    assert gone == ["ant.yaml", "ant.yaml", "zoo.yaml", "zoo.yaml"]
+    without_files = Baseline(Counter(entry._replace(file="") for entry in known.known))
+    assert len(baseline.apply([], without_files).gone) == 2

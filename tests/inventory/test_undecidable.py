@@ -66,7 +66,7 @@ def test_labels_of_an_unknown_namespace_decide_only_about_required_terms() -> No
     both = near("db").replace("}]}}", f"}}, {near('cache', more=UNKNOWN).partition('[')[2]}")
     assert reasons(index_of(CACHE, workload(both))) == {"web": reason}
     anywhere = CACHE.replace(", namespace: shop", "")
-    assert "labels of a namespace that no manifest names: " in reasons(index_of(anywhere, workload(near("cache", more=UNKNOWN))))["web"]
+    assert "labels of a namespace that no manifest names; " in reasons(index_of(anywhere, workload(near("cache", more=UNKNOWN))))["web"]
 
 
 def test_a_namespace_that_two_manifests_define_is_unknown() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,14 @@ class TestSuppressions:
         assert findings_of(tmp_path, many, {"web.yaml": self.DEPLOYMENT, "scaler.yaml": self.HPA}) == []
         certain = self.DEPLOYMENT.replace("kind: Deployment", "kind: DaemonSet").replace("replicas: 1", "minReadySeconds: 1")
         assert [each.rule for each in findings_of(tmp_path, many, certain)] == ["unused-suppression"]
+
+    def test_for_a_file_all_its_documents_are_asked(self, tmp_path: Path) -> None:
+        many = PINNED % ", match: {min-replicas: 3}"
+        open_ended = textwrap.dedent(self.DEPLOYMENT).replace("  # afflint: ignore[no-hosts]", "")
+        certain = open_ended.replace("kind: Deployment", "kind: DaemonSet").replace("replicas: 1", "minReadySeconds: 1")
+        comment = "# afflint: ignore-file[no-hosts]\n"
+        assert [each.rule for each in findings_of(tmp_path, many, comment + certain)] == ["unused-suppression"]
+        assert findings_of(tmp_path, many, f"{comment}{certain}---\n{open_ended}") == []
 
     def test_not_in_a_patch_nor_of_an_outcome(self, tmp_path: Path) -> None:
         patch = """\
