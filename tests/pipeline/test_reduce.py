@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from afflint.checks.match import Target
+from afflint.kube import NEWEST
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.run import Options, run
 from afflint.source.sources import Source
@@ -36,6 +38,21 @@ def test_a_rule_alone_finds_what_it_finds_among_others(rule: str, files: dict[st
     assert alone == [each for each in findings_of(data, settings_of()) if each.rule == rule]
     del data[sorted(data.keys() - {"web.yaml"})[0]]
     assert findings_of(data, settings_of([rule])) == []
+
+
+def test_namespaces_are_selected_by_labels_only_if_the_manifests_of_all_are_known() -> None:
+    namespaces = "".join(
+        f"---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, labels: {{team: {team}}}}}\n"
+        for name, team in (("shop", "green"), ("data", "blue"), ("other", "red"))
+    )
+    term = "labelSelector: {matchLabels: {tier: database}}, namespaceSelector: {matchLabels: {team: red}}"
+    web = MISSPELT.replace("labelSelector: {matchLabels: {tier: databse}}", term)
+    data = {"web.yaml": (web + namespaces).encode(), "db.yaml": DATABASE.replace("namespace: shop", "namespace: data").encode()}
+    for complete, lines in ((False, []), (True, [10])):
+        settings = settings_of(["affinity-target-missing"], target=Target(NEWEST, complete=complete))
+        assert [each.span.line for each in findings_of(data, settings)] == lines
+    data["db.yaml"] = DATABASE.replace("namespace: shop", "namespace: other").encode()
+    assert findings_of(data, settings) == []
 
 
 def test_a_suppression_without_effect_is_reported_only_by_its_rule() -> None:
