@@ -8,7 +8,7 @@ from afflint.findings.finding import NO_OBJECT, Site
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.pool_nodes import UnknownPoolError, classes_of, growing
 from afflint.kube.taints import Taint
-from afflint.pools.pool import Pool, PoolTaint
+from afflint.pools.pool import Pool, PoolPart, PoolTaint
 
 BASE = Pool("workers", "NodePool", Site(0, 0, ()), NO_OBJECT, (), "own")
 
@@ -57,3 +57,4 @@ def test_pools_of_another_cluster_are_here_only_if_the_user_names_them() -> None
     assert [Pools((), named=named).is_here(pool) for pool in (BASE, other) for named in (False, True)] == [True, True, False, True]
     assert not Pools(())
     assert Pools((BASE,))
+    assert Pools((), (PoolPart(("", "MachineAutoscaler", "a"), BASE.site),))

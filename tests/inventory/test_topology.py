@@ -74,6 +74,8 @@ def test_what_constraints_let_into_one_domain_is_the_most() -> None:
     known, pods = topology(zones, workload())
     assert known.most_in_one(pods, ZONE) is None
     assert KnownTopology().most_in_one(pods, ZONE) is None
+    known, pods = topology(zones, workload(f"{apart(HOST)}\nnodeSelector: {{disk: '${{DISK}}'}}"))
+    assert known.most_in_one(pods, ZONE) is None, "which nodes they use is unknown"
 
 
 def test_of_several_clusters_the_least_counts_that_one_shows() -> None:

@@ -241,6 +241,8 @@ def test_labels_that_a_kustomization_adds_are_on_the_template(repo: Path) -> Non
     assert rules_in(repo, LABELLED, "resources: [../../patches/p.yaml]") == ["label-not-on-template"]
     assert rules_in(repo, LABELLED, "resources: [../../patches/p.yaml]\ncommonLabels: {other: db}") == ["label-not-on-template"]
     assert rules_in(repo, LABELLED, "resources: [../../patches/p.yaml]\ncommonLabels: {app: db}") == []
+    mistake = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {nodeSelector: {ssd: true}, containers: [{name: a, image: a}]}\n"
+    assert rules_in(repo, LABELLED + mistake, "resources: [../../patches/p.yaml]\ncommonLabels: {app: db}") == ["wrong-type"]
 
 
 @pytest.fixture
