@@ -42,6 +42,7 @@ def test_custom_resources_are_counted_by_what_shows_where_they_place_pods() -> N
     )
     source = Source("a.yaml", "a.yaml", f"{text}---\n{text}---\n{NO_VERSION}".encode())
     assert run([source], default_settings()).summary.custom == (("Farm by its shape", 2),)
+    assert Checker(default_settings()).check("a.yaml", f"{text}---\n{text}".encode()).unknown == (("example.com", "Farm"),)
 
 
 @pytest.mark.parametrize(
