@@ -189,3 +189,19 @@ def test_the_requirement_that_the_pods_do_not_meet_is_known() -> None:
         [found] = means(anti(ZONE, {"matchLabels": selector}))
         assert found.missed is not None
         assert (found.missed.key, found.works) == (missed, False)
+
+
+@pytest.mark.parametrize(
+    ("spec", "known", "undecidable"),
+    [
+        (anti(ZONE, app("web")), True, False),
+        (anti(ZONE, app("api")), True, False),
+        (anti(ZONE, app("${NAME}")), True, True),
+        (anti("${KEY}", app("web")), True, True),
+        (anti(ZONE, {"matchLabels": {"team": "x"}}), False, True),
+        (anti(ZONE, app("api")), False, False),
+    ],
+    ids=["met", "not met", "a value to be filled in", "a key to be filled in", "a label that a patch leaves out", "a label of a patch"],
+)
+def test_what_is_unknown_makes_a_constraint_undecidable(spec: dict[str, Any], *, known: bool, undecidable: bool) -> None:
+    assert [each.undecidable for each in means(spec, known=known)] == [undecidable]
