@@ -26,7 +26,7 @@ def makers_in(text: str) -> list[PodSource]:
         assert document.problem is None, document.problem
         for manifest in manifests_in(document):
             if isinstance(manifest, Workload):
-                made = read_pod_source(manifest, Site(0, index, manifest.base))
+                made = read_pod_source(manifest, Site(0, index, manifest.base), lines=True)
                 if made is not None:
                     found.append(made)
     return found

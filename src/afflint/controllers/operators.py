@@ -14,7 +14,7 @@ from typing import Any
 
 from afflint.controllers.pod_labels import template_part
 from afflint.controllers.pod_replacement import PodReplacement
-from afflint.controllers.pod_source import PodSource
+from afflint.controllers.pod_source import PodSource, line_of_name
 from afflint.controllers.replica_counts import pod_count
 from afflint.findings.finding import Site
 from afflint.findings.namedtuples import NamedTuple
@@ -33,8 +33,11 @@ class _Default(NamedTuple):
     words: str = ""
 
 
-def operator_pods(workload: Workload, site: Site, *, resources: bool = False) -> PodSource | None:
-    """Return the pods that an operator creates for a custom resource; None if anything about them is uncertain."""
+def operator_pods(workload: Workload, site: Site, *, resources: bool = False, lines: bool = False) -> PodSource | None:
+    """Return the pods that an operator creates for a custom resource; None if anything about them is uncertain.
+
+    With ``lines`` the result includes the line of the object's name.
+    """
     rule = _RULES.get((workload.kind.group, workload.kind.name))
     count, name = pod_count(workload), workload.ref.name
     if rule is None or not workload.declared.labels or name is None or count.number is None:
@@ -57,7 +60,7 @@ def operator_pods(workload: Workload, site: Site, *, resources: bool = False) ->
         added=workload.declared.labels,
         notes=(*count.notes, *notes),
         site=site,
-        line=workload.document.locate((*workload.base, "metadata", "name")).line,
+        line=line_of_name(workload) if lines else 0,
         pod_path=workload.pod_path,
         pod_replacement=_STATEFUL,
     )

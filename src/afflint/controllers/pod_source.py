@@ -91,7 +91,7 @@ class PodSource:
     notes: tuple[str, ...] = ()
     site: Site = NOWHERE
     line: int = 0
-    """The line of the object's name."""
+    """The line of the object's name; 0 if it was not asked for."""
     generated: bool = False
     """Whether the API server generates the name, so that equal manifests are different objects."""
     pod_path: Path = ("spec", "template", "spec")
@@ -165,10 +165,11 @@ class PodSource:
         return strategy if type(strategy) is str else None
 
 
-def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) -> PodSource | None:
+def read_pod_source(workload: Workload, site: Site, *, resources: bool = False, lines: bool = False) -> PodSource | None:
     """Return the pods that an object declares; None if it creates none (a PodTemplate, or a patch).
 
-    With ``resources`` the result includes the fields that decide how much the pods request.
+    With ``resources`` the result includes the fields that decide how much the pods request, with ``lines`` the line of the object's name,
+    for which the document is parsed again.
     """
     if workload.partial or workload.kind.name == "PodTemplate":
         return None
@@ -196,7 +197,7 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) 
         each=count.each,
         notes=(*notes, *_pod_notes(workload)),
         site=site,
-        line=workload.document.locate((*workload.base, "metadata", "name")).line,
+        line=line_of_name(workload) if lines else 0,
         pod_path=workload.pod_path,
         not_started_by=not_started_by(workload),
         instancetype=_reference(workload, "instancetype"),
@@ -205,6 +206,11 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False) 
         claims=template_claims(workload),
         volumes=claim_names(workload),
     )
+
+
+def line_of_name(workload: Workload) -> int:
+    """Return the line of the name of the object, counted from 1."""
+    return workload.document.locate((*workload.base, "metadata", "name")).line
 
 
 def _host_ports(workload: Workload) -> dict[str, Any]:

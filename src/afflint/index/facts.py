@@ -269,9 +269,11 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool
     )
 
 
-def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = False) -> Iterator[Fact]:
-    """Yield the facts of one object; ``with_spec`` with the placement fields of its pods, ``resources`` with their requests.
+def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = False, lines: bool = False) -> Iterator[Fact]:
+    """Yield the facts of one object.
 
+    They include the placement fields of its pods with ``with_spec``, their requests with ``resources``, and the line of the object with
+    ``lines``.
     A malformed selector yields nothing, because admission rules report it. The sites do not have a file yet: see ``Facts.of_file``.
     """
     site = Site(NO_FILE, manifest.document.index, manifest.base)
@@ -283,9 +285,9 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             if with_spec and manifest.operated:
                 from afflint.controllers.operators import operator_pods
 
-                yield pods._replace(pod_source=operator_pods(manifest, site, resources=resources), asks=_asks(manifest))
+                yield pods._replace(pod_source=operator_pods(manifest, site, resources=resources, lines=lines), asks=_asks(manifest))
             else:
-                yield from _with_spec(pods, manifest, resources=resources) if with_spec else (pods,)
+                yield from _with_spec(pods, manifest, resources=resources, lines=lines) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
     elif not manifest.kind.templates:
         if manifest.kind.name in _EVIDENCE:
@@ -315,14 +317,14 @@ def _asks(workload: Workload) -> tuple[Alternative, ...]:
     return tuple([each for each in node_constraints(workload).alternatives if each])
 
 
-def _with_spec(pods: Pods, workload: Workload, *, resources: bool) -> Iterator[Fact]:
+def _with_spec(pods: Pods, workload: Workload, *, resources: bool, lines: bool) -> Iterator[Fact]:
     from afflint.controllers.pod_source import read_pod_source
     from afflint.index.cluster_objects import unusable_pods
 
     spec = {field: workload.pod[field] for field in _PLACEMENT if field in workload.pod}
     if workload.kind.kubevirt and type(domain := workload.pod.get("domain")) is dict:
         spec["domain"] = {field: domain[field] for field in ("cpu", "machine") if field in domain}
-    pod_source = read_pod_source(workload, pods.site, resources=resources)
+    pod_source = read_pod_source(workload, pods.site, resources=resources, lines=lines)
     yield pods._replace(spec=spec, pod_source=pod_source)
     if pod_source is not None:
         yield from unusable_pods(workload, pod_source)

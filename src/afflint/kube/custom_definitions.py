@@ -10,6 +10,7 @@ from afflint.findings.paths import Path
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import EACH
+from afflint.yaml import prefilter
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import read, split
 
@@ -40,10 +41,15 @@ Schema = dict[str, Any]
 def kinds_defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[CustomKind, ...]:
     """Return what the CustomResourceDefinitions in a file say about some kinds, by group and name; nothing if the file cannot be read."""
     wanted = frozenset(kinds)
-    words = [(group.encode(), name.encode()) for group, name in wanted]
+    names: dict[bytes, list[bytes]] = {}
+    for group, name in wanted:
+        names.setdefault(group.encode(), []).append(name.encode())
     definitions = []
     for piece, line, problem in split(data):
-        if problem is None and b"CustomResourceDefinition" in piece and any(group in piece and name in piece for group, name in words):
+        if problem is not None or b"CustomResourceDefinition" not in piece:
+            continue
+        # The schema has a property named kind, too, but only the names of the definition have the kind as a value.
+        if any(group in piece and prefilter.kinds_mentioned(prefilter.kind_pattern(names[group]), piece) for group in names):
             definitions += _definitions(piece, line)
     return tuple([kind for name, kind in kinds_in_definitions(definitions).items() if name in wanted])
 

@@ -31,8 +31,6 @@ class DefinitionSigns(NamedTuple):
 
     definitions: bool = False
     """CustomResourceDefinitions."""
-    custom: bool = False
-    """Objects of API groups that are not part of Kubernetes."""
     nodes: bool = False
     pools: bool = False
     containers: bool = False
@@ -57,10 +55,10 @@ def with_definitions(
     defining = [source for source, each in zip(files.sources, signs, strict=True) if each.definitions]
     if not defining and more is None:
         return settings
-    custom = [source for source, each in zip(files.sources, signs, strict=True) if each.custom]
+    custom = files.sources
     if more is None:  # Only the kinds that these files define can become known.
         declared = prefilter.kind_pattern(name for source in defining for name in reader.declared_names(source))
-        custom = [source for source in custom if reader.mentions(source, declared)]
+        custom = tuple([source for source in custom if reader.mentions(source, declared)])
     unknown = tuple(sorted(_unknown_kinds({name for source in custom for name in reader.custom_kinds(source)})))
     if not unknown:
         return settings
@@ -177,23 +175,19 @@ class DefinitionReader:
 def signs_of(data: bytes) -> DefinitionSigns:
     """Return what the text of a file shows of its content."""
     kinds = prefilter.kinds_mentioned(_KIND, data)
-    custom = any(is_custom(match[1].decode()) for match in _GROUP.finditer(data))
     without_kind = _WITHOUT_KIND.search(data) is not None and not all(prefilter.has_kind(piece) for piece, _, _ in documents.split(data))
     containers = b"containers" in data
     if not (kinds or without_kind):  # As nearly all files.
-        return _COMMON_SIGNS[custom, containers]
+        return _CONTAINERS if containers else _NO_SIGNS
     return DefinitionSigns(
         _DEFINITION in kinds or None in kinds,
-        custom,
         _NODE in kinds or None in kinds or (without_kind and prefilter.is_node_list(data)),
         without_kind or any(mark in data for kind in kinds for mark in (_ALL_MARKS if kind is None else MARKS.get(kind, ()))),
         containers,
     )
 
 
-_COMMON_SIGNS = {
-    (custom, containers): DefinitionSigns(custom=custom, containers=containers) for custom in (False, True) for containers in (False, True)
-}
+_CONTAINERS = DefinitionSigns(containers=True)
 _ALL_MARKS = frozenset(mark for marks in MARKS.values() for mark in marks)
 
 

@@ -51,6 +51,8 @@ class MapSettings(NamedTuple):
     """Whether nodes and pools among the manifests are used for the workloads if no node files are named."""
     resources: bool = False
     """Whether facts contain the resource requests of pods."""
+    lines: bool = False
+    """Whether facts contain the lines of workloads, which only a plan shows."""
     host_key: str = PHYSICAL_HOST
     learnt: "tuple[CustomKind, ...]" = ()
     """Kinds that CustomResourceDefinitions of the run describe."""
@@ -209,7 +211,8 @@ class Checker:
             found += self._embedded_values(document)
         policy_candidates: list[PolicyCandidate] = []
         for manifest in manifests:
-            manifest_facts = list(facts_of(manifest, with_spec=self._settings.inventory, resources=self._settings.resources))
+            settings = self._settings
+            manifest_facts = list(facts_of(manifest, with_spec=settings.inventory, resources=settings.resources, lines=settings.lines))
             facts += manifest_facts
             if self._judge is not None and manifest_facts and isinstance(manifest_facts[0], Pods) and isinstance(manifest, Workload):
                 policy_candidate = self._judge.policy_candidate(manifest, manifest_facts[0])

@@ -83,7 +83,7 @@ def read_place_inputs(
     files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
     nodes = nodes_of(files.of(files.nodes), resources=resources)
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
-    settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), inventory=True, resources=resources)
+    settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), inventory=True, resources=resources, lines=True)
     read = files.of(files.given)
     results = dict(zip(read, map_files(read.values(), settings), strict=True))
     if not node_files and settings.auto_nodes:

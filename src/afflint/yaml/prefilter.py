@@ -23,6 +23,7 @@ _ESCAPED_KIND = (
     rb"\"(?=[^\"]{0,60}\\)(?:[kind]|" + _ESCAPED_LETTER + rb"|\\\r?\n[ \t]*){4,20}\"[ \t\r\n]*:"
     rb"|kind[\"']?[ \t\r\n]*:[ \t\r\n]*" + _PROPERTIES + rb"\"[A-Za-z]*" + _ESCAPED_LETTER
 )
+_ESCAPE = rb"\\(?:x|u00|U000000|\r?\n)"
 Reading = Callable[[bytes, int, int], Document]
 """Parses the bytes of a document, with its index among those of the file and its line."""
 
@@ -142,7 +143,7 @@ class Triage:
         """Whether the text may contain an object of a kind that matters anywhere."""
         return (
             self._mention.search(piece) is not None
-            or (b"\\" in piece and re.search(_ESCAPED_KIND, piece) is not None)
+            or _has_escaped_kind(piece)
             or (b"\n*" in piece and re.search(_ALIAS_KEY, piece) is not None)
         )
 
@@ -167,9 +168,14 @@ def kinds_mentioned(pattern: re.Pattern[bytes], text: bytes) -> set[bytes | None
     A key that is an alias of ``kind`` is not found.
     """
     kinds: set[bytes | None] = {match[1] for match in pattern.finditer(text)}
-    if b"\\" in text and re.search(_ESCAPED_KIND, text):
+    if _has_escaped_kind(text):
         kinds.add(None)
     return kinds
+
+
+def _has_escaped_kind(text: bytes) -> bool:
+    """Whether the key ``kind`` or its value may be written with escapes. Most backslashes in a text are none of letters."""
+    return b"\\" in text and re.search(_ESCAPE, text) is not None and re.search(_ESCAPED_KIND, text) is not None
 
 
 def _lacks_kind(piece: bytes) -> bool:
