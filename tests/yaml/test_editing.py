@@ -166,6 +166,7 @@ class TestInsert:
 
     def test_between_braces(self) -> None:
         assert mended("labels: {app: web}  # all\n", Insert(("labels",), "tier", "x:y")) == 'labels: {app: web, tier: "x:y"}  # all\n'
+        assert mended("labels: {app: web}\n", Insert(("labels",), "A?", "b")) == 'labels: {app: web, "A?": b}\n'
         assert mended("labels: {app: web}\n", Insert(("labels",), "tier", "front", before="app")) == "labels: {tier: front, app: web}\n"
         assert mended("labels: {app: web,}\n", Insert(("labels",), "tier", "front")) is None
 

@@ -115,7 +115,7 @@ def _string(text: str, quote: str, flow: bool) -> str | None:
 
 def _is_plain(text: str, flow: bool) -> bool:
     """Whether a string does not need quotes: neither afflint nor other readers of YAML read it as something else."""
-    if not text.isprintable() or text.endswith(":") or ": " in text or (flow and ":" in text):
+    if not text.isprintable() or text.endswith(":") or ": " in text or (flow and not {":", "?"}.isdisjoint(text)):
         return False
     if not (_PLAIN.fullmatch(text) or (_NUMBER_LIKE.fullmatch(text) and not _TIMES.fullmatch(text) and not text.startswith(("-", ".")))):
         return False
