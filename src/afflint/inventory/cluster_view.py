@@ -11,7 +11,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import PREFERRED_ANTI_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, Pods, PodsKey, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
-from afflint.inventory.simulation_input import SimulationInput, build_simulation_input
+from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of, items
 from afflint.kube.label_places import node_choices
 from afflint.kube.node_labels import HOSTNAME, PHYSICAL_HOST, ZONE, domain_noun
@@ -61,10 +61,8 @@ class ClusterView:
             nodes,
             manifest_index,
             manifest_index.pods,
+            SimulationOptions(version, feature_gates, at_least=True),
             name_of=name_of,
-            version=version,
-            feature_gates=feature_gates,
-            at_least=True,
             classes=classes,
         )
         self.nodes = self.simulation_input.nodes

@@ -14,7 +14,7 @@ from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_files import Pools
-from afflint.inventory.simulation_input import SimulationInput, build_simulation_input
+from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.constraints import constraints_of
 from afflint.kube.selectors import Parsed, Selector, matches
 from afflint.kube.taints import Toleration, first_untolerated
@@ -118,10 +118,8 @@ class PoolView:
             (),
             self.manifest_index,
             self.manifest_index.pods,
+            SimulationOptions(self._version, self._feature_gates, at_least=True),
             name_of=self._name_of,
-            version=self._version,
-            feature_gates=self._feature_gates,
-            at_least=True,
         )
 
     def _demands(self) -> Iterator[PoolRequirements]:

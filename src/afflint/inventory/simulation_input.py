@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -41,38 +41,83 @@ class SimulationInput(NamedTuple):
     """The result of evicting a running pod by namespace and name, where its VirtualMachineInstance shows it."""
 
 
+class SimulationOptions(NamedTuple):
+    """What a simulation takes into account. ``version`` and ``feature_gates`` are those of the cluster."""
+
+    version: tuple[int, int] = SCHEDULER
+    feature_gates: Collection[str] = ()
+    resources: bool = False
+    """Whether the requests of pods and the allocatable resources of nodes are compared."""
+    only_running: bool = False
+    """Whether virtual machines that a user has to start have no pods."""
+    replan: bool = False
+    """Whether running pods of the workloads are scheduled again."""
+    at_least: bool = False
+    """Whether an autoscaled workload has only the replicas that its autoscaler surely keeps."""
+
+
 def build_simulation_input(
     nodes: Sequence[NodeFact],
     manifest_index: ManifestIndex,
     workloads: Iterable[Pods],
+    options: SimulationOptions,
     running: Sequence[Mapping[str, object]] = (),
     *,
-    resources: bool = False,
-    version: tuple[int, int] = SCHEDULER,
-    feature_gates: Collection[str] = (),
     name_of: Callable[[FileId], str] = str,
-    only_running: bool = False,
-    replan: bool = False,
-    at_least: bool = False,
     machines: Mapping[tuple[str, str], Mapping[str, Any]] = _NONE,
     classes: Sequence[NodeClass] = (),
 ) -> SimulationInput:
     """Return the input for simulating some workloads of a run, with the other objects of its manifests.
 
-    ``classes`` are nodes that may be made besides. ``machines`` are those that run in some of the ``running`` pods, by namespace and name.
-    ``running`` are pods as parsed, ``version`` and ``feature_gates`` are those of the cluster, and ``name_of`` returns the name of a file.
-    With ``replan`` running pods of the workloads are scheduled again, with ``at_least`` there are no more
-    replicas than an autoscaler surely
-    keeps, and with ``only_running`` virtual machines that a user has to start have no pods.
-
-    Only the first of several manifests of one object counts: overlays repeat what they change.
+    ``running`` are pods as parsed, ``machines`` the virtual machines in some of them by namespace and name, and ``classes`` the nodes
+    that pools may create in addition. ``name_of`` returns the name of a file. Of several objects with one name, only the first counts:
+    overlays repeat what they change.
     """
-    pod_sources: dict[str, PodSource] = {}
-    sources: dict[str, Pods] = {}
-    asked: dict[str, set[str]] = {}
+    chosen = _choose(workloads, manifest_index, at_least=options.at_least)
+    asked = {key: _kubelet_labels(pod_source, chosen.sources[key]) for key, pod_source in chosen.pod_sources.items()}
+    labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
+    assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
+    undecidable = undecidable_workloads(manifest_index)
+    noted = tuple(
+        [
+            _with_notes(
+                with_virtualization(pod_source, manifest_index, only_running=options.only_running),
+                *_repeated(chosen.repeated.get(key, ()), name_of),
+                *[_assumption(label) for label in sorted(assumed & asked[key])],
+                *[reason for reason in (undecidable.get(chosen.sources[key].key),) if reason],
+            )
+            for key, pod_source in chosen.pod_sources.items()
+        ]
+    )
+    inventory = Inventory(
+        [fact.node for fact in labelled],
+        running,
+        _namespaces(manifest_index, noted, running),
+        manifest_index.services,
+        resources=options.resources,
+        classes=classes,
+        version=options.version,
+        feature_gates=options.feature_gates,
+        replan=options.replan,
+    )
+    budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(manifest_index.budgets)}.values())[::-1]
+    left_open = frozenset(key for key, pods in chosen.sources.items() if pods.key in undecidable)
+    evictions = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
+    return SimulationInput(tuple(labelled), noted, tuple(chosen.sources.values()), inventory, left_open, budgets, evictions)
+
+
+class _Chosen(NamedTuple):
+    """The workloads of a simulation by their keys: as they are placed, as they were read, and their further definitions."""
+
+    pod_sources: dict[str, PodSource]
+    sources: dict[str, Pods]
+    repeated: dict[str, list[PodSource]]
+
+
+def _choose(workloads: Iterable[Pods], manifest_index: ManifestIndex, *, at_least: bool) -> _Chosen:
+    """Choose the first definition of each workload, as its namespace and its autoscaler change it."""
+    chosen = _Chosen({}, {}, {})
     counts: dict[str, int] = {}
-    again: dict[str, list[PodSource]] = {}
-    unknown = undecidable_workloads(manifest_index)
     for pods in workloads:
         pod_source = pods.pod_source
         if pod_source is None:
@@ -83,42 +128,21 @@ def build_simulation_input(
         if at_least and pod_source.scale.least is not None:
             pod_source = replace(pod_source, replicas=max(pod_source.scale.least, min(pod_source.replicas, 1)))
         pod_source = after_admission(pod_source, manifest_index.admission(pod_source.namespace))
-        first = pod_sources.setdefault(pod_source.key, pod_source)
-        if first is pod_source:
-            sources[pod_source.key] = pods
-            asked[pod_source.key] = KUBELET_LABELS.keys() & {*texts(pods.spec), *texts(pod_source.pod.get("nodeSelector"))}
+        if pod_source.key in chosen.pod_sources:
+            chosen.repeated.setdefault(pod_source.key, []).append(pod_source)
         else:
-            again.setdefault(pod_source.key, []).append(pod_source)
-    labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
-    assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
-    noted = [
-        _with_notes(
-            with_virtualization(pod_source, manifest_index, only_running=only_running),
-            *_repeated(again.get(key, ()), name_of),
-            *[
-                f"no node has the label {each}; the simulation assumes that all nodes have {each}={KUBELET_LABELS[each]}"
-                for each in sorted(assumed & asked[key])
-            ],
-            *[reason for reason in (unknown.get(sources[key].key),) if reason],
-        )
-        for key, pod_source in pod_sources.items()
-    ]
-    inventory = Inventory(
-        [fact.node for fact in labelled],
-        running,
-        _namespaces(manifest_index, noted, running),
-        manifest_index.services,
-        resources=resources,
-        classes=classes,
-        version=version,
-        feature_gates=feature_gates,
-        replan=replan,
-    )
-    # Of those of one name only the first counts, as of workloads.
-    budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(manifest_index.budgets)}.values())[::-1]
-    left_open = frozenset(key for key, pods in sources.items() if pods.key in unknown)
-    evictions = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
-    return SimulationInput(tuple(labelled), tuple(noted), tuple(sources.values()), inventory, left_open, budgets, evictions)
+            chosen.pod_sources[pod_source.key] = pod_source
+            chosen.sources[pod_source.key] = pods
+    return chosen
+
+
+def _kubelet_labels(pod_source: PodSource, pods: Pods) -> Set[str]:
+    """Return the labels of kubelets that a workload may use."""
+    return KUBELET_LABELS.keys() & {*texts(pods.spec), *texts(pod_source.pod.get("nodeSelector"))}
+
+
+def _assumption(label: str) -> str:
+    return f"no node has the label {label}; the simulation assumes that all nodes have {label}={KUBELET_LABELS[label]}"
 
 
 def _namespaces(

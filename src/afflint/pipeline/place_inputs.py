@@ -14,7 +14,7 @@ from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
 from afflint.inventory.pool_files import Pools
-from afflint.inventory.simulation_input import SimulationInput, build_simulation_input
+from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.kinds import KINDS
 from afflint.pipeline.files import Files
 from afflint.pipeline.locating import located_facts, pools_of
@@ -108,13 +108,9 @@ def read_place_inputs(
         nodes,
         manifest_index,
         workloads,
+        SimulationOptions(target.version, target.feature_gates, resources, only_running, replan),
         running,
         name_of=name_of,
-        resources=resources,
-        version=target.version,
-        feature_gates=target.feature_gates,
-        only_running=only_running,
-        replan=replan,
         machines=machines,
     )
     problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, rejections.get(file, {}))]
