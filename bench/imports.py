@@ -14,6 +14,7 @@ _NEEDED = frozenset(
         # Standard library: garbage collection is delayed, and a full disk has an error number.
         *("gc", "errno"),
         *("afflint", "afflint.resources", "afflint.config"),
+        *("afflint.config.discovery", "afflint.config.selection", "afflint.config.settings", "afflint.policies", "afflint.policies.policy"),
         *(
             "afflint.cli",
             "afflint.cli.check",
@@ -37,17 +38,21 @@ _NEEDED = frozenset(
         *("afflint.yaml.placeholders", "afflint.yaml.prefilter", "afflint.yaml.scalars"),
         *("afflint.pipeline", "afflint.pipeline.files", "afflint.pipeline.map_step", "afflint.pipeline.mapping"),
         *(
-            "afflint.pipeline.reduced_run",
+            "afflint.pipeline.definitions",
+            "afflint.pipeline.locating",
             "afflint.pipeline.options",
             "afflint.pipeline.reduce_step",
+            "afflint.pipeline.reduced_run",
             "afflint.pipeline.run",
             "afflint.pipeline.session",
+            "afflint.pipeline.summary",
+            "afflint.pipeline.suppression_filter",
         ),
         *("afflint.pools", "afflint.pools.kinds"),
-        *("afflint.report", "afflint.report.escape", "afflint.report.phrases", "afflint.report.text"),
+        *("afflint.report", "afflint.report.escape", "afflint.report.model", "afflint.report.phrases", "afflint.report.text"),
     )
 )
-_NEEDED_PACKAGES = ("afflint.checks", "afflint.controllers", "afflint.index", "afflint.kube")
+_NEEDED_PACKAGES = ("afflint.checks", "afflint.constraints", "afflint.controllers", "afflint.index", "afflint.kube")
 """The modules of all checks, with what they know about Kubernetes and other manifests: rules are bound to their checks at the start."""
 
 
