@@ -37,7 +37,7 @@ class DefinitionSigns(NamedTuple):
 
 
 _NO_SIGNS = DefinitionSigns()
-_MAX_TEXTS = 1 << 26
+_MAX_TEXTS = 1 << 24
 _KNOWN = frozenset((kind.group, kind.name) for kind in KINDS)
 _DEFINITION, _NODE = b"CustomResourceDefinition", b"Node"
 _KIND = prefilter.kind_pattern((_DEFINITION, _NODE, *(kind for kind in MARKS if kind)))

@@ -1,6 +1,6 @@
 """The map step over many files: in this process or in several, with results from the cache."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
@@ -21,8 +21,8 @@ Progress = Callable[[int], None]
 Contents = dict[Source, bytes]
 """Checksums of the files that a run has read."""
 
-Texts = Mapping[Source, bytes]
-"""The bytes of some files that a run has read."""
+Texts = dict[Source, bytes]
+"""The bytes of some files that a run has read. The map step takes them out, so that no file is in memory longer than it has to be."""
 _NO_TEXTS: Texts = {}
 
 DEFAULT_CACHE = ""
@@ -97,7 +97,7 @@ def result_of(checker: Checker, source: Source, kept: DocumentCache | None = Non
 
 def bytes_of(source: Source, texts: Texts = _NO_TEXTS) -> bytes | OSError | MemoryError:
     """Return the bytes of a file, or the reason why it cannot be read."""
-    text = texts.get(source)
+    text = texts.pop(source, None)
     if text is not None:
         return text
     try:
