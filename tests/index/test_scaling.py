@@ -114,6 +114,18 @@ def test_what_it_scales_is_told_by_kind_name_and_namespace_or_place() -> None:
     assert scale(x_a=workload(namespace="shop"), x_b=near, y_b=hpa(namespace="shop")).most == 4, "each cluster has its own"
 
 
+def test_an_autoscaler_of_a_resource_with_several_templates_sets_none_of_their_numbers() -> None:
+    """The resource has one number of replicas for its autoscaler, and afflint does not know which template it counts."""
+    pods = (
+        "template: {metadata: {labels: {app: web}}, spec: {tolerations: [{key: a, operator: Exists}], containers: [{name: c, image: i}]}}"
+    )
+    head = f"apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {{name: web}}\nspec:\n  headGroupSpec: {{{pods}}}\n"
+    scaler = hpa(kind="RayCluster").replace("apps/v1", "ray.io/v1")
+    assert scale(a=head, b=scaler).most == 10
+    both = f"{head}  workerGroupSpecs: [{{groupName: a, replicas: 3, {pods}}}]\n"
+    assert [pods.scale for pods in manifest_index(a=both, b=scaler).pods] == [ReplicaRange(), ReplicaRange(3, 3, 3)]
+
+
 def test_a_patch_of_an_autoscaler_widens_the_range() -> None:
     assert scale(base_a=workload(), base_b=hpa(), prod_b=hpa("maxReplicas: 30", kind="")) == ReplicaRange(2, 2, 30, scaler=BY)
 
