@@ -213,6 +213,21 @@ class TestNoSingleTarget:
 
 
 class TestAffinityTargetMissing:
+    @pytest.mark.parametrize(
+        ("asked", "own", "column"),
+        [("app: biling", "app: billing", 25), ("component: api", "app.kubernetes.io/component: api", 39)],
+        ids=["a typo in the value", "a similar key"],
+    )
+    def test_it_points_at_the_label_in_the_template_that_was_probably_meant(self, asked: str, own: str, column: int) -> None:
+        text = deployment("billing", "app.kubernetes.io/component: api", f"+ {asked} @ host", replicas=2)
+        text = text.replace(
+            "metadata: {name: billing}", "metadata: {name: billing, labels: {app: billing, app.kubernetes.io/component: api}}"
+        )
+        [found] = lint(text)
+        assert found.message == f"no pod has `{asked}`, which this required podAffinity selects; `{own}` is on its own pods"
+        [related] = found.related
+        assert (found.rule, found.span.line, related.span.line, related.span.column) == ("affinity-target-missing", 13, 8, column)
+
     def test_a_slip_with_the_label_where_it_reaches_no_pod(self) -> None:
         files = {
             "vm.yaml": """\
