@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from afflint.kube.kinds import custom_kind
 from afflint.pipeline.map_step import Checker, default_settings
 from afflint.pipeline.run import run
 from afflint.source.sources import Source
@@ -14,6 +15,16 @@ BRACE_TOO_MANY = """\
 }
 ---
 """
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: c, image: i}]
+  tolerations:
+  - {key: a, operator: exists}
+"""
+POD_IN_FLOW = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: i}]}}\n"
 NO_VERSION = """\
 kind: Pod
 metadata: {name: till}
@@ -43,6 +54,60 @@ def test_custom_resources_are_counted_by_what_shows_where_they_place_pods() -> N
     source = Source("a.yaml", "a.yaml", f"{text}---\n{text}---\n{NO_VERSION}".encode())
     assert run([source], default_settings()).summary.custom == (("Farm by its shape", 2),)
     assert Checker(default_settings()).check("a.yaml", f"{text}---\n{text}".encode()).unknown == (("example.com", "Farm"),)
+
+
+PROMETHEUS = """\
+apiVersion: monitoring.coreos.com/v1
+kind: Prometheus
+metadata: {name: web}
+spec:
+  nodeSelector: {disk: ssd}
+  other: {tolerations: [{key: a, operator: Exists}]}
+"""
+FARM = """\
+apiVersion: example.com/v1
+kind: Farm
+metadata: {name: web}
+spec:
+  one: {nodeSelector: {disk: ssd}}
+  two: {tolerations: [{key: a, operator: Exists}]}
+"""
+
+
+def test_the_source_of_fields_is_the_catalogue_even_if_only_the_shape_shows_some_of_them() -> None:
+    checker = Checker(default_settings())
+    assert checker.check("a.yaml", PROMETHEUS.encode()).custom == (("Prometheus", "the catalogue"),)
+    assert checker.check("a.yaml", FARM.encode()).custom == (("Farm", "its shape"),)
+
+
+def test_the_source_of_fields_is_the_configuration_for_the_kinds_that_it_names() -> None:
+    farm = custom_kind("example.com/v1", "Farm", ("spec", "template"))
+    checker = Checker(default_settings()._replace(custom=(farm,)))
+    text = f"{FARM}  template: {{spec: {{containers: [{{name: c, image: i}}]}}}}\n---\n{POD}"
+    assert checker.check("a.yaml", text.encode()).custom == (("Farm", "the configuration"),)
+
+
+def test_each_resource_of_a_list_is_counted() -> None:
+    items = "".join("- " + text.replace("\n", "\n  ").rstrip() + "\n" for text in (FARM, FARM, POD))
+    text = f"apiVersion: v1\nkind: List\nitems:\n{items}"
+    result = Checker(default_settings()).check("a.yaml", text.encode())
+    assert (result.custom, result.unknown) == ((("Farm", "its shape"),) * 2, (("example.com", "Farm"),))
+
+
+@pytest.mark.parametrize(
+    ("holder", "unknown"),
+    [
+        ("apiVersion: v1\nkind: List\nitems:\n", (("example.com", "Farm"),)),
+        ("apiVersion: v1\nkind: PodList\nitems:\n", ()),
+        ("apiVersion: v1\nkind: List\nentries:\n", ()),
+    ],
+    ids=["a list", "a typed list", "no items"],
+)
+def test_an_unknown_kind_is_reported_even_if_it_is_an_item_of_a_list_without_constraints(
+    holder: str, unknown: tuple[tuple[str, str], ...]
+) -> None:
+    text = f"{holder}- apiVersion: example.com/v1\n  kind: Farm\n- {POD_IN_FLOW}"
+    assert Checker(default_settings()).check("a.yaml", text.encode()).unknown == unknown
 
 
 @pytest.mark.parametrize(
@@ -88,3 +153,96 @@ def test_a_text_that_only_a_template_engine_can_read_counts_as_a_template(text: 
     result = Checker(default_settings()).check("templates/web.yaml", text.encode())
     assert (result.templated, result.filled) == (templated, filled)
     assert bool(result.broken) is templated
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fixed"),
+    [
+        ("web.yaml", POD, ["Exists"]),
+        ("templates/web.yaml", POD, ["Exists"]),
+        ("web.yaml", f"{POD}# {{{{ .Values.note }}}}\n", ["Exists"]),
+        ("templates/web.yaml", f"{POD}# {{{{ .Values.note }}}}\n", []),
+        ("web.yaml", f"{POD}# {{{{ if .Values.on }}}}\n", []),
+        ("web.yaml", POD.replace("name: web", "name: {{ name }}"), []),
+    ],
+    ids=["a manifest", "nothing to substitute", "a comment", "a comment in a template", "a condition", "a placeholder"],
+)
+def test_a_file_that_looks_templated_gets_no_fixes(name: str, text: str, fixed: list[str]) -> None:
+    """What is rendered may differ from the file; the finding remains."""
+    [found] = Checker(default_settings()).check(name, text.encode()).found
+    assert (found.rule, found.span.line, found.span.column, found.field) == ("unknown-operator", 7, 24, "spec.tolerations[0].operator")
+    assert [each.text for each in found.edits] == fixed
+    assert len(found.meant) == len(fixed)
+
+
+def test_no_finding_of_a_file_that_looks_templated_has_fixes() -> None:
+    text = f"{POD}  - {{key: b, operator: Is}}\n# {{{{ if .Values.on }}}}\n"
+    found = Checker(default_settings()).check("web.yaml", text.encode()).found
+    assert [(each.span.line, each.edits) for each in found] == [(7, ()), (8, ())]
+
+
+def test_a_duplicate_key_is_removed_unless_the_file_has_placeholders() -> None:
+    text = f"{POD.replace('exists', 'Exists')}  tolerations: [{{key: a, operator: Exists}}]\n"
+    for name, edits in (("web", 1), ("{{ name }}", 0)):
+        [found] = Checker(default_settings()).check("web.yaml", text.replace("web", name).encode()).found
+        assert (found.rule, found.span.line, found.object.kind, found.field) == ("duplicate-key", 8, "Pod", "spec.tolerations")
+        assert len(found.edits) == edits
+
+
+@pytest.mark.parametrize(
+    ("toleration", "lines"),
+    [
+        ("{key: b, operator: exists}", [7, 8]),
+        ("{$patch: delete, key: b, operator: exists}", [7]),
+        ("{$patch: delete, key: b, operator: exists}\n  - {key: c, operator: exists}", [7, 9]),
+    ],
+    ids=["a manifest", "a directive", "the next item"],
+)
+def test_fields_next_to_a_directive_of_a_patch_are_not_checked(toleration: str, lines: list[int]) -> None:
+    found = Checker(default_settings()).check("a.yaml", f"{POD}  - {toleration}\n".encode()).found
+    assert [(each.rule, each.span.line) for each in found] == [("unknown-operator", line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("above", "kind", "end"),
+    [
+        (POD_IN_FLOW, "Pod", "reads only Pod web"),
+        (f"{{apiVersion: v1, kind: List, items: [{POD_IN_FLOW.rstrip()}]}}\n", None, "reads only the List"),
+        ("{apiVersion: v1, kind: [Pod], spec: {kind: Pod}}\n", None, "is not an object"),
+        ("[{kind: Pod}]\n", None, "is not an object"),
+    ],
+    ids=["an object", "a list of objects", "a kind that is no text", "no object"],
+)
+def test_text_after_a_document_is_reported_for_the_object_that_ends_there(above: str, kind: str | None, end: str) -> None:
+    [found] = Checker(default_settings(["text-after-document"])).check("a.yaml", f"{above}}}\n".encode()).found
+    assert (found.rule, found.span.line, found.object.kind) == ("text-after-document", 2, kind)
+    assert found.message.endswith(end)
+
+
+VALUES = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: shop}
+spec:
+  source:
+    helm:
+      values: |
+        web:
+          tolerations:
+          - {key: a, operator: exists}
+"""
+
+
+def test_a_finding_in_values_that_are_text_names_the_field_of_the_resource() -> None:
+    [found] = Checker(default_settings()).check("a.yaml", VALUES.encode()).found
+    assert (found.rule, found.span.line, found.span.column, found.object.name) == ("unknown-operator", 10, 32, "shop")
+    assert found.field == "spec.source.helm.values.web.tolerations[0].operator"
+    assert found.item == "spec.source.helm.values.web.tolerations[key=a].operator"
+    assert not found.edits
+
+
+def test_a_finding_in_values_that_are_text_has_no_item_outside_of_lists() -> None:
+    text = f"{VALUES.partition('tolerations')[0]}nodeSelector: {{beta.kubernetes.io/os: linux}}\n"
+    [found] = Checker(default_settings()).check("a.yaml", text.encode()).found
+    assert (found.rule, found.span.line, found.item) == ("deprecated-node-label", 9, "")
+    assert found.field == "spec.source.helm.values.web.nodeSelector[beta.kubernetes.io/os]"
