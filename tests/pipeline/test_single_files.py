@@ -100,14 +100,24 @@ def test_each_resource_of_a_list_is_counted() -> None:
         ("apiVersion: v1\nkind: List\nitems:\n", (("example.com", "Farm"),)),
         ("apiVersion: v1\nkind: PodList\nitems:\n", ()),
         ("apiVersion: v1\nkind: List\nentries:\n", ()),
+        ("apiVersion: v1\nkind: Template\nobjects:\n", ()),
     ],
-    ids=["a list", "a typed list", "no items"],
+    ids=["a list", "a typed list", "no items", "another container"],
 )
 def test_an_unknown_kind_is_reported_even_if_it_is_an_item_of_a_list_without_constraints(
     holder: str, unknown: tuple[tuple[str, str], ...]
 ) -> None:
     text = f"{holder}- apiVersion: example.com/v1\n  kind: Farm\n- {POD_IN_FLOW}"
     assert Checker(default_settings()).check("a.yaml", text.encode()).unknown == unknown
+
+
+def test_an_unknown_kind_with_constraints_is_reported_in_every_container_and_without_one_even_if_they_are_empty() -> None:
+    checker = Checker(default_settings())
+    farm = FARM.replace("\n", "\n  ").rstrip()
+    template = f"apiVersion: v1\nkind: Template\nobjects:\n- {farm}\n- {POD_IN_FLOW}"
+    empty = "apiVersion: example.com/v1\nkind: Farm\nspec: {nodeSelector: {}}\n"
+    assert checker.check("a.yaml", template.encode()).unknown == (("example.com", "Farm"),)
+    assert checker.check("a.yaml", empty.encode()).unknown == (("example.com", "Farm"),)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +127,11 @@ def test_an_unknown_kind_is_reported_even_if_it_is_an_item_of_a_list_without_con
         ("apiVersion: example.com/v1\nkind: Deployment\nmetadata: {name: a}\n", 1, ()),
         ("kind: Pod\nkey: [\n", 1, ()),
         ("# kind: Pod\nkey: value\n", 0, ("no kind",)),
+        ("# kind: Pod\napiVersion: v1\n", 0, ()),
+        ("# kind: Pod\nnodes: []\n", 0, ()),
+        ("kind: {kind: Pod}\n", 1, ()),
     ],
-    ids=["another kind", "a known kind of another group", "broken", "no object"],
+    ids=["another kind", "a known kind of another group", "broken", "no object", "no kind", "nodes", "a kind that is no text"],
 )
 def test_what_may_be_an_object_counts_as_a_document(text: str, documents: int, passed: tuple[str, ...]) -> None:
     result = Checker(default_settings()).check("a.yaml", text.encode())
@@ -189,6 +202,37 @@ def test_a_duplicate_key_is_removed_unless_the_file_has_placeholders() -> None:
         assert len(found.edits) == edits
 
 
+@pytest.mark.parametrize(("count", "fixed"), [(20, 20), (21, 0)])
+def test_a_file_with_many_duplicate_keys_gets_no_fixes(count: int, fixed: int) -> None:
+    labels = "".join(f"    a{number}: x\n    a{number}: x\n" for number in range(count))
+    text = f"apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  labels:\n{labels}spec: {{containers: [{{name: c, image: i}}]}}\n"
+    found = Checker(default_settings()).check("a.yaml", text.encode()).found
+    assert [each.rule for each in found] == ["duplicate-key"] * count
+    assert sum(len(each.edits) for each in found) == fixed
+
+
+def test_a_duplicate_key_is_reported_for_the_item_of_the_list_that_contains_it() -> None:
+    text = f"apiVersion: v1\nkind: List\nitems:\n- {POD_IN_FLOW}- {POD_IN_FLOW.replace('metadata', 'metadata: {name: old}, metadata')}"
+    text = text.replace("name: web", "name: shop", 1)
+    [found] = Checker(default_settings()).check("a.yaml", text.encode()).found
+    assert (found.rule, found.span.line, found.object.name, found.field) == ("duplicate-key", 5, "web", "metadata")
+    text = f"{POD.replace('exists', 'Exists')}  - {{key: b, key: b, operator: Exists}}\n"
+    [found] = Checker(default_settings()).check("a.yaml", text.encode()).found
+    assert (found.field, found.item) == ("spec.tolerations[1].key", "spec.tolerations[key=b].key")
+
+
+def test_of_the_duplicate_keys_of_a_custom_resource_those_in_its_constraints_are_reported() -> None:
+    text = PROMETHEUS.replace("spec:\n", "spec:\n  port: 1\n  port: 2\n").replace("key: a,", "key: a, key: b,")
+    [found] = Checker(default_settings()).check("a.yaml", text.encode()).found
+    assert (found.rule, found.span.line, found.field, found.severity) == ("duplicate-key", 8, "spec.other.tolerations[0].key", None)
+
+
+def test_a_key_that_overrides_a_merge_key_is_only_a_note() -> None:
+    text = f"{POD.replace('- {key: a, operator: exists}', '- &a {key: a, operator: Exists}')}  - {{<<: *a, key: b}}\n"
+    [found] = Checker(default_settings()).check("a.yaml", text.encode()).found
+    assert (found.rule, found.span.line, found.severity) == ("duplicate-key", 8, "info")
+
+
 @pytest.mark.parametrize(
     ("toleration", "lines"),
     [
@@ -201,6 +245,11 @@ def test_a_duplicate_key_is_removed_unless_the_file_has_placeholders() -> None:
 def test_fields_next_to_a_directive_of_a_patch_are_not_checked(toleration: str, lines: list[int]) -> None:
     found = Checker(default_settings()).check("a.yaml", f"{POD}  - {toleration}\n".encode()).found
     assert [(each.rule, each.span.line) for each in found] == [("unknown-operator", line) for line in lines]
+
+
+def test_fields_after_a_directive_of_a_patch_are_checked() -> None:
+    text = f"{POD.replace('{key: a,', '{$patch: delete, key: a,')}  - {{key: b, operator: exists}}\n"
+    assert [each.span.line for each in Checker(default_settings()).check("a.yaml", text.encode()).found] == [8]
 
 
 @pytest.mark.parametrize(
@@ -246,3 +295,20 @@ def test_a_finding_in_values_that_are_text_has_no_item_outside_of_lists() -> Non
     [found] = Checker(default_settings()).check("a.yaml", text.encode()).found
     assert (found.rule, found.span.line, found.item) == ("deprecated-node-label", 9, "")
     assert found.field == "spec.source.helm.values.web.nodeSelector[beta.kubernetes.io/os]"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        ("values.yaml", "web:\n  tolerations: [{key: a, operator: Is}]\n", [2]),
+        ("values.yaml", "tolerations: [{key: a, operator: Is}]\n---\ntolerations: [{key: a, operator: Is}]\n", [1, 3]),
+        ("values.yaml", "tolerations: [{key: a, operator: Is}]\n---\nreplicas: 3\n", [1]),
+        ("templates/values.yaml", "tolerations: [{key: a, operator: Is}]\n", []),
+        ("web.yaml", "tolerations: [{key: a, operator: Is}]\n", []),
+    ],
+    ids=["values", "two documents", "a document without constraints", "a template", "another file"],
+)
+def test_each_document_of_values_with_constraints_counts_as_one(name: str, text: str, lines: list[int]) -> None:
+    result = Checker(default_settings()).check(name, text.encode())
+    assert [(each.rule, each.span.line) for each in result.found] == [("unknown-operator", line) for line in lines]
+    assert result.documents == len(lines)
