@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from afflint.findings.finding import Span
 from afflint.kube.kinds import custom_kind
 from afflint.pipeline.map_step import Checker, default_settings
 from afflint.pipeline.run import run
@@ -130,8 +131,24 @@ def test_an_unknown_kind_with_constraints_is_reported_in_every_container_and_wit
         ("# kind: Pod\napiVersion: v1\n", 0, ()),
         ("# kind: Pod\nnodes: []\n", 0, ()),
         ("kind: {kind: Pod}\n", 1, ()),
+        ("- kind: Pod\n", 0, ()),
+        ("[{kind: Pod}]\n}\n", 1, ()),
+        ("apiVersion: v1\nkind: Thing\nspec: {nodeSelector: {disk: ssd}}\n", 0, ("Thing",)),
+        ("apiVersion: example.com/v1\nkind: Farm\nspec: {nodeSelector: {disk: ssd}}\n", 1, ()),
     ],
-    ids=["another kind", "a known kind of another group", "broken", "no object", "no kind", "nodes", "a kind that is no text"],
+    ids=[
+        "another kind",
+        "a known kind of another group",
+        "broken",
+        "no object",
+        "no kind",
+        "nodes",
+        "a kind that is no text",
+        "a list",
+        "text after a list",
+        "constraints in a kind of no group",
+        "constraints in a custom resource",
+    ],
 )
 def test_what_may_be_an_object_counts_as_a_document(text: str, documents: int, passed: tuple[str, ...]) -> None:
     result = Checker(default_settings()).check("a.yaml", text.encode())
@@ -200,6 +217,7 @@ def test_a_duplicate_key_is_removed_unless_the_file_has_placeholders() -> None:
         [found] = Checker(default_settings()).check("web.yaml", text.replace("web", name).encode()).found
         assert (found.rule, found.span.line, found.object.kind, found.field) == ("duplicate-key", 8, "Pod", "spec.tolerations")
         assert len(found.edits) == edits
+        assert (found.message, found.help) == ("duplicate key `tolerations` (first set on line 6); only the last one takes effect", "")
 
 
 @pytest.mark.parametrize(("count", "fixed"), [(20, 20), (21, 0)])
@@ -231,6 +249,8 @@ def test_a_key_that_overrides_a_merge_key_is_only_a_note() -> None:
     text = f"{POD.replace('- {key: a, operator: exists}', '- &a {key: a, operator: Exists}')}  - {{<<: *a, key: b}}\n"
     [found] = Checker(default_settings()).check("a.yaml", text.encode()).found
     assert (found.rule, found.span.line, found.severity) == ("duplicate-key", 8, "info")
+    assert found.message.startswith("`key` overrides the value that the merge key `<<` adds from line 7;")
+    assert "move the value out of the anchor" in found.help
 
 
 @pytest.mark.parametrize(
@@ -312,3 +332,42 @@ def test_each_document_of_values_with_constraints_counts_as_one(name: str, text:
     result = Checker(default_settings()).check(name, text.encode())
     assert [(each.rule, each.span.line) for each in result.found] == [("unknown-operator", line) for line in lines]
     assert result.documents == len(lines)
+
+
+def test_a_file_that_cannot_be_decoded_is_reported_at_its_beginning() -> None:
+    result = Checker(default_settings()).check("a.yaml", b"\xff\xfe\x00")
+    assert [(each.rule, each.document, each.span) for each in result.found] == [("unreadable-manifest", 0, Span(1, 1, 1, 1))]
+    assert (result.unread, result.broken) == (True, (0,))
+
+
+def test_a_list_that_contains_a_node_holds_nodes() -> None:
+    node = "{apiVersion: v1, kind: Node, metadata: {name: w1}}\n"
+    for items, holds_nodes in ((f"- {POD_IN_FLOW}- {node}", True), (f"- {POD_IN_FLOW}", False)):
+        result = Checker(default_settings()).check("a.yaml", f"apiVersion: v1\nkind: List\nitems:\n{items}".encode())
+        assert result.facts.holds_nodes is holds_nodes
+
+
+def test_text_after_a_document_is_not_reported_in_a_template() -> None:
+    text = f"{POD_IN_FLOW}...\nkey: '{{{{ .Values.key }}}}'\n"
+    assert Checker(default_settings()).check("templates/web.yaml", text.encode()).templated
+    assert not Checker(default_settings()).check("web.yaml", text.encode()).templated
+
+
+@pytest.mark.parametrize(
+    ("inventory", "resources", "lines", "expected"),
+    [
+        (False, True, True, None),
+        (True, False, False, (False, 0)),
+        (True, True, False, (True, 0)),
+        (True, False, True, (False, 2)),
+    ],
+    ids=["nothing without nodes", "placement", "resources", "lines"],
+)
+def test_facts_contain_what_the_settings_ask_for(
+    *, inventory: bool, resources: bool, lines: bool, expected: tuple[bool, int] | None
+) -> None:
+    settings = default_settings()._replace(inventory=inventory, resources=resources, lines=lines)
+    text = "# A pod.\n" + POD_IN_FLOW.replace("image: i", "image: i, resources: {requests: {cpu: 1}}")
+    [pods] = Checker(settings).check("a.yaml", text.encode()).facts.pods
+    source = pods.pod_source
+    assert (None if source is None else ("requests" in repr(source.pod), source.line)) == expected
