@@ -43,6 +43,10 @@ TESTS = {
     "pipeline/suppressions.py": "tests/test_suppressions.py tests/policies/test_policies.py",
     "pipeline/suppression_filter.py": "tests/test_suppressions.py tests/source/test_kustomizations.py tests/policies/test_policies.py",
     "pipeline/baseline.py": "tests/test_baseline.py tests/test_report_command.py",
+    "pipeline/map_step.py": "tests/pipeline/test_single_files.py tests/pipeline/test_values_of_charts.py tests/pipeline/test_settings.py "
+    "tests/kube/test_values.py tests/yaml/test_triage.py tests/test_suppressions.py tests/lsp/test_kept.py tests/policies/test_policies.py "
+    "tests/policies/test_outcomes.py tests/checks/test_custom_resources.py tests/checks/test_fleet_checks.py "
+    "tests/inventory/test_stage.py tests/pipeline/test_definitions.py",
     "pipeline": "tests/pipeline tests/policies tests/rendering tests/lsp/test_kept.py tests/test_suppressions.py tests/test_baseline.py "
     "tests/test_cli.py",
     "index": "tests/index tests/checks/test_fleet_checks.py tests/checks/test_label_checks.py tests/checks/test_affinity_checks.py "
@@ -90,6 +94,28 @@ EQUIVALENT: frozenset[tuple[str, str, str, str]] = frozenset(
         ("inventory/undecidable.py", "_dependants", "drop the statement", "seen.add(owner)"),
         # A file that does not name afflint has no suppressions to read.
         ("pipeline/map_step.py", "Checker.check", "drop operand 3", "self._settings.inventory and (not count) and (_MARKER in data)"),
+        # Without edits there are none to drop, and none to resolve.
+        (
+            "pipeline/map_step.py", "_certain", "drop operand 1",
+            "any((each.edits for each in found)) and prefilter.looks_templated(name, data)",
+        ),
+        ("pipeline/map_step.py", "located", "drop operand 2", "fixing and match.edits and (not document.filled)"),
+        # The function for directives finds none.
+        ("pipeline/map_step.py", "Checker._check_document", "drop operand 1", "document.has_directives and _is_directed(document, match)"),
+        # No kind is among those of a configuration without kinds.
+        (
+            "pipeline/map_step.py", "Checker._ways", "drop operand 1",
+            "self._custom and (each.kind.group, each.kind.name) in self._custom",
+        ),
+        # The constraints of a resource that only its shape shows come after the others.
+        ("pipeline/map_step.py", "Checker._ways", "drop operand 2", "each.base not in ways or each.placement_source != 'its shape'"),
+        # Values that are text are marked as filled, so they get no fixes.
+        ("pipeline/map_step.py", "Checker._embedded_values", "change the constant", "False"),
+        # Without the rule there is no finding with these edits.
+        (
+            "pipeline/map_step.py", "Checker._duplicates", "drop operand 2",
+            "len(document.duplicates) <= _FEW_REPEATED and self._fixing.get('duplicate-key', 'none') != 'none' and (not document.filled)",
+        ),
         # Two ranges that touch cover the same as one.
         ("pipeline/suppressions.py", "_SuppressedRanges.__init__", "compare the other way", "start <= ends[-1]"),
     )
