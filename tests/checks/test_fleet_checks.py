@@ -354,6 +354,31 @@ class TestAntiAffinityMissesItself:
             "13:12 this required podAntiAffinity separates no pods: it selects `app In [database]`, but the pods have `app: router`"
         ]
 
+    @pytest.mark.parametrize(
+        ("labels", "asked", "reported"),
+        [
+            ("tier: web", "name: billing", True),
+            ("tier: web", "component: billing", False),
+            ("app.kubernetes.io/component: api", "component: billing", True),
+            ("tier: frontend", "k8s-app: frontend", False),
+            ("tier: web", "app: biling, tier: wep", False),
+            ("tier: web", "app: biling, tier: web", True),
+            ("tier: web", "app: database", False),
+        ],
+        ids=[
+            "another key of a name",
+            "a key of something else",
+            "a similar key with another value",
+            "a name under a key of something else",
+            "two labels",
+            "one of two labels",
+            "another name",
+        ],
+    )
+    def test_which_labels_a_selector_probably_means(self, labels: str, asked: str, *, reported: bool) -> None:
+        found = lint(deployment("billing", labels, f"- {asked} @ host", replicas=2))
+        assert places(found) == ["a.yaml:13:12 warning anti-affinity-misses-itself"] * reported
+
     def test_the_value_under_a_key_akin_to_it(self) -> None:
         text = deployment("web", "app.kubernetes.io/component: api", "- component: api @ host", replicas=2)
         assert places(lint(text)) == ["a.yaml:13:12 warning anti-affinity-misses-itself"]
