@@ -6,7 +6,7 @@ import pytest
 
 from afflint.findings.finding import Span
 from afflint.kube.kinds import custom_kind
-from afflint.pipeline.map_step import Checker, default_settings
+from afflint.pipeline.map_step import Checker, DocumentCache, default_settings
 from afflint.pipeline.run import run
 from afflint.source.sources import Source
 from linting import lint, places
@@ -153,6 +153,7 @@ def test_an_unknown_kind_with_constraints_is_reported_in_every_container_and_wit
 def test_what_may_be_an_object_counts_as_a_document(text: str, documents: int, passed: tuple[str, ...]) -> None:
     result = Checker(default_settings()).check("a.yaml", text.encode())
     assert (result.documents, result.passed) == (documents, passed)
+    assert Checker(default_settings()).check("a.yaml", text.encode(), DocumentCache()) == result
 
 
 def test_a_file_with_nothing_but_nodes_is_not_empty() -> None:
@@ -182,7 +183,7 @@ def test_comments_in_a_list_of_nodes_are_read_only_if_the_nodes_are_used() -> No
 def test_a_text_that_only_a_template_engine_can_read_counts_as_a_template(text: str, *, templated: bool, filled: bool) -> None:
     result = Checker(default_settings()).check("templates/web.yaml", text.encode())
     assert (result.templated, result.filled) == (templated, filled)
-    assert bool(result.broken) is templated
+    assert result.broken == ((0,) if templated else ())
 
 
 @pytest.mark.parametrize(
