@@ -26,6 +26,15 @@ spec:
   - {key: a, operator: exists}
 """
 POD_IN_FLOW = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: c, image: i}]}}\n"
+NO_KIND = """\
+# kind: Deployment
+apiVersion: apps/v1
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: i}]}}
+"""
 NO_VERSION = """\
 kind: Pod
 metadata: {name: till}
@@ -131,6 +140,7 @@ def test_an_unknown_kind_with_constraints_is_reported_in_every_container_and_wit
         ("# kind: Pod\napiVersion: v1\n", 0, ()),
         ("# kind: Pod\nnodes: []\n", 0, ()),
         ("kind: {kind: Pod}\n", 1, ()),
+        (NO_KIND, 1, ()),
         ("- kind: Pod\n", 0, ()),
         ("[{kind: Pod}]\n}\n", 1, ()),
         ("apiVersion: v1\nkind: Thing\nspec: {nodeSelector: {disk: ssd}}\n", 0, ("Thing",)),
@@ -144,6 +154,7 @@ def test_an_unknown_kind_with_constraints_is_reported_in_every_container_and_wit
         "no kind",
         "nodes",
         "a kind that is no text",
+        "an object without its kind",
         "a list",
         "text after a list",
         "constraints in a kind of no group",
