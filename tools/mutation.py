@@ -100,6 +100,11 @@ EQUIVALENT: frozenset[tuple[str, str, str, str]] = frozenset(
             "any((each.edits for each in found)) and prefilter.looks_templated(name, data)",
         ),
         ("pipeline/map_step.py", "located", "drop operand 2", "fixing and match.edits and (not document.filled)"),
+        # Without suppressions there are none to mark.
+        (
+            "pipeline/map_step.py", "Checker._with_unused_policies", "drop operand 2",
+            "self._judge is None or not suppressions or any((each.unknown for each in results))",
+        ),
         # The function for directives finds none.
         ("pipeline/map_step.py", "Checker._check_document", "drop operand 1", "document.has_directives and _is_directed(document, match)"),
         # No kind is among those of a configuration without kinds.
