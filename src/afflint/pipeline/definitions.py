@@ -111,7 +111,7 @@ class DefinitionReader:
         self._stamp = stamp
         self._kept: dict[tuple[object, ...], tuple[object, object]] = {}
         self.texts: dict[Source, bytes] = {}
-        """The bytes of the first files, so that a run without stamps reads them only once."""
+        """The bytes of the first files, so that a run without stamps reads them only once. The map step removes them."""
         self._room = _MAX_TEXTS if stamp is None else 0
 
     def signs(self, source: Source) -> DefinitionSigns:

@@ -111,7 +111,7 @@ class _DocumentResult(NamedTuple):
 
 
 def _certain(found: list[Found], name: str, data: bytes, *, is_broken: bool) -> list[Found]:
-    """Return the findings of a file without those, and without the fixes, that a syntax error or a template makes doubtful."""
+    """Return the findings of a file that are certain. A syntax error makes some doubtful, and a template makes all fixes doubtful."""
     if is_broken:  # The syntax error may hide the beginning of the object after it.
         found = [each for each in found if each.rule != "missing-api-version"]
     if any(each.edits for each in found) and prefilter.looks_templated(name, data):  # The rendered text may differ completely.
@@ -186,7 +186,7 @@ class Checker:
     def _with_unused_policies(
         self, suppressions: "list[Suppression]", results: "Sequence[_DocumentResult]", facts: Facts
     ) -> "Iterable[Suppression]":
-        """Return the suppressions, those of policies that no workload of the file violates marked as unused."""
+        """Return the suppressions, each with the policies that it names and that all workloads of the file meet."""
         if self._judge is None or not suppressions or any(each.unknown for each in results):
             return suppressions
         from afflint.pipeline.suppressions import with_idle

@@ -22,7 +22,7 @@ Contents = dict[Source, bytes]
 """Checksums of the files that a run has read."""
 
 Texts = dict[Source, bytes]
-"""The bytes of some files that a run has read. The map step takes them out, so that no file is in memory longer than it has to be."""
+"""The bytes of some files that a run has read. The map step removes the bytes of a file when it checks the file, to save memory."""
 _NO_TEXTS: Texts = {}
 
 DEFAULT_CACHE = ""

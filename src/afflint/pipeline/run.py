@@ -85,7 +85,7 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
     context = _mapped(files, files.context, settings._replace(rules=()), options, reader)
     node_files = [file for file in files.nodes if file not in results and file not in context]
     mapped = {**_mapped(files, node_files, settings._replace(rules=()), options, reader), **context, **results}
-    reader.texts.clear()  # Other processes have mapped the rest.
+    reader.texts.clear()  # What remains are files that other processes have mapped.
     # Locate: facts are about files of this run and what kustomizations do with them.
     inventory = inventory_of(files, mapped, settings, named)
     of_manifests = {**context, **results}
