@@ -49,7 +49,8 @@ def kinds_defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[Cus
         if problem is not None or b"CustomResourceDefinition" not in piece:
             continue
         # The schema has a property named kind, too, but only the names of the definition have the kind as a value.
-        if any(group in piece and prefilter.kinds_mentioned(prefilter.kind_pattern(names[group]), piece) for group in names):
+        groups = [group for group in names if group in piece]
+        if groups and not prefilter.kinds_named(piece).isdisjoint((None, *(name for group in groups for name in names[group]))):
             definitions += _definitions(piece, line)
     return tuple([kind for name, kind in kinds_in_definitions(definitions).items() if name in wanted])
 

@@ -27,20 +27,26 @@ _CustomKindName = tuple[str, str]
 
 
 class DefinitionSigns(NamedTuple):
-    """What a file may contain, as its bytes show. A sign may be wrong; none is missing, except for aliases as keys."""
+    """What a file may contain, as its bytes show. A sign may be wrong; none is missing, except for aliases as keys.
 
-    definitions: bool = False
-    """CustomResourceDefinitions."""
+    ``kinds`` are the values of all keys ``kind``, with None for one that only the parser can resolve.
+    """
+
+    kinds: frozenset[bytes | None] = frozenset()
     nodes: bool = False
     pools: bool = False
     containers: bool = False
+
+    @property
+    def definitions(self) -> bool:
+        """Whether the file may contain CustomResourceDefinitions."""
+        return _DEFINITION in self.kinds or None in self.kinds
 
 
 _NO_SIGNS = DefinitionSigns()
 _MAX_TEXTS = 1 << 24
 _KNOWN = frozenset((kind.group, kind.name) for kind in KINDS)
 _DEFINITION, _NODE = b"CustomResourceDefinition", b"Node"
-_KIND = prefilter.kind_pattern((_DEFINITION, _NODE, *(kind for kind in MARKS if kind)))
 # Node lists written by hand, and the settings of RKE2, k3s and Talos, have no kind.
 _WITHOUT_KIND = re.compile(rb"node(?:s:|-label|-taint|Labels\b|Taints\b)")
 _GROUP = prefilter.value_pattern(rb"apiVersion", rb"[\"']?([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)/")
@@ -55,10 +61,10 @@ def with_definitions(
     defining = [source for source, each in zip(files.sources, signs, strict=True) if each.definitions]
     if not defining and more is None:
         return settings
-    custom = files.sources
+    custom: Sequence[Source] = files.sources
     if more is None:  # Only the kinds that these files define can become known.
-        declared = prefilter.kind_pattern(name for source in defining for name in reader.declared_names(source))
-        custom = tuple([source for source in custom if reader.mentions(source, declared)])
+        declared = frozenset((None,)).union(*[each.kinds for each in signs if each.definitions])
+        custom = [source for source, each in zip(custom, signs, strict=True) if not each.kinds.isdisjoint(declared)]
     unknown = tuple(sorted(_unknown_kinds({name for source in custom for name in reader.custom_kinds(source)})))
     if not unknown:
         return settings
@@ -113,18 +119,13 @@ class DefinitionReader:
         self.texts: dict[Source, bytes] = {}
         """The bytes of the first files, so that a run without stamps reads them only once. The map step removes them."""
         self._room = _MAX_TEXTS if stamp is None else 0
+        self._signs: dict[DefinitionSigns, DefinitionSigns] = {}
+        """The different signs of files: most files share those of others."""
 
     def signs(self, source: Source) -> DefinitionSigns:
         """Return what a file may contain; nothing for a file that cannot be read."""
-        return self._read(("signs",), source, signs_of, _NO_SIGNS)
-
-    def declared_names(self, source: Source) -> frozenset[bytes]:
-        """Return the names of the kinds that the CustomResourceDefinitions in a file may define."""
-        return self._read(("declared",), source, lambda data: frozenset(match[1] for match in _ANY_KIND.finditer(data)), frozenset())
-
-    def mentions(self, source: Source, kinds: re.Pattern[bytes]) -> bool:
-        """Return whether an object in a file may be of one of the kinds of a ``kind_pattern``."""
-        return self._read(("mentions", kinds), source, lambda data: bool(prefilter.kinds_mentioned(kinds, data)), False)
+        signs = self._read(("signs",), source, signs_of, _NO_SIGNS)
+        return self._signs.setdefault(signs, signs)
 
     def custom_kinds(self, source: Source) -> frozenset[_CustomKindName]:
         """Return the kinds of the custom resources in a file that may have placement constraints."""
@@ -174,20 +175,16 @@ class DefinitionReader:
 
 def signs_of(data: bytes) -> DefinitionSigns:
     """Return what the text of a file shows of its content."""
-    kinds = prefilter.kinds_mentioned(_KIND, data)
+    kinds = prefilter.kinds_named(data)
     without_kind = _WITHOUT_KIND.search(data) is not None and not all(prefilter.has_kind(piece) for piece, _, _ in documents.split(data))
-    containers = b"containers" in data
-    if not (kinds or without_kind):  # As nearly all files.
-        return _CONTAINERS if containers else _NO_SIGNS
     return DefinitionSigns(
-        _DEFINITION in kinds or None in kinds,
+        kinds,
         _NODE in kinds or None in kinds or (without_kind and prefilter.is_node_list(data)),
         without_kind or any(mark in data for kind in kinds for mark in (_ALL_MARKS if kind is None else MARKS.get(kind, ()))),
-        containers,
+        b"containers" in data,
     )
 
 
-_CONTAINERS = DefinitionSigns(containers=True)
 _ALL_MARKS = frozenset(mark for marks in MARKS.values() for mark in marks)
 
 
@@ -197,13 +194,10 @@ def _custom_kinds(data: bytes) -> Iterator[_CustomKindName]:
 
     for piece, _, _ in documents.split(data):
         groups = {group for match in _GROUP.finditer(piece) if is_custom(group := match[1].decode())}
-        kinds = {match[1].decode() for match in _ANY_KIND.finditer(piece)} if groups else ()
+        kinds = {kind.decode() for kind in prefilter.kinds_named(piece) if kind is not None} if groups else ()
         # These are the documents that the map step parses.
         if kinds and (mentions_placement(piece) or not NAMES.isdisjoint(kinds)):
             yield from ((group, kind) for group in groups for kind in kinds)
-
-
-_ANY_KIND = prefilter.value_pattern(rb"kind", rb"[\"']?([A-Za-z]\w*)")
 
 
 def _pool_labels(data: bytes) -> frozenset[str] | None:

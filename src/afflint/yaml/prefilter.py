@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache
 
 from afflint.findings.finding import Span
 from afflint.yaml.documents import Document, Problem, read, split
@@ -54,10 +54,6 @@ class Triage:
         self._names = frozenset(name.encode() for name in kinds)
         self._holders = frozenset((b"List", *(name.encode() for name in holders)))
         self._marks = marks
-
-    @cached_property
-    def _mention(self) -> re.Pattern[bytes]:
-        return kind_pattern(self._names)
 
     def documents(
         self, data: bytes, *, named: bool = False, passed: list[str] | None = None, reading: Reading = read
@@ -141,20 +137,8 @@ class Triage:
 
     def _mentions(self, piece: bytes) -> bool:
         """Whether the text may contain an object of a kind that matters anywhere."""
-        return (
-            self._mention.search(piece) is not None
-            or _has_escaped_kind(piece)
-            or (b"\n*" in piece and re.search(_ALIAS_KEY, piece) is not None)
-        )
-
-
-def kind_pattern(names: Iterable[bytes]) -> re.Pattern[bytes]:
-    """Return a pattern for the key ``kind`` with one of some values, or with a value that only the parser can resolve.
-
-    The first group is the name, without a final ``List``. An alias, a block scalar and an escape have none.
-    """
-    known = b"|".join(map(re.escape, sorted(names)))
-    return value_pattern(rb"kind", rb"[\"']?(" + known + rb")(?:List)?\b|[*|>]|\"[A-Za-z]*\\")
+        kinds = kinds_named(piece)
+        return None in kinds or not self._names.isdisjoint(kinds) or (b"\n*" in piece and re.search(_ALIAS_KEY, piece) is not None)
 
 
 def value_pattern(key: bytes, value: bytes) -> re.Pattern[bytes]:
@@ -162,15 +146,22 @@ def value_pattern(key: bytes, value: bytes) -> re.Pattern[bytes]:
     return re.compile(key + rb"[\"']?" + _BLANKS + rb":" + _BLANKS + _PROPERTIES + rb"(?:" + value + rb")")
 
 
-def kinds_mentioned(pattern: re.Pattern[bytes], text: bytes) -> set[bytes | None]:
-    """Return the kinds of a ``kind_pattern`` that objects in a text may have; None among them if only the parser can resolve one.
+def kinds_named(text: bytes) -> frozenset[bytes | None]:
+    """Return the values of all keys ``kind`` in a text, those of a list without ``List``.
 
-    A key that is an alias of ``kind`` is not found.
+    None is among them if only the parser can resolve a value: an alias, a block scalar or an escape. A key that is an alias is not found.
     """
-    kinds: set[bytes | None] = {match[1] for match in pattern.finditer(text)}
+    kinds: set[bytes | None] = set(_kind_value().findall(text))
+    if b"" in kinds:
+        kinds = {kind or None for kind in kinds}
     if _has_escaped_kind(text):
         kinds.add(None)
-    return kinds
+    return frozenset([kind[:-4] if kind is not None and kind.endswith(b"List") and kind != b"List" else kind for kind in kinds])
+
+
+@cache
+def _kind_value() -> re.Pattern[bytes]:
+    return value_pattern(rb"kind", rb"[*|>]|\"[A-Za-z]*\\|[\"']?([A-Za-z][A-Za-z0-9]*)")
 
 
 def _has_escaped_kind(text: bytes) -> bool:
