@@ -426,18 +426,19 @@ def test_keys_that_are_the_same_string_are_the_same_key() -> None:
 
 
 @pytest.mark.parametrize(
-    "text, overrides",
+    "text, overrides, merged",
     [
-        ("<<: {a: 1}\na: 2\n", [True]),
-        ("<<: [{a: 1}, {a: 2}]\n", [True]),
-        ("<<: {a: 1}\na: 2\na: 3\n", [True, False]),
+        ("<<: {a: 1}\na: 2\n", [True], [False]),
+        ("<<: [{a: 1}, {a: 2}]\n", [True], [True]),
+        ("<<: {a: 1}\na: 2\na: 3\n", [True, False], [False, False]),
         # The merged value wins, which is not what YAML says.
-        ("a: 2\n<<: {a: 1}\n", [False]),
-        ("<<: {a: 1}\n<<: {a: 2}\n", [False]),
+        ("a: 2\n<<: {a: 1}\n", [False], [True]),
+        ("<<: {a: 1}\n<<: {a: 2}\n", [False], [True]),
     ],
 )
-def test_a_key_below_a_merge_key_overrides_what_that_brings(text: str, overrides: list[bool]) -> None:
+def test_a_key_below_a_merge_key_overrides_what_that_brings(text: str, overrides: list[bool], merged: list[bool]) -> None:
     assert [each.overrides for each in doc(text).duplicates] == overrides
+    assert [each.is_merged for each in doc(text).duplicates] == merged
     assert duplicates("<<: {a: 1}\na: 2\n") == [(("a",), "1:6", "2:1")]
     assert duplicates("a: 2\n<<: {a: 1}\n") == [(("a",), "1:1", "2:1")]
     assert duplicates("<<: {a: 1}\nb: 2\n") == []

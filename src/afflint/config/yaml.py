@@ -65,8 +65,8 @@ def _refuse_more(document: Document, end: int) -> None:
 
 
 def _faults(document: Document) -> Iterator[ConfigMistake]:
-    for path, span, first, _ in document.duplicates:
-        yield ConfigMistake(span, duplicate_key_message(str(path[-1]), first.line))
+    for each in document.duplicates:
+        yield ConfigMistake(each.span, duplicate_key_message(str(each.path[-1]), each.first.line))
     for node in nodes_below(document.node_at(())):
         if node.ctag not in (PLAIN, QUOTED, COLLECTION) and node.tag != _TEXT_TAG:
             yield ConfigMistake(_span(document, node), "tags are not supported in a configuration")

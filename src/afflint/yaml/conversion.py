@@ -174,7 +174,7 @@ class CarefulConversion:
         pairs: Pairs = {}
         merged_keys: set[str] = set()
         for key_node, value_node in node.value:
-            if _is_merge(key_node):
+            if is_merge(key_node):
                 self.merged[node] = pairs
                 merged_keys |= self._merge(key_node, value_node, result, pairs, path)
                 continue
@@ -230,5 +230,6 @@ class CarefulConversion:
         return merged_keys
 
 
-def _is_merge(node: Any) -> bool:
+def is_merge(node: Any) -> bool:
+    """Return whether a node is a merge key."""
     return type(node) is ScalarNode and node.value == "<<" and (node.ctag is PLAIN or node.tag == _MERGE_TAG)

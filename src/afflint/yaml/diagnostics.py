@@ -66,7 +66,7 @@ def _repeated(document: Document) -> Iterator[list[Duplicate]]:
     """Yield the repeated keys of the document's map in order, in one list for each additional object."""
     keys: list[Duplicate] = []
     for duplicate in sorted(document.duplicates, key=lambda each: each.span):
-        if len(duplicate.path) > 1 or duplicate.overrides:
+        if len(duplicate.path) > 1 or duplicate.overrides or duplicate.is_merged:
             continue
         if duplicate.path in {each.path for each in keys}:
             yield keys

@@ -23,12 +23,14 @@ class Duplicate(NamedTuple):
     """A key that occurs again in the same mapping. ``first`` and ``span`` are the positions of the two keys.
 
     ``overrides``: the first one comes from a merge key, and YAML allows overriding it; strict decoding does not.
+    ``is_merged``: the second one comes from a merge key. go-yaml v2 then replaces the first value; YAML and go-yaml v3 keep it.
     """
 
     path: Path
     span: Span
     first: Span
     overrides: bool = False
+    is_merged: bool = False
 
 
 class Document:

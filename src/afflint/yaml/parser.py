@@ -9,7 +9,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import ScalarNode
 
 from afflint.yaml.composer import TooDeepError, TooLargeError, compose, nodes_below, too_deep_at
-from afflint.yaml.conversion import CarefulConversion, RepeatedKeyError, UnreadableError, plain_data
+from afflint.yaml.conversion import CarefulConversion, RepeatedKeyError, UnreadableError, is_merge, plain_data
 from afflint.yaml.document import Document, Duplicate, Problem
 
 
@@ -88,7 +88,8 @@ def convert(document: Document) -> None:
     document.data = careful.document(document.root)
     document._merged = careful.merged
     document.duplicates = tuple(
-        Duplicate(path, document._span(place), document._span(first), overrides) for path, place, first, overrides in careful.duplicates
+        Duplicate(path, document._span(place), document._span(first), overrides, is_merge(place))
+        for path, place, first, overrides in careful.duplicates
     )
 
 
