@@ -113,8 +113,23 @@ def test_a_few_hints_and_all_with_verbose_are_shown_one_by_one() -> None:
     assert rendered("text", report(*hints(4))._replace(verbose=True)).count("info[empty-topology-key]: hint") == 4
 
 
-def test_warnings_are_never_counted_together() -> None:
-    assert rendered("text", report(*[each._replace(severity="warning") for each in hints(9)])).count("-->") == 9
+def test_warnings_with_different_messages_are_shown_one_by_one() -> None:
+    assert rendered("text", report(*[each._replace(severity="warning") for each in hints(19)])).count("-->") == 19
+
+
+def test_of_many_errors_with_one_message_in_one_folder_the_first_is_shown_with_their_number() -> None:
+    alike = [finding("no kind", file=f"golden/{number}.yaml") for number in range(11)]
+    others = [finding("no kind", file="golden/deep/a.yaml"), finding("other", file="golden/0.yaml")]
+    shown = rendered("text", report(*alike, *others)).split("\n\n")
+    assert [each.splitlines()[1].strip() for each in shown[:3]] == [
+        "--> golden/0.yaml:1:1",
+        "--> golden/deep/a.yaml:1:1",
+        "--> golden/0.yaml:1:1",
+    ]
+    assert shown[0].endswith("= repeated: 10 more times in 10 files of this folder (`-v` shows all)")
+    assert rendered("text", report(*alike[:10])).count("-->") == 10
+    assert rendered("text", report(*alike)._replace(verbose=True)).count("-->") == 11
+    assert rendered("concise", report(*alike)).count("no kind") == 11, "other formats list each place"
 
 
 def test_colors_change_nothing_but_colors() -> None:

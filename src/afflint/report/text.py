@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import Finding, Fix, Span
@@ -27,7 +28,10 @@ _STYLES = {
 
 
 def render(report: Report, *, color: bool) -> Iterator[str]:
-    """Yield a chunk per finding, then the summary unless the report is quiet. Frequent hints are counted unless it is verbose."""
+    """Yield a chunk per finding, then the summary unless the report is quiet.
+
+    Unless the report is verbose, frequent hints are counted, and so are errors and warnings with one message in many places of a folder.
+    """
     paint = _ansi if color else _plain
     gap = ""
     if report.findings:
@@ -35,10 +39,12 @@ def render(report: Report, *, color: bool) -> Iterator[str]:
 
         sources = Sources(report.source)
         frequent = {} if report.verbose else _frequent_hints(report.findings)
+        repeated = {} if report.verbose else _repeated(report.findings)
         for finding in report.findings:
-            if not (finding.severity == "info" and finding.rule in frequent):
+            alike = repeated.get(_cause(finding), [finding])
+            if finding is alike[0] and not (finding.severity == "info" and finding.rule in frequent):
                 mark = "[*] " if report.fixable(finding) else ""
-                yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose, mark))
+                yield gap + "".join(f"{line}\n" for line in _finding(finding, sources, paint, report.verbose, mark, alike[1:]))
                 gap = "\n"
         for rule, alike in frequent.items():
             yield f"{gap}{_counted(rule, alike, paint)}\n"
@@ -62,6 +68,26 @@ def _frequent_hints(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     return {rule: alike for rule, alike in by_rule.items() if len(alike) > _MAX_HINTS}
 
 
+_MAX_ALIKE = 10
+"""Up to this many errors or warnings of one cause are shown one by one; of more, only the first one is shown, with their number."""
+
+
+def _cause(finding: Finding) -> tuple[str, str, str]:
+    """Return what findings of one cause have in common: the rule, the message and the folder."""
+    return finding.rule, finding.message, os.path.dirname(finding.file)
+
+
+def _repeated(findings: Sequence[Finding]) -> dict[tuple[str, str, str], list[Finding]]:
+    """Return the errors and warnings by cause, for causes with many of them."""
+    if len(findings) <= _MAX_ALIKE:
+        return {}
+    by_cause: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in findings:
+        if finding.severity != "info":
+            by_cause.setdefault(_cause(finding), []).append(finding)
+    return {cause: alike for cause, alike in by_cause.items() if len(alike) > _MAX_ALIKE}
+
+
 def _counted(rule: str, alike: list[Finding], paint: Paint) -> str:
     first, files = alike[0], len({finding.file for finding in alike})
     where = f"{visible(first.file)}:{first.span.line}:{first.span.column}"
@@ -77,7 +103,8 @@ def _ansi(style: str, text: str) -> str:
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if text else ""
 
 
-def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool, mark: str) -> Iterator[str]:
+def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool, mark: str, alike: Sequence[Finding]) -> Iterator[str]:
+    """Yield the lines of a finding. ``alike`` are the findings of the same cause that are only counted."""
     from afflint.report.snippet import snippet
 
     shown = [(related, snippet(sources.lines(related.source), related.span)) for related in finding.related]
@@ -88,7 +115,7 @@ def _finding(finding: Finding, sources: Sources, paint: Paint, verbose: bool, ma
     title = paint(finding.severity, f"{finding.severity}[{visible(finding.rule)}]")
     yield title + paint("strong", f": {mark}{visible(finding.message)}")
     yield from _place(finding.file, finding.span, rows, gutter, finding.severity, paint)
-    notes = list(_notes(finding, verbose))
+    notes = [*_notes(finding, verbose), *_number_of(alike)]
     if rows and notes:
         yield " " * gutter + paint("frame", " |")
     for label, text in notes:
@@ -125,6 +152,13 @@ def _notes(finding: Finding, verbose: bool) -> Iterator[tuple[str, str]]:
             yield from _edits(finding.fix)
     if verbose:
         yield "more", f": afflint rule {visible(finding.rule)}"
+
+
+def _number_of(alike: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+    """Yield the line that counts the other findings of a cause, if there are any."""
+    if alike:
+        places = f"{len(alike)} more times in {pluralize(len({each.file for each in alike}), 'file')}"
+        yield "repeated", f": {places} of this folder (`-v` shows all)"
 
 
 def _edits(fix: Fix) -> Iterator[tuple[str, str]]:

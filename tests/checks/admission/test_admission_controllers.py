@@ -278,6 +278,12 @@ class TestMissingApiVersion:
             assert finding.message == f"this looks like a {kind}, but it has neither apiVersion nor kind"
             assert finding.help == f"Add `apiVersion: {version}` and `kind: {kind}`, or those of another kind."
 
+    def test_an_object_that_a_go_program_wrote_without_its_type_is_expected_output(self) -> None:
+        text = self.DEPLOYMENT + "status: {}\n"
+        assert lint(text.replace("kind: Deployment\n", "").replace("apiVersion: apps/v1\n", "")) == []
+        assert [each.rule for each in lint(text.replace("apiVersion: apps/v1\n", ""))] == ["missing-api-version"]
+        assert [each.rule for each in lint(text.replace("kind: Deployment\n", ""))] == ["missing-api-version"]
+
     @pytest.mark.parametrize(
         "text",
         [

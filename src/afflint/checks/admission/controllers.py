@@ -237,7 +237,7 @@ def _counts(workload: Workload) -> tuple[Path, ...]:
 
 def missing_api_version(manifest: Manifest) -> Iterator[Match]:
     """Report complete workloads without an apiVersion or a kind."""
-    if manifest.identity.served:
+    if manifest.identity.served or _is_encoded(manifest):
         return
     if _lacks_kind(manifest) and manifest.ref.api_version is None:
         message = f"this looks like a {manifest.kind.name}, but it has neither apiVersion nor kind"
@@ -252,6 +252,11 @@ def missing_api_version(manifest: Manifest) -> Iterator[Match]:
         edits = inserting(manifest.base, "apiVersion", current, before="kind")
         message = f"this {manifest.kind.name} has no apiVersion, so the API server rejects it"
         yield Match((*manifest.base, "kind"), message, f"Add `apiVersion: {current}`.", key=True, edits=edits)
+
+
+def _is_encoded(manifest: Manifest) -> bool:
+    """Return whether a Go program wrote the object: its encoders write `status: {}`, but no type for an object without TypeMeta."""
+    return _lacks_kind(manifest) and manifest.ref.api_version is None and "status" in manifest.data
 
 
 def _lacks_kind(manifest: Manifest) -> bool:
