@@ -93,7 +93,11 @@ class TestWords:
                       - weight: 101
                         podAffinityTerm: {labelSelector: {}}
         """
-        assert places(lint(text)) == ["a.yaml:9:28 warning unknown-operator", "a.yaml:13:21 warning weight-out-of-range"]
+        assert places(lint(text)) == [
+            "a.yaml:9:28 warning unknown-operator",
+            "a.yaml:13:21 warning weight-out-of-range",
+            "a.yaml:14:26 warning empty-topology-key",
+        ]
         (message,) = said(text, "weight-out-of-range")
         assert message.endswith("(if this reaches a pod, the pod is rejected)")
 
@@ -199,19 +203,6 @@ class TestSilence:
     )
     def test_of_healthy_resources(self, pod: str) -> None:
         assert lint(kafka(pod)) == []
-
-    def test_of_what_is_required_where_only_the_shape_is_known(self) -> None:
-        text = """
-            apiVersion: example.com/v1
-            kind: Widget
-            metadata: {name: w}
-            spec:
-              affinity:
-                podAntiAffinity:
-                  preferredDuringSchedulingIgnoredDuringExecution:
-                    - podAffinityTerm: {topologyKey: kubernetes.io/hostname}
-        """
-        assert lint(text) == []
 
 
 class TestLabelsOfOperators:

@@ -6,7 +6,7 @@ from afflint.checks.match import Match
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.manifests import Workload
-from afflint.kube.shapes import AFFINITY_FIELDS
+from afflint.kube.shapes import AFFINITY_FIELDS, misspelt_rule
 
 # These apply whatever the operator does.
 _LABEL_RULES = frozenset(("invalid-label-key", "invalid-label-value", "deprecated-node-label"))
@@ -14,10 +14,9 @@ _SHAPE_RULES = _LABEL_RULES | {
     "unknown-operator", "operator-values-mismatch", "weight-out-of-range", "empty-topology-key", "invalid-match-field",
     "invalid-toleration", "invalid-spread-constraint", "invalid-namespace-name",
     "contradictory-selector", "contradictory-requirements", "never-matching-comparison", "unparsable-preference",
-    "unlikely-topology-key",
+    "unlikely-topology-key", "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
 }  # fmt: skip
 _SCHEMA_RULES = _SHAPE_RULES | {
-    "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
     "duplicate-spread-constraint", "label-keys-conflict", "empty-term", "redundant-term", "unknown-node-label",
     "legacy-control-plane-toleration", "shadowed-toleration", "spread-misses-itself", "untolerated-control-plane",
     "selector-matches-nothing",
@@ -38,6 +37,7 @@ DROPPED = " (kubectl rejects it, other clients drop it)"
 UNREAD = " (stored, but the operator cannot read it, or its pods are rejected)"
 IGNORED = " (stored, but the operator ignores it)"
 IF_IT_REACHES = " (if this reaches a pod, the pod is rejected)"
+IF_THE_FIELD_REACHES = " (if this reaches a pod, kubectl rejects it, other clients drop it)"
 
 
 def applicable_rules(workload: Workload) -> frozenset[str]:
@@ -59,12 +59,25 @@ def applies_to_custom(rule: str, match: Match, workload: Workload) -> bool:
     if rule == "empty-topology-key" and "nodeAffinity" in match.path:
         return False  # Another rule reports a pod term among the node terms.
     if rule == "wrong-type":
-        return not _is_attribute(value_at(workload, match.path))
+        value, part = value_at(workload, match.path), workload.part_around(match.path)
+        if workload.known == "shape" and part is not None and part.shape == "affinity" and type(value) is str:
+            return len(match.path) - len(part.path) > 1  # A word of the chart: `podAntiAffinity: soft`.
+        return not _is_attribute(value)
     if rule == "unknown-field":
         # An affinity of the kind may have more fields than the affinity of a pod.
-        parent = next((part for part in workload.parts if part.path == match.path[:-1]), None)
-        return parent is None or parent.shape != "affinity" or any(is_likely_typo(str(match.path[-1]), each) for each in AFFINITY_FIELDS)
+        part, name = workload.part_around(match.path), str(match.path[-1])
+        depth = 0 if part is None else len(match.path) - len(part.path)
+        if part is not None and part.shape == "affinity" and depth == 1:
+            return any(is_likely_typo(name, each) for each in AFFINITY_FIELDS)
+        if part is not None and workload.known != "schema" and depth == _DEPTHS_OF_RULES.get(part.shape):
+            return misspelt_rule(name) is not None
+        if part is not None and workload.known == "shape":
+            return str(part.path[-1]).lower().endswith(part.shape.lower())  # Others, such as `clusterAffinity`, may select something else.
     return True
+
+
+_DEPTHS_OF_RULES = {"affinity": 2, "nodeAffinity": 1, "podAffinity": 1, "podAntiAffinity": 1}
+"""How many levels below an affinity its required and preferred rules are, by the shape of the affinity."""
 
 
 def _is_attribute(value: object) -> bool:
@@ -78,11 +91,12 @@ def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
     if rule not in _ADMISSION or (workload.place is not None and not workload.place.pods):
         return match
     if workload.known == "shape":
-        return match._replace(message=match.message + IF_IT_REACHES, severity="warning")
+        note = IF_THE_FIELD_REACHES if rule in _DECODING_RULES and rule != "wrong-type" else IF_IT_REACHES
+        return match._replace(message=match.message + note, severity="warning")
     if workload.is_opened(match.path):
-        return match._replace(
-            message=match.message + (IGNORED if rule == "misplaced-constraint" else UNREAD if rule in _DECODING_RULES else STORED)
-        )
+        if rule in ("unknown-field", "misplaced-constraint"):
+            return match._replace(message=match.message + IGNORED, severity="warning")
+        return match._replace(message=match.message + (UNREAD if rule in _DECODING_RULES else STORED))
     if rule in _DECODING_RULES:
         return match._replace(message=match.message + DROPPED) if rule != "wrong-type" else match
     if not workload.lenient and value_at(workload, match.path) is None:

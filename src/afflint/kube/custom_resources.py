@@ -11,9 +11,9 @@ from typing import Any, Literal
 from afflint.findings.paths import Path
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
-from afflint.kube.kinds import EACH, Kind, Template, TypeMeta, is_custom, part_types
+from afflint.kube.kinds import EACH, POD_TEMPLATE, Kind, Template, TypeMeta, is_custom, part_types
 from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
-from afflint.kube.shapes import Holder, holders_in, is_pod_spec
+from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec
 from afflint.kube.types import Type
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
@@ -113,9 +113,14 @@ class CustomWorkload(Workload):
         return self.place is not None and self.place.pods and self.custom is not None
 
     @property
+    def converts_scalars(self) -> bool:
+        """Whether a chart or a template may quote numbers: nothing is known about the pods but the shape of the constraints."""
+        return self.known == "shape"
+
+    @property
     def requires_fields(self) -> bool:
-        """Whether required fields must be set: operators may fill in fields that no schema requires."""
-        return self.known == "schema"
+        """Whether required fields must be set: the pattern of a policy names only the fields that it compares."""
+        return self.known != "shape" or not is_pattern(self.kind.group)
 
     @property
     def lenient(self) -> bool:
@@ -126,11 +131,9 @@ class CustomWorkload(Workload):
         """Return whether no schema describes the value at a path."""
         if self.known != "schema" or self.place is None:
             return True
-        name = next((part.path[-1] for part in self.parts if path[: len(part.path)] == part.path), None)
+        part = self.part_around(path)
+        name = None if part is None else part.path[-1]
         return any(field.opened and name in (field.name, None) for field in self.place.fields)
-
-    def rejects_unknown(self, path: Path) -> bool:
-        return not self.is_opened(path)
 
     def covers(self, path: Path) -> bool:
         """Return whether a path is in one of the constraints or in the labels of the template."""
@@ -138,16 +141,24 @@ class CustomWorkload(Workload):
         return path[: len(labels)] == labels or any(path[: len(part.path)] == part.path for part in self.parts)
 
     def typed_values(self) -> Iterator[tuple[Path, Any, Type]]:
-        """Yield the constraints with their types; nothing if only the shape is known: a chart or a template may convert the value."""
-        if self.known != "shape":
-            types = part_types()
-            for shape, path, value in self.parts:
-                yield path, value, types[shape]
+        """Yield the constraints with their types; nothing for the patterns of policies, whose keys may be expressions."""
+        if self.known == "shape" and is_pattern(self.kind.group):
+            return
+        if self.template and self.place is not None and all(field.opened for field in self.place.fields):
+            yield self.template_path, self.template, POD_TEMPLATE
+            return
+        types = part_types()
+        for shape, path, value in self.parts:
+            yield path, value, types[shape]
+
+    def part_around(self, path: Path) -> ShapedValue | None:
+        """Return the constraint that contains the value at a path."""
+        return next((part for part in self.parts if path[: len(part.path)] == part.path), None)
 
     def webhook(self, path: Path) -> str:
         """Return what validates the field at a path before the resource is stored; empty if nothing does."""
-        name = next((str(part.path[-1]) for part in self.parts if path[: len(part.path)] == part.path), "")
-        return dict(self.custom.webhooks).get(name, "") if self.custom is not None else ""
+        part = self.part_around(path)
+        return dict(self.custom.webhooks).get(str(part.path[-1]), "") if self.custom is not None and part is not None else ""
 
 
 def value_at(workload: Workload, path: Path) -> Any:

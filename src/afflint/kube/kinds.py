@@ -185,7 +185,7 @@ POD_SPEC = Struct(
         "evictionResponders": ListOf(_EVICTION_RESPONDER),
     },
 )
-_POD_TEMPLATE = Struct("pod template", {"metadata": METADATA, "spec": POD_SPEC})
+POD_TEMPLATE = Struct("pod template", {"metadata": METADATA, "spec": POD_SPEC})
 
 _JOB_FIELDS: dict[str, Type] = {
     **_fields("podFailurePolicy scheduling successPolicy"),
@@ -194,10 +194,10 @@ _JOB_FIELDS: dict[str, Type] = {
     "activeDeadlineSeconds": INT64,
     **_fields("manualSelector suspend", FLAG),
     "selector": _CORE.label_selector,
-    "template": _POD_TEMPLATE,
+    "template": POD_TEMPLATE,
 }
 _JOB_SPEC = Struct("Job spec", _JOB_FIELDS)
-_CONTROLLER_FIELDS: dict[str, Type] = {"template": _POD_TEMPLATE, "selector": _CORE.label_selector}
+_CONTROLLER_FIELDS: dict[str, Type] = {"template": POD_TEMPLATE, "selector": _CORE.label_selector}
 
 
 def _object(name: str, spec: Type, *, extra: str = "status") -> Struct:
@@ -227,7 +227,7 @@ _DAEMON_SET = Struct(
 )
 _REPLICA_SET = Struct("ReplicaSet spec", {**_CONTROLLER_FIELDS, **_fields("minReadySeconds replicas", INT32)})
 _REPLICATION_CONTROLLER = Struct(
-    "ReplicationController spec", {"template": _POD_TEMPLATE, "selector": TEXTS, **_fields("minReadySeconds replicas", INT32)}
+    "ReplicationController spec", {"template": POD_TEMPLATE, "selector": TEXTS, **_fields("minReadySeconds replicas", INT32)}
 )
 _CRON_JOB = Struct(
     "CronJob spec",
@@ -308,7 +308,7 @@ _BEFORE_1_16 = (("extensions/v1beta1", "1.16"), ("apps/v1beta1", "1.16"), ("apps
 
 KINDS: tuple[Kind, ...] = (
     Kind("Pod", "", ("v1",), _template((), (), None), _object("Pod", POD_SPEC)),
-    Kind("PodTemplate", "", ("v1",), _template((), ("template",), None), Struct("PodTemplate", {**_HEAD, "template": _POD_TEMPLATE})),
+    Kind("PodTemplate", "", ("v1",), _template((), ("template",), None), Struct("PodTemplate", {**_HEAD, "template": POD_TEMPLATE})),
     Kind(
         "ReplicationController",
         "",

@@ -146,12 +146,13 @@ class Workload(Manifest):
         return True
 
     @property
+    def converts_scalars(self) -> bool:
+        """Whether something converts scalars before the API server reads them, so that their type in the manifest does not matter."""
+        return False
+
+    @property
     def requires_fields(self) -> bool:
         """Whether fields that the API requires must be set."""
-        return True
-
-    def rejects_unknown(self, _path: Path) -> bool:
-        """Return whether unknown fields are rejected at a path."""
         return True
 
     def typed_values(self) -> Iterator[tuple[Path, Any, Type]]:

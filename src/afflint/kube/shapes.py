@@ -72,6 +72,14 @@ def holders_in(
         waiting += reversed(below)
 
 
+def is_pattern(group: str) -> bool:
+    """Return whether the kinds of an API group contain patterns, whose keys and values may be expressions: policies of Kyverno, Gatekeeper."""
+    return group.endswith(_OF_PATTERNS)
+
+
+_OF_PATTERNS = ("kyverno.io", "gatekeeper.sh")
+
+
 _FIELDS_WITH_MANIFESTS = frozenset(("objectDefinition", "objects", "manifest", "manifests", "resources", "resourceTemplates", "template"))
 
 
@@ -94,47 +102,128 @@ def is_pod_spec(value: dict[str, Any]) -> bool:
 
 
 def shape_of(key: object, value: Any) -> str | None:
-    """Return the shape of the value of a field with this name, or None if it is not a placement field or means something else."""
+    """Return the shape of the value of a field with this name, or None if it is not a placement field or means something else.
+
+    A mistake inside does not hide the shape: a misspelt or misplaced field, or one map in place of a list.
+    """
     if type(key) is not str or not value:
         return None
     if type(value) is dict:
-        if key == "nodeSelector" or key.endswith("NodeSelector"):
-            return "nodeSelector" if all(type(each) in _SCALARS for each in value.values()) else None
-        if AFFINITY_FIELDS.issuperset(value):
-            return "affinity" if key != "spec" and any(type(each) is dict for each in value.values()) else None
-        return _one_affinity(key, value)
+        return _shape_of_map(key, value)
     if type(value) is list and all(type(each) is dict for each in value):
-        if (key.lower().endswith("tolerations") or key == "toleration") and all(each and each.keys() <= _OF_TOLERATIONS for each in value):
-            return "tolerations"
-        if all("topologyKey" in each and "whenUnsatisfiable" in each for each in value):
-            return "topologySpreadConstraints"
-        if key.endswith("opologySpreadConstraints") and all(not _OF_SPREADS.isdisjoint(each) for each in value):
-            return "topologySpreadConstraints"
+        return _shape_of_list(key, value)
     return None
+
+
+def _shape_of_map(key: str, value: dict[str, Any]) -> str | None:
+    if key.endswith("odeSelector") or _is_misspelt(key, "nodeSelector"):
+        return "nodeSelector" if _holds_labels(key, value) else None
+    if AFFINITY_FIELDS.issuperset(value):
+        rules = any(type(each) is dict for each in value.values())
+        return "affinity" if key != "spec" and (rules or any(map(_is_list_of_terms, value.values()))) else None
+    if key == "tolerations" and value.keys() <= _OF_TOLERATIONS and not value.keys().isdisjoint(("operator", "effect")):
+        return key
+    if key == "topologySpreadConstraints" and value.keys() <= _EVERY_OF_SPREADS and "topologyKey" in value:
+        return key
+    return _one_affinity(key, value) or ("affinity" if _is_affinity_with_mistakes(key, value) else None)
 
 
 _SCALARS = (str, int, float, bool, type(None))
 _OF_TOLERATIONS = frozenset(("key", "operator", "value", "effect", "tolerationSeconds"))
 _OF_SPREADS = frozenset(("maxSkew", "topologyKey", "whenUnsatisfiable"))
+_EVERY_OF_SPREADS = _OF_SPREADS | {"labelSelector", "matchLabelKeys", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy"}
 _OF_POD_TERMS = frozenset(("topologyKey", "labelSelector", "namespaces", "namespaceSelector", "podAffinityTerm"))
+_RULES = (REQUIRED, PREFERRED)
+_BESIDE_AFFINITY = frozenset(("nodeSelector", "tolerations", "topologySpreadConstraints"))
+
+
+def _holds_labels(key: str, value: dict[str, Any]) -> bool:
+    """Return whether a map is a nodeSelector: it has only labels, or labels and fields that are indented too far."""
+    others = [name for name, each in value.items() if type(each) not in _SCALARS]
+    return not others or (key == "nodeSelector" and len(others) < len(value) and _MISPLACED_IN_LABELS.issuperset(others))
+
+
+_MISPLACED_IN_LABELS = AFFINITY_FIELDS | {"affinity", "tolerations", "topologySpreadConstraints"}
+
+
+def _is_misspelt(name: str, field: str) -> bool:
+    """Return whether a name is the field with a wrong letter or case; the plural or singular may be a field of its own."""
+    if name == field or abs(len(name) - len(field)) > 1 or name[:1].lower() != field[:1].lower():
+        return False
+    from afflint.findings.similarity import is_likely_typo
+
+    return is_likely_typo(name, field) and name.rstrip("s") != field.rstrip("s")
+
+
+def misspelt_rule(name: str) -> str | None:
+    """Return the rule of an affinity, required or preferred, that a long name means; None if it is one or means something else."""
+    if name in _RULES or len(name) < _SHORTEST_RULE:
+        return None
+    return next((rule for rule in _RULES if name[:8].lower() == rule[:8] and "during" in name.lower()), None)
+
+
+_SHORTEST_RULE = len("requiredDuring")
+
+
+def _is_rule(name: object) -> bool:
+    return type(name) is str and (name in _RULES or misspelt_rule(name) is not None)
+
+
+def _is_list_of_terms(value: Any) -> bool:
+    return type(value) is list and bool(value) and all(type(each) is dict and not _OF_POD_TERMS.isdisjoint(each) for each in value)
+
+
+def _is_affinity_with_mistakes(key: str, value: dict[str, Any]) -> bool:
+    """Return whether a map is an affinity with a misspelt or misplaced field. A word of an operator or a chart makes it something else."""
+    if key.lower() != "affinity" and not _is_misspelt(key, "affinity"):
+        return False
+    rules = [name for name, each in value.items() if type(each) is dict and any(map(_is_rule, each))]
+    return bool(rules) and all(
+        name in AFFINITY_FIELDS or name in _BESIDE_AFFINITY or _is_rule(name) or any(_is_misspelt(name, each) for each in AFFINITY_FIELDS)
+        for name in value
+    )
+
+
+def _shape_of_list(key: str, value: list[dict[str, Any]]) -> str | None:
+    if (key.lower().endswith("tolerations") or key == "toleration" or _is_misspelt(key, "tolerations")) and all(map(_is_toleration, value)):
+        return "tolerations"
+    if all("topologyKey" in each and "whenUnsatisfiable" in each for each in value):
+        return "topologySpreadConstraints"
+    if key.endswith("opologySpreadConstraints") and all(not _OF_SPREADS.isdisjoint(each) for each in value):
+        return "topologySpreadConstraints"
+    return None
+
+
+def _is_toleration(value: dict[str, Any]) -> bool:
+    """Return whether a map is a toleration, perhaps with a misspelt field; a taint has ``timeAdded``, too."""
+    others = value.keys() - _OF_TOLERATIONS
+    return len(others) < len(value) and all(
+        type(value[name]) in _SCALARS and any(_is_misspelt(name, each) or name.rstrip("s") == each for each in _OF_TOLERATIONS) for name in others
+    )
 
 
 def _one_affinity(key: str, value: dict[str, Any]) -> str | None:
     """Distinguish node and pod affinity by the required and preferred terms."""
-    if not value.keys() <= {REQUIRED, PREFERRED}:
+    if not value.keys() <= {REQUIRED, PREFERRED} and not (key in AFFINITY_FIELDS and any(map(_is_rule, value))):
         return None
-    required, preferred = value.get(REQUIRED), value.get(PREFERRED)
+    rules = {name if name in _RULES else misspelt_rule(name): each for name, each in value.items()}
+    required, preferred = rules.get(REQUIRED), rules.get(PREFERRED)
     weighted = [each for each in preferred if type(each) is dict] if type(preferred) is list else []
     if type(required) is dict and "nodeSelectorTerms" in required:
         return "nodeAffinity"
     if any("preference" in each for each in weighted):
         return "nodeAffinity"
-    listed = type(required) is list and bool(required)
-    if (listed and all(type(each) is dict and not _OF_POD_TERMS.isdisjoint(each) for each in required or ())) or any(
-        "podAffinityTerm" in each for each in weighted
-    ):
+    if _is_list_of_terms(required) or any("podAffinityTerm" in each for each in weighted):
         return "podAntiAffinity" if "anti" in key.lower() else "podAffinity"
+    if key in AFFINITY_FIELDS and (_is_list_of_terms(preferred) or _holds_expressions(required)):
+        return key
     return None
+
+
+def _holds_expressions(value: Any) -> bool:
+    """Return whether a value is a node selector term, or a list of some, instead of the map with ``nodeSelectorTerms``."""
+    terms = value if type(value) is list else [value]
+    return any(type(each) is dict and ("matchExpressions" in each or "matchFields" in each) for each in terms)
 
 
 def _group_by_pods(at: Path, parts: list[ShapedValue], *, is_pod_spec: bool) -> Iterator[Holder]:

@@ -22,6 +22,14 @@ class Mismatch(NamedTuple):
     expected: str
     value: Any
 
+    @property
+    def is_scalar(self) -> bool:
+        """Whether both the field and its value are scalars."""
+        return self.what == "type" and self.expected not in _COLLECTIONS and type(self.value) not in (dict, list)
+
+
+_COLLECTIONS = ("an object", "a map", "a list")
+
 
 class Type:
     """Any value: the type of fields that do not affect placement."""

@@ -44,7 +44,7 @@ def _custom_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
     if isinstance(manifest, Workload):
         for path, value, type_ in manifest.typed_values():
             for mismatch in type_.mismatches(value, path):
-                if mismatch.struct is None or manifest.rejects_unknown(mismatch.path):
+                if not (manifest.converts_scalars and mismatch.is_scalar):
                     yield mismatch
 
 

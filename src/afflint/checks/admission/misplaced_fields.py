@@ -196,16 +196,18 @@ def misplaced_fault(mismatch: Mismatch, manifest: Manifest, siblings: Sequence[s
 
 def home_in_pod_spec(name: str, manifest: Manifest) -> Path | None:
     """Return the path where a placement field belongs; None for other fields, and if several paths are possible."""
-    homes = _homes(name, manifest)
+    homes = _homes(name, (), manifest)
     return homes[0] if len(homes) == 1 else None
 
 
-def _homes(name: str, manifest: Manifest) -> list[Path]:
+def _homes(name: str, path: Path, manifest: Manifest) -> list[Path]:
     if name not in _HOMES or not isinstance(manifest, Workload) or (name == "nodeName" and manifest.kind.kubevirt):
         return []
-    if manifest.operated:
-        return []  # A custom resource defines where its fields belong.
-    return [(*manifest.pod_path[len(manifest.base) :], *home) for home in _HOMES[name]]
+    pod_path, homes = manifest.pod_path[len(manifest.base) :], _HOMES[name]
+    if manifest.operated:  # A custom resource defines where its fields belong; only the fields of an affinity are those of a pod.
+        affinity = next((step for step in path[len(manifest.pod_path) :][:1] if step == "affinity"), None)
+        homes = homes if affinity and path[: len(manifest.pod_path)] == manifest.pod_path else ()
+    return [(*pod_path, *home) for home in homes]
 
 
 def moved_home(path: Path, home: Path, manifest: Manifest) -> tuple[SymbolicEdit, ...]:
@@ -220,10 +222,10 @@ def moved_home(path: Path, home: Path, manifest: Manifest) -> tuple[SymbolicEdit
 
 def _known_in_pod_spec(path: Path, holder: str, manifest: Manifest) -> _MisplacedField | None:
     name = str(path[-1])
-    paths = _homes(name, manifest)
+    paths = _homes(name, path, manifest)
     if not paths:
         return None
-    homes = [field_of(each) for each in paths]
+    homes = [field_of(each) or "the top level" for each in paths]
     message = f"{name} is not a field of the {holder}; it belongs in {join_words(homes, 'or')}"
     edits = moved_home(path, paths[0], manifest) if len(paths) == 1 else ()
     return _MisplacedField(message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}.", edits)
@@ -256,7 +258,7 @@ def _known_beside_term(path: Path, holder: str) -> _MisplacedField | None:
 
 
 def _labels_outside_metadata(path: Path, holder: str, manifest: Manifest) -> _MisplacedField | None:
-    if not isinstance(manifest, Workload) or holder.endswith("metadata"):
+    if not isinstance(manifest, Workload) or holder.endswith("metadata") or (manifest.operated and not manifest.template):
         return None  # "label" next to "labels" is misspelt, not misplaced.
     name = str(path[-1])
     plural = "annotations" if name == "annotations" else "labels"
