@@ -96,7 +96,7 @@ class TestWords:
         assert places(lint(text)) == [
             "a.yaml:9:28 warning unknown-operator",
             "a.yaml:13:21 warning weight-out-of-range",
-            "a.yaml:14:26 warning empty-topology-key",
+            "a.yaml:14:13 warning empty-topology-key",
         ]
         (message,) = said(text, "weight-out-of-range")
         assert message.endswith("(if this reaches a pod, the pod is rejected)")

@@ -71,8 +71,10 @@ def applies_to_custom(rule: str, match: Match, workload: Workload) -> bool:
             return any(is_likely_typo(name, each) for each in AFFINITY_FIELDS)
         if part is not None and workload.known != "schema" and depth == _DEPTHS_OF_RULES.get(part.shape):
             return misspelt_rule(name) is not None
-        if part is not None and workload.known == "shape":
-            return str(part.path[-1]).lower().endswith(part.shape.lower())  # Others, such as `clusterAffinity`, may select something else.
+        if part is not None and workload.known == "shape" and part.shape in AFFINITY_FIELDS:
+            return depth == 0 or str(part.path[-1]).lower().endswith(
+                part.shape.lower()
+            )  # Others, such as `clusterAffinity`, may select something else.
     return True
 
 
@@ -90,6 +92,8 @@ def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
     assert isinstance(workload, CustomWorkload)
     if rule not in _ADMISSION or (workload.place is not None and not workload.place.pods):
         return match
+    if workload.known == "shape" and match.severity is not None:
+        return match  # The check itself knows what happens.
     if workload.known == "shape":
         note = IF_THE_FIELD_REACHES if rule in _DECODING_RULES and rule != "wrong-type" else IF_IT_REACHES
         return match._replace(message=match.message + note, severity="warning")

@@ -33,7 +33,11 @@ def misplaced_in_resource(workload: Workload) -> Iterator[Match]:
     if not isinstance(workload, CustomWorkload) or workload.place is None or workload.custom is None or workload.known != "schema":
         return
     form = workload.place.form
-    if form == "template" and sum(place.path == workload.place.path for place in workload.custom.places) == 1:
+    if (
+        form == "template"
+        and not workload.copies_template
+        and sum(place.path == workload.place.path for place in workload.custom.places) == 1
+    ):
         siblings = [name for name in _POD_FIELD_NAMES if shape_of(name, workload.template.get(name)) == name]
         yield from _misplaced(workload, workload.template_path, siblings, workload.pod_path, None)
     holder = value_at(workload, workload.pod_path)

@@ -114,6 +114,8 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("annotation-not-string", "admission.fields:annotation_not_string"),
     ),
     "operated": (
+        RegisteredCheck("unknown-field", "constraint_places:misspelt_constraint"),
+        RegisteredCheck("misplaced-constraint", "constraint_places:unreachable_constraint"),
         RegisteredCheck("misplaced-constraint", "operators:misplaced_in_resource"),
         RegisteredCheck("lost-template-label", "operators:lost_template_label"),
         RegisteredCheck("invalid-operator-setting", "operators:invalid_operator_setting"),

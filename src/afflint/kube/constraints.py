@@ -69,7 +69,8 @@ class ConstraintItem(NamedTuple):
 class ShapedValue(NamedTuple):
     """A value with the shape of a placement field; ``path`` leads to it.
 
-    ``shape`` is the name of that field in a pod spec or in its affinity; ``nodeSelectorTerms`` for a node selector on its own.
+    ``shape`` is the name of that field in a pod spec or in its affinity; ``nodeSelectorTerms`` for a node selector on its own, and
+    ``labelSelector`` for one that selects nodes by their labels.
     """
 
     shape: str
@@ -217,6 +218,8 @@ def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
             spreads += items(holder, name, above)
         elif type(value) is not dict:
             continue
+        elif shape == "labelSelector":
+            continue  # It selects nodes, as other label selectors select pods.
         elif shape == "nodeSelectorTerms":
             node_required = ConstraintItem(path, value)
             node_terms += _required_terms(node_required)

@@ -13,7 +13,7 @@ from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, 
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
 from afflint.kube.kinds import EACH, POD_TEMPLATE, Kind, Template, TypeMeta, is_custom, part_types
 from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
-from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec
+from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec, shape_of
 from afflint.kube.types import Type
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
@@ -144,12 +144,23 @@ class CustomWorkload(Workload):
         """Yield the constraints with their types; nothing for the patterns of policies, whose keys may be expressions."""
         if self.known == "shape" and is_pattern(self.kind.group):
             return
-        if self.template and self.place is not None and all(field.opened for field in self.place.fields):
+        if self.copies_template:
             yield self.template_path, self.template, POD_TEMPLATE
             return
         types = part_types()
         for shape, path, value in self.parts:
             yield path, value, types[shape]
+
+    @property
+    def copies_template(self) -> bool:
+        """Whether the operator reads the whole template as one of Kubernetes, and no schema describes it."""
+        return bool(self.template) and self.place is not None and all(field.opened for field in self.place.fields)
+
+    def follows_pod_api(self, path: Path) -> bool:
+        if self.copies_template:
+            return True
+        part = self.part_around(path)
+        return part is not None and part.path == (*self.pod_path, "affinity")
 
     def part_around(self, path: Path) -> ShapedValue | None:
         """Return the constraint that contains the value at a path."""
@@ -210,7 +221,7 @@ def custom_workloads(
     if custom is not None:
         found = _joined(_workloads_in_places(document, data, base, kind, custom, version))
         for workload in found:
-            looked |= {part.path for part in workload.parts}
+            looked |= {workload.template_path} if workload.copies_template else {part.path for part in workload.parts}
             yield workload
         labelled = next((place for place in custom.places_in(version) if place.labelled), None)
         if labelled is not None and not any(each.place is not None and each.place.labelled for each in found):
@@ -218,8 +229,16 @@ def custom_workloads(
             path = tuple(itertools.takewhile(EACH.__ne__, labelled.path))
             place = labelled._replace(path=path, replicas=labelled.replicas if path == labelled.path else None)
             yield CustomWorkload(document, data, base, kind, Holder((*base, *path), ()), "schema", custom, place)
-    for holder in holders_in(data, base, frozenset(looked), inside):
+    for holder in (*holders_in(data, base, frozenset(looked), inside), *_in_metadata(data, base)):
         yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
+
+
+def _in_metadata(data: dict[str, Any], base: Path) -> Iterator[Holder]:
+    """Yield the constraints that are directly in the metadata of an object, where nothing reads them."""
+    metadata = map_at(data, "metadata")
+    parts = [ShapedValue(name, (*base, "metadata", name), metadata[name]) for name in metadata if shape_of(name, metadata[name]) == name]
+    if parts:
+        yield Holder((*base, "metadata"), tuple(parts))
 
 
 def unknown_kinds(objects: Iterable[Any], manifests: Iterable[Manifest], defined: DefinedKinds) -> list[tuple[str, str]]:

@@ -134,7 +134,8 @@ def part_types() -> dict[str, Type]:
     affinity = _CORE.affinity.fields
     node_affinity = affinity["nodeAffinity"]
     assert isinstance(node_affinity, Struct)
-    return {**CUSTOM_PLACEMENT, **affinity, "nodeSelectorTerms": node_affinity.fields[REQUIRED]}
+    terms = node_affinity.fields[REQUIRED]
+    return {**CUSTOM_PLACEMENT, **affinity, "nodeSelectorTerms": terms, "labelSelector": _CORE.label_selector}
 
 
 # The fields around them: known by name, and by type where a wrong type is a common mistake.

@@ -155,6 +155,10 @@ class Workload(Manifest):
         """Whether fields that the API requires must be set."""
         return True
 
+    def follows_pod_api(self, _path: Path) -> bool:
+        """Return whether the fields around a path are those of a pod template, so that each has one place in it."""
+        return True
+
     def typed_values(self) -> Iterator[tuple[Path, Any, Type]]:
         """Yield the placement fields of a custom resource, each with its type."""
         for name, type_ in CUSTOM_PLACEMENT.items():

@@ -4,6 +4,9 @@ A value counts only if its own form identifies it: field names alone mean other 
 nodes, Percona's and CloudNativePG's own ``affinity``). Values with another shape are ignored.
 """
 
+import functools
+import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,23 +60,25 @@ def holders_in(
         parts: list[ShapedValue] = []
         below: list[tuple[Any, Path]] = []
         for key, each in here.items():
-            if type(each) is not dict and type(each) is not list:
+            if type(each) is not dict and type(each) is not list and key != "nodeSelector":
                 continue
             to = (*at, key)
             if to in passing or key in ("status", "metadata"):
                 continue
-            shape = shape_of(key, each) if to not in above else None
+            shape = (shape_of(key, each) or _shape_in_place(key, each, here)) if to not in above else None
             if shape is None:
                 below.append((each, to))
             else:
                 parts.append(ShapedValue(shape, to, each))
         if parts:
             yield from _group_by_pods(at, parts, is_pod_spec=is_pod_spec(here))
+        elif dedented_field(here):
+            yield Holder(at, ())
         waiting += reversed(below)
 
 
 def is_pattern(group: str) -> bool:
-    """Return whether the kinds of an API group contain patterns, whose keys and values may be expressions: policies of Kyverno, Gatekeeper."""
+    """Return whether an API group is one of policies, with patterns whose keys and values may be expressions."""
     return group.endswith(_OF_PATTERNS)
 
 
@@ -115,9 +120,52 @@ def shape_of(key: object, value: Any) -> str | None:
     return None
 
 
+def _shape_in_place(key: str, value: Any, holder: dict[str, Any]) -> str | None:
+    """Return the shape of a value that has the wrong type for it, if the fields next to it are those of a pod."""
+    if key == "affinity":
+        listed = type(value) is list and all(type(each) is dict and AFFINITY_FIELDS.issuperset(each) for each in value)
+        return key if listed and value else None
+    if key != "nodeSelector" or not value or type(value) is dict or not _is_beside_placement(holder):
+        return None
+    if type(value) is str:
+        return key if re.fullmatch(_ONE_LABEL, value) else None
+    of_labels = type(value) is list and all(type(each) is str or (type(each) is dict and _holds_labels("", each)) for each in value)
+    return key if of_labels else None
+
+
+_ONE_LABEL = r"[\w./-]+(?: *[:=] *[\w.-]*)?"
+
+
+def _is_beside_placement(holder: dict[str, Any]) -> bool:
+    """Return whether a map has placement fields of pods besides a nodeSelector, perhaps empty ones."""
+    return any(
+        type(holder.get(name)) is type_ for name, type_ in (("tolerations", list), ("topologySpreadConstraints", list), ("affinity", dict))
+    )
+
+
+def dedented_field(holder: dict[str, Any]) -> tuple[str, tuple[str, ...]] | None:
+    """Return a placement field without a value, and the fields directly after it that belong inside it but are not indented."""
+    for field in ("affinity", "nodeSelector"):
+        if field in holder and holder[field] is None:
+            after = list(holder)
+            after = after[after.index(field) + 1 :]
+            inside = tuple(itertools.takewhile(functools.partial(_belongs_in, field, holder), after))
+            if inside:
+                return field, inside
+    return None
+
+
+def _belongs_in(field: str, holder: dict[str, Any], name: str) -> bool:
+    if field == "affinity":
+        return name in AFFINITY_FIELDS and shape_of(name, holder[name]) == name
+    return "/" in name and type(holder[name]) is str
+
+
 def _shape_of_map(key: str, value: dict[str, Any]) -> str | None:
     if key.endswith("odeSelector") or _is_misspelt(key, "nodeSelector"):
-        return "nodeSelector" if _holds_labels(key, value) else None
+        if _holds_labels(key, value):
+            return "nodeSelector"
+        return "labelSelector" if "matchExpressions" in value and _has_unknown_key(value) else None
     if AFFINITY_FIELDS.issuperset(value):
         rules = any(type(each) is dict for each in value.values())
         return "affinity" if key != "spec" and (rules or any(map(_is_list_of_terms, value.values()))) else None
@@ -143,6 +191,17 @@ def _holds_labels(key: str, value: dict[str, Any]) -> bool:
     return not others or (key == "nodeSelector" and len(others) < len(value) and _MISPLACED_IN_LABELS.issuperset(others))
 
 
+def _has_unknown_key(value: dict[str, Any]) -> bool:
+    """Return whether a label selector has a match expression with a field that none has; other label selectors of nodes do not matter."""
+    expressions = value["matchExpressions"]
+    return (
+        value.keys() <= {"matchLabels", "matchExpressions"}
+        and type(expressions) is list
+        and any(type(each) is dict and "operator" in each and not each.keys() <= _OF_EXPRESSIONS for each in expressions)
+    )
+
+
+_OF_EXPRESSIONS = frozenset(("key", "operator", "values"))
 _MISPLACED_IN_LABELS = AFFINITY_FIELDS | {"affinity", "tolerations", "topologySpreadConstraints"}
 
 
@@ -153,6 +212,14 @@ def _is_misspelt(name: str, field: str) -> bool:
     from afflint.findings.similarity import is_likely_typo
 
     return is_likely_typo(name, field) and name.rstrip("s") != field.rstrip("s")
+
+
+def meant_field(name: str) -> str | None:
+    """Return the placement field of a pod spec or an affinity that a misspelt name means; None for other names."""
+    return next((field for field in (*_POD_FIELDS, *sorted(AFFINITY_FIELDS)) if _is_misspelt(name, field)), None)
+
+
+_POD_FIELDS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
 
 
 def misspelt_rule(name: str) -> str | None:
@@ -178,7 +245,8 @@ def _is_affinity_with_mistakes(key: str, value: dict[str, Any]) -> bool:
     if key.lower() != "affinity" and not _is_misspelt(key, "affinity"):
         return False
     rules = [name for name, each in value.items() if type(each) is dict and any(map(_is_rule, each))]
-    return bool(rules) and all(
+    lost = any(map(_is_rule, value)) and not AFFINITY_FIELDS.isdisjoint(value)
+    return (bool(rules) or lost) and all(
         name in AFFINITY_FIELDS or name in _BESIDE_AFFINITY or _is_rule(name) or any(_is_misspelt(name, each) for each in AFFINITY_FIELDS)
         for name in value
     )
@@ -197,9 +265,11 @@ def _shape_of_list(key: str, value: list[dict[str, Any]]) -> str | None:
 def _is_toleration(value: dict[str, Any]) -> bool:
     """Return whether a map is a toleration, perhaps with a misspelt field; a taint has ``timeAdded``, too."""
     others = value.keys() - _OF_TOLERATIONS
-    return len(others) < len(value) and all(
-        type(value[name]) in _SCALARS and any(_is_misspelt(name, each) or name.rstrip("s") == each for each in _OF_TOLERATIONS) for name in others
-    )
+    return len(others) < len(value) and all(type(value[name]) in _SCALARS and _is_meant_for_toleration(name) for name in others)
+
+
+def _is_meant_for_toleration(name: str) -> bool:
+    return any(_is_misspelt(name, each) or name in (f"{each}s", each.capitalize()) for each in _OF_TOLERATIONS)
 
 
 def _one_affinity(key: str, value: dict[str, Any]) -> str | None:

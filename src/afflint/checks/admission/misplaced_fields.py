@@ -203,11 +203,9 @@ def home_in_pod_spec(name: str, manifest: Manifest) -> Path | None:
 def _homes(name: str, path: Path, manifest: Manifest) -> list[Path]:
     if name not in _HOMES or not isinstance(manifest, Workload) or (name == "nodeName" and manifest.kind.kubevirt):
         return []
-    pod_path, homes = manifest.pod_path[len(manifest.base) :], _HOMES[name]
-    if manifest.operated:  # A custom resource defines where its fields belong; only the fields of an affinity are those of a pod.
-        affinity = next((step for step in path[len(manifest.pod_path) :][:1] if step == "affinity"), None)
-        homes = homes if affinity and path[: len(manifest.pod_path)] == manifest.pod_path else ()
-    return [(*pod_path, *home) for home in homes]
+    if not manifest.follows_pod_api(path):
+        return []
+    return [(*manifest.pod_path[len(manifest.base) :], *home) for home in _HOMES[name]]
 
 
 def moved_home(path: Path, home: Path, manifest: Manifest) -> tuple[SymbolicEdit, ...]:

@@ -1,0 +1,86 @@
+"""Constraints in custom resources and chart values whose name is misspelt, or that are at a place from which they reach no pod."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afflint.checks.custom_resources import DROPPED
+from afflint.checks.match import Match, moving, renaming
+from afflint.findings.finding import Severity
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
+from afflint.findings.phrases import did_you_mean, join_words, quoted
+from afflint.kube.custom_resources import CustomWorkload, value_at
+from afflint.kube.manifests import Workload
+from afflint.kube.shapes import dedented_field, is_pod_spec, meant_field
+
+# The fields of a kind in which constraints are passed on to pods; elsewhere in the object, nothing reads them.
+_FIELDS_READ: dict[tuple[str, str], tuple[Path, ...]] = {
+    ("helm.toolkit.fluxcd.io", "HelmRelease"): (("spec", "values"), ("spec", "postRenderers")),
+    ("argoproj.io", "Application"): (("spec", "source"), ("spec", "sources"), ("spec", "sourceHydrator")),
+}
+_VALUES = {"HelmRelease": "spec.values", "Application": "the values of its source"}
+
+
+def misspelt_constraint(workload: Workload) -> Iterator[Match]:
+    """Report a misspelt name of a constraint that is recognised by its shape."""
+    if not isinstance(workload, CustomWorkload) or workload.known == "schema":
+        return
+    holder = value_at(workload, workload.pod_path)
+    for part in workload.parts:
+        name = str(part.path[-1])
+        close = meant_field(name)
+        if close is not None:
+            taken = isinstance(holder, dict) and close in holder
+            remedy = f"Merge it with {quoted(close)}, which is set already." if taken else f"Write {quoted(close)}."
+            edits = () if taken else renaming(part.path, close)
+            yield Match(part.path, f"unknown field {quoted(name)}{did_you_mean(close)}", remedy, key=True, edits=edits)
+
+
+def unreachable_constraint(workload: Workload) -> Iterator[Match]:
+    """Report constraints at places that reach no pod, and those that are not indented into the field above them."""
+    if not isinstance(workload, CustomWorkload) or workload.known == "schema":
+        return
+    end = _dead_end(workload)
+    if end is not None:
+        for part in workload.parts:
+            name = str(part.path[-1])
+            yield Match(part.path, f"{name} is set in {end.where}", end.help.format(name), key=True, severity=end.severity)
+        return
+    holder = value_at(workload, workload.pod_path)
+    dedented = dedented_field(holder) if isinstance(holder, dict) else None
+    if dedented is not None:
+        field, inside = dedented
+        home = (*workload.pod_path, field)
+        verb, they = ("is", "it belongs") if len(inside) == 1 else ("are", "they belong")
+        message = f"{field} is empty, and {join_words(inside)} {verb} next to it; {they} inside it"
+        edits = tuple(edit for name in inside for edit in moving((*workload.pod_path, name), home, merge=True))
+        yield Match((*workload.pod_path, inside[0]), message, f"Indent {join_words(inside)} below `{field}:`.", key=True, edits=edits)
+
+
+class _DeadEnd(NamedTuple):
+    """A place from which constraints reach no pod, in words, and what to do with each of them."""
+
+    where: str
+    help: str
+    severity: Severity = "warning"
+
+
+def _dead_end(workload: CustomWorkload) -> _DeadEnd | None:
+    path, name = workload.pod_path[len(workload.base) :], workload.kind.name
+    read = _FIELDS_READ.get((workload.kind.group, name))
+    if read is not None and not any(path[: len(each)] == each for each in read):
+        where = f"{field_of(path) or 'the object itself'}, but {name} has no such field{DROPPED}"
+        return _DeadEnd(where, f"Move {{}} to {_VALUES[name]}, where the chart reads it, or remove it.", "error")
+    if path[:1] == ("metadata",) and workload.kind.group:
+        return _DeadEnd(f"the metadata, which has no such field{DROPPED}", "Move {} to the field of the pods in `spec`.")
+    if path[-1:] == ("spec",) and not {"volumeClaimTemplates", "volumeClaimTemplate"}.isdisjoint(map(str, path[-3:-1])):
+        return _DeadEnd("a volume claim, which has no such field", "Move {} to the pod spec: the pods decide where their volumes are.")
+    if path[-2:-1] in (("containers",), ("initContainers",)) and _is_in_pod_spec(workload):
+        return _DeadEnd("a container, which has no such field", "Move {} to the pod spec, next to the containers.")
+    return None
+
+
+def _is_in_pod_spec(workload: CustomWorkload) -> bool:
+    above = value_at(workload, workload.pod_path[:-2])
+    return isinstance(above, dict) and is_pod_spec(above)
