@@ -95,7 +95,9 @@ def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
     if workload.known == "shape" and match.severity is not None:
         return match  # The check itself knows what happens.
     if workload.known == "shape":
+        part = workload.part_around(match.path)
         note = IF_THE_FIELD_REACHES if rule in _DECODING_RULES and rule != "wrong-type" else IF_IT_REACHES
+        note = DROPPED if part is not None and part.shape == "labelSelector" else note
         return match._replace(message=match.message + note, severity="warning")
     if workload.is_opened(match.path):
         if rule in ("unknown-field", "misplaced-constraint"):

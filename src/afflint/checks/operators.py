@@ -10,9 +10,9 @@ from afflint.findings.finding import Severity
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.kube.constraints import ShapedValue
-from afflint.kube.custom_resources import CustomWorkload, value_at
+from afflint.kube.custom_resources import CustomWorkload, misplaced_in_holder, value_at
 from afflint.kube.manifests import Workload, labels_at
-from afflint.kube.shapes import AFFINITY_FIELDS, shape_of
+from afflint.kube.shapes import shape_of
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 
@@ -43,12 +43,11 @@ def misplaced_in_resource(workload: Workload) -> Iterator[Match]:
     holder = value_at(workload, workload.pod_path)
     if not isinstance(holder, dict):
         return
-    names = {field.name for field in workload.place.fields}
-    if "affinity" in names:
-        inside = [name for name in AFFINITY_FIELDS if name not in names and shape_of(name, holder.get(name)) == name]
+    inside = misplaced_in_holder(holder, workload.place.fields)
+    if inside is not None:
         # Another version of the kind may have such a field of its own; a pod spec never does.
         severity: Severity | None = "warning" if form == "fields" else None
-        yield from _misplaced(workload, workload.pod_path, sorted(inside), (*workload.pod_path, "affinity"), severity)
+        yield from _misplaced(workload, workload.pod_path, list(inside[1]), (*workload.pod_path, inside[0]), severity)
 
 
 def _misplaced(workload: Workload, path: Path, names: list[str], home: Path, severity: Severity | None) -> Iterator[Match]:

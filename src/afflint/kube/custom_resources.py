@@ -13,7 +13,7 @@ from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, 
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
 from afflint.kube.kinds import EACH, POD_TEMPLATE, Kind, Template, TypeMeta, is_custom, part_types
 from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
-from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec, shape_of
+from afflint.kube.shapes import AFFINITY_FIELDS, Holder, holders_in, is_pattern, is_pod_spec, shape_of
 from afflint.kube.types import Type
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
@@ -277,8 +277,16 @@ def _workloads_in_places(
             if place.form == "template":
                 pod, at, template = map_at(value, "spec"), (*path, "spec"), (value, path)
             parts = tuple(_parts(pod, at, place.fields))
-            if parts or (template is not None and template[0]):
+            if parts or (template is not None and template[0]) or misplaced_in_holder(pod, place.fields):
                 yield CustomWorkload(document, data, base, kind, Holder(at, parts, is_pod_spec(pod)), "schema", custom, place, template)
+
+
+def misplaced_in_holder(holder: dict[str, Any], fields: Iterable[CatalogueField]) -> tuple[str, tuple[str, ...]] | None:
+    """Return the field of a map that takes an affinity, and the fields of an affinity that are next to it instead of inside it."""
+    names = {field.name for field in fields}
+    home = next((field.name for field in fields if field.shape == "affinity"), None)
+    inside = tuple(sorted(name for name in AFFINITY_FIELDS if name not in names and shape_of(name, holder.get(name)) == name))
+    return (home, inside) if home is not None and inside else None
 
 
 def _parts(holder: dict[str, Any], at: Path, fields: Iterable[CatalogueField]) -> Iterator[ShapedValue]:
