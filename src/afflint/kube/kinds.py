@@ -214,13 +214,15 @@ _DEPLOYMENT = Struct(
         "strategy": ANYTHING,
     },
 )
+_CLAIM_TEMPLATE = Guarded("volume claim template", PLACEMENT_FIELDS, {"spec": Guarded("volume claim", PLACEMENT_FIELDS)})
 _STATEFUL_SET = Struct(
     "StatefulSet spec",
     {
         **_CONTROLLER_FIELDS,
         **_fields("minReadySeconds replicas revisionHistoryLimit", INT32),
         **_fields("podManagementPolicy serviceName", TEXT),
-        **_fields("ordinals persistentVolumeClaimRetentionPolicy updateStrategy volumeClaimTemplates"),
+        **_fields("ordinals persistentVolumeClaimRetentionPolicy updateStrategy"),
+        "volumeClaimTemplates": ListOf(_CLAIM_TEMPLATE),
     },
 )
 _DAEMON_SET = Struct(

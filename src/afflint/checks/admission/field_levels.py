@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from afflint.checks.admission.misplaced_fields import home_in_pod_spec, moved_home
-from afflint.checks.match import Match, Target
+from afflint.checks.match import Match, Target, moving
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted, summarize_names
@@ -50,9 +51,10 @@ def moved_fields(mismatches: Sequence[Mismatch], manifest: Manifest, target: Tar
         if mismatch.struct is None:
             continue
         name = str(mismatch.path[-1])
-        home = _home_of_placement(name, manifest) or _home(name, mismatch, levels, len(manifest.base))
+        home = _home_of_placement(name, manifest) or _home(name, mismatch, levels, len(manifest.base), manifest.data)
         if home is not None:
             found.setdefault((mismatch.path[:-1], home), []).append(mismatch)
+    _join_fields_of_spec(found)
     return {
         each.path: MovedFields(tuple(together), home, any(_home_of_placement(str(one.path[-1]), manifest) for one in together))
         for (_, home), together in found.items()
@@ -60,10 +62,20 @@ def moved_fields(mismatches: Sequence[Mismatch], manifest: Manifest, target: Tar
     }
 
 
+def _join_fields_of_spec(found: dict[tuple[Path, FieldHome], list[Mismatch]]) -> None:
+    """Move the fields next to a ``spec`` that is indented into the metadata to its group: one indentation moved all of them."""
+    for (holder, home), together in list(found.items()):
+        if home.path is not None and str(together[0].path[-1]) == "spec" and holder[-1:] == ("metadata",):
+            for key in [key for key in found if key[0] == holder and key[1].path == (*home.path, "spec")]:
+                together += found.pop(key)
+
+
 def belongs_elsewhere(group: MovedFields, manifest: Manifest) -> Match:
     """Return the match for fields at a level where they do not exist; its position is the first of them."""
     names = [str(each.path[-1]) for each in group.fields]
     path, struct, home = group.fields[0].path, group.fields[0].struct, group.home
+    if names[0] == "spec":
+        return _indented_spec(group, names[1:])
     holder = struct.name if struct else ""
     if group.of_placement:
         message = f"{summarize_names(names)} are not fields of the {holder}; they belong in {home.words}"
@@ -73,6 +85,18 @@ def belongs_elsewhere(group: MovedFields, manifest: Manifest) -> Match:
         message = f"unknown fields {summarize_names(list(map(quoted, names)))} in this {holder}; they belong in {home.words}"
     edits = () if home.path is None else tuple(edit for each in group.fields for edit in moved_home(each.path, home.path, manifest))
     return Match(path, message, _remedy(names, home, manifest), key=True, edits=edits)
+
+
+def _indented_spec(group: MovedFields, others: list[str]) -> Match:
+    """Return the match for a ``spec`` in the metadata; ``others`` are fields next to it that belong inside it."""
+    path, struct, home = group.fields[0].path, group.fields[0].struct, group.home
+    also = f", and so are {summarize_names(others)}" if others else ""
+    message = f"spec is indented into the {struct.name if struct else 'metadata'}{also}; {home.words} has no spec"
+    remedy = f"Move spec to {home.words}, next to metadata" + (f", and {summarize_names(others)} into it." if others else ".")
+    edits = moving(path, path[:-2])
+    for each in group.fields[1:]:
+        edits += moving(each.path, (*path[:-2], "spec"))
+    return Match(path, message, remedy, key=True, edits=edits)
 
 
 def _remedy(names: list[str], home: FieldHome, manifest: Manifest) -> str:
@@ -89,12 +113,16 @@ def _home_of_placement(name: str, manifest: Manifest) -> FieldHome | None:
     return None if path is None else FieldHome(field_of(path), path)
 
 
-def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], depth: int) -> FieldHome | None:
+def _home(name: str, mismatch: Mismatch, levels: list[tuple[Path, Struct]], depth: int, data: dict[str, Any]) -> FieldHome | None:
     """Return the nearest level of the object that has a misplaced field."""
     holder = mismatch.path[depth:-1]
     if holder[-1:] == ("metadata",):
         holder = holder[:-1]  # A `spec:` was left out, or its fields were indented too far.
     here = next((index for index, (path, _) in enumerate(levels) if path == holder), None)
+    if here is not None and name == "spec" and mismatch.path[depth:-1] != holder:
+        path, struct = levels[here]
+        lacks_spec = "spec" in struct.fields and "spec" not in map_at(data, *path)
+        return FieldHome(field_of(path) if path else "the object itself", path) if lacks_spec else None
     if here is None or name in _EVERYWHERE:
         return None
     pod, pod_spec = levels[-1]

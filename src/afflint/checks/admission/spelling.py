@@ -8,7 +8,7 @@ from afflint.checks.match import Match, replacing
 from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, join_words, nearest
 from afflint.kube.constraints import PREFERRED, REQUIRED, ConstraintItem, PodTerm
-from afflint.kube.kinds import POD_SPEC
+from afflint.kube.kinds import POD_SPEC, VMI_SPEC
 from afflint.kube.manifests import Workload
 from afflint.kube.types import ListOf, Struct, Type
 
@@ -44,8 +44,9 @@ _OTHER_NAMES = {
     "requiredDuringScheduling": REQUIRED,
     "preferredDuringScheduling": PREFERRED,
 }
-# Fields of other structs that look like misspellings here, but mean something else or the opposite.
-_NO_SLIPS = frozenset(("mismatchLabelKeys", "matchFields", "matchNames", "terminationGracePeriodSeconds"))
+# Fields of other structs that look like misspellings here, but mean something else or the opposite: a name that is right elsewhere in the
+# object is at the wrong level, not misspelt.
+_NO_SLIPS = frozenset(("mismatchLabelKeys", "matchFields", "matchNames", *POD_SPEC.fields, *VMI_SPEC.fields))
 
 
 def suggested_name(name: str, struct: Struct) -> str | None:
