@@ -5,6 +5,11 @@
 FACTS.json is a list of kinds, collected from the CustomResourceDefinitions and the code of operators: `group`, `kind`, `placements`
 (`path`, `shape`, `replicas`, `only`, `not_pods`), and for verified kinds `pod_labels_certain` and `replicas`. The catalogue is generated,
 never edited: changes are made here.
+
+operator_labels.json, next to this script, has the places whose pods get no other labels than those that it lists: `labels` that the
+operator always sets, the keys of `others` that some version or setting adds (`domain/*` for all keys of a domain), and `from`, the maps of
+the resource whose entries become labels of the pods (`inherited`: only with some settings of the operator). `source` is the code that sets
+the labels, with its versions.
 """
 
 from __future__ import annotations
@@ -12,9 +17,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+OPERATOR_LABELS = Path(__file__).parent / "operator_labels.json"
 CATALOGUE = Path(__file__).parents[1] / "schemas" / "custom-resources.jsonl"
 
 # Schema generators that make every field optional: the API server only notices missing fields when the operator creates the pods.
@@ -90,7 +97,29 @@ def entry(kind: dict[str, Any]) -> dict[str, Any]:
         found["webhooks"] = WEBHOOKS[name]
     places = [place(each, kind, name) for each in kind["placements"]]
     found["places"] = [part for each in places if each is not None for part in split(each, name)]
+    add_operator_labels(found["places"], name)
     return found
+
+
+def add_operator_labels(places: list[dict[str, Any]], name: str) -> None:
+    """Add to the places of a kind what operator_labels.json has for them; a path in it that is not a place of the kind is an error."""
+    for each in operator_labels():
+        for path in each["paths"] if name in each["kinds"] else ():
+            at = [place for place in places if place["path"] == path]
+            if not at:
+                raise SystemExit(f"operator_labels.json: {name} has no place {path}")
+            for place in at:
+                place["pod_labels"], place["other_labels"] = each["labels"], each["others"]
+                for field, target in (("from", "label_maps"), ("inherited", "inherited")):
+                    if field in each:
+                        place[target] = [label_map.replace("{path}", path) for label_map in each[field]]
+
+
+@cache
+def operator_labels() -> list[dict[str, Any]]:
+    """Return the entries of operator_labels.json."""
+    entries: list[dict[str, Any]] = json.loads(OPERATOR_LABELS.read_text(encoding="utf-8"))
+    return entries
 
 
 def split(fields_place: dict[str, Any], name: str) -> list[dict[str, Any]]:

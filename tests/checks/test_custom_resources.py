@@ -237,6 +237,75 @@ class TestLabelsOfOperators:
     def test_other_selectors_are_fine(self, label: str) -> None:
         assert said(kafka(self.SPREAD % label), "operator-label-mismatch") == []
 
+    @staticmethod
+    def alertmanager(fields: str, name: str = "main") -> str:
+        head = f"apiVersion: monitoring.coreos.com/v1\nkind: Alertmanager\nmetadata: {{name: {name}}}\nspec:\n"
+        return head + "".join(f"  {line}\n" for line in fields.splitlines())
+
+    def test_a_key_that_the_pods_never_have(self) -> None:
+        (message,) = said(self.alertmanager(self.SPREAD % "app: alertmanager"), "operator-label-mismatch")
+        assert message == (
+            "9:7 this topologySpreadConstraint counts none of its own pods: it selects `app In [alertmanager]`, but the operator does not"
+            " set the label `app`; the pods have `app.kubernetes.io/name: alertmanager`"
+        )
+        (message,) = said(self.alertmanager(self.ANTI % "app: alertmanager"), "operator-label-mismatch")
+        assert message.startswith("9:11 this required podAntiAffinity separates none of its own pods: ")
+
+    def test_a_value_that_the_pods_never_have(self) -> None:
+        (message,) = said(self.alertmanager(self.SPREAD % "app.kubernetes.io/name: alerts"), "operator-label-mismatch")
+        assert message.endswith("but the operator sets `app.kubernetes.io/name: alertmanager`")
+
+    def test_the_name_of_the_resource_need_not_be_known(self) -> None:
+        assert said(self.alertmanager(self.SPREAD % "app: alertmanager", name="'${NAME}'"), "operator-label-mismatch") != []
+        assert said(self.alertmanager(self.SPREAD % "alertmanager: main", name="'${NAME}'"), "operator-label-mismatch") == []
+
+    @pytest.mark.parametrize(
+        "label",
+        ["app: alertmanager", "app: '${A}'", "pod-template-hash: a", "sidecar.istio.io/inject: 'true'", "app.kubernetes.io/version: a"],
+    )
+    def test_keys_that_the_pods_may_have(self, label: str) -> None:
+        given = "podMetadata: {labels: {app: alertmanager}}\n" if label == "app: alertmanager" else ""
+        assert said(self.alertmanager(given + self.SPREAD % label), "operator-label-mismatch") == []
+
+    @pytest.mark.parametrize("labels", ["{app: x, '${A}': b}", "'${LABELS}'"])
+    def test_pods_with_unknown_labels(self, labels: str) -> None:
+        text = self.alertmanager(f"podMetadata: {{labels: {labels}}}\n" + self.SPREAD % "tier: backend")
+        assert said(text, "operator-label-mismatch") == []
+
+    def test_another_value_of_a_label_that_the_resource_gives(self) -> None:
+        given = "podMetadata: {labels: {app: alerts}}\n"
+        (message,) = said(self.alertmanager(given + self.SPREAD % "app: alertmanager"), "operator-label-mismatch")
+        assert message.endswith("it selects `app In [alertmanager]`, but the operator sets `app: alerts`")
+
+    @pytest.mark.parametrize("value", ["prometheus", "grafana"])
+    def test_an_anti_affinity_to_other_pods(self, value: str) -> None:
+        text = self.alertmanager(self.ANTI % f"app: {value}")
+        assert said(text, "operator-label-mismatch") == []
+        assert said(text, "operator-label-mismatch", target=Target(complete=True)) != []
+
+    def test_an_anti_affinity_to_pods_of_the_run(self) -> None:
+        other = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {app: alertmanager}}\nspec: {containers: [{name: a, image: a}]}\n"
+        assert said(f"{self.alertmanager(self.ANTI % 'app: alertmanager')}---\n{other}", "operator-label-mismatch") == []
+
+    def test_movers_of_volsync(self) -> None:
+        text = """
+            apiVersion: volsync.backube/v1alpha1
+            kind: ReplicationSource
+            metadata: {name: "${APP}"}
+            spec:
+              restic:
+                moverPodLabels: {a: b}
+                moverAffinity:
+                  podAntiAffinity:
+                    requiredDuringSchedulingIgnoredDuringExecution:
+                      - topologyKey: kubernetes.io/hostname
+                        labelSelector: {matchLabels: {%s}}
+        """
+        (message,) = said(text % "app.kubernetes.io/name: volsync", "operator-label-mismatch")
+        assert message.endswith("the label `app.kubernetes.io/name`; the pods have `app.kubernetes.io/created-by: volsync`")
+        for label in ("app.kubernetes.io/created-by: volsync", "a: b", "batch.kubernetes.io/job-name: a"):
+            assert said(text % label, "operator-label-mismatch") == []
+
     def test_nothing_need_be_said_of_pods_in_lists(self) -> None:
         text = """
             apiVersion: ray.io/v1

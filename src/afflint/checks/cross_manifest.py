@@ -346,21 +346,22 @@ def operator_label_mismatch(manifest_index: ManifestIndex, target: Target) -> It
     """Report anti-affinity and spread constraints of an operator's pods whose selector contradicts the labels that the operator sets."""
     for reach in manifest_index.reaches:
         owner = manifest_index.owner(reach) if reach.what in _ANTI or reach.what == SPREAD else None
-        if owner is None or not owner.operated or owner.added.name is None:
+        if owner is None or not owner.operated:
             continue
         if reach.what != SPREAD and next(manifest_index.selected_anywhere(reach), None) is not None:
             continue  # It separates the pods from others on purpose.
-        why = _operator_contradiction(reach, owner, complete=target.complete)
+        sure = target.complete or reach.what == SPREAD
+        why = _operator_contradiction(reach, owner, sure=sure) or _absent_label(reach, owner, sure=sure)
         if why is not None:
             effect = "counts none of its own pods" if reach.what == SPREAD else "separates none of its own pods"
             yield _at(reach, Match(reach.path, f"this {reach.what} {effect}: {why}", key=True))
 
 
-def _operator_contradiction(reach: SelectorRef, owner: Pods, *, complete: bool) -> str | None:
+def _operator_contradiction(reach: SelectorRef, owner: Pods, *, sure: bool) -> str | None:
     """Return how a selector contradicts the labels that the operator sets on the pods, or None if it does not.
 
-    A spread constraint is meant to select the pods' own labels. An anti-affinity may select pods that are not in these manifests: only a
-    typo or a complete context proves otherwise.
+    A spread constraint is meant to select the pods' own labels. An anti-affinity may select pods that are not in these manifests: unless a
+    complete context makes it ``sure``, only a typo proves otherwise.
     """
     patterns, added = {label.key: label.value for label in owner.added.labels}, owner.pod_labels.added
     for asked in reach.selector.requirements:
@@ -371,9 +372,31 @@ def _operator_contradiction(reach: SelectorRef, owner: Pods, *, complete: bool) 
             meant = next((key for key in patterns if is_likely_typo(asked.key, key)), None)
             if meant is not None and asked.operator in ("In", "Exists"):
                 return f"the operator does not set the label {quoted(asked.key)}{did_you_mean(meant)}"
-        elif values is not None and "{name}" in patterns[asked.key] and _contradicts(asked, values, sure=complete or reach.what == SPREAD):
+        elif values is not None and _is_certain(owner, patterns[asked.key]) and _contradicts(asked, values, sure=sure):
             return f"it selects {quoted(describe(asked))}, but the operator sets {quoted(f'{asked.key}: {values.prefix}')}"
     return None
+
+
+def _is_certain(owner: Pods, pattern: str) -> bool:
+    """Return whether the value of an operator's label does not depend on its version: it is the name of the resource, or all are known."""
+    return "{name}" in pattern or owner.other_labels is not None
+
+
+def _absent_label(reach: SelectorRef, owner: Pods, *, sure: bool) -> str | None:
+    """Return that a selector needs a label that the operator's pods never have; None if they may have it.
+
+    An anti-affinity that is not ``sure`` to mean the own pods means them if one of its values is on them under another key, or is the kind.
+    """
+    absent = [each for each in reach.selector.requirements if each.operator in ("In", "Exists") and owner.never_have(each.key)]
+    if not absent or any(is_placeholder(text) for each in absent for text in (each.key, *each.values)):
+        return None
+    own = [(key, value) for key, value in owner.pod_labels.certain.items() if any(value in each.values for each in absent)]
+    kind = (owner.ref.kind or "").lower()
+    if not sure and not own and not any(kind in each.values for each in absent):
+        return None
+    first = next((each for each in absent if any(value in each.values for _, value in own)), absent[0])
+    meant = next((f"; the pods have {quoted(f'{key}: {value}')}" for key, value in own if value in first.values), "")
+    return f"it selects {quoted(describe(first))}, but the operator does not set the label {quoted(first.key)}{meant}"
 
 
 def _contradicts(asked: Requirement, values: PossibleValues, *, sure: bool) -> bool:

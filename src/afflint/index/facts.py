@@ -13,6 +13,7 @@ from afflint.controllers.replica_counts import ReplicaRange, pod_count
 from afflint.findings.finding import NO_FILE, FileId, Folder, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.kube.added_labels import OF_ANY_POD, is_one_of
 from afflint.kube.constraints import REQUIRED, Constraints
 from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
 from afflint.kube.selectors import (
@@ -86,10 +87,18 @@ class Pods(NamedTuple):
     """The placement fields of the pod spec; in runs without nodes only those that a namespace may contradict, None without any."""
     operated: bool = False
     """Whether an operator creates the pods, with labels that the manifest does not contain."""
+    other_labels: tuple[str, ...] | None = None
+    """The keys of the labels that the pods of an operator may have besides the known ones; None if they may have any."""
     pod_source: "PodSource | None" = None
     """The workload for scheduling; only in runs that have nodes, and None for an object that does not create pods by itself."""
     asks: tuple[Alternative, ...] = ()
     """For pods of operators, the requirements of each alternative of the node constraints; only in runs that have nodes."""
+
+    def never_have(self, key: str) -> bool:
+        """Return whether an operator creates the pods, and certainly without a label with this key."""
+        if self.other_labels is None or key in self.template_labels or any(key == label.key for label in self.added.labels):
+            return False
+        return not any(is_one_of(key, keys) for keys in (self.other_labels, OF_ANY_POD))
 
     @property
     def pod_labels(self) -> PodLabels:
@@ -231,7 +240,7 @@ class Facts(NamedTuple):
     def of_patches(self) -> "Facts":
         """Return the same facts for a file of patches for objects in other files: it creates no pods."""
         return self._replace(
-            pods=tuple([each._replace(pod_source=None, partial=True, labels_known=False) for each in self.pods]),
+            pods=tuple([each._replace(pod_source=None, partial=True, labels_known=False, other_labels=None) for each in self.pods]),
             budgets=(),
             unusable=(),
             policy_candidates=tuple([each._replace(whole=False) for each in self.policy_candidates]),
@@ -359,6 +368,7 @@ def _pods(workload: Workload, site: Site) -> Pods:
         # Pods of an operator: the paths of the fields depend on the kind.
         spec=_contradicted(workload) if workload.ref.namespace is not None and not workload.operated else None,
         operated=workload.operated,
+        other_labels=workload.other_labels,
     )
 
 

@@ -128,3 +128,15 @@ RESERVED_BY_KUBEVIRT = frozenset(
         "kubevirt.io/install-strategy",
     )
 )
+
+OF_ANY_POD = (
+    POD_TEMPLATE_HASH, CONTROLLER_REVISION_HASH, POD_NAME, POD_INDEX, "pod-template-generation", "job-name", "controller-uid",
+    "batch.kubernetes.io/*", "istio.io/*", "linkerd.io/*", "kueue.x-k8s.io/*",
+)  # fmt: skip
+"""The keys of labels that Kubernetes' own controllers, service meshes and Kueue add to pods, whatever creates them."""
+
+
+def is_one_of(key: str, keys: tuple[str, ...]) -> bool:
+    """Return whether a key is one of some keys; ``domain/*`` is any key with that domain, or one below it, as its prefix."""
+    prefix = f".{key.partition('/')[0]}"
+    return any(key == each or (each.endswith("/*") and prefix.endswith(f".{each[:-2]}")) for each in keys)

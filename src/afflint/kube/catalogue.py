@@ -35,6 +35,11 @@ class ConstraintPlace(NamedTuple):
     with some of the fields of a pod spec, and ``opaque`` for a map without a schema, in which constraints are recognised by shape.
     ``pruned``: the API server drops the metadata of the template. ``pods`` is False if the place chooses nodes for something other than
     pods. ``versions`` are the versions of the kind that have the place; empty means all.
+
+    ``labels`` are the labels that the operator always sets on the pods of this place; empty for those of the kind. ``other_labels`` are
+    the keys of all other labels that it may set, with ``domain/*`` for any key with that domain as its prefix; None if the pods may have
+    any label. ``label_maps`` lead to the maps of the resource whose entries become labels of the pods, ``inherited`` to those whose
+    entries only do so with some settings of the operator.
     """
 
     path: Path
@@ -46,6 +51,10 @@ class ConstraintPlace(NamedTuple):
     labelled: bool = False
     """Whether the pods of this place have the labels of the kind."""
     versions: tuple[str, ...] = ()
+    labels: tuple[AddedLabel, ...] = ()
+    other_labels: tuple[str, ...] | None = None
+    label_maps: tuple[Path, ...] = ()
+    inherited: tuple[Path, ...] = ()
 
 
 class CustomKind(NamedTuple):
@@ -67,7 +76,7 @@ class CustomKind(NamedTuple):
 
     def labels_at(self, place: ConstraintPlace) -> tuple[AddedLabel, ...]:
         """Return the labels of the pods at one place; if a label has several values, the field that contains the component selects one."""
-        return _labels_at(self.labels, place.path) if place.labelled else ()
+        return place.labels or (_labels_at(self.labels, place.path) if place.labelled else ())
 
     def places_in(self, version: str) -> tuple[ConstraintPlace, ...]:
         """Return the places that exist in a version."""
@@ -119,7 +128,7 @@ def _kind(entry: dict[str, Any]) -> CustomKind:
         entry["kind"],
         entry["group"],
         tuple([_place(each) for each in entry["places"]]),
-        tuple([AddedLabel(key, value) for key, value in entry.get("labels", {}).items()]),
+        _labels(entry.get("labels", {})),
         entry.get("lenient", False),
         entry.get("fills_selectors", False),
         tuple(entry.get("webhooks", {}).items()),
@@ -146,7 +155,15 @@ def _place(entry: dict[str, Any]) -> ConstraintPlace:
         "not_pods" not in entry,
         "labelled" in entry,
         tuple(entry.get("only", ())),
+        _labels(entry.get("pod_labels", {})),
+        tuple(entry["other_labels"]) if "other_labels" in entry else None,
+        tuple(map(parse_path, entry.get("label_maps", ()))),
+        tuple(map(parse_path, entry.get("inherited", ()))),
     )
+
+
+def _labels(entry: dict[str, str]) -> tuple[AddedLabel, ...]:
+    return tuple([AddedLabel(key, value) for key, value in entry.items()])
 
 
 def _field(text: str) -> CatalogueField:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from afflint.findings.paths import Path
+from afflint.kube.added_labels import AddedLabel
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
 from afflint.kube.kinds import EACH, POD_TEMPLATE, Kind, Template, TypeMeta, is_custom, part_types
@@ -17,6 +18,7 @@ from afflint.kube.shapes import AFFINITY_FIELDS, Holder, holders_in, is_pattern,
 from afflint.kube.types import Type
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
+from afflint.yaml.placeholders import is_placeholder
 
 Known = Literal["schema", "opened", "shape"]
 """How afflint knows that a value is a constraint.
@@ -58,6 +60,9 @@ class CustomWorkload(Workload):
         self.parts = holder.parts
         self.pod_path = holder.path
         self.pod = _pod_spec(holder.parts)
+        if place is not None and place.label_maps:
+            given = [label for each in place.label_maps for label in _given_labels(self.at(each))]
+            self.declared = declared._replace(labels=(*given, *labels))
 
     def joined(self, other: "CustomWorkload") -> "CustomWorkload | None":
         """Return these pods with the constraints of another place for the same pods; None unless they are certainly the same."""
@@ -86,6 +91,18 @@ class CustomWorkload(Workload):
         if self._template_labels is None:
             self._template_labels = {} if self.place is not None and self.place.pruned else labels_at(self.template)
         return self._template_labels
+
+    @property
+    def other_labels(self) -> tuple[str, ...] | None:
+        if self.place is None or self.place.other_labels is None or self.known == "shape":
+            return None
+        given = [self.at(each) for each in (*self.place.label_maps, *self.place.inherited)]
+        maps = [each for each in (*given, map_at(self.template, "metadata").get("labels")) if each is not None]
+        if any("/labels" in str(each) for each in map_at(self.data, "metadata", "annotations").values()):
+            return None  # Some operators apply a JSON patch in an annotation to their pods.
+        if not all(type(each) is dict and not any(is_placeholder(str(key)) for key in each) for each in maps):
+            return None
+        return (*self.place.other_labels, *[str(key) for each in maps for key in each])
 
     @property
     def has_own_template(self) -> bool:
@@ -186,6 +203,13 @@ def value_at(workload: Workload, path: Path) -> Any:
 
 
 _NOTHING: dict[str, Any] = {}
+
+
+def _given_labels(labels: Any) -> Iterator[AddedLabel]:
+    """Yield the entries of a map in a resource that its operator sets as labels of the pods."""
+    for key, value in labels.items() if type(labels) is dict else ():
+        if type(key) is str and (type(value) is str or value is None):
+            yield AddedLabel(key, "{unknown}" if value and "{" in value else value or "")
 
 
 def _pod_spec(parts: Iterable[ShapedValue]) -> dict[str, Any]:

@@ -141,6 +141,11 @@ class Workload(Manifest):
     # Custom resources override these: see ``kube.custom_resources``.
 
     @property
+    def other_labels(self) -> tuple[str, ...] | None:
+        """The keys of the labels that the pods of an operator may have besides the known ones; None if they may have any."""
+        return None
+
+    @property
     def creates_pods(self) -> bool:
         """Whether the object certainly creates pods."""
         return True
