@@ -233,7 +233,7 @@ class TestLabelsOfOperators:
         complete = Target(complete=True)
         assert said(kafka(self.ANTI % "strimzi.io/cluster: my-cluster"), "operator-label-mismatch", target=complete) != []
 
-    @pytest.mark.parametrize("label", ["strimzi.io/cluster: orders", "app: mine", "strimzi.io/cluster: ${NAME}"])
+    @pytest.mark.parametrize("label", ["strimzi.io/cluster: orders", "app.kubernetes.io/name: mine", "strimzi.io/cluster: ${NAME}"])
     def test_other_selectors_are_fine(self, label: str) -> None:
         assert said(kafka(self.SPREAD % label), "operator-label-mismatch") == []
 
@@ -305,6 +305,39 @@ class TestLabelsOfOperators:
         assert message.endswith("the label `app.kubernetes.io/name`; the pods have `app.kubernetes.io/created-by: volsync`")
         for label in ("app.kubernetes.io/created-by: volsync", "a: b", "batch.kubernetes.io/job-name: a"):
             assert said(text % label, "operator-label-mismatch") == []
+
+    CLUSTER = """
+        apiVersion: postgresql.cnpg.io/v1
+        kind: Cluster
+        metadata: {name: database, labels: {team: a}}
+        spec:
+          instances: 3
+          %s
+          affinity:
+            additionalPodAntiAffinity:
+              requiredDuringSchedulingIgnoredDuringExecution:
+                - {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {%s}}}
+    """
+
+    def test_labels_that_a_resource_hands_down(self) -> None:
+        (message,) = said(self.CLUSTER % ("", "app: database"), "operator-label-mismatch")
+        assert message.endswith("but the operator does not set the label `app`; the pods have `cnpg.io/cluster: database`")
+        for given, label in (
+            ("inheritedMetadata: {labels: {app: database}}", "app: database"),
+            ("", "team: a"),
+            ("", "app.kubernetes.io/name: db"),
+        ):
+            assert said(self.CLUSTER % (given, label), "operator-label-mismatch") == []
+
+    def test_a_label_of_the_operator_that_the_resource_gives_as_well_may_have_either_value(self) -> None:
+        given = "inheritedMetadata: {labels: {cnpg.io/cluster: other}}"
+        assert said(self.CLUSTER % (given, "cnpg.io/cluster: databse"), "operator-label-mismatch") == []
+        assert said(self.CLUSTER % ("", "cnpg.io/cluster: databse"), "operator-label-mismatch") != []
+
+    def test_a_patch_of_the_pods_in_an_annotation(self) -> None:
+        patch = """cnpg.io/podPatch: '[{"op": "add", "path": "/metadata/labels/app", "value": "db"}]'"""
+        text = (self.CLUSTER % ("", "app: database")).replace("labels: {team: a}", f"annotations: {{{patch}}}")
+        assert said(text, "operator-label-mismatch") == []
 
     def test_nothing_need_be_said_of_pods_in_lists(self) -> None:
         text = """

@@ -60,9 +60,11 @@ class CustomWorkload(Workload):
         self.parts = holder.parts
         self.pod_path = holder.path
         self.pod = _pod_spec(holder.parts)
-        if place is not None and place.label_maps:
-            given = [label for each in place.label_maps for label in _given_labels(self.at(each))]
-            self.declared = declared._replace(labels=(*given, *labels))
+        if place is not None and (place.label_maps or place.inherited):
+            given = {label.key: label for each in place.label_maps for label in _given_labels(self.at(each))}
+            changed = given.keys() | {label.key for each in place.inherited for label in _given_labels(self.at(each))}
+            own = [label._replace(value="{unknown}") if label.key in changed else label for label in labels]
+            self.declared = declared._replace(labels=(*given.values(), *own))
 
     def joined(self, other: "CustomWorkload") -> "CustomWorkload | None":
         """Return these pods with the constraints of another place for the same pods; None unless they are certainly the same."""
