@@ -202,13 +202,18 @@ class Checker:
         silenced: list[Suppression] = []
         manifests = self.manifests(document)
         declared = read_pools(document)
-        other = None if manifests or declared else _other_kind(document)
-        counts = bool(manifests or declared) or (other is None and _says_kind(document))
         if document.rest is not None:
             found += self._text_behind(document, manifests)
         found += self._check_document(document, manifests)
         if any(each in document.raw_bytes for each in _TEXT_OF_VALUES):
             found += self._embedded_values(document)
+        inside = self._embedded_manifests(document) if _holds_manifests(document.raw_bytes) else ()
+        for inner, held in inside:
+            found += self._matches(held, fixing=False)
+            if _MARKER in inner.raw_bytes:
+                self._suppressions(inner, held, found, silenced)
+        other = None if manifests or declared or inside else _other_kind(document)
+        counts = bool(manifests or declared or inside) or (other is None and _says_kind(document))
         policy_candidates: list[PolicyCandidate] = []
         for manifest in manifests:
             settings = self._settings
@@ -272,11 +277,16 @@ class Checker:
                 return
             if manifests:
                 yield from self._duplicates(document, manifests)
+        yield from self._matches(manifests)
+
+    def _matches(self, manifests: Sequence[Manifest], *, fixing: bool = True) -> Iterator[Found]:
+        """Yield what the checks of single objects find in the manifests of a document; ``fixing``: with fixes."""
         for manifest in manifests:
+            document = manifest.document
             for rule, match in self._dispatch.matches(manifest):
                 if document.has_directives and _is_directed(document, match):
                     continue
-                yield located(rule, match, manifest.base, manifest.ref, manifest.document, fixing=self._fixing[rule] != "none")
+                yield located(rule, match, manifest.base, manifest.ref, document, fixing=fixing and self._fixing[rule] != "none")
 
     def _values(self, name: str, data: bytes, found: list[Found], silenced: list["Suppression"]) -> int:
         """Add what is found in a values file of a chart to ``found``; return how many documents contain constraints."""
@@ -305,6 +315,16 @@ class Checker:
                     each = located(rule, match, (), workload.ref, inner, fixing=False)
                     field = (*path, *(match.path if match.field is None else match.field))
                     yield each._replace(field=field_of(field), item=each.item and f"{field_of(path)}.{each.item}")
+
+    def _embedded_manifests(self, document: Document) -> list[tuple[Document, list[Manifest]]]:
+        """Return the manifests that a document contains as text, by the document that each is in.
+
+        They are checked alone: whether and where they are applied is unknown, so they are not facts about the cluster of the others.
+        """
+        from afflint.kube.manifest_texts import manifests_as_text
+
+        read = [(inner, self.manifests(inner)) for inner in manifests_as_text(document)]
+        return [(inner, held) for inner, held in read if held]
 
     def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
         from afflint.pipeline.suppressions import Suppression, suppressions_in
@@ -407,10 +427,19 @@ def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":
     return PolicyEvaluator(rules)
 
 
+def _holds_manifests(text: bytes) -> bool:
+    """Return whether a document may contain manifests with constraints or pods as text, see ``kube.manifest_texts``."""
+    if b": |" not in text or b" apiVersion:" not in text:
+        return False
+    from afflint.kube.shapes import mentions_placement
+
+    return b"containers:" in text or mentions_placement(text)
+
+
 def _may_matter(name: bytes, piece: bytes) -> bool:
     """Return whether a document of a kind that afflint does not know by name may be a custom resource that creates pods."""
     if name in WITHOUT_PODS:
-        return name in _OF_TEXTS and (b"-monitoring-config" in piece or _holds_values_file(piece))
+        return name in _OF_TEXTS and (b"-monitoring-config" in piece or _holds_values_file(piece) or _holds_manifests(piece))
     from afflint.kube.catalogue import is_labelled
     from afflint.kube.shapes import mentions_placement
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from ruamel.yaml.nodes import ScalarNode
 
 from afflint.findings.paths import Path
@@ -33,3 +36,20 @@ def document_in_block(document: Document, path: Path) -> Document | None:
     inner = read(found[0], document.index, found[1])
     inner.filled = True
     return inner if inner.problem is None else None
+
+
+def documents_in_block(document: Document, path: Path) -> Iterator[Document]:
+    """Read the documents in a literal block, which lines with ``---`` separate; those that are not YAML are left out."""
+    text, line = text_of_block(document, path) or (b"", 0)
+    indentation = re.search(rb"(?m)^( *)[^ \r\n]", text)
+    if indentation is None:
+        return
+    separator = re.compile(rb"(?m)^ {0,%d}---[ \t]*(?:#.*)?\r?$" % len(indentation[1]))
+    start = 0
+    for end in (*(match.end() for match in separator.finditer(text)), len(text)):
+        piece = separator.sub(b"", text[start:end])
+        inner = read(piece, document.index, line + text.count(b"\n", 0, start))
+        inner.filled = True
+        if inner.problem is None and not inner.empty:
+            yield inner
+        start = end
