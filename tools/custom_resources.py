@@ -44,6 +44,13 @@ FILL_SELECTORS = frozenset(
         "opensearch.org", "ceph.rook.io",
     )
 )  # fmt: skip
+# Operators that set these fields of a spread constraint if they are empty:
+# percona-xtradb-cluster-operator pkg/pxc/statefulset.go, PodTopologySpreadConstraints (1, kubernetes.io/hostname, ScheduleAnyway);
+# percona-server-mongodb-operator pkg/apis/psmdb/v1/psmdb_defaults.go, reconcileTopologySpreadConstraints (the same, but DoNotSchedule).
+FILLED = {
+    "pxc.percona.com/PerconaXtraDBCluster": ("maxSkew", "topologyKey", "whenUnsatisfiable"),
+    "psmdb.percona.com/PerconaServerMongoDB": ("maxSkew", "topologyKey", "whenUnsatisfiable"),
+}
 # The paths of the pods with the known labels, if they are not the pods that `replicas` counts: prefixes of the
 # paths, or complete paths after `=`.
 LABELLED = {
@@ -93,6 +100,8 @@ def entry(kind: dict[str, Any]) -> dict[str, Any]:
         found["lenient"] = True
     if kind["group"] in FILL_SELECTORS:
         found["fills_selectors"] = True
+    if name in FILLED:
+        found["fills"] = FILLED[name]
     if name in WEBHOOKS:
         found["webhooks"] = WEBHOOKS[name]
     places = [place(each, kind, name) for each in kind["placements"]]

@@ -517,12 +517,14 @@ spec:
 
 
 def test_an_operator_may_replace_zero_values_of_spread_constraints() -> None:
-    """Percona's operator for XtraDB does, that for MongoDB does not."""
+    """Those of Percona for XtraDB and MongoDB do, that for MySQL does not."""
     zero = 'topologySpreadConstraints: [{maxSkew: 0, topologyKey: "", whenUnsatisfiable: ""}]'
     head = "apiVersion: GROUP/v1\nkind: KIND\nmetadata: {name: db}\nspec:\n"
     xtradb = head.replace("GROUP", "pxc.percona.com").replace("KIND", "PerconaXtraDBCluster") + f"  pxc:\n    size: 3\n    {zero}\n"
     mongodb = head.replace("GROUP", "psmdb.percona.com").replace("KIND", "PerconaServerMongoDB")
     mongodb += f"  replsets:\n  - name: rs0\n    size: 3\n    {zero}\n"
-    assert lint(xtradb) == []
+    mysql = xtradb.replace("pxc.percona.com", "ps.percona.com").replace("XtraDBCluster", "ServerMySQL").replace("pxc:", "mysql:")
+    assert lint(xtradb) == lint(mongodb) == []
     assert len(lint(xtradb.replace("maxSkew: 0", "maxSkew: -1"))) == 1
-    assert {each.rule for each in lint(mongodb)} == {"invalid-spread-constraint", "empty-topology-key"}
+    assert [each.rule for each in lint(xtradb.replace("maxSkew: 0, ", "minDomains: 0, maxSkew: 0, "))] == ["invalid-spread-constraint"]
+    assert {each.rule for each in lint(mysql)} == {"invalid-spread-constraint", "empty-topology-key"}

@@ -73,6 +73,8 @@ class CustomKind(NamedTuple):
     fills_selectors: bool = False
     webhooks: tuple[tuple[str, str], ...] = ()
     known_by: str = "catalogue"
+    fills: tuple[str, ...] = ()
+    """The fields of spread constraints that the operator sets if they are empty."""
 
     def labels_at(self, place: ConstraintPlace) -> tuple[AddedLabel, ...]:
         """Return the labels of the pods at one place; if a label has several values, the field that contains the component selects one."""
@@ -132,6 +134,7 @@ def _kind(entry: dict[str, Any]) -> CustomKind:
         entry.get("lenient", False),
         entry.get("fills_selectors", False),
         tuple(entry.get("webhooks", {}).items()),
+        fills=tuple(entry.get("fills", ())),
     )
 
 

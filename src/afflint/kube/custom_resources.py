@@ -142,6 +142,10 @@ class CustomWorkload(Workload):
         return self.known != "shape" or not is_pattern(self.kind.group)
 
     @property
+    def filled_spread_fields(self) -> tuple[str, ...]:
+        return self.custom.fills if self.custom is not None else ()
+
+    @property
     def lenient(self) -> bool:
         """Whether the schema has no required fields, so that the API server accepts the resource without them."""
         return self.custom is None or self.custom.lenient

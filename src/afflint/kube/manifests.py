@@ -160,6 +160,11 @@ class Workload(Manifest):
         """Whether fields that the API requires must be set."""
         return True
 
+    @property
+    def filled_spread_fields(self) -> tuple[str, ...]:
+        """The fields of spread constraints that an operator sets if they are empty."""
+        return ()
+
     def follows_pod_api(self, _path: Path) -> bool:
         """Return whether the fields around a path are those of a pod template, so that each has one place in it."""
         return True

@@ -67,7 +67,7 @@ def empty_topology_key(workload: Workload) -> Iterator[Match]:
         if not term.data.get("topologyKey") and "podAffinityTerm" not in term.data:
             yield from _no_topology_key(workload, term, f"{term.name} term")
     for spread in workload.constraints.spreads:
-        if not spread.data.get("topologyKey") and not fills_in(workload, spread.data.get("topologyKey")):
+        if not spread.data.get("topologyKey") and not fills_in(workload, spread, "topologyKey"):
             yield from _no_topology_key(workload, spread, "topology spread constraint")
 
 

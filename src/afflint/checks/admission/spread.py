@@ -19,16 +19,10 @@ _POLICY_FIELDS = ("nodeAffinityPolicy", "nodeTaintsPolicy")
 _POLICIES = ("Honor", "Ignore")
 
 
-_DEFAULTING = frozenset((("pxc.percona.com", "PerconaXtraDBCluster"),))
-"""Kinds whose operators replace zero values in spread constraints: ``PodTopologySpreadConstraints`` in Percona's ``pkg/pxc``.
-
-Percona's operator for MongoDB fills in a missing labelSelector only.
-"""
-
-
-def fills_in(workload: Workload, value: object) -> bool:
-    """Return whether the operator replaces this value of a spread constraint with its default; a missing field is rejected earlier."""
-    return (value == "" or (value == 0 and type(value) is int)) and (workload.kind.group, workload.kind.name) in _DEFAULTING
+def fills_in(workload: Workload, spread: ConstraintItem, field: str) -> bool:
+    """Return whether the operator replaces the empty value of a field with its default; the API server rejects a missing field first."""
+    value = spread.data.get(field)
+    return (value == "" or (value == 0 and type(value) is int)) and field in workload.filled_spread_fields
 
 
 def invalid_spread_constraint(workload: Workload) -> Iterator[Match]:
@@ -71,14 +65,14 @@ def _max_skew(workload: Workload, spread: ConstraintItem) -> Iterator[Match]:
     if skew is None:
         if not workload.partial and is_missing(workload, spread, "maxSkew", SPREAD):
             yield Match(path, "this spread constraint has no maxSkew, which is required", "Add `maxSkew: 1` for the most even spread.")
-    elif INT32.fits(skew) and skew < 1 and not fills_in(workload, skew):
+    elif INT32.fits(skew) and skew < 1 and not fills_in(workload, spread, "maxSkew"):
         yield Match(path, f"maxSkew must be at least 1, not {quoted(skew)}", "Write `maxSkew: 1` for the most even spread.")
 
 
 def _action(workload: Workload, spread: ConstraintItem) -> Iterator[Match]:
     action = spread.data.get("whenUnsatisfiable")
     if action is not None:
-        if not fills_in(workload, action):
+        if not fills_in(workload, spread, "whenUnsatisfiable"):
             yield from _word(spread, "whenUnsatisfiable", _ACTIONS)
     elif not workload.partial and is_missing(workload, spread, "whenUnsatisfiable", SPREAD):
         remedy = "Write DoNotSchedule for a requirement, ScheduleAnyway for a preference."
