@@ -9,7 +9,7 @@ never edited: changes are made here.
 operator_labels.json, next to this script, has the places whose pods get no other labels than those that it lists: `labels` that the
 operator always sets, the keys of `others` that some version or setting adds (`domain/*` for all keys of a domain), and `from`, the maps of
 the resource whose entries become labels of the pods (`inherited`: only with some settings of the operator). `source` is the code that sets
-the labels, with its versions.
+the labels, with its versions. `shape` adds the place, for a kind whose definition in FACTS.json does not have it.
 """
 
 from __future__ import annotations
@@ -114,6 +114,8 @@ def add_operator_labels(places: list[dict[str, Any]], name: str) -> None:
     """Add to the places of a kind what operator_labels.json has for them; a path in it that is not a place of the kind is an error."""
     for each in operator_labels():
         for path in each["paths"] if name in each["kinds"] else ():
+            if "shape" in each:
+                places.append({"path": path, "shape": each["shape"]})
             at = [place for place in places if place["path"] == path]
             if not at:
                 raise SystemExit(f"operator_labels.json: {name} has no place {path}")
