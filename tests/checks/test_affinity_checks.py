@@ -187,6 +187,12 @@ class TestUnlikelyTopologyKey:
     def test_what_may(self, key: str) -> None:
         assert lint(self.spread(key)) == []
 
+    @pytest.mark.parametrize("asked, reported", [("job: backup", 1), ("app: web", 0)])
+    def test_the_key_by_which_the_term_selects_pods(self, asked: str, reported: int) -> None:
+        term = f"{{topologyKey: job, labelSelector: {{matchLabels: {{{asked}}}}}}}"
+        text = pod(f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}")
+        assert len(said(text, "unlikely-topology-key")) == reported
+
     @pytest.mark.parametrize("when, reported", [("DoNotSchedule", 0), ("ScheduleAnyway", 1)])
     def test_a_required_spread_over_a_role_holds_the_pods_to_nodes_that_have_it(self, when: str, reported: int) -> None:
         text = self.spread("node-role.kubernetes.io/worker").replace("ScheduleAnyway", when)

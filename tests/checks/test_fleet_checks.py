@@ -358,7 +358,11 @@ class TestAntiAffinityMissesItself:
         ("labels", "asked", "reported"),
         [
             ("tier: web", "name: billing", True),
-            ("tier: web", "component: billing", False),
+            ("tier: web", "component: billing", True),
+            ("component: zookeeper", "app: zookeeper", True),
+            ("app.kubernetes.io/name: api, app.kubernetes.io/instance: prod", "name: api, release: prod", True),
+            ("app.kubernetes.io/name: api, app.kubernetes.io/instance: prod", "name: api, release: test", False),
+            ("tier: web", "zone-group: billing", False),
             ("app.kubernetes.io/component: api", "component: billing", True),
             ("tier: frontend", "k8s-app: frontend", False),
             ("tier: web", "app: biling, tier: wep", False),
@@ -367,6 +371,10 @@ class TestAntiAffinityMissesItself:
         ],
         ids=[
             "another key of a name",
+            "the name under the key of a part",
+            "the name of a part under the key of a name",
+            "two labels under older keys",
+            "one of two labels with another value",
             "a key of something else",
             "a similar key with another value",
             "a name under a key of something else",
@@ -378,6 +386,13 @@ class TestAntiAffinityMissesItself:
     def test_which_labels_a_selector_probably_means(self, labels: str, asked: str, *, reported: bool) -> None:
         found = lint(deployment("billing", labels, f"- {asked} @ host", replicas=2))
         assert places(found) == ["a.yaml:13:12 warning anti-affinity-misses-itself"] * reported
+
+    def test_pods_of_the_run_may_be_meant(self) -> None:
+        files = {
+            "a.yaml": deployment("pulsar", "component: zookeeper", "- app: zookeeper @ host", replicas=2),
+            "b.yaml": deployment("zookeeper", replicas=2),
+        }
+        assert lint(files) == []
 
     def test_the_value_under_a_key_akin_to_it(self) -> None:
         text = deployment("web", "app.kubernetes.io/component: api", "- component: api @ host", replicas=2)

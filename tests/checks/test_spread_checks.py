@@ -37,6 +37,10 @@ class TestSpreadMissesItself:
             " it selects `teir In [front]`, but they have no label `teir`; did you mean `tier`?"
         )
 
+    def test_the_value_under_another_key_is_named(self) -> None:
+        (message,) = said(deployment("tier: front", hard("{matchLabels: {app.kubernetes.io/component: front}}")), "spread-misses-itself")
+        assert message.endswith("but they have no label `app.kubernetes.io/component`; they have `tier: front`")
+
     def test_a_label_of_the_deployment_alone_is_reported_once_as_missing_from_the_template(self) -> None:
         text = deployment("tier: front", hard("{matchLabels: {track: stable}}"))
         text = text.replace("{name: web}", "{name: web, labels: {track: stable}}", 1)

@@ -20,7 +20,7 @@ from afflint.index.facts import (
     PodsKey,
     SelectorRef,
 )
-from afflint.index.manifest_index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss
+from afflint.index.manifest_index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss, under_other_keys
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
 from afflint.kube.selectors import Requirement, Selector, describe, implies, matches
 from afflint.yaml.placeholders import is_placeholder
@@ -318,7 +318,7 @@ def anti_affinity_misses_itself(manifest_index: ManifestIndex, target: Target) -
             continue
         if pods.pod_labels.some(reach.selector) or PodLabels(pods.merged_labels, pods.added).some(reach.selector):
             continue
-        miss = own_near_miss(reach, pods) or (_other_value(reach, pods) if target.complete else None)
+        miss = own_near_miss(reach, pods) or under_other_keys(reach, pods) or (_other_value(reach, pods) if target.complete else None)
         if miss is None or (not pods.labels_known and miss.key != miss.asked.key):
             continue
         if next(manifest_index.selected_anywhere(reach), None) is None:

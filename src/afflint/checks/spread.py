@@ -12,8 +12,8 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.index.facts import labels_known, pod_selector
 from afflint.kube.constraints import ConstraintItem
-from afflint.kube.manifests import Workload
-from afflint.kube.selectors import Selector, describe
+from afflint.kube.manifests import Labels, Workload
+from afflint.kube.selectors import Requirement, Selector, describe
 
 
 def spread_misses_itself(manifest: Workload) -> Iterator[Match]:
@@ -40,6 +40,13 @@ def _missed(spread: ConstraintItem, parsed: Selector, index: int, workload: Work
         own = f"they have {quoted(f'{requirement.key}: {labels[requirement.key]}')}"
     else:
         close = nearest(requirement.key, labels)
-        own = f"they have no label {quoted(requirement.key)}{did_you_mean(close)}"
+        hint = did_you_mean(close) if close is not None else _other_key(requirement, labels)
+        own = f"they have no label {quoted(requirement.key)}{hint}"
     message = f"this spread constraint does not count its own pods: it selects {quoted(describe(requirement))}, but {own}"
     return Match(path, message, key=path[-1] == requirement.key and requirement.key not in labels)
+
+
+def _other_key(requirement: Requirement, labels: Labels) -> str:
+    """Return the label of the pods that has the required value under another key, for a message; empty if none has."""
+    meant = next((f"{key}: {value}" for key, value in labels.items() if requirement.operator == "In" and value in requirement.values), None)
+    return "" if meant is None else f"; they have {quoted(meant)}"

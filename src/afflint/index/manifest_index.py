@@ -26,6 +26,13 @@ Scope = tuple[str, ...] | None
 
 # Labels that name an application or a virtual machine: users easily confuse them.
 IDENTITY = ("app", "name", "k8s-app", "app.kubernetes.io/name", "kubevirt.io/domain", "kubevirt.io/vm")
+# Labels that name an application, a release of it, or one of its parts.
+_NAMING = frozenset(
+    (
+        *IDENTITY, "application", "run", "component", "instance", "release",
+        "app.kubernetes.io/component", "app.kubernetes.io/instance",
+    )
+)  # fmt: skip
 # The most pods with one label that are searched for a near one, in the order of their files.
 _LOOKED_AT = 100
 
@@ -329,6 +336,22 @@ def own_near_miss(reach: SelectorRef, pods: Pods) -> NearMiss | None:
         if value in asked.values and (key in similar or (key in IDENTITY and (similar or asked.key in IDENTITY))):
             return NearMiss(asked, pods, key, value, True)
     return None
+
+
+def under_other_keys(reach: SelectorRef, pods: Pods) -> NearMiss | None:
+    """Return the first label of pods that their own selector means, if the pods have all values that they miss under other keys.
+
+    Both keys must be those that usually name an application or a part of it.
+    """
+    labels, all_labels = pods.template_labels, pods.pod_labels
+    missed = [each for each in reach.selector.requirements if not all_labels.some(Selector((each,)))]
+    meant = []
+    for asked in missed:
+        key = next((key for key, value in labels.items() if key in _NAMING and value in asked.values), None)
+        if key is None or asked.operator != "In" or asked.key not in _NAMING:
+            return None
+        meant.append(NearMiss(asked, pods, key, labels[key], True))
+    return meant[0] if meant else None
 
 
 def _is_similar(one: str, other: str) -> bool:

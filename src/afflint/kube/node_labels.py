@@ -110,7 +110,12 @@ _ONLY_ON_PODS = (
     "vmi.kubevirt.io/", "kubevirt.io/domain", "kubevirt.io/vm", "kubevirt.io/created-by", "pod-template-hash", "controller-revision-hash",
 )  # fmt: skip
 LABEL_OF_PODS = "it is a label of pods, and topology keys are labels of nodes"
-_USUAL_ON_PODS = frozenset(("app", "k8s-app", "component", "tier", "role", "name", "instance", "release", "service"))
+_USUAL_ON_PODS = frozenset(
+    (
+        "app", "k8s-app", "component", "tier", "role", "name", "instance", "release", "service", "application", "run", "job", "job-name",
+        "deployment", "statefulset", "pod", "pod-name",
+    )
+)  # fmt: skip
 
 _WIDTH = {HOSTNAME: 0, PHYSICAL_HOST: 1, ZONE: 2, REGION: 3}
 
