@@ -392,3 +392,65 @@ spec:
       requirements: []
 """
     assert said(hosted, "no-matching-pool") == []
+
+
+TALCONFIG = """\
+clusterName: home
+talosVersion: v1.9.0
+nodes:
+  - {hostname: cp1.example.com, controlPlane: true, installDisk: /dev/sda}
+  - {hostname: w1, controlPlane: false, installDisk: /dev/sda, nodeLabels: {disk: ssd, topology.kubernetes.io/zone: a}}
+"""
+
+
+_OF_HOSTS = "no node has `kubernetes.io/hostname: w9`: Talos node cp1 has `kubernetes.io/hostname: cp1`, others `w1`"
+_OF_ZONES = "no node has `topology.kubernetes.io/zone: b`: Talos node w1 has `topology.kubernetes.io/zone: a`"
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("disk: ssd", []),
+        ("disk: hdd", ["no node has `disk: hdd`: Talos node w1 has `disk: ssd`"]),
+        ("gpu: 'true'", ["none of the 2 nodes has the label `gpu`, so none of them accepts the pods"]),
+        ("kubernetes.io/hostname: w1", []),
+        ("kubernetes.io/hostname: w9", [_OF_HOSTS]),
+        ("topology.kubernetes.io/zone: b", [_OF_ZONES]),
+        ("topology.kubernetes.io/region: b", []),
+        ("feature.node.kubernetes.io/pci-0300_8086.present: 'true'", []),
+        ("intel.feature.node.kubernetes.io/gpu: 'true'", []),
+        ("nvidia.com/gpu.present: 'true'", []),
+        ("extensions.talos.dev/i915: '20240115'", []),
+    ],
+)  # fmt: skip
+def test_a_selector_that_no_node_of_talhelper_meets_is_a_warning(asked: str, expected: list[str]) -> None:
+    assert unmatched(f"nodeSelector: {{{asked}}}", pools=TALCONFIG) == [f"warning {each}" for each in expected]
+
+
+@pytest.mark.parametrize("asked", ["node-role.kubernetes.io/worker: 'true'", "node.kubernetes.io/instance-type: rpi4"])
+def test_roles_and_types_are_often_set_by_hand_and_therefore_an_info(asked: str) -> None:
+    (found,) = unmatched(f"nodeSelector: {{{asked}}}", pools=TALCONFIG)
+    assert found.startswith(f"info none of the 2 nodes has the label `{asked.partition(': ')[0]}`")
+
+
+def test_a_node_selector_in_values_of_a_release_is_compared_with_the_nodes() -> None:
+    release = (
+        "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: player}\nspec:\n  values:\n"
+        "    pod:\n      nodeSelector:\n        disk: hdd\n    off:\n      enabled: false\n      nodeSelector: {disk: tape}\n"
+    )
+    assert places(lint({"talconfig.yaml": TALCONFIG, "a.yaml": release})) == ["a.yaml:8:15 warning no-matching-pool"]
+
+
+def test_a_label_that_a_rule_of_node_feature_discovery_adds_may_exist() -> None:
+    rule = (
+        "apiVersion: nfd.k8s-sigs.io/v1alpha1\nkind: NodeFeatureRule\nmetadata: {name: usb}\n"
+        "spec: {rules: [{name: zwave, labels: {example.com/zwave: 'true'}}]}\n"
+    )
+    asked = "nodeSelector: {example.com/zwave: 'true'}"
+    assert len(unmatched(asked, pools=TALCONFIG)) == 1
+    assert unmatched(asked, pools=f"{TALCONFIG}---\n{rule}") == []
+
+
+def test_an_absent_label_is_required_of_machines_that_no_file_configures() -> None:
+    machine = "version: v1alpha1\nmachine: {nodeLabels: {gpu: amd}}\n"
+    assert unmatched(AFFINITY % "{matchExpressions: [{key: gpu, operator: DoesNotExist}]}", pools=machine) == []

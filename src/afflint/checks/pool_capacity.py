@@ -10,6 +10,7 @@ from afflint.checks.match import CrossManifestMatch, RelatedPlace, Target
 from afflint.checks.pools import pools_for, pools_open_to
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, pluralize, quoted, summarize_names
+from afflint.index.facts import Pods
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_view import PoolRequirements, PoolView
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, HOSTNAME, MASTER, ZONE
@@ -57,13 +58,15 @@ def too_few_domains(view: PoolView, target: Target) -> Iterator[CrossManifestMat
         if not bounds:
             continue
         room, key, path = min(bounds, key=lambda bound: (bound[0].most, bound[1] == ITSELF))
+        pods = requirements.pods
+        assert isinstance(pods, Pods), "values of charts are not separated workloads"
         port = survey.members(index)[0].pod.ports[0] if key == ITSELF else None
         found = TooFewDomains(pod_source, pod_source.replicas, room.most, (key,), (), None, "", (*pod_source.pod_path, *path), port)
         most = pod_source.scale.most
         if room.most < pod_source.replicas:
-            yield few_domains(requirements.pods, found, f"{pod_source.replicas} replicas, {room.statements}", room.related)
+            yield few_domains(pods, found, f"{pod_source.replicas} replicas, {room.statements}", room.related)
         elif most is not None and room.most < most:
-            yield few_domains_at_most(requirements.pods, found._replace(replicas=most), f"{most} replicas, {room.statements}", room.related)
+            yield few_domains_at_most(pods, found._replace(replicas=most), f"{most} replicas, {room.statements}", room.related)
 
 
 def _separated_workloads(view: PoolView) -> Iterator[tuple[PoolRequirements, _Limits]]:

@@ -15,7 +15,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import MOST_NAMED, nearest, quoted, summarize_names
 from afflint.findings.similarity import is_likely_typo
 from afflint.inventory.pool_view import PoolRequirements, PoolView
-from afflint.kube.node_labels import ROLES, is_well_known
+from afflint.kube.node_labels import INSTANCE_TYPE, ROLES, is_well_known
 from afflint.kube.selectors import Requirement, describe
 from afflint.kube.taints import BLOCKING_EFFECTS, Taint, Toleration, first_untolerated, tolerates
 from afflint.pools.fields import INVALID_TAINT, UNREACHABLE_LABEL
@@ -36,7 +36,7 @@ def no_matching_pool(view: PoolView, target: Target) -> Iterator[CrossManifestMa
         usable = pools_for(requirements, view.index) & opened(requirements.tolerations)
         if usable or _is_built_in(requirements) or view.has_node(requirements):
             continue
-        if not complete and pools_for(requirements, view.index_of_others):
+        if not complete and (pools_for(requirements, view.index_of_others) or view.is_elsewhere(requirements.pods.site)):
             continue
         reason = _reason(requirements, view, complete=complete)
         if reason is not None:
@@ -140,6 +140,10 @@ def _reason_of(
         index = declared[0] if declared else nowhere[0]
         if not declared and conditions[index].key in view.lost_keys:
             return None  # Another rule reports that the label never reaches the nodes.
+        if conditions[index].key in view.added_keys:
+            return None
+        if conditions[index].operator in ("NotIn", "DoesNotExist") and view.has_other_machines and not complete:
+            return None  # Such a machine has another value, or no such label.
         return (_without_value if declared else _without_key)(alternative[index], view)
     # Some pool meets each requirement, and no pool meets them all.
     lacking = [[index for index, without in enumerate(unmet) if without >> number & 1] for number in range(len(pools.pools))]
@@ -147,7 +151,7 @@ def _reason_of(
     asked, labels = alternative[lacking[least][0]], pools.pools[least]
     met = [each.requirement for index, each in enumerate(alternative) if index not in lacking[least]]
     both = " and ".join(_describe(each) for each in [met[-1], asked.requirement])
-    message = f"no pool has both {both}: {_describe_difference(labels, asked.requirement)}"
+    message = f"no {view.noun} has both {both}: {_describe_difference(labels, asked.requirement)}"
     return _PoolRejection(asked, message, "warning", related=_places(labels, asked.requirement.key))
 
 
@@ -163,7 +167,7 @@ def _tainted(
     asked, one = chosen[0] if chosen else None, len(fitting) == 1
     which = " with the required labels" if len(fitting) < len(view.pools) else ""
     which = f" with {_describe(asked.requirement)}" if asked is not None else which
-    what = f"the only pool{which} is" if one else f"all pools{which} are"
+    what = f"the only {view.noun}{which} is" if one else f"all {view.noun}s{which} are"
     has = f"{summarize_names([labels.pool.title for labels in fitting])} {'has' if one else 'have'}"
     taints = list(
         dict.fromkeys(format_taint(each) for labels in fitting if (each := _blocking_taint(labels.pool, requirements.tolerations)))
@@ -184,11 +188,12 @@ def _without_value(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     labels = statements.values[near] if near is not None else statements.pools[0]
     has = f"{labels.pool.title} has {quoted(f'{key}: {near}')}" if near is not None else _describe_difference(labels, asked.requirement)
     more = f", {_describe_others(statements, key, labels)}" if len(statements.pools) > 1 else ""
-    message = f"no pool has {_describe(asked.requirement)}: {has}{more}"
+    message = f"no {view.noun} has {_describe(asked.requirement)}: {has}{more}"
     slip = near is not None and any(is_likely_typo(value, near) for value in wanted)
     help_ = f"Write `{near}`." if slip else ""
     # A value unlike all others here may be that of a pool in another repository.
-    return _PoolRejection(asked, message, "info" if near is None else "warning", help_, related=_places(labels, key))
+    certain = near is not None or (view.listed and not _is_set_by_hand(key))
+    return _PoolRejection(asked, message, "warning" if certain else "info", help_, related=_places(labels, key))
 
 
 def _nearest(value: str, known: Iterable[str]) -> str | None:
@@ -223,11 +228,18 @@ def _without_key(asked: NodeRequirement, view: PoolView) -> _PoolRejection:
     key = asked.requirement.key
     close = next((each for each in view.declared if is_likely_typo(key, each)), None)
     hint = f"; did you mean {quoted(close)}?" if close else ""
-    number = f"none of the {len(view.pools)} pools" if len(view.pools) > 1 else f"{view.pools[0].title}, the only pool here, does not have"
-    has = f"{number} has" if len(view.pools) > 1 else number
-    message = f"{has} the label {quoted(key)}, so no node created from them accepts the pods{hint}"
+    only = f"{view.pools[0].title}, the only {view.noun} here, does not have"
+    has = f"none of the {len(view.pools)} {view.noun}s has" if len(view.pools) > 1 else only
+    result = "none of them" if view.listed else "no node created from them"
+    message = f"{has} the label {quoted(key)}, so {result} accepts the pods{hint}"
     help_ = f"Write `{close}`." if close else ""
-    return _PoolRejection(asked, message, "warning" if close else "info", help_, of_key=True)
+    certain = close is not None or (view.listed and not _is_set_by_hand(key))
+    return _PoolRejection(asked, message, "warning" if certain else "info", help_, of_key=True)
+
+
+def _is_set_by_hand(key: str) -> bool:
+    """Return whether users often set a label with kubectl, or a cloud sets it, so that its absence from a list proves little."""
+    return key.startswith(ROLES) or key == INSTANCE_TYPE
 
 
 def _describe(requirement: Requirement) -> str:

@@ -159,6 +159,15 @@ class SelectorRef(NamedTuple):
         return None if self.namespace is None else (self.namespace,)
 
 
+class NodeDemand(NamedTuple):
+    """Node constraints in values of a chart, or in a custom resource that only its shape explains. It is unknown which pods get them."""
+
+    site: Site
+    ref: ObjectRef
+    title: str
+    alternatives: tuple[Alternative, ...]
+
+
 class PolicyCandidate(NamedTuple):
     """The pods of one template that may violate some ``policies`` (their names), with the data that policy checks read.
 
@@ -209,6 +218,8 @@ class Facts(NamedTuple):
     """Objects that complete node pools of this or other files."""
     policy_candidates: tuple[PolicyCandidate, ...] = ()
     """Only in runs that have policies."""
+    demands: tuple[NodeDemand, ...] = ()
+    """Only in runs that have nodes."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
         """Return the same facts with this file in every site."""
@@ -221,7 +232,7 @@ class Facts(NamedTuple):
 
         pods = tuple([pods.with_site(stamped(pods.site)) for pods in self.pods])
         reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
-        if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.policy_candidates):
+        if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.policy_candidates or self.demands):
             return Facts(pods, reaches, *self[2:])  # The common case.
         return self._replace(
             pods=pods,
@@ -235,6 +246,7 @@ class Facts(NamedTuple):
             policy_candidates=tuple(
                 [policy_candidate._replace(site=stamped(policy_candidate.site)) for policy_candidate in self.policy_candidates]
             ),
+            demands=tuple([demand._replace(site=stamped(demand.site)) for demand in self.demands]),
         )
 
     def of_patches(self) -> "Facts":
@@ -247,7 +259,9 @@ class Facts(NamedTuple):
         )
 
 
-Fact: TypeAlias = "Pods | SelectorRef | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations | Scaler | Unusable"
+Fact: TypeAlias = (
+    "Pods | SelectorRef | NodeDemand | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations | Scaler | Unusable"
+)
 
 
 def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool | PoolPart]" = ()) -> Facts:
@@ -275,6 +289,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool
         unusable=tuple(each for each in others if isinstance(each, Unusable)),
         about_pods=tuple(each for each in others if isinstance(each, NamespaceAnnotations)),
         scalers=tuple(each for each in others if isinstance(each, Scaler)),
+        demands=tuple(each for each in others if isinstance(each, NodeDemand)),
     )
 
 
@@ -288,6 +303,8 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
     site = Site(NO_FILE, manifest.document.index, manifest.base)
     if isinstance(manifest, Workload):
         if not manifest.creates_pods:
+            if with_spec and manifest.operated:
+                yield from demands_of(manifest)
             return
         if manifest.pod or manifest.template or manifest.operated:
             pods = _pods(manifest, site)
@@ -320,6 +337,23 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             from afflint.index.cluster_objects import kubevirt_object
 
             yield kubevirt_object(manifest)
+
+
+def demands_of(workload: Workload) -> Iterator[NodeDemand]:
+    """Yield the node constraints of a custom resource or of values, unless a switch ``enabled: false`` above them turns them off."""
+    alternatives = _asks(workload)
+    if alternatives and not _is_disabled(workload):
+        site = Site(NO_FILE, workload.document.index, workload.base)
+        yield NodeDemand(site, workload.ref, workload.title(), alternatives)
+
+
+def _is_disabled(workload: Workload) -> bool:
+    data = workload.document.data
+    for step in workload.pod_path:
+        data = data[step]
+        if type(data) is dict and data.get("enabled") is False:
+            return True
+    return False
 
 
 def _asks(workload: Workload) -> tuple[Alternative, ...]:

@@ -12,7 +12,7 @@ from afflint.findings.finding import folder_distance
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.similarity import Slips
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
-from afflint.index.facts import Facts, Pods, PodsKey, PolicyCandidate, SelectorRef
+from afflint.index.facts import Facts, NodeDemand, Pods, PodsKey, PolicyCandidate, SelectorRef
 from afflint.kube.manifests import Labels
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, is_met, matches
 
@@ -78,6 +78,7 @@ class ManifestIndex:
             (each for facts in each_file for each in facts.policy_candidates), key=lambda each: each[:2]
         )
         """The pods that may violate policies."""
+        self.demands: list[NodeDemand] = sorted((each for facts in each_file for each in facts.demands), key=lambda each: each.site)
         objects = [namespace for each in each_file for namespace in each.namespaces]
         self.namespaces: dict[str, Namespace] = {}
         """By name; the first one of several objects with the same name."""

@@ -23,6 +23,7 @@ from afflint.findings.phrases import plain, type_name
 from afflint.kube.kinds import NAMES
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.node_labels import HOSTNAME
+from afflint.pools.kinds import lists_machines
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.nodes import Node, read_node
 from afflint.source.sources import Source, read_bytes, without_links
@@ -127,7 +128,7 @@ def declares_pools(name: str, data: bytes) -> bool:
 
 def is_short_list(data: Any) -> bool:
     """Return whether a document is a list of nodes written by hand."""
-    return type(data) is dict and "kind" not in data and type(data.get("nodes")) is list
+    return type(data) is dict and "kind" not in data and type(data.get("nodes")) is list and not lists_machines(data)
 
 
 def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list[NodeFact]:

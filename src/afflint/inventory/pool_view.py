@@ -8,10 +8,11 @@ from functools import cached_property
 from afflint.constraints.nodes import Alternative, NodeAffinityTerm, NodeConstraints, NodeRequirement, nodes_of, parse_node_constraints
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import compile_template
-from afflint.findings.finding import FileId
+from afflint.findings.finding import FileId, Site
 from afflint.findings.namedtuples import NamedTuple
-from afflint.index.facts import Pods
+from afflint.index.facts import NodeDemand, Pods
 from afflint.index.manifest_index import ManifestIndex
+from afflint.inventory.cluster_folders import ClusterFolders
 from afflint.inventory.node_files import NodeFact
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
@@ -20,6 +21,7 @@ from afflint.kube.selectors import Parsed, Selector, matches
 from afflint.kube.taints import Toleration, first_untolerated
 from afflint.placement.bounds import ScheduleBounds
 from afflint.pools.matching import PoolIndex, declared_keys
+from afflint.pools.node_features import ADDED
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules, Pod
@@ -31,7 +33,7 @@ class PoolRequirements(NamedTuple):
     ``daemon``: a DaemonSet, which may match no node. ``patch``: its tolerations are unknown, so it is assumed to tolerate everything.
     """
 
-    pods: Pods
+    pods: Pods | NodeDemand
     alternatives: tuple[Alternative, ...]
     tolerations: tuple[Toleration, ...]
     daemon: bool = False
@@ -75,6 +77,34 @@ class PoolView:
         self.others = tuple([pool for pool in self.everything if not pools.is_here(pool)])
 
     @cached_property
+    def listed(self) -> bool:
+        """Whether files list every node of the cluster, so that a label which no node has is most probably a mistake."""
+        return bool(self.pools) and all(pool.listed for pool in self.pools)
+
+    @cached_property
+    def has_other_machines(self) -> bool:
+        """Whether files configure machines one by one, and do not list all of them."""
+        return any(pool.whose == "described" and not pool.listed for pool in self.pools)
+
+    @property
+    def noun(self) -> str:
+        """The word for one of ``pools`` in messages."""
+        return "node" if self.listed else "pool"
+
+    def is_elsewhere(self, site: Site) -> bool:
+        """Whether an object is in the folder of another cluster than those whose nodes are listed, or may be."""
+        return bool(self._folders) and self._folders.is_elsewhere(self._name_of(site.file))
+
+    @cached_property
+    def _folders(self) -> ClusterFolders:
+        listing = {(self._name_of(pool.site.file), pool.cluster) for pool in self.pools if pool.listed}
+        return ClusterFolders(listing, self._files_of_workloads() if listing else ())
+
+    def _files_of_workloads(self) -> set[str]:
+        sites = [pods.site for pods in self.manifest_index.pods] + [demand.site for demand in self.manifest_index.demands]
+        return {self._name_of(site.file) for site in sites}
+
+    @cached_property
     def index(self) -> PoolIndex:
         """The labels of the cluster's pools."""
         return PoolIndex(self.pools, declared_keys(self.pools))
@@ -88,6 +118,11 @@ class PoolView:
     def lost_keys(self) -> frozenset[str]:
         """The labels that are written where they never reach a node."""
         return frozenset([each.key for pool in self.everything for each in pool.unreachable])
+
+    @cached_property
+    def added_keys(self) -> frozenset[str]:
+        """The labels that rules of node feature discovery add to nodes of any pool."""
+        return declared_keys(part for part in self.parts if part.key == ADDED)
 
     @cached_property
     def declared(self) -> tuple[str, ...]:
@@ -144,6 +179,9 @@ class PoolView:
                 alternatives = tuple([each for each in _own_constraints(pods).alternatives if each])
             if pods.pod_source is None and alternatives and not any(each.requirement.field for asked in alternatives for each in asked):
                 yield PoolRequirements(pods, alternatives, _ANYTHING, patch=True)
+        for demand in self.manifest_index.demands:
+            if not any(each.requirement.field for asked in demand.alternatives for each in asked):
+                yield PoolRequirements(demand, demand.alternatives, _ANYTHING, patch=True)
 
 
 def _own_constraints(pods: Pods) -> NodeConstraints:

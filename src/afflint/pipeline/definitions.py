@@ -48,7 +48,7 @@ _MAX_TEXTS = 1 << 24
 _KNOWN = frozenset((kind.group, kind.name) for kind in KINDS)
 _DEFINITION, _NODE = b"CustomResourceDefinition", b"Node"
 # Node lists written by hand, and the settings of RKE2, k3s and Talos, have no kind.
-_WITHOUT_KIND = re.compile(rb"node(?:s:|-label|-taint|Labels\b|Taints\b)")
+_WITHOUT_KIND = re.compile(rb"node(?:s:|-label|-taint|Labels\b|Taints\b)|allowSchedulingOn")
 _GROUP = prefilter.value_pattern(rb"apiVersion", rb"[\"']?([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)/")
 
 

@@ -12,7 +12,7 @@ from afflint.checks.registry import CATEGORIES, BoundRule, Dispatch, bind_rules,
 from afflint.findings.finding import NO_OBJECT, Edit, Found, ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of, named_field
-from afflint.index.facts import Fact, Facts, Pods, PolicyCandidate, collected, facts_of
+from afflint.index.facts import Fact, Facts, Pods, PolicyCandidate, collected, demands_of, facts_of
 from afflint.kube import NEWEST
 from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
 from afflint.kube.manifest_reader import manifests_in
@@ -147,14 +147,15 @@ class Checker:
         silenced = [suppression for each in results for suppression in each.suppressions]
         count = sum(each.counts for each in results)
         broken = tuple([each.document for each in results if each.is_broken])
+        demands: list[Fact] = []
         if not count and not skipped and prefilter.is_values_file(name):
-            count = self._values(name, data, found, silenced)
+            count = self._values(name, data, found, silenced, demands)
         if self._settings.inventory and not count and _MARKER in data:
             self._suppressions_beside_nodes(data, found, silenced)
         # A file that was parsed without errors is YAML. A file that was not parsed may be a template, and is counted as one.
         if (broken or not count) and prefilter.looks_templated(name, data) and (broken or not prefilter.parses(data)):
             return FileResult(templated=True, broken=tuple(range(max(count, 1))))
-        facts = self._facts(data, results)
+        facts = self._facts(data, results, demands)
         return FileResult(
             tuple(_certain(found, name, data, is_broken=bool(broken))),
             facts,
@@ -174,11 +175,11 @@ class Checker:
         kept.begin(self)
         return [kept.result(document) for document in self.triage.documents(data, passed=skipped, reading=kept.read)]
 
-    def _facts(self, data: bytes, results: "Sequence[_DocumentResult]") -> Facts:
-        """Return the facts of a file from those of its documents."""
+    def _facts(self, data: bytes, results: "Sequence[_DocumentResult]", demands: "Sequence[Fact]") -> Facts:
+        """Return the facts of a file from those of its documents, with the node constraints in values."""
         holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in results)
         pools = [pool for each in results for pool in each.pools]
-        facts = collected([fact for each in results for fact in each.facts], holds_nodes=holds_nodes, pools=pools)
+        facts = collected([*[fact for each in results for fact in each.facts], *demands], holds_nodes=holds_nodes, pools=pools)
         if self._judge is None:
             return facts
         return facts._replace(policy_candidates=tuple([candidate for each in results for candidate in each.policy_candidates]))
@@ -288,8 +289,8 @@ class Checker:
                     continue
                 yield located(rule, match, manifest.base, manifest.ref, document, fixing=fixing and self._fixing[rule] != "none")
 
-    def _values(self, name: str, data: bytes, found: list[Found], silenced: list["Suppression"]) -> int:
-        """Add what is found in a values file of a chart to ``found``; return how many documents contain constraints."""
+    def _values(self, name: str, data: bytes, found: list[Found], silenced: list["Suppression"], demands: "list[Fact]") -> int:
+        """Add what is found in a values file of a chart to ``found`` and ``demands``; return how many documents contain constraints."""
         from afflint.kube.helm_values import constraints_in_values
         from afflint.kube.shapes import mentions_placement
 
@@ -301,6 +302,8 @@ class Checker:
             if manifests:
                 count += 1
                 found += self._check_document(document, manifests)
+                if self._settings.inventory:
+                    demands += [each for workload in manifests for each in demands_of(workload)]
                 if _MARKER in document.raw_bytes:
                     self._suppressions(document, manifests, found, silenced)
         return count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -113,14 +113,18 @@ def parse_pairs(data: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in entries}
 
 
+_OF_LISTED = frozenset((CONTROL_PLANE, MASTER, WORKER, INSTANCE_TYPE))
 _COMMONROLES = frozenset((CONTROL_PLANE, MASTER, WORKER, ETCD, f"{ROLES}controlplane"))
 
 
-def may_be_added(key: str, declared: Iterable[str]) -> bool:
+def may_be_added(key: str, declared: Collection[str], *, listed: bool = False) -> bool:
     """Return whether anything but the pools may set this label; ``declared`` are the keys that pools declare.
 
-    Roles are set by hand as well, unless a pool declares the role. Most control planes are in no pool.
+    Roles are set by hand as well, unless a pool declares the role. Most control planes are in no pool. The nodes of a cluster whose
+    file has ``listed`` them all have no role, type or place that the file does not declare, unless a user labels them by hand.
     """
+    if listed and (key in _OF_LISTED or (key in declared and key in (ZONE, REGION, HOSTNAME))):
+        return False
     if key.startswith(ROLES):
         return key in _COMMONROLES or key not in declared
     return is_set_by_components(key)
@@ -210,11 +214,22 @@ def taints_in_map(data: Any, path: Path) -> Taints:
         if not (is_known(key) and is_known(entry)):
             continue
         value, _, effect = entry.rpartition(":")
-        if effect in EFFECTS:
+        in_key = key.rpartition(":")[2]
+        if in_key in EFFECTS:
+            faults.append(_effect_in_key(key, in_key, entry, (*path, key)))
+        elif effect in EFFECTS:
             taints.append(PoolTaint(Taint(key, value, effect), (*path, key)))
         else:
             faults.append(_misspelt(effect, (*path, key), PLAIN, entry))
     return Taints(tuple(taints), tuple(faults))
+
+
+def _effect_in_key(key: str, effect: str, value: str, path: Path) -> PoolMistake:
+    """Return the mistake of a taint written as ``key:effect`` where the effect is the value of the key."""
+    name, _, given = key.removesuffix(f":{effect}").partition("=")
+    right = f"{name}: {given or value}:{effect}" if given or (value and value not in EFFECTS) else f"{name}: {effect}"
+    message = f"{quoted(key)} is not a valid taint key: the effect is the value of the key, as in {quoted(right)}"
+    return PoolMistake(INVALID_TAINT, path, message, f"Write `{right}`.", key=True)
 
 
 def taints_in_line(data: str, path: Path) -> Taints:

@@ -28,6 +28,7 @@ MARKS: dict[bytes, tuple[bytes, ...]] = {
     b"InitConfiguration": (b"kubeadm.k8s.io/",),
     b"JoinConfiguration": (b"kubeadm.k8s.io/",),
     b"KubeNodeConfig": (b"v1alpha1",),
+    b"NodeFeatureRule": (b"nfd.k8s-sigs.io/", b"nfd.openshift.io/"),
     b"ContainerNodePool": (b"container.cnrm.cloud.google.com/",),
     b"Nodegroup": (b"eks.services.k8s.aws/",),
     b"NodeGroup": (b"eks.aws.",),
@@ -35,11 +36,11 @@ MARKS: dict[bytes, tuple[bytes, ...]] = {
     b"ManagedCluster": (b"containerservice.azure.com/",),
     b"KubernetesClusterNodePool": (b"containerservice.azure.",),
     b"Composition": (b"eks.aws.", b"containerservice.azure.", b"container.gcp."),
-    b"": (b"node-label", b"node-taint", b"nodeLabels", b"nodeTaints"),
+    b"": (b"node-label", b"node-taint", b"nodeLabels", b"nodeTaints", b"allowSchedulingOn", b"installDisk", b"talosVersion"),
 }
 """Parts of API groups, by kind: a document of the kind that declares nodes contains one of them. Other groups have the kinds, too.
 
-The empty kind is for files without a kind: settings of RKE2 and k3s, and of Talos.
+The empty kind is for files without a kind: settings of RKE2 and k3s, of Talos, and of talhelper.
 """
 
 _ANY = frozenset(mark for kind, marks in MARKS.items() for mark in marks if kind != b"KubeNodeConfig")
@@ -53,6 +54,14 @@ def may_declare(kind: object, raw_bytes: bytes) -> bool:
     if marks is None and (kind in HOLDER_NAMES or kind.endswith("List")):
         return any(mark in raw_bytes for mark in _ANY)
     return marks is not None and any(mark in raw_bytes for mark in marks)
+
+
+def lists_machines(data: object) -> bool:
+    """Return whether a document is a ``talconfig.yaml`` of talhelper, whose ``nodes`` have a ``hostname`` or an ``ipAddress``."""
+    nodes = data.get("nodes") if type(data) is dict and "kind" not in data else None
+    if type(nodes) is not list or not nodes or type(nodes[0]) is not dict:
+        return False
+    return "name" not in nodes[0] and not {"hostname", "ipAddress"}.isdisjoint(nodes[0])
 
 
 FAMILIES: dict[str, str] = {
@@ -73,6 +82,8 @@ FAMILIES: dict[str, str] = {
     "k3d.io": "installers",
     "k0sctl.k0sproject.io": "installers",
     "core.gardener.cloud": "gardener",
+    "nfd.k8s-sigs.io": "node_features",
+    "nfd.openshift.io": "node_features",
     "provisioning.cattle.io": "rancher",
     "container.cnrm.cloud.google.com": "clouds",
     "eks.services.k8s.aws": "clouds",

@@ -36,7 +36,7 @@ class PoolLabels:
         labels = self.known(key)
         if labels:
             return [label.requirement._replace(key=key) for label in labels]
-        absent = self._closed and not may_be_added(key, self._declared)
+        absent = self._closed and not may_be_added(key, self._declared, listed=self.pool.listed)
         return [Requirement(key, "DoesNotExist")] if absent else []
 
     def unmet(self, requirements: Sequence[Requirement]) -> list[int]:
@@ -68,6 +68,7 @@ class PoolIndex:
         self.all = (1 << len(self.pools)) - 1
         self._declared = declared
         self._closed = sum(1 << number for number, each in enumerate(self.pools) if each.pool.closed)
+        self._listed = sum(1 << number for number, each in enumerate(self.pools) if each.pool.listed)
         self._numbers: dict[str, list[int]] = {}
         for number, each in enumerate(self.pools):
             for key in each.pool.keys:
@@ -115,10 +116,11 @@ class PoolIndex:
         key = asked[0].key
         statements = self.statements(key)
         failed = statements.not_met(asked)
-        silent = self._closed & ~statements.all
-        if silent and not may_be_added(key, self._declared):
-            for place in _failing([Requirement(key, "DoesNotExist")], asked):
-                failed[place] |= silent
+        for closed, listed in ((self._closed & ~self._listed, False), (self._closed & self._listed, True)):
+            silent = closed & ~statements.all
+            if silent and not may_be_added(key, self._declared, listed=listed):
+                for place in _failing([Requirement(key, "DoesNotExist")], asked):
+                    failed[place] |= silent
         return failed
 
 

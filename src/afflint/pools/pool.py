@@ -108,6 +108,8 @@ class Pool(NamedTuple):
     most: int | None = None
     zones: tuple[str, ...] = ()
     per_zone: bool = False
+    listed: bool = False
+    """Whether its file lists every node of the cluster, one by one: a label that none of them has was at most set by hand."""
     has_other_nodes: bool = False
     """Whether its cluster has nodes outside all pools, such as those of Fargate or of an autoscaler with its own pools."""
     parts: tuple[Key, ...] = ()

@@ -10,7 +10,7 @@ from afflint.findings.finding import NO_FILE, Site
 from afflint.findings.paths import Path
 from afflint.kube.manifest_reader import objects_in
 from afflint.kube.manifests import reference
-from afflint.pools.kinds import FAMILIES, MARKS
+from afflint.pools.kinds import FAMILIES, MARKS, lists_machines
 from afflint.pools.pool import Declared, Pool, PoolPart, Reader
 from afflint.yaml.document import list_at, map_at
 from afflint.yaml.documents import Document
@@ -66,9 +66,11 @@ def _bases(composition: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Path, 
 
 
 def _without_kind(document: Document) -> Iterator[Pool | PoolPart]:
-    """Yield the pools of settings of RKE2, k3s and Talos."""
+    """Yield the pools of settings of RKE2, k3s and Talos, and the nodes that talhelper configures."""
     data = document.data
-    if type(data.get("machine")) is dict:
+    if lists_machines(data):
+        module = "talhelper"
+    elif type(data.get("machine")) is dict or type(data.get("cluster")) is dict:
         module = "talos"
     elif "node-label" in data or "node-taint" in data:
         module = "rancher"

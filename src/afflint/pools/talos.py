@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.pools.fields import UNREACHABLE_LABEL, is_open, kubelet_rejects, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
-from afflint.pools.pool import Declared, Label, Pool, PoolMistake, Reader
+from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolPart, Reader
 from afflint.yaml.document import map_at
 
 
-def _machine(declared: Declared) -> Iterator[Pool]:
-    """Yield the node of ``machine.nodeLabels`` and ``machine.nodeTaints``. A patch without a machine type may be for any type."""
+def _machine(declared: Declared) -> Iterator[Pool | PoolPart]:
+    """Yield the node of ``machine.nodeLabels`` and ``machine.nodeTaints``. A patch without a machine type may be for any type.
+
+    A configuration without them may still show that control planes have no taint.
+    """
     machine = map_at(declared.data, "machine")
     if not (machine.get("nodeLabels") or machine.get("nodeTaints")):
+        if schedulable_control_planes(declared.data):
+            yield PoolPart(("Talos cluster", "", ""), declared.site, declared.ref, CONTROL_PLANE_LABELS)
         return
     kind = text(machine, "type")
-    schedulable = map_at(declared.data, "cluster").get("allowSchedulingOnControlPlanes") is True
+    schedulable = schedulable_control_planes(declared.data)
     name = text(machine, "network", "hostname") or kind or "machine"
     yield _pool(declared, name, machine.get("nodeLabels"), machine.get("nodeTaints"), ("machine",), "node", kind, schedulable=schedulable)
+
+
+def schedulable_control_planes(data: Any) -> bool:
+    """Return whether a machine configuration, or a patch of one, leaves control planes without a taint."""
+    cluster = map_at(data, "cluster")
+    return any(cluster.get(field) is True for field in ("allowSchedulingOnControlPlanes", "allowSchedulingOnMasters"))
 
 
 def _node_config(declared: Declared) -> Iterator[Pool]:
@@ -35,7 +46,7 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
     taints = taints_in_map(given, (*base, fields[1]))
     control_plane = kind in ("controlplane", "init")
     all_taints = [*taints.taints, *([CONTROL_PLANE_TAINT] if control_plane and not schedulable else [])]
-    refused = _rejected(labels) if kind == "worker" else ()
+    refused = rejected_labels(labels) if kind == "worker" else ()
     return declared.pool(name, "Talos machine", base, "described", text(declared.data, "cluster", "clusterName"))._replace(
         labels=(*labels, *(CONTROL_PLANE_LABELS if control_plane else ())),
         taints=tuple(all_taints),
@@ -45,7 +56,7 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
     )
 
 
-def _rejected(labels: list[Label]) -> Iterator[PoolMistake]:
+def rejected_labels(labels: Iterable[Label]) -> Iterator[PoolMistake]:
     """Yield a mistake for each label that the API server rejects from a worker, which sets its own labels like a kubelet."""
     for each in labels:
         if kubelet_rejects(each.key):

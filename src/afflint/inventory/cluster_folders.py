@@ -1,0 +1,69 @@
+"""Which folders of a repository are for which cluster, as far as the names of files show it.
+
+Repositories of several clusters have a folder for each: ``clusters/east``, ``kubernetes/main/apps``, ``talos/main/talconfig.yaml``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+_SHARED = frozenset(
+    (
+        "apps", "app", "base", "bases", "bootstrap", "charts", "clusterconfig", "common", "components", "config", "core", "crds", "flux",
+        "infra", "infrastructure", "lib", "manifests", "namespaces", "platform", "provision", "setup", "shared", "system", "talhelper",
+        "talos", "templates", "workloads", "clusters", "cluster", "kubernetes", "k8s", "kube", "machines", "nodes", "home",
+        "homelab", "archive", "",
+    )
+)  # fmt: skip
+"""Names of folders that say what is in them rather than which cluster it is for."""
+_HOLDING = ("clusters", "environments", "envs")
+"""Names of folders whose subfolders are each for a cluster."""
+_TRIAL = frozenset(("dev", "devenv", "development", "demo", "e2e", "example", "examples", "local", "sandbox", "test", "tests", "testing"))
+"""Names of folders whose manifests are for a cluster of developers or of tests."""
+_TOP = ("apps", "flux", "bootstrap", "talos")
+"""Names of folders that each cluster has for itself."""
+
+
+class ClusterFolders:
+    """The folders of clusters, by the files that list nodes of a cluster, each with the name of the cluster, and those with workloads."""
+
+    def __init__(self, listing: Collection[tuple[str, str]], workloads: Iterable[str]) -> None:
+        self._names = {cluster for _, cluster in listing if cluster}
+        """The names of the clusters with known nodes: their own names, and those of the folders of the files."""
+        split = [_folders_of(file) for file in workloads]
+        own = [_folders_of(file) for file, _ in listing]
+        for folders in own:
+            self._names |= set(folders) - _SHARED
+        children: dict[tuple[str, ...], set[str]] = {}  # The folders for one cluster each, by the folder that contains them.
+        tops: dict[tuple[str, ...], set[str]] = {}
+        for folders in {*split, *own}:
+            for above, name in _steps(folders):
+                if name not in _SHARED and (name in self._names or (above and above[-1] in _HOLDING)):
+                    children.setdefault(above, set()).add(name)
+                elif above and name in _TOP and above[-1] not in _SHARED:
+                    tops.setdefault(above[:-1], set()).add(above[-1])
+        for above, names in tops.items():
+            if len(names) > 1:
+                children.setdefault(above, set()).update(names)
+        self._children = children
+        self._listing = bool(listing)
+
+    def __bool__(self) -> bool:
+        return self._listing
+
+    def is_elsewhere(self, file: str) -> bool:
+        """Return whether a file is in the folder of a cluster whose nodes are unknown, or in one beside that of a known cluster."""
+        return any(
+            name not in self._names and name not in _SHARED and (name in _TRIAL or above in self._children)
+            for above, name in _steps(_folders_of(file))
+        )
+
+
+def _steps(folders: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield each folder of a path with those that contain it."""
+    return ((folders[:index], name) for index, name in enumerate(folders))
+
+
+def _folders_of(file: str) -> tuple[str, ...]:
+    return tuple(re.split(r"[/\\]", file.strip("<>")))[:-1]
