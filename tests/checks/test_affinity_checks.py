@@ -296,3 +296,36 @@ def test_a_node_label_that_no_component_sets_excludes_no_node() -> None:
         text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  containers: [{{name: c, image: busybox}}]\n  {affinity}\n"
         [found] = said(text, "unknown-node-label")
         assert found.startswith("6:124 no node has the label `topology.kuberentes.io/zone`, so this excludes no node")
+
+
+MACHINES = """\
+apiVersion: machine.openshift.io/v1beta1
+kind: MachineSet
+metadata: {name: a, namespace: m}
+spec: {template: {spec: {metadata: {labels: {LABELS}}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ("beta.kubernetes.io/instance-type: big", 0),
+        ("beta.kubernetes.io/instance-type: big, node.kubernetes.io/instance-type: big", 1),
+        ("disk: ssd", 1),
+    ],
+)
+def test_the_new_name_is_not_advised_if_the_pools_set_only_the_old_label(labels: str, expected: int) -> None:
+    pod = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
+        "spec: {nodeSelector: {beta.kubernetes.io/instance-type: big}, containers: [{name: a, image: b}]}\n"
+    )
+    found = [each.rule for each in lint({"pools.yaml": MACHINES.replace("LABELS", labels), "a.yaml": pod})]
+    assert found.count("deprecated-node-label") == expected
+
+
+@pytest.mark.parametrize("group", ["operators.coreos.com/v1alpha1", "nmstate.io/v1"])
+def test_objects_that_exist_only_on_openshift_may_name_the_label_of_masters(group: str) -> None:
+    text = f"apiVersion: {group}\nkind: Other\nmetadata: {{name: a}}\nspec: {{nodeSelector: {{node-role.kubernetes.io/master: ''}}}}\n"
+    assert "deprecated-node-label" not in {each.rule for each in lint(text)}
+    other = text.replace(group, "example.com/v1")
+    assert "deprecated-node-label" in {each.rule for each in lint(other)}

@@ -269,3 +269,35 @@ class TestIgnoredAnnotation:
             """
         (found,) = lint(text)
         assert found.help == "Write the tolerations under spec.template.spec.tolerations instead."
+
+
+CONTROL_PLANE_POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: b}
+spec: {nodeSelector: {node-role.kubernetes.io/control-plane: ""}, containers: [{name: a, image: b}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param("machine: {}\ncluster: {allowSchedulingOnControlPlanes: true}\n", 0, id="a patch of Talos"),
+        pytest.param("cluster: {allowSchedulingOnControlPlanes: true}\n", 0, id="a patch of Talos for the cluster"),
+        pytest.param("machine: {}\ncluster: {allowSchedulingOnControlPlanes: false}\n", 1, id="with the taint"),
+        pytest.param("nodes: [{hostname: a, controlPlane: true, installDisk: b}]\nallowSchedulingOnMasters: true\n", 0, id="talhelper"),
+        pytest.param("nodes: [{hostname: a, controlPlane: true, installDisk: b}]\n", 1, id="talhelper with the taint"),
+    ],
+)
+def test_control_planes_that_accept_any_pod_need_no_toleration(nodes: str, expected: int) -> None:
+    found = [each.rule for each in lint({"talos.yaml": nodes, "a.yaml": CONTROL_PLANE_POD})]
+    assert found.count("untolerated-control-plane") == expected
+
+
+@pytest.mark.parametrize(("namespace", "expected"), [("openshift-nfd", 0), ("nfd", 1)])
+def test_objects_for_openshift_may_tolerate_only_the_taint_of_masters(namespace: str, expected: int) -> None:
+    text = (
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a, namespace: {namespace}}}\n"
+        "spec: {containers: [{name: a, image: b}], tolerations: [{key: node-role.kubernetes.io/master, effect: NoSchedule}]}\n"
+    )
+    assert [each.rule for each in lint(text)].count("legacy-control-plane-toleration") == expected

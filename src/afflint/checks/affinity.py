@@ -23,9 +23,9 @@ from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFF
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import ROLES
+from afflint.kube.openshift import is_for_openshift
 from afflint.kube.selectors import Requirement, Selector, conflict, describe, implies, intersection, parse_int64
 from afflint.kube.single_host import pinned_host
-from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
@@ -189,14 +189,16 @@ def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
                 yield Match(term.path, message, "Remove or correct the term.", edits=removing(term.path))
 
 
-def deprecated_node_label(manifest: Workload) -> Iterator[Match]:
+def deprecated_node_label(manifest: Workload, target: Target) -> Iterator[Match]:
     """Report deprecated node labels in any constraint."""
     places = node_label_places(manifest)
     for place in places:
         found = node_labels.deprecated(place.key)
-        if found is None or (place.key == node_labels.MASTER and _is_for_openshift(manifest)):
+        if found is None or (place.key == node_labels.MASTER and is_for_openshift(manifest)):
             continue
         new, since = found
+        if place.key in target.known_labels and new not in target.known_labels:
+            continue  # The pools of the run set only the old label.
         if any(each.key == new and _is_alternative(place, each) for each in places):
             continue  # Both labels are there on purpose, for clusters of any version.
         message = f"the node label {quoted(place.key)} in this {place.what} is deprecated since {since}"
@@ -204,16 +206,6 @@ def deprecated_node_label(manifest: Workload) -> Iterator[Match]:
         fixable = place.key != node_labels.MASTER and place.key in node_labels.DEPRECATED and not _has_sibling(place, new, places)
         edits = _relabelled(place, new) if fixable else ()
         yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, edits=edits)
-
-
-def _is_for_openshift(manifest: Workload) -> bool:
-    """Return whether an object is made for OpenShift, whose control planes still have the label of masters."""
-    metadata = map_at(manifest.data, "metadata")
-    names = (metadata.get("name"), metadata.get("namespace"), map_at(metadata, "annotations").get(_SUGGESTED_NAMESPACE))
-    return manifest.kind.group.endswith(".openshift.io") or any(type(name) is str and "openshift" in name for name in names)
-
-
-_SUGGESTED_NAMESPACE = "operatorframework.io/suggested-namespace"
 
 
 def _relabelled(place: LabelPlace, key: str) -> tuple[SymbolicEdit, ...]:

@@ -24,7 +24,8 @@ class Target(NamedTuple):
     complete_nodes: bool = False
     """Whether the declared nodes and pools are all nodes and pools of the cluster."""
     known_labels: frozenset[str] = frozenset()
-    """Node label keys that pools declare and that would otherwise count as misspelt."""
+    """Keys of node labels that pools declare: keys that would otherwise count as misspelt, deprecated keys and their successors, and the
+    key of control planes if some of these have no taint."""
 
 
 class RelatedPlace(NamedTuple):

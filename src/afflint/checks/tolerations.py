@@ -15,6 +15,7 @@ from afflint.kube.constraints import ConstraintItem
 from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, ROLES
+from afflint.kube.openshift import is_for_openshift
 from afflint.kube.selectors import Requirement
 from afflint.kube.taints import Taint, Toleration, implies, tolerated
 from afflint.yaml.document import map_at
@@ -42,7 +43,7 @@ def _tolerates_unknown(workload: Workload) -> bool:
 
 def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
     """Report tolerations of the old master taint without the one for control-plane."""
-    if not manifest.constraints.tolerations:
+    if not manifest.constraints.tolerations or is_for_openshift(manifest):
         return
     parsed = _parsed(manifest)
     if any(toleration.key.startswith(f"{ROLES}control") for _, toleration in parsed) or _tolerates_unknown(manifest):
@@ -65,8 +66,10 @@ def _control_plane_toleration(legacy: dict[str, Any]) -> dict[str, Any]:
     return {**new, "key": CONTROL_PLANE}
 
 
-def untolerated_control_plane(manifest: Workload) -> Iterator[Match]:
+def untolerated_control_plane(manifest: Workload, target: Target) -> Iterator[Match]:
     """Report node constraints that select control-plane nodes, without a toleration for their taint."""
+    if CONTROL_PLANE in target.known_labels:
+        return  # The files of the run show control planes without the taint.
     replaced = manifest.operated and (manifest.kind.group, manifest.kind.name, *manifest.declared.path) in _REPLACED
     if (manifest.partial and not replaced) or type(manifest.pod.get("nodeName")) is str or _tolerates_unknown(manifest):
         return

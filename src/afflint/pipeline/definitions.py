@@ -138,7 +138,7 @@ class DefinitionReader:
         return self._read(("definitions", kinds), source, lambda data: kinds_defined_in(data, kinds), ())
 
     def pool_labels(self, source: Source) -> frozenset[str] | None:
-        """Return the label keys that the pools in a file declare and that look like misspelt well-known labels; None without pools."""
+        """Return the label keys of the pools in a file that change what rules about one object report; None without pools."""
         return self._read(("pools",), source, _pool_labels, None)
 
     def creates_pods(self, source: Source) -> bool:
@@ -205,7 +205,6 @@ def _pool_labels(data: bytes) -> frozenset[str] | None:
     pools = [pool for document in triage.documents(data) if document.problem is None for pool in read_pools(document)]
     if not pools:
         return None
-    from afflint.kube.node_labels import suggested_label
-    from afflint.pools.matching import declared_keys
+    from afflint.pools.matching import telling_keys
 
-    return frozenset(key for key in declared_keys(pools) if suggested_label(key) is not None)
+    return telling_keys(pools)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from afflint.kube.node_labels import DEPRECATED, MASTER
+from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, suggested_label
 from afflint.kube.selectors import Requirement, can_hold_together
 from afflint.pools.fields import may_be_added
 from afflint.pools.pool import Label, Pool, PoolPart
@@ -183,3 +183,23 @@ def _failing(known: Sequence[Requirement], required: Sequence[Requirement]) -> t
 def declared_keys(pools: Iterable[Pool | PoolPart]) -> frozenset[str]:
     """Return the label keys that pools declare, whatever their cluster."""
     return frozenset(label.key for pool in pools for label in pool.labels)
+
+
+def telling_keys(pools: Sequence[Pool | PoolPart]) -> frozenset[str]:
+    """Return the keys that change what rules about one object report.
+
+    These are keys that look like misspelt well-known labels, deprecated ones and their successors, and that of control planes if some
+    of these have no taint.
+    """
+    keys = {key for key in declared_keys(pools) if key in _RENAMED or suggested_label(key) is not None}
+    return frozenset([*keys, CONTROL_PLANE] if any(map(_opens_control_planes, pools)) else keys)
+
+
+_RENAMED = frozenset((*DEPRECATED, *DEPRECATED.values())) - {MASTER, CONTROL_PLANE}
+
+
+def _opens_control_planes(pool: Pool | PoolPart) -> bool:
+    """Return whether control planes of the cluster have no taint."""
+    is_here = not isinstance(pool, Pool) or pool.whose != "other"
+    tainted = any(each.taint.key in (CONTROL_PLANE, MASTER) for each in pool.taints)
+    return is_here and not tainted and any(each.key == CONTROL_PLANE for each in pool.labels)
