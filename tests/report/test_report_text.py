@@ -35,6 +35,13 @@ def test_templated_files_are_counted_with_the_way_to_check_them() -> None:
     )
 
 
+def test_templates_that_were_checked_in_part_are_counted_apart() -> None:
+    whole = "In 3 Go-templated files, only constraints without template actions were checked"
+    rendering = "`--render` checks what charts render to, with your `helm`."
+    assert summary_of(NOTHING._replace(literal=3)).endswith(f"\n{whole}; {rendering}\n")
+    assert summary_of(NOTHING._replace(literal=3, templated=1)).endswith(f"\n{whole}.\n1 Go-templated file skipped; {rendering}\n")
+
+
 def test_files_that_could_not_be_read_are_counted() -> None:
     assert summary_of(NOTHING._replace(unread=1)).endswith("\n1 file could not be read.\n")
 

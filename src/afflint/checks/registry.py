@@ -38,6 +38,17 @@ Subject = Literal[
 """
 
 
+Evidence = Literal["", "entry", "item", "term", "constraint"]
+"""What must be literal in a template for a finding there to be certain; if it is, and no action adds to it, the finding is reported.
+
+- ``entry``: the reported value with its key; if the value is absent, the item that lacks it;
+- ``item``: the innermost list item around it, such as a match expression;
+- ``term``: the outermost list item around it in the constraint, such as an affinity term or a toleration;
+- ``constraint``: the whole constraint, such as all tolerations, in no branch that another one or another version of Kubernetes replaces;
+- empty: the finding depends on more than one constraint, and is never reported for the text of a template.
+"""
+
+
 class RegisteredCheck(NamedTuple):
     """A check of a rule: ``module:function`` below ``afflint.checks``, empty if the map step itself finds these mistakes.
 
@@ -48,22 +59,23 @@ class RegisteredCheck(NamedTuple):
     rule: str
     function: str = ""
     rejected_late: bool = False
+    evidence: Evidence = ""
 
 
 REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
     "manifest": (
         RegisteredCheck("missing-api-version", "admission.controllers:missing_api_version"),
         RegisteredCheck("unserved-api-version", "admission.controllers:unserved_api_version"),
-        RegisteredCheck("invalid-label-key", "admission.labels:invalid_label_key", rejected_late=True),
-        RegisteredCheck("invalid-label-value", "admission.labels:invalid_label_value", rejected_late=True),
+        RegisteredCheck("invalid-label-key", "admission.labels:invalid_label_key", rejected_late=True, evidence="entry"),
+        RegisteredCheck("invalid-label-value", "admission.labels:invalid_label_value", rejected_late=True, evidence="entry"),
         RegisteredCheck("invalid-annotation", "admission.labels:invalid_annotation"),
         RegisteredCheck("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
     ),
     "workload": (
         RegisteredCheck("forbidden-label", "admission.labels:forbidden_label"),
         RegisteredCheck("jobs-refused", "admission.labels:jobs_refused"),
-        RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator", rejected_late=True),
-        RegisteredCheck("operator-values-mismatch", "admission.affinity:operator_values_mismatch", rejected_late=True),
+        RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator", rejected_late=True, evidence="entry"),
+        RegisteredCheck("operator-values-mismatch", "admission.affinity:operator_values_mismatch", rejected_late=True, evidence="item"),
         RegisteredCheck("selector-missing", "admission.controllers:selector_missing", rejected_late=True),
         RegisteredCheck("selector-template-mismatch", "admission.controllers:selector_template_mismatch", rejected_late=True),
         RegisteredCheck("job-selector", "admission.controllers:job_selector", rejected_late=True),
@@ -77,46 +89,50 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("misplaced-descheduler-annotation", "kubevirt:misplaced_descheduler_annotation"),
     ),
     "constrained": (
-        RegisteredCheck("missing-term-wrapper", "admission.fields:missing_term_wrapper"),
-        RegisteredCheck("invalid-namespace-name", "admission.labels:invalid_namespace_name", rejected_late=True),
-        RegisteredCheck("weight-out-of-range", "admission.affinity:weight_out_of_range", rejected_late=True),
-        RegisteredCheck("empty-topology-key", "admission.affinity:empty_topology_key", rejected_late=True),
-        RegisteredCheck("empty-node-selector-terms", "admission.affinity:empty_node_selector_terms", rejected_late=True),
-        RegisteredCheck("missing-preference", "admission.affinity:missing_preference", rejected_late=True),
-        RegisteredCheck("invalid-match-field", "admission.affinity:invalid_match_field", rejected_late=True),
-        RegisteredCheck("label-keys-conflict", "admission.affinity:label_keys_conflict", rejected_late=True),
-        RegisteredCheck("invalid-toleration", "admission.tolerations:invalid_toleration", rejected_late=True),
-        RegisteredCheck("invalid-spread-constraint", "admission.spread:invalid_spread_constraint", rejected_late=True),
-        RegisteredCheck("duplicate-spread-constraint", "admission.spread:duplicate_spread_constraint", rejected_late=True),
-        RegisteredCheck("selector-matches-nothing", "labels:selector_matches_nothing"),
+        RegisteredCheck("missing-term-wrapper", "admission.fields:missing_term_wrapper", evidence="term"),
+        RegisteredCheck("invalid-namespace-name", "admission.labels:invalid_namespace_name", rejected_late=True, evidence="entry"),
+        RegisteredCheck("weight-out-of-range", "admission.affinity:weight_out_of_range", rejected_late=True, evidence="entry"),
+        RegisteredCheck("empty-topology-key", "admission.affinity:empty_topology_key", rejected_late=True, evidence="term"),
+        RegisteredCheck(
+            "empty-node-selector-terms", "admission.affinity:empty_node_selector_terms", rejected_late=True, evidence="constraint"
+        ),
+        RegisteredCheck("missing-preference", "admission.affinity:missing_preference", rejected_late=True, evidence="term"),
+        RegisteredCheck("invalid-match-field", "admission.affinity:invalid_match_field", rejected_late=True, evidence="item"),
+        RegisteredCheck("label-keys-conflict", "admission.affinity:label_keys_conflict", rejected_late=True, evidence="term"),
+        RegisteredCheck("invalid-toleration", "admission.tolerations:invalid_toleration", rejected_late=True, evidence="term"),
+        RegisteredCheck("invalid-spread-constraint", "admission.spread:invalid_spread_constraint", rejected_late=True, evidence="term"),
+        RegisteredCheck(
+            "duplicate-spread-constraint", "admission.spread:duplicate_spread_constraint", rejected_late=True, evidence="constraint"
+        ),
+        RegisteredCheck("selector-matches-nothing", "labels:selector_matches_nothing", evidence="term"),
         RegisteredCheck("selector-matches-everything", "labels:selector_matches_everything"),
-        RegisteredCheck("contradictory-selector", "labels:contradictory_selector"),
+        RegisteredCheck("contradictory-selector", "labels:contradictory_selector", evidence="term"),
         RegisteredCheck("contradictory-requirements", "affinity:contradictory_requirements"),
-        RegisteredCheck("never-matching-comparison", "affinity:never_matching_comparison"),
-        RegisteredCheck("unparsable-preference", "affinity:unparsable_preference"),
-        RegisteredCheck("empty-term", "affinity:empty_term"),
+        RegisteredCheck("never-matching-comparison", "affinity:never_matching_comparison", evidence="item"),
+        RegisteredCheck("unparsable-preference", "affinity:unparsable_preference", evidence="item"),
+        RegisteredCheck("empty-term", "affinity:empty_term", evidence="term"),
         RegisteredCheck("redundant-term", "affinity:redundant_term"),
-        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label"),
-        RegisteredCheck("unknown-node-label", "affinity:unknown_node_label"),
-        RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key"),
+        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label", evidence="constraint"),
+        RegisteredCheck("unknown-node-label", "affinity:unknown_node_label", evidence="term"),
+        RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key", evidence="entry"),
         RegisteredCheck("hard-anti-affinity-topology", "affinity:hard_anti_affinity_topology"),
         RegisteredCheck("spread-misses-itself", "spread:spread_misses_itself"),
-        RegisteredCheck("legacy-control-plane-toleration", "tolerations:legacy_control_plane_toleration"),
+        RegisteredCheck("legacy-control-plane-toleration", "tolerations:legacy_control_plane_toleration", evidence="constraint"),
         RegisteredCheck("untolerated-control-plane", "tolerations:untolerated_control_plane"),
         RegisteredCheck("tolerates-everything", "tolerations:tolerates_everything"),
-        RegisteredCheck("shadowed-toleration", "tolerations:shadowed_toleration"),
+        RegisteredCheck("shadowed-toleration", "tolerations:shadowed_toleration", evidence="constraint"),
         RegisteredCheck("toleration-without-attraction", "tolerations:toleration_without_attraction"),
     ),
     "mismatched": (
-        RegisteredCheck("unknown-field", "admission.fields:unknown_field"),
-        RegisteredCheck("misplaced-constraint", "admission.fields:misplaced_constraint"),
-        RegisteredCheck("wrong-type", "admission.fields:wrong_type"),
+        RegisteredCheck("unknown-field", "admission.fields:unknown_field", evidence="term"),
+        RegisteredCheck("misplaced-constraint", "admission.fields:misplaced_constraint", evidence="term"),
+        RegisteredCheck("wrong-type", "admission.fields:wrong_type", evidence="term"),
         RegisteredCheck("annotation-not-string", "admission.fields:annotation_not_string"),
     ),
     "operated": (
-        RegisteredCheck("unknown-field", "constraint_places:misspelt_constraint"),
+        RegisteredCheck("unknown-field", "constraint_places:misspelt_constraint", evidence="term"),
         RegisteredCheck("misplaced-constraint", "constraint_places:unreachable_constraint"),
-        RegisteredCheck("misplaced-constraint", "operators:misplaced_in_resource"),
+        RegisteredCheck("misplaced-constraint", "operators:misplaced_in_resource", evidence="term"),
         RegisteredCheck("lost-template-label", "operators:lost_template_label"),
         RegisteredCheck("invalid-operator-setting", "operators:invalid_operator_setting"),
         RegisteredCheck("ignored-operator-setting", "operators:ignored_operator_setting"),
@@ -286,6 +302,11 @@ def bind_rules(names: Iterable[str], severities: Mapping[str, Severity] | None =
             if each.rule in chosen
         ]
     )
+
+
+def evidence() -> dict[str, Evidence]:
+    """Return the rules whose findings in the text of a template can be certain, each with what must be literal."""
+    return {each.rule: each.evidence for checks in REGISTRY.values() for each in checks if each.evidence}
 
 
 def policy_rule(policy: "Policy", path: str = "") -> Rule:

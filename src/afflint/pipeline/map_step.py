@@ -71,8 +71,8 @@ def default_settings(names: Sequence[str] | None = None, *, target: Target | Non
 class FileResult(NamedTuple):
     """The result of the map step for one file.
 
-    ``templated``: the file is a template and was skipped. ``unread``: its bytes could not be read. ``filled``: it contains placeholders,
-    which were read as text.
+    ``templated``: the file is a template. ``literal``: it is a template whose literal constraints were checked. ``unread``: its bytes could
+    not be read. ``filled``: it contains placeholders, which were read as text.
     """
 
     found: tuple[Found, ...] = ()
@@ -80,6 +80,7 @@ class FileResult(NamedTuple):
     suppressions: tuple["Suppression", ...] = ()
     documents: int = 0
     templated: bool = False
+    literal: bool = False
     unread: bool = False
     filled: bool = False
     passed: tuple[str, ...] = ()
@@ -154,7 +155,7 @@ class Checker:
             self._suppressions_beside_nodes(data, found, silenced)
         # A file that was parsed without errors is YAML. A file that was not parsed may be a template, and is counted as one.
         if (broken or not count) and prefilter.looks_templated(name, data) and (broken or not prefilter.parses(data)):
-            return FileResult(templated=True, broken=tuple(range(max(count, 1))))
+            return self._template(data)._replace(broken=tuple(range(max(count, 1))))
         facts = self._facts(data, results, demands)
         return FileResult(
             tuple(_certain(found, name, data, is_broken=bool(broken))),
@@ -167,6 +168,30 @@ class Checker:
             unknown=tuple(dict.fromkeys(kind for each in results for kind in each.unknown)),
             custom=tuple([way for each in results for way in each.custom]),
         )
+
+    def _template(self, data: bytes) -> FileResult:
+        """Return what is found in the literal text of a template; it gives no facts, because anything may be missing in it."""
+        from afflint.kube.shapes import mentions_placement
+
+        text = None
+        if mentions_placement(data):
+            from afflint.checks.templates import TemplateChecks, constrained
+            from afflint.yaml.template_text import template_text
+
+            text = template_text(data)
+        if text is None:
+            return FileResult(templated=True)
+        checks = TemplateChecks(self._settings.rules, self._settings.target)
+        found: list[Found] = []
+        silenced: list[Suppression] = []
+        read = [(document, constrained(self.manifests(document))) for document in text.documents()]
+        for document, workloads in read:
+            for workload in workloads:
+                matches = checks.matches(workload, text)
+                found += (located(rule, match, workload.base, workload.ref, document, fixing=False) for rule, match in matches)
+            if _MARKER in document.raw_bytes:
+                self._suppressions(document, workloads, [], silenced)
+        return FileResult(tuple(found), suppressions=tuple(silenced), templated=True, literal=any(workloads for _, workloads in read))
 
     def _document_results(self, data: bytes, skipped: list[str], kept: "DocumentCache | None") -> "list[_DocumentResult]":
         """Return the results of the documents that may matter, and add the kinds of the others to ``skipped``."""

@@ -164,8 +164,9 @@ class ExampleRunner:
         expected = example.expected()
         named = {each.rule for each in expected if each.rule} | ({example.rule} if example.rule else set())
         outcome = self._outcome(example, expected, named if example.rule else named | {*self.policies})
-        if outcome.empty or outcome.summary.templated:
-            what = "it contains Go templates, which afflint does not read" if outcome.summary.templated else "it contains no manifest"
+        templated = outcome.summary.templated + outcome.summary.literal
+        if outcome.empty or templated:
+            what = "it contains Go templates, which afflint does not read" if templated else "it contains no manifest"
             return _unreadable(example, what, example.line)
         # An unreadable manifest shows nothing about the rule of the example.
         broken = tuple([each for each in outcome.findings if each.rule == _UNREADABLE and each.rule not in named])

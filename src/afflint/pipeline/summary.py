@@ -18,10 +18,11 @@ def summary_of(results: Collection[FileResult], findings: Sequence[Finding], sup
         warnings=severities.count("warning"),
         info=severities.count("info"),
         suppressed=suppressed,
-        templated=sum(result.templated for result in results),
+        templated=sum(result.templated and not result.literal for result in results),
         unread=sum(result.unread for result in results),
         filled=sum(result.filled for result in results),
         passed=_counts(kind for result in results for kind in result.passed),
+        literal=sum(result.literal for result in results),
         custom=_counts(f"{kind} by {way}" for result in results for kind, way in result.custom),
     )
 

@@ -51,8 +51,8 @@ class SuppressionFilter:
             remaining = [finding for finding in remaining if not covers(names, finding.rule, finding.category)] if names else remaining
         if not self._options.inline:
             return remaining, 0
-        # A suppression in the values of a chart may be for the rendered manifests.
-        idle = not is_values_file(source.known_as)
+        # A suppression in a template, or in the values of a chart, may be for the rendered manifests.
+        idle = not (result.templated or is_values_file(source.known_as))
         return self._reduction.silence(file, result.suppressions, remaining, idle=idle, mandatory=self._options.mandatory)
 
     def remaining_in_source(self, findings: list[Finding], source: Source) -> tuple[list[Finding], int]:

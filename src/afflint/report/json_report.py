@@ -23,6 +23,7 @@ def render(report: Report) -> Iterator[str]:
             "info": summary.info,
             "suppressed": summary.suppressed,
             "templated": summary.templated,
+            "templates_in_part": summary.literal,
             "placeholders": summary.filled,
             "unread": summary.unread,
             "passed_over": summary.skipped,

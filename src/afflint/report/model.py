@@ -38,8 +38,9 @@ class RenderSummary(NamedTuple):
 class Summary(NamedTuple):
     """The numbers of a run.
 
-    ``templated``: Go-templated files that were skipped; ``filled``: files with template placeholders; ``unread``: files that could not be
-    read; ``passed``: the kinds that were skipped, with the number of documents of each, the most frequent first.
+    ``templated``: Go-templated files that were skipped; ``literal``: those in which only the literal constraints were checked;
+    ``filled``: files with template placeholders; ``unread``: files that could not be read;
+    ``passed``: the kinds that were skipped, with the number of documents of each, the most frequent first.
     ``empty``: the files given by name that contain no document of any kind. ``fixed``: findings that were fixed.
     """
 
@@ -59,6 +60,7 @@ class Summary(NamedTuple):
     """What was rendered, if that was requested."""
     custom: tuple[tuple[str, int], ...] = ()
     """The kinds of custom resources, each with the source of its pod template paths, and the number of resources."""
+    literal: int = 0
 
     @property
     def counts(self) -> list[tuple[int, str]]:

@@ -210,8 +210,12 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
         yield f"{files} template placeholders; values that depend on them were not checked."
     if summary.unread:
         yield f"{pluralize(summary.unread, 'file')} could not be read."
+    rendering = "`--render` checks what charts render to, with your `helm`."
+    if summary.literal:
+        files = pluralize(summary.literal, "Go-templated file")
+        yield f"In {files}, only constraints without template actions were checked" + ("." if summary.templated else f"; {rendering}")
     if summary.templated:
-        yield f"{pluralize(summary.templated, 'Go-templated file')} skipped; `--render` checks what charts render to, with your `helm`."
+        yield f"{pluralize(summary.templated, 'Go-templated file')} skipped; {rendering}"
 
 
 _MAX_FAILED = 10

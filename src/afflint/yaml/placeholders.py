@@ -32,7 +32,7 @@ _CONTROL = (
 _BEGINNINGS_IN_BYTES = (b"{{", b"${", b"$(", b"<%", b"@", b"%")
 
 # The characters with a meaning in YAML, and those that replace them while the text is composed; manifests do not contain the latter.
-_INDICATORS = "{}[],:#&*!|>%@`"
+_INDICATORS = "{}[],:#&*!|>%@`\"'\\"
 _SUBSTITUTES = "".join(chr(0xE100 + number) for number in range(len(_INDICATORS)))
 _MASKED = str.maketrans(_INDICATORS, _SUBSTITUTES)
 _UNMASKED = str.maketrans(_SUBSTITUTES, _INDICATORS)
@@ -58,5 +58,10 @@ def unmasked(text: str) -> str:
     return text.translate(_UNMASKED)
 
 
+def masked_action(text: str) -> str:
+    """Mask a part of a line in which a template puts a value, character by character, so that YAML can read it."""
+    return text.translate(_MASKED)
+
+
 def _mask(match: re.Match[bytes]) -> bytes:
-    return match[0].decode("utf-8", "replace").translate(_MASKED).encode()
+    return masked_action(match[0].decode("utf-8", "replace")).encode()

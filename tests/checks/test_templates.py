@@ -1,0 +1,161 @@
+"""The literal text of templates: what no action touches is checked, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from afflint.checks.registry import REGISTRY
+from afflint.pipeline.map_step import Checker
+from linting import findings_of, lint, settings_of
+
+DEPLOYMENT = """\
+{{- if .Values.enabled }}
+apiVersion: {{ include "web.apiVersion" . }}
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}-web
+  labels:
+    {{- include "web.labels" . | nindent 4 }}
+spec:
+  template:
+    spec:
+      %s
+      containers:
+      - name: web
+        image: "{{ .Values.image }}:{{ default "latest" .Values.tag }}"
+{{- end }}
+"""
+
+
+def places(text: str, name: str = "chart/templates/web.yaml") -> list[str]:
+    """``12:5 rule`` for each finding in a template that has ``text`` in its pod spec; lines count from that of the text."""
+    indented = text.rstrip("\n").replace("\n", "\n      ")
+    return [f"{each.span.line - 10}:{each.span.column - 6} {each.rule}" for each in lint({name: DEPLOYMENT % indented})]
+
+
+def test_a_value_in_a_file_with_actions() -> None:
+    text = "tolerations:\n- key: {{ .Values.key }}\n  operator: Is\n"
+    assert places(text) == ["3:13 unknown-operator"]
+    assert places(text, "cluster/manifests/web.yaml") == ["3:13 unknown-operator"]
+    [found] = lint({"web.yaml": DEPLOYMENT % text.replace("\n", "\n      ")})
+    assert (found.severity, found.object.kind, found.fix) == ("error", "Deployment", None)
+    assert found.field == "spec.template.spec.tolerations[0].operator"
+
+
+AFFINITY = """\
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            AFFINITY % "labelSelector:\n        matchLabels: {app: web}\n      topologyKey: kubernetes.io/hostname",
+            ["4:7 missing-term-wrapper", "4:7 weight-out-of-range"],
+            id="a term without its wrapper",
+        ),
+        pytest.param(
+            "{{- with .Values.zone }}\n"
+            + AFFINITY % "weight: 101\n      podAffinityTerm: {topologyKey: zone, labelSelector: {}}\n{{- end }}",
+            ["5:15 weight-out-of-range"],
+            id="in a branch",
+        ),
+        pytest.param(
+            "tolerations:\n{{- toYaml .Values.tolerations | nindent 6 }}\n- {key: a, operator: Is}",
+            ["3:22 unknown-operator"],
+            id="below other items",
+        ),
+        pytest.param(
+            "tolerations:\n- {key: a, operator: Is}\n- {key: b, operator: Exists}\n{{- toYaml .Values.tolerations | nindent 6 }}",
+            ["2:22 unknown-operator"],
+            id="above other items",
+        ),
+        pytest.param(
+            "tolerations:\n- key: node-role.kubernetes.io/master\n  effect: NoSchedule",
+            ["2:8 legacy-control-plane-toleration"],
+            id="a whole constraint",
+        ),
+        pytest.param("tolerations: {{/* A comment. */}}\n- {key: a, operator: Is}", ["2:22 unknown-operator"], id="below a comment"),
+        pytest.param("{{- /*\ntolerations:\n*/}}\ntolerations:\n- {key: a, operator: Is}", ["5:22 unknown-operator"], id="long comment"),
+        pytest.param(
+            "tolerations:\n- key: '{{ printf \"%s\" .Values.a }}'\n  operator: Is", ["3:13 unknown-operator"], id="quotes in a value"
+        ),
+        pytest.param("{% if x %}\ntolerations:\n- {key: a, operator: Is}\n{% endif %}", ["3:22 unknown-operator"], id="Jinja"),
+    ],
+)
+def test_literal_constraints_are_checked(text: str, expected: list[str]) -> None:
+    assert places(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("tolerations:\n- key: a\n  operator: {{ .Values.operator }}", id="a placeholder"),
+        pytest.param("tolerations:\n- key: a\n  operator: {{ if .Values.a }}Exists{{ else }}Equal{{ end }}", id="a choice in a line"),
+        pytest.param(AFFINITY % "{{- toYaml .Values.a | nindent 8 }}\n      weight: 1", id="an item of which an action prints a part"),
+        pytest.param(AFFINITY % "weight: 1\n      {{- toYaml .Values.term | nindent 8 }}", id="a term that an action completes"),
+        pytest.param(
+            AFFINITY % "podAffinityTerm:\n        {{- if .Values.a }}\n        topologyKey: zone\n        {{- end }}",
+            id="a branch in a term",
+        ),
+        pytest.param(
+            "tolerations:\n{{- if .Values.a }}\n- key: node-role.kubernetes.io/master\n{{- else }}\n"
+            "- key: node-role.kubernetes.io/control-plane\n{{- end }}",
+            id="a list with branches",
+        ),
+        pytest.param(
+            "{{- if .Values.a }}\nnodeSelector: {kubernetes.io/os: linux}\n{{- else }}\n"
+            "nodeSelector: {beta.kubernetes.io/os: linux}\n{{- end }}",
+            id="an old label as the alternative of the new one",
+        ),
+        pytest.param(
+            '{{- if semverCompare "<1.14" .Capabilities.KubeVersion.Version }}\nnodeSelector: {beta.kubernetes.io/os: linux}\n{{- end }}',
+            id="an old label for an old version",
+        ),
+        pytest.param(
+            "affinity:\n  podAntiAffinity:\n{{- if .Values.hard }}\n    requiredDuringSchedulingIgnoredDuringExecution:\n{{- else }}\n"
+            "    preferredDuringSchedulingIgnoredDuringExecution:\n{{- end }}\n    - topologyKey: zone\n      labelSelector: {}",
+            id="items of the one field or the other",
+        ),
+        pytest.param("{{- /*\ntolerations:\n- {key: a, operator: Is}\n*/}}", id="in a comment"),
+        pytest.param('{{- define "x" }}\ntolerations:\n- {key: a, operator: Is}\n{{- end }}', id="in a definition"),
+        pytest.param(
+            "tolerations:\n  {{- if .Values.a -}}\n- {key: a, operator: Is}\n{{- end }}", id="an indentation that an action trims"
+        ),
+        pytest.param("tolerations:\n{{- if .Values.a }}\n- {key: a, operator: Is}", id="a structure without its end"),
+        pytest.param("tolerations:\n- {key: a, operator: Is}\n{{- end }}\n{{- end }}", id="an end too many"),
+        pytest.param("affinity: {{- toYaml .Values.affinity | nindent 8 }}\nnodeSelector: {a: b}", id="text that an action prints"),
+        pytest.param("nodeSelector: {kubernetes.io/os: linux}\n", id="healthy"),
+    ],
+)
+def test_silent_where_actions_decide(text: str) -> None:
+    found = places(text)
+    assert found == []
+
+
+def test_a_template_gives_no_facts_and_is_counted_as_a_template() -> None:
+    checker = Checker(settings_of())
+    text = (DEPLOYMENT % "tolerations: [{key: a, operator: Exists}]").encode()
+    result = checker.check("chart/templates/web.yaml", text)
+    assert (result.templated, result.literal, result.documents, result.facts.pods) == (True, True, 0, ())
+    without = checker.check("chart/templates/web.yaml", (DEPLOYMENT % "hostNetwork: true").encode())
+    assert (without.templated, without.literal) == (True, False)
+
+
+def test_a_comment_in_a_template_silences_its_findings_and_is_never_unused() -> None:
+    text = DEPLOYMENT % "tolerations: [{key: a, operator: Is}]  # afflint: ignore[unknown-operator]"
+    assert findings_of({"web.yaml": text.encode()}, settings_of(), inline=True) == []
+    idle = text.replace("operator: Is", "operator: Exists")
+    assert findings_of({"web.yaml": idle.encode()}, settings_of(), inline=True) == [], "it may be meant for the rendered chart"
+
+
+def test_a_rule_has_the_same_evidence_in_all_its_checks_of_single_objects() -> None:
+    found: dict[str, set[str]] = {}
+    for subject in ("manifest", "workload", "constrained", "mismatched"):
+        for check in REGISTRY[subject]:
+            found.setdefault(check.rule, set()).add(check.evidence)
+    assert [rule for rule, kinds in found.items() if len(kinds) > 1] == []
