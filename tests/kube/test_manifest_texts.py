@@ -94,6 +94,12 @@ def test_placeholders_in_the_text_are_unknown_values() -> None:
     assert places(text) == []
 
 
+def test_text_with_actions_is_read_like_a_template() -> None:
+    actions = DEPLOYMENT.replace("template:\n", "{{- if .x }}\n  replicas: 2\n  {{- end }}\n  template:\n")
+    assert places(held(CONFIG_MAP, actions, 4)) == ["18:32 unknown-operator csi spec.template.spec.tolerations[0].operator"]
+    assert places(held(CONFIG_MAP, actions.replace("Is}", "Is}\n      {{- end }}"), 4)) == [], "an end too many"
+
+
 @pytest.mark.parametrize(
     "text",
     [

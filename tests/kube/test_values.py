@@ -162,7 +162,7 @@ def test_in_a_config_map_it_can_be_silenced_for_the_file() -> None:
     [
         pytest.param(f"values: '{WRONG}'", id="on one line"),
         pytest.param(f"values: >\n        {WRONG}", id="folded"),
-        pytest.param(f"values: |\n        {{{{ if .x }}}}\n        {WRONG}\n        {{{{ end }}}}", id="a template"),
+        pytest.param(f"values: |\n        {{{{ if .x }}}}\n        {WRONG}", id="a structure without its end"),
         pytest.param(f"values: |\n        {WRONG}]", id="no YAML"),
         pytest.param(f"notes: |\n        {WRONG}", id="another field"),
         pytest.param("values: |", id="empty"),
@@ -170,3 +170,77 @@ def test_in_a_config_map_it_can_be_silenced_for_the_file() -> None:
 )
 def test_text_that_is_left_out(values: str) -> None:
     assert places(APPLICATION % values) == []
+
+
+AS_TEXT = """\
+server:
+  affinity: |
+    # Rendered by `tpl`.
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - labelSelector:
+          matchLabels:
+            app: {{ template "vault.name" . }}
+        topologyKey: kubernetes.io/hostname
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 500
+        podAffinityTerm:
+          topologyKey: zone
+          labelSelector:
+            matchLabels:
+              {{- include "vault.labels" . | nindent 14 }}
+  tolerations: |-
+    - key: a
+      operator: Is
+"""
+
+
+def test_a_constraint_as_text_for_tpl_is_read_and_its_positions_are_those_of_the_file() -> None:
+    assert places(AS_TEXT) == [
+        "11:17 warning weight-out-of-range server.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight",
+        "19:17 warning unknown-operator server.tolerations[0].operator",
+    ]
+    text = (RELEASE % AS_TEXT.replace("\n", "\n      ")).replace("server:\n      server:", "server:")
+    assert [each.split()[0] for each in places(text)] == ["17:23", "25:23"]
+    inside = APPLICATION % ("values: |\n        " + AS_TEXT.replace("\n", "\n        "))
+    assert [each.split()[0] for each in places(inside)] == ["18:25", "26:25"]
+
+
+def test_what_an_action_in_the_text_may_complete_is_unknown() -> None:
+    text = """\
+affinity: |
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: {{ .Values.weight }}
+      podAffinityTerm:
+        {{- toYaml .Values.term | nindent 8 }}
+    {{- if .Values.more }}
+    - weight: 1
+    {{- end }}
+nodeSelector: |
+  {{- if .Values.old }}
+  beta.kubernetes.io/os: linux
+  {{- else }}
+  kubernetes.io/os: linux
+  {{- end }}
+"""
+    assert places(text) == []
+
+
+def test_values_as_text_may_be_a_template() -> None:
+    text = APPLICATION % "values: |\n        {{- if eq .cluster 'a' }}\n        tolerations: [{key: a, operator: Is}]\n        {{- end }}"
+    assert [each.split()[0] for each in places(text)] == ["9:42"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "affinity: >\n  nodeAffinity: {}\ntolerations: '- {key: a, operator: Is}'\n",
+        "sessionAffinity: |\n  ClientIP\n",
+        "tolerations: |\n  {{ range .Values.keys }}\n  - {key: {{ . }}, operator: {{ .operator }}}\n  {{ end }}\n",
+        "affinity: |\n  broken: [\n",
+        "tolerations: |\n",
+    ],
+)
+def test_silent_for_other_text(text: str) -> None:
+    assert places(text) == []

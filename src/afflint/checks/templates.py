@@ -26,11 +26,12 @@ class TemplateChecks:
         self._evidence = evidence()
         self._dispatch = Dispatch([rule for rule in rules if rule.name in self._evidence], target)
 
-    def matches(self, workload: Workload, text: TemplateText) -> Iterator[tuple[str, Match]]:
-        """Yield the certain findings in a workload of a template, each with the name of its rule."""
-        for rule, match in self._dispatch.matches(workload):
-            if _is_certain(match, self._evidence[rule], workload, text):
-                yield rule, match
+    def matches(self, manifest: Manifest, text: TemplateText) -> Iterator[tuple[str, Match]]:
+        """Yield the certain findings in the constraints of a manifest of a template, each with the name of its rule."""
+        for workload in constrained([manifest]):
+            for rule, match in self._dispatch.matches(workload):
+                if _is_certain(match, self._evidence[rule], workload, text):
+                    yield rule, match
 
 
 def _is_certain(match: Match, evidence: Evidence, workload: Workload, text: TemplateText) -> bool:

@@ -3,12 +3,12 @@
 A values file is recognised by its name. Custom resources contain values, too: as data (Flux, Argo CD's ``valuesObject``), where they are
 found like any other constraint of a custom resource, or as text in a block scalar (Argo CD's ``values``, ``valuesContent`` of k3s and
 RKE2). A ConfigMap or a Secret that a HelmRelease names under ``valuesFrom`` contains a values file under the key ``values.yaml``, unless it
-names another.
+names another. Charts that call ``tpl`` take a constraint itself as text (``affinity: |``), in which there may be actions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from afflint.findings.paths import Path
@@ -16,8 +16,7 @@ from afflint.kube.custom_resources import CustomWorkload
 from afflint.kube.kinds import Kind
 from afflint.kube.shapes import holders_in, mentions_placement
 from afflint.yaml.document import Document
-from afflint.yaml.embedded import document_in_block, text_of_block
-from afflint.yaml.placeholders import holds_control
+from afflint.yaml.embedded import EmbeddedDocument, documents_in_block, entry_with_text, text_of_block
 from afflint.yaml.prefilter import is_values_file
 
 _VALUES = Kind("values", "", (), (), None)
@@ -31,29 +30,45 @@ def constraints_in_values(document: Document, data: dict[str, Any]) -> Iterator[
             yield CustomWorkload(document, data, (), _VALUES, holder, "shape")
 
 
-def embedded_values(document: Document) -> Iterator[tuple[Path, Document]]:
+def embedded_values(document: Document) -> Iterator[tuple[Path, EmbeddedDocument]]:
     """Yield the values that a document contains as text, each with its path, as a document whose lines are those of the file.
 
-    Only literal block scalars count, whose lines are the same in the file and in the text. Templates and invalid YAML are left out.
+    Only literal block scalars count, whose lines are the same in the file and in the text. Invalid YAML is left out.
     """
-    for path in _texts(document.data):
+    for path in _texts(document.data, _has_values):
         found = text_of_block(document, path)
-        if found is None or not mentions_placement(found[0]) or holds_control(found[0]):
-            continue
-        inner = document_in_block(document, path)
-        if inner is not None:
-            yield path, inner
+        if found is not None and mentions_placement(found[0]):
+            yield from ((path, each) for each in documents_in_block(document, path))
 
 
-def _texts(data: Any) -> Iterator[Path]:
-    """Yield the paths of all strings in fields that contain values or values files."""
+def embedded_constraints(document: Document) -> Iterator[tuple[Path, EmbeddedDocument]]:
+    """Yield the constraints that a document contains as text, each with the path of its map, as a document with its key and its data."""
+    for path in _texts(document.data, _is_constraint):
+        found = entry_with_text(document, path)
+        if found is not None:
+            yield path[:-1], found
+
+
+def _has_values(key: Any, _text: str) -> bool:
+    return key in _FIELDS or (type(key) is str and is_values_file(key))
+
+
+def _is_constraint(key: Any, text: str) -> bool:
+    return type(key) is str and key.endswith(_CONSTRAINTS) and "\n" in text
+
+
+_CONSTRAINTS = ("ffinity", "olerations", "odeSelector", "opologySpreadConstraints")
+
+
+def _texts(data: Any, matches: Callable[[Any, str], bool]) -> Iterator[Path]:
+    """Yield the paths of all strings whose key and text match."""
     waiting: list[tuple[Any, Path]] = [(data, ())]
     while waiting:
         here, at = waiting.pop()
         items = here.items() if type(here) is dict else enumerate(here) if type(here) is list else ()
         for key, each in items:
             if type(each) is str:
-                if key in _FIELDS or (type(key) is str and is_values_file(key)):
+                if matches(key, each):
                     yield (*at, key)
             elif each:
                 waiting.append((each, (*at, key)))

@@ -13,21 +13,21 @@ from typing import Any
 from afflint.findings.paths import Path
 from afflint.kube.manifest_reader import objects_in
 from afflint.yaml.document import Document, map_at
-from afflint.yaml.embedded import documents_in_block
+from afflint.yaml.embedded import EmbeddedDocument, documents_in_block
 
 # Each kind with text under any key, with the fields that contain them.
 _MAPS_OF_TEXTS = {"ConfigMap": ("data",), "Secret": ("stringData",)}
 _FIELDS = frozenset(("content", "contents"))
 
 
-def manifests_as_text(document: Document) -> Iterator[Document]:
+def manifests_as_text(document: Document) -> Iterator[EmbeddedDocument]:
     """Yield the objects that a document contains as text, each as a document whose lines and columns are those of the file.
 
     Only literal block scalars count, whose lines are the same in the file and in the text. Text that is not YAML is left out.
     """
     for path in _texts(document):
         for inner in documents_in_block(document, path):
-            data = inner.data
+            data = inner.document.data
             if type(data) is dict and type(data.get("apiVersion")) is str and type(data.get("kind")) is str:
                 yield inner
 

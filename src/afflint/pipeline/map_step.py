@@ -24,16 +24,21 @@ from afflint.yaml.document import Duplicate
 from afflint.yaml.documents import Document
 
 if TYPE_CHECKING:
+    from afflint.checks.templates import TemplateChecks
     from afflint.kube.catalogue import CustomKind
     from afflint.pipeline.policy_evaluation import PolicyEvaluator
     from afflint.pipeline.suppressions import Suppression
     from afflint.pools.pool import Pool, PoolPart
+    from afflint.yaml.embedded import EmbeddedDocument
+    from afflint.yaml.template_text import TemplateText
 
 # A file without this word contains no suppressions.
 _MARKER = b"afflint"
 _NEWEST = Target(NEWEST)
 # How chart values begin that a custom resource or a ConfigMap contains as text.
 _TEXT_OF_VALUES = (b"alues: |", b"aluesContent: |", b"aluesTemplate: |", b".yaml: |", b".yml: |")
+# How constraints begin that a chart takes as text.
+_TEXT_OF_CONSTRAINTS = (b"ffinity: |", b"olerations: |", b"odeSelector: |", b"opologySpreadConstraints: |")
 # Each fix compares the whole map, so files with many duplicate keys get none.
 _FEW_REPEATED = 20
 _NO_FACTS = Facts()
@@ -130,6 +135,7 @@ class Checker:
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
         self._learnt = {(kind.group, kind.name): kind for kind in settings.learnt}
         self._judge = _judge(settings.rules)
+        self._template_checks: TemplateChecks | None = None
         self.triage = prefilter.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
 
     def check(self, name: str, data: bytes, kept: "DocumentCache | None" = None) -> FileResult:
@@ -175,20 +181,17 @@ class Checker:
 
         text = None
         if mentions_placement(data):
-            from afflint.checks.templates import TemplateChecks, constrained
+            from afflint.checks.templates import constrained
             from afflint.yaml.template_text import template_text
 
             text = template_text(data)
         if text is None:
             return FileResult(templated=True)
-        checks = TemplateChecks(self._settings.rules, self._settings.target)
         found: list[Found] = []
         silenced: list[Suppression] = []
         read = [(document, constrained(self.manifests(document))) for document in text.documents()]
         for document, workloads in read:
-            for workload in workloads:
-                matches = checks.matches(workload, text)
-                found += (located(rule, match, workload.base, workload.ref, document, fixing=False) for rule, match in matches)
+            found += self._matches(workloads, text, fixing=False)
             if _MARKER in document.raw_bytes:
                 self._suppressions(document, workloads, [], silenced)
         return FileResult(tuple(found), suppressions=tuple(silenced), templated=True, literal=any(workloads for _, workloads in read))
@@ -231,11 +234,10 @@ class Checker:
         if document.rest is not None:
             found += self._text_behind(document, manifests)
         found += self._check_document(document, manifests)
-        if any(each in document.raw_bytes for each in _TEXT_OF_VALUES):
-            found += self._embedded_values(document)
+        found += self._embedded_values(document)
         inside = self._embedded_manifests(document) if _holds_manifests(document.raw_bytes) else ()
-        for inner, held in inside:
-            found += self._matches(held, fixing=False)
+        for (inner, template), held in inside:
+            found += self._matches(held, template, fixing=False)
             if _MARKER in inner.raw_bytes:
                 self._suppressions(inner, held, found, silenced)
         other = None if manifests or declared or inside else _other_kind(document)
@@ -305,14 +307,23 @@ class Checker:
                 yield from self._duplicates(document, manifests)
         yield from self._matches(manifests)
 
-    def _matches(self, manifests: Sequence[Manifest], *, fixing: bool = True) -> Iterator[Found]:
-        """Yield what the checks of single objects find in the manifests of a document; ``fixing``: with fixes."""
+    def _matches(self, manifests: Iterable[Manifest], template: "TemplateText | None" = None, *, fixing: bool = True) -> Iterator[Found]:
+        """Yield what the checks of single objects find in the manifests of a document, or of the ``template``; ``fixing``: with fixes."""
         for manifest in manifests:
             document = manifest.document
-            for rule, match in self._dispatch.matches(manifest):
+            for rule, match in self._matches_of(manifest, template):
                 if document.has_directives and _is_directed(document, match):
                     continue
                 yield located(rule, match, manifest.base, manifest.ref, document, fixing=fixing and self._fixing[rule] != "none")
+
+    def _matches_of(self, manifest: Manifest, template: "TemplateText | None") -> Iterator[tuple[str, Match]]:
+        if template is None:
+            return self._dispatch.matches(manifest)
+        from afflint.checks.templates import TemplateChecks
+
+        if self._template_checks is None:
+            self._template_checks = TemplateChecks(self._settings.rules, self._settings.target)
+        return self._template_checks.matches(manifest, template)
 
     def _values(self, name: str, data: bytes, found: list[Found], silenced: list["Suppression"], demands: "list[Fact]") -> int:
         """Add what is found in a values file of a chart to ``found`` and ``demands``; return how many documents contain constraints."""
@@ -324,9 +335,11 @@ class Checker:
             return count
         for document in self.triage.documents(data, named=True):
             manifests = list(constraints_in_values(document, {}))
-            if manifests:
+            inside = list(self._embedded_values(document))
+            if manifests or inside:
                 count += 1
                 found += self._check_document(document, manifests)
+                found += inside
                 if self._settings.inventory:
                     demands += [each for workload in manifests for each in demands_of(workload)]
                 if _MARKER in document.raw_bytes:
@@ -334,24 +347,30 @@ class Checker:
         return count
 
     def _embedded_values(self, document: Document) -> Iterator[Found]:
-        """Yield what is found in chart values that a document contains as text."""
-        from afflint.kube.helm_values import constraints_in_values, embedded_values
+        """Yield what is found in chart values, and in constraints, that a document contains as text."""
+        is_values = any(each in document.raw_bytes for each in _TEXT_OF_VALUES)
+        if not is_values and not any(each in document.raw_bytes for each in _TEXT_OF_CONSTRAINTS):
+            return
+        from afflint.kube.helm_values import constraints_in_values, embedded_constraints, embedded_values
 
-        for path, inner in embedded_values(document):
+        values = [*embedded_values(document)] if is_values else []
+        constraints = [*embedded_constraints(document)]
+        constraints += [((*path, *at), inner) for path, each in values for at, inner in embedded_constraints(each.document)]
+        for path, (inner, template) in (*values, *constraints):
             for workload in constraints_in_values(inner, document.data):
-                for rule, match in self._dispatch.matches(workload):
+                for rule, match in self._matches_of(workload, template):
                     each = located(rule, match, (), workload.ref, inner, fixing=False)
                     field = (*path, *(match.path if match.field is None else match.field))
                     yield each._replace(field=field_of(field), item=each.item and f"{field_of(path)}.{each.item}")
 
-    def _embedded_manifests(self, document: Document) -> list[tuple[Document, list[Manifest]]]:
+    def _embedded_manifests(self, document: Document) -> "list[tuple[EmbeddedDocument, list[Manifest]]]":
         """Return the manifests that a document contains as text, by the document that each is in.
 
         They are checked alone: whether and where they are applied is unknown, so they are not facts about the cluster of the others.
         """
         from afflint.kube.manifest_texts import manifests_as_text
 
-        read = [(inner, self.manifests(inner)) for inner in manifests_as_text(document)]
+        read = [(inner, self.manifests(inner.document)) for inner in manifests_as_text(document)]
         return [(inner, held) for inner, held in read if held]
 
     def _suppressions(self, document: Document, manifests: Sequence[Manifest], found: list[Found], silenced: list["Suppression"]) -> None:
