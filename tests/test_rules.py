@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 import pytest
 
 import rule_pages
-from afflint import __version__
+from afflint import __version__, config
 from afflint.checks import registry
 from afflint.checks.match import Target
 from afflint.findings.finding import Finding
@@ -16,9 +18,13 @@ from afflint.kube.constraints import NONE
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Workload
 from afflint.pipeline.map_step import MapSettings
+from afflint.pipeline.options import Options
+from afflint.pipeline.session import Session
 from afflint.yaml.documents import read, split
 from edited import edited
 from linting import findings_of
+from rendering.real_tools import on_path, tool
+from rendering.rendered_trees import write
 from rule_pages import Example
 
 EXAMPLES = rule_pages.examples()
@@ -37,12 +43,33 @@ def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> l
 
     With ``fix`` every rule offers the fixes that its check knows, whatever its page says.
     """
+    if CHECKS[rule].subject == "charts":
+        return findings_in_chart(text)
     default = {each.name for each in registry.rules().values() if each.default}
     data = text.encode()
     # Node objects in an example are its inventory.
     nodes = ["example.yaml"] if "kind: Node\n" in text else []
     chosen = tuple(each._replace(rule=each.rule._replace(fix=fix or each.fix)) for each in registry.bind_rules({*default, rule}))
     return findings_of({"example.yaml": data}, MapSettings(chosen), nodes=nodes, inline=True)
+
+
+@cache
+def findings_in_chart(text: str) -> list[Finding]:
+    """What a run with ``--render`` says about a chart. Each file of it begins with ``# file: NAME``; its lines are those of the example."""
+    tool("helm")
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
+        on_path(monkeypatch, "helm")
+        monkeypatch.chdir(folder)
+        files = {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n"}
+        line = 0
+        for part in text.split("---\n"):
+            first, _, _ = part.partition("\n")
+            files[first.removeprefix("# file: ")] = "\n" * line + part
+            line += part.count("\n") + 1
+        write(files)
+        session = Session(config.default()._replace(render=("helm",)))
+        sources, options = session.with_renders(session.sources(["."]), Options(), network=False)
+        return session.check(sources, options).findings
 
 
 # The examples.

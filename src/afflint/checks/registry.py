@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Subject = Literal[
     "manifest", "workload", "constrained", "mismatched", "operated", "cross-manifest",
-    "nodes", "pools", "run", "policy", "outcome", "admission",
+    "nodes", "pools", "charts", "run", "policy", "outcome", "admission",
 ]  # fmt: skip
 """What a rule applies to, which decides when its check runs:
 
@@ -31,6 +31,7 @@ Subject = Literal[
 - ``cross-manifest``: all objects of the run together;
 - ``nodes``: all objects of the run together with its nodes;
 - ``pools``: all objects of the run together with the node pools that manifests declare;
+- ``charts``: charts that the run renders, with values set that are empty by default. See ``pipeline.rendered``;
 - ``run``: the text of files and suppression comments; the map step finds these mistakes itself;
 - ``policy``, ``outcome``: the workloads that a policy of the configuration applies to: each alone, or all of them with the nodes. See
   ``pipeline.policy_evaluation``;
@@ -176,6 +177,10 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("untolerated-pool", "pools:untolerated_pool"),
         RegisteredCheck("near-duplicate-label", "pools:near_duplicate_in_pools"),
         RegisteredCheck("too-few-domains", "pool_capacity:too_few_domains"),
+    ),
+    "charts": (
+        RegisteredCheck("misrendered-chart-value", "chart_values:misrendered_chart_value"),
+        RegisteredCheck("unread-chart-value", "chart_values:unread_chart_value"),
     ),
     "run": (
         RegisteredCheck("unreadable-manifest"),

@@ -260,7 +260,7 @@ class Reduction:
         subjects = {each.subject for each in self._settings.rules if each.name == name}
         if subjects == {"policy"}:
             return name in suppression.idle
-        return bool(subjects) and subjects.isdisjoint(("cross-manifest", "nodes", "pools", "policy", "outcome", "admission"))
+        return bool(subjects) and subjects.isdisjoint(("cross-manifest", "nodes", "pools", "charts", "policy", "outcome", "admission"))
 
 
 def reduction_of(files: Files, settings: MapSettings) -> Reduction:

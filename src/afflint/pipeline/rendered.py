@@ -24,7 +24,10 @@ from afflint.yaml.cursor import cursor_at
 from afflint.yaml.embedded import document_in_block
 
 if TYPE_CHECKING:
+    from afflint.checks.match import Target
+    from afflint.checks.registry import BoundRule
     from afflint.index.facts import Pods
+    from afflint.pipeline.chart_values import PlacedFinding
     from afflint.yaml.document import Document
 
 _LARGEST = 16 << 20
@@ -87,9 +90,27 @@ class RenderedRun:
             roots[path] = Root(build.name, frozenset((*objects, *files)))
         return clusters_of(roots)
 
-    def placed(self, findings: Iterable[Finding], sources: tuple[Source, ...], unsilenced: Unsilenced) -> OriginalFindings:
+    def probed(self, rules: Iterable[BoundRule], target: Target) -> list[PlacedFinding]:
+        """Return the findings of the rules for charts. They render each chart again with values that are empty by default."""
+        rules = [each for each in rules if each.subject == "charts"]
+        builds = {build.folder: build for build in reversed(self._builds.values()) if build.probes is not None}
+        if not rules or not builds:
+            return []
+        from afflint.pipeline.chart_values import findings_in
+
+        found = self._crew.each(lambda build: findings_in(build, rules, target), [builds[folder] for folder in sorted(builds)])
+        return [each for of_chart in found for each in of_chart]
+
+    def placed(
+        self,
+        findings: Iterable[Finding],
+        sources: tuple[Source, ...],
+        unsilenced: Unsilenced,
+        probed: Iterable[PlacedFinding] = (),
+    ) -> OriginalFindings:
         """Return the findings of a run at their origins. A mistake that several roots render is one finding.
 
+        ``probed`` are further findings, of the rules for charts.
         ``unsilenced`` returns the findings of a source that no suppression there applies to, and how many its comments suppress.
         """
         numbers = _Numbers(sources, self._given, self.covered)
@@ -104,6 +125,9 @@ class RenderedRun:
             if not each.rendered:
                 kept.append(each)
             elif not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
+                at_source.setdefault(each.source, []).append(each)
+        for each in (_in_file(placed, numbers) for placed in probed):
+            if not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
                 at_source.setdefault(each.source, []).append(each)
         suppressed = 0
         for source, found in at_source.items():
@@ -228,6 +252,16 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         source=source,
         rendered=(moving.build.name,),
     )
+
+
+def _in_file(placed: PlacedFinding, numbers: _Numbers) -> Finding:
+    """Return a finding of a rule for charts with the number of its file."""
+    source = numbers.of(os.path.realpath(placed.place.file))
+    related = []
+    for place, message in placed.related:
+        number = numbers.of(os.path.realpath(place.file))
+        related.append(Related(numbers.sources[number].name, place.span, message, number))
+    return placed.finding._replace(file=numbers.sources[source].name, source=source, related=tuple(related))
 
 
 def _related(related: Related, ways: Mapping[str, _Moving], sources: Sequence[Source], numbers: _Numbers) -> Related:

@@ -148,7 +148,8 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
     findings, suppressed = _suppressed(reduced)
     sources, checked = files.sources, [files.sources[file].name for file in results]
     if options.renders is not None:
-        findings, silenced, sources = options.renders.placed(findings, sources, reduced.suppression_filter.remaining_in_source)
+        probed = options.renders.probed(reduced.settings.rules, reduced.settings.target)
+        findings, silenced, sources = options.renders.placed(findings, sources, reduced.suppression_filter.remaining_in_source, probed)
         suppressed += silenced
         checked += [source.name for source in options.renders.covered]
     findings = sorted([*findings, *reduced.faults], key=sort_key)

@@ -12,9 +12,10 @@ from afflint.config import RENDERERS
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.rendering.boundary import Boundary
+from afflint.rendering.chart_probes import ChartProbes
 from afflint.rendering.gitops import Hint, Inline, UnsupportedObject, hints, set_namespace, substitute
 from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template
-from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap
+from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
 from afflint.rendering.kustomize import build_annotated, build_kustomization
 from afflint.rendering.kustomize_origins import Origins, RenderedIdentity
 from afflint.rendering.line_marks import templates_of
@@ -51,6 +52,8 @@ class Build:
     """Create the source map. This runs the program again, so it is only called for roots with findings. Raises RenderError."""
     missing_dependencies: tuple[str, ...] = ()
     """The names of chart dependencies that are not in the repository; the chart was rendered without them."""
+    probes: Callable[[], ChartProbes] | None = None
+    """Create the probes of a chart, which run the program again; None for a kustomization."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +206,16 @@ def _build_chart(
     else:
         output, values = render_template(runner, program, chart, chart.folder, version)
 
-    def render(folder: str, replaced: Mapping[str, str], inline_values: Mapping[str, Any] | None = None) -> bytes:
-        files = [replaced.get(os.path.realpath(each), each) for each in values]
-        with_inline = chart if inline_values is None else replace(chart, inline=inline_values)
-        return render_chart(runner, program, with_inline, folder, version, files)
+    def rendering(extra: Mapping[str, Any]) -> Rendering:
+        def render(folder: str, replaced: Mapping[str, str], inline_values: Mapping[str, Any] | None = None) -> bytes:
+            files = [replaced.get(os.path.realpath(each), each) for each in values]
+            with_inline = chart if inline_values is None else replace(chart, inline=inline_values)
+            return render_chart(runner, program, with_inline, folder, version, files, extra)
+
+        return render
 
     inline_place = (inline.text, inline.path) if inline.text is not None and inline.values else None
-    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, render, values, inline_place)
+    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, rendering({}), values, inline_place)
     root_file = os.path.join(chart.folder, CHART)
     covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
     name = relative(chart.folder)
@@ -222,6 +228,7 @@ def _build_chart(
         covered,
         lambda: ChartSourceMap(output, root_file, files, texts),
         missing_dependencies,
+        lambda: ChartProbes(chart.folder, output, root_file, files, rendering, texts),
     )
 
 

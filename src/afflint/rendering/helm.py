@@ -27,6 +27,7 @@ _SIZE_PER_FILE = 1 << 10
 """Bytes that each copied file adds to its size."""
 _SKIPPED_FOLDERS = (".git", "node_modules")
 _MAX_DEPTH = 8
+_NO_VALUES: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +171,24 @@ def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_versi
 
 
 def render_chart(
-    runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]
+    runner: ProgramRunner,
+    program: Sequence[str],
+    chart: Chart,
+    folder: str,
+    kubernetes_version: str,
+    values: Sequence[str],
+    extra: Mapping[str, Any] = _NO_VALUES,
 ) -> bytes:
-    """Render a chart in a folder with these values files. Raises RenderError."""
-    if not chart.inline:
+    """Render a chart in a folder with these values files, and with ``extra`` values that override all others. Raises RenderError."""
+    written = [each for each in (chart.inline, extra) if each]
+    if not written:
         return runner.output(_command(program, chart, folder, kubernetes_version, values), chart.folder)
     with tempfile.TemporaryDirectory(prefix="afflint-") as temporary:
-        name = os.path.join(os.path.realpath(temporary), "inline.json")
-        with open(name, "w", encoding="utf-8") as file:
-            json.dump(chart.inline, file)
-        return runner.output(_command(program, chart, folder, kubernetes_version, [*values, name]), chart.folder)
+        names = [os.path.join(os.path.realpath(temporary), f"inline-{number}.json") for number in range(len(written))]
+        for name, each in zip(names, written, strict=True):
+            with open(name, "w", encoding="utf-8") as file:
+                json.dump(each, file)
+        return runner.output(_command(program, chart, folder, kubernetes_version, [*values, *names]), chart.folder)
 
 
 def render_template(

@@ -70,12 +70,17 @@ class ChartSourceMap:
     def place(self, document: int, _identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
         """Return the key of a values file that sets the value at a path, if there is one, and the lines of templates that put it there."""
         word = self._literal_text(document, path, key=key)
-        lines = [_line_place(self._sources[mark.file], mark.line, word) for mark in self.marks(document, path, key=key)]
+        lines = [line_place(self._sources[mark.file], mark.line, word) for mark in self.marks(document, path, key=key)]
         found = self._by_values(document, path)
         if found is not None:
             text, where = found
             return (text.place(where, "value", key=key, exact=True), *lines[:1])
         return (*lines[:1], *(each for each in lines[1:2] if each != lines[0])) or (self._of_document(document),)
+
+    def template_place(self, document: int, path: Path, *, key: bool = False) -> SourcePlace:
+        """Return the innermost line of a template that produced the value at a path, or else the template of the document."""
+        marks = self.marks(document, path, key=key)
+        return line_place(self._sources[marks[0].file], marks[0].line) if marks else self._of_document(document)
 
     def line(self, document: int, path: Path) -> tuple[str, int] | None:
         """Return the template and the innermost line that produced the value at a path; None if it is unknown."""
@@ -178,8 +183,8 @@ class ChartSourceMap:
             below = os.path.join(*name.split("/")[1:]) if "/" in name else name
             path = os.path.join(os.path.dirname(self._root_file), below)
             if os.path.isfile(path):
-                return _line_place(path, 1)
-        return _line_place(self._root_file, 1)
+                return line_place(path, 1)
+        return line_place(self._root_file, 1)
 
     # Values.
 
@@ -351,7 +356,7 @@ def _source_files(output: bytes) -> dict[int, str]:
     return found
 
 
-def _line_place(file: str, number: int, word: str = "") -> SourcePlace:
+def line_place(file: str, number: int, word: str = "") -> SourcePlace:
     """Return a line of a template from its first to its last character, or ``word`` in it if it occurs once and the line has no action."""
     text = (read_template(file) or "").split("\n")
     line = text[number - 1] if number <= len(text) else ""

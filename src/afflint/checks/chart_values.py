@@ -1,0 +1,163 @@
+"""Placement values of charts that do not reach the pods, or only in an invalid form, when a user sets them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.checks.admission.decoding import mismatches_of
+from afflint.checks.match import Target
+from afflint.findings.finding import NO_OBJECT, ObjectRef
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path, field_of
+from afflint.findings.phrases import quoted
+from afflint.kube.manifest_reader import manifests_in
+from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.types import Mismatch
+from afflint.rendering.chart_probes import PROBE_VALUES, BrokenProbe, ChartProbes, Probe, ProbedOutput, probes_in
+from afflint.rendering.source_documents import value_at
+from afflint.yaml.document import Document
+
+_ROOTS = "Values|Chart|Release|Template|Capabilities|Files"
+_FAULTS = re.compile(
+    r"YAML parse error|no template \"|wrong number of args"
+    # The dot is not the root, as in a range.
+    rf"|can't evaluate field (?:{_ROOTS}) in type|<\.(?:{_ROOTS})\.(\w+)[^>]*>: nil pointer evaluating interface \{{\}}\.\1\b"
+)
+"""Errors of Helm that are mistakes of the chart. Others may be reported by the chart on purpose, or be about the shape of a value."""
+_TEXT_EXPECTED = re.compile(r"wrong type for value; expected string; got (?:map|\[\])")
+_OF_DEPENDENCY = re.compile(r"template: [^/\s]+/charts/")
+_STRINGS = tuple(name for name, value in PROBE_VALUES.items() if type(value("")) is str)
+
+
+class ChartMatch(NamedTuple):
+    """A placement value that a chart renders wrongly. It is in ``output`` at a path of a document, or in the values or templates."""
+
+    probe: Probe
+    message: str
+    help: str = ""
+    output: ProbedOutput | None = None
+    document: int = 0
+    path: Path = ()
+    ref: ObjectRef = NO_OBJECT
+    reason: str = ""
+    """The error of Helm, which names the template."""
+
+
+def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[ChartMatch]:
+    """Report placement values with which the chart cannot be rendered, or renders objects that the API server rejects."""
+    known = {(each.ref, path) for document in chart.plain_documents().values() for each, path, _ in _mismatches(document, target)}
+    for output in chart.outputs:
+        for document in output.documents.values():
+            if probes_in(document.text()):
+                yield from _misplaced(output, document, target, known)
+    for broken in chart.broken:
+        yield from _broken(broken)
+    for stray in chart.stray:
+        message = f"if {_name(stray.probe)} is set, {quoted(stray.added)} is added to {quoted(field_of(stray.path))}"
+        yield ChartMatch(stray.probe, message, path=stray.path)
+
+
+def _misplaced(output: ProbedOutput, document: Document, target: Target, known: set[tuple[ObjectRef, Path]]) -> Iterator[ChartMatch]:
+    """Yield the values that are in the wrong place of a document, each path once."""
+    reported: set[Path] = set()
+    for probe, manifest, path, words in (*_rejected(output, document, target, known), *_elsewhere(output, document)):
+        if path not in reported:
+            reported.add(path)
+            yield ChartMatch(probe, f"if {_name(probe)} is set, {words}", "", output, document.index, path, manifest.ref)
+
+
+def _rejected(
+    output: ProbedOutput, document: Document, target: Target, known: set[tuple[ObjectRef, Path]]
+) -> Iterator[tuple[Probe, Manifest, Path, str]]:
+    """Yield the values that the API server cannot decode, unless it cannot decode them without the probes."""
+    for manifest, path, mismatch in _mismatches(document, target):
+        numbers = probes_in(f"{path[-1]} {mismatch.value}")
+        probe = next((output.probes[number] for number in sorted(numbers) if number in output.probes), None)
+        if probe is None:
+            # The content of the value is next to its key instead of below it, or next to a field of another object.
+            beside = probes_in(str(value_at(manifest.data, path[len(manifest.base) : -1])))
+            probe = next((each for number in sorted(beside) if (each := output.probes[number]).name in path), None)
+        if probe is not None and (manifest.ref, path) not in known:
+            yield probe, manifest, path, _words(mismatch, manifest)
+
+
+def _elsewhere(output: ProbedOutput, document: Document) -> Iterator[tuple[Probe, Manifest, Path, str]]:
+    """Yield the values that are whole, but in another map than the pod spec, or in another field of it."""
+    for manifest in manifests_in(document):
+        if not isinstance(manifest, Workload) or manifest.kind.root is None:
+            continue
+        for number in sorted(probes_in(str(manifest.data))):
+            probe = output.probes.get(number)
+            for path in _paths_of(probe.value, manifest.data, manifest.base) if probe is not None else ():
+                if probe is None or path == (*manifest.pod_path, probe.name):
+                    continue
+                if path[-1] == probe.name and "metadata" not in path:
+                    yield probe, manifest, path, f"{quoted(probe.name)} becomes an unknown field of {quoted(field_of(path[:-1]))}"
+                elif path[:-1] == manifest.pod_path and path[-1] in _STRINGS:
+                    yield probe, manifest, path, f"it becomes {quoted(path[-1])} of this {manifest.kind.name}"
+
+
+def _paths_of(value: Any, data: Any, path: Path) -> Iterator[Path]:
+    """Yield the paths of the keys in some data that have a value."""
+    if type(data) is dict:
+        for key, each in data.items():
+            if each == value:
+                yield (*path, key)
+            else:
+                yield from _paths_of(value, each, (*path, key))
+    elif type(data) is list:
+        for number, each in enumerate(data):
+            yield from _paths_of(value, each, (*path, number))
+
+
+def _mismatches(document: Document, target: Target) -> Iterator[tuple[Manifest, Path, Mismatch]]:
+    """Yield what the API server cannot decode in the objects of a document, each once; custom resources are left out."""
+    seen = set()
+    for manifest in manifests_in(document):
+        if manifest.kind.root is not None:
+            for each in mismatches_of(manifest, target):
+                if (manifest.base, each.path) not in seen:
+                    seen.add((manifest.base, each.path))
+                    yield manifest, each.path, each
+
+
+def _name(probe: Probe) -> str:
+    return quoted(".".join(probe.path))
+
+
+def _words(mismatch: Mismatch, manifest: Manifest) -> str:
+    """Return what happens to a value, without the content of the probe."""
+    steps = list(mismatch.path)
+    while steps and (type(steps[-1]) is int or probes_in(str(steps[-1]))):
+        steps.pop()
+    name = quoted(steps[-1] if steps else "")
+    if mismatch.struct is None:
+        return f"the API server rejects this {manifest.kind.name}: {name} must be {mismatch.expected}"
+    if probes_in(str(mismatch.path[-1])):
+        return f"its content becomes an unknown field of {name}"
+    return f"{name} becomes an unknown field of the {mismatch.struct.name}"
+
+
+def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
+    """Yield a probe that breaks the chart by a mistake of the chart."""
+    text, path = broken.probe.declared or (None, ())
+    # A default that is a map or a list says that the value is one.
+    is_own = text is not None and value_at(text.data, path) is not None and _OF_DEPENDENCY.search(broken.reason) is None
+    if (is_own and _TEXT_EXPECTED.search(broken.reason)) or _FAULTS.search(broken.reason):
+        message = f"if {_name(broken.probe)} is set, Helm cannot render the chart: {_error(broken.reason)}"
+        yield ChartMatch(broken.probe, message, reason=broken.reason)
+
+
+def _error(reason: str) -> str:
+    """Return an error of Helm without its positions, which the finding has."""
+    reason = reason.removesuffix(" Use --debug flag to render out invalid YAML")
+    invalid = re.search(r"YAML parse error on \S+: error converting YAML to JSON: yaml: (?:line \d+: )?(.+)", reason)
+    return f"it is invalid YAML ({invalid[1]})" if invalid is not None else reason[reason.rfind(" at <") + 1 :].removeprefix("at ")
+
+
+def unread_chart_value(chart: ChartProbes) -> Iterator[ChartMatch]:
+    """Report placement values that the chart declares and no template reads."""
+    for probe in chart.unread():
+        yield ChartMatch(probe, f"no template of the chart reads {_name(probe)}: it has no effect")

@@ -1,0 +1,366 @@
+"""Probes of a chart: renderings in which placement values that are empty by default are set to valid values.
+
+With its default values a chart does not show what happens when a user sets `nodeSelector`. A probe sets it to a value with a unique name,
+which shows where the value appears in the output.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from afflint.findings.paths import Path
+from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering, line_place
+from afflint.rendering.kustomize_origins import identity_of
+from afflint.rendering.line_marks import read_template, templates_of
+from afflint.rendering.programs import RenderError
+from afflint.rendering.roots import chart_data
+from afflint.rendering.source_documents import SourcePlace, SourceText, SourceTexts, documents_of, leaves
+from afflint.rendering.template_reads import TemplateReads
+from afflint.source.sources import VALUES
+from afflint.yaml.document import Document
+
+_MARKER = "afflint-probe-"
+_MARKERS = re.compile(rf"{_MARKER}(\d{{4}})")
+_MOST_RENDERS = 24
+_MOST_PROBES = 400
+_MOST_DEPTH = 8
+_SWITCH = "enabled"
+_STRAY = re.compile(r"[\]\[(){}<>,;:'\"`]+")
+_ALIAS = re.compile(r"(?m)[:\-]\s+\*\w")
+_BLAMED = re.compile(r"(?:error on|template:) [^/\s]+/([^\s:]+)(?::(\d+))?")
+
+
+def _affinity(marker: str) -> Any:
+    term = {"matchExpressions": [{"key": marker, "operator": "Exists"}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+PROBE_VALUES: Mapping[str, Callable[[str], Any]] = {
+    "nodeSelector": lambda marker: {marker: "x"},
+    "affinity": _affinity,
+    "tolerations": lambda marker: [{"key": marker, "operator": "Exists"}],
+    "topologySpreadConstraints": lambda marker: [{"maxSkew": 1, "topologyKey": marker, "whenUnsatisfiable": "ScheduleAnyway"}],
+    "priorityClassName": lambda marker: marker,
+    "runtimeClassName": lambda marker: marker,
+    "schedulerName": lambda marker: marker,
+}
+"""Valid values for the names of placement values, each with a marker in it."""
+_STRINGS = frozenset(name for name, value in PROBE_VALUES.items() if type(value("")) is str)
+_READ = re.compile(rf"\.Values((?:\.\w+)*\.(?:{'|'.join(PROBE_VALUES)}))(?![\w.])")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A placement value of a chart that is empty by default, by its path in the values. ``number`` identifies it in the output."""
+
+    number: int
+    path: tuple[str, ...]
+    declared: tuple[SourceText, Path] | None
+    """The values file of the chart that declares it, and its path there; None if only templates name it."""
+    switches: tuple[tuple[str, ...], ...] = ()
+    """The values that are set to true so that its component is rendered."""
+
+    @property
+    def name(self) -> str:
+        """The name of the value, such as `nodeSelector`."""
+        return self.path[-1]
+
+    @property
+    def value(self) -> Any:
+        """A valid value with the marker."""
+        return PROBE_VALUES[self.name](f"{_MARKER}{self.number:04}")
+
+
+def probes_in(text: str) -> frozenset[int]:
+    """Return the numbers of the probes whose markers are in a text."""
+    return frozenset(int(each) for each in _MARKERS.findall(text)) if _MARKER in text else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedOutput:
+    """The output of a chart with some probes."""
+
+    documents: Mapping[int, Document]
+    probes: Mapping[int, Probe]
+    source_map: Callable[[], ChartSourceMap]
+    """Create the source map. This renders the chart again. Raises RenderError and OSError."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenProbe:
+    """A probe with which the chart cannot be rendered, and the error of Helm."""
+
+    probe: Probe
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StrayText:
+    """A probe that adds punctuation to the end of another value, such as a bracket after an action."""
+
+    probe: Probe
+    output: ProbedOutput
+    document: int
+    path: Path
+    added: str
+
+
+@dataclass(slots=True)
+class ChartProbes:
+    """The probes of one chart. ``folder`` is the chart, ``files`` are its inputs, ``output`` is what it renders to without probes."""
+
+    folder: str
+    output: bytes
+    root_file: str
+    files: ChartFiles
+    rendering: Callable[[Mapping[str, Any]], Rendering]
+    """Renders the chart with further values, which take precedence."""
+    texts: SourceTexts
+    outputs: list[ProbedOutput] = field(default_factory=list)
+    broken: list[BrokenProbe] = field(default_factory=list)
+    stray: list[StrayText] = field(default_factory=list)
+    probes: tuple[Probe, ...] = ()
+    _renders: int = 0
+
+    def run(self) -> None:
+        """Render the chart with its probes: all in one rendering, and those that appear nowhere in another, with their components enabled.
+
+        If the chart cannot be rendered with some probes, each half of them is rendered by itself.
+        """
+        self.probes = tuple(_probes_of(self.folder, self.texts))
+        if not self.probes:
+            return
+        self._explore(self.probes)
+        seen = {number for each in self.outputs for document in each.documents.values() for number in probes_in(document.text())}
+        seen |= {each.probe.number for each in self.broken}
+        disabled = [each for probe in self.probes if probe.number not in seen and (each := self._enabled(probe)).switches]
+        if disabled:
+            self._explore(disabled)
+        for output in list(self.outputs):
+            self._find_stray(output, list(output.probes.values()))
+
+    def _enabled(self, probe: Probe) -> Probe:
+        data = [each.data for each in self.texts.of(os.path.join(self.folder, VALUES))]
+        parents = [probe.path[:end] for end in range(1, len(probe.path))]
+        off = [each for each in parents if any(_at(one, (*each, _SWITCH)) is False for one in data)]
+        return replace(probe, switches=tuple((*each, _SWITCH) for each in off))
+
+    def _explore(self, probes: Sequence[Probe]) -> None:
+        """Render the chart with some probes. If that fails, find those that break it."""
+        try:
+            rendered = self._rendered(probes, _values_of(probes))
+        except RenderError as error:
+            if self._renders >= _MOST_RENDERS:
+                return
+            if len(probes) > 1:
+                self._explore(probes[: len(probes) // 2])
+                self._explore(probes[len(probes) // 2 :])
+            elif self._renders_without(probes[0]):
+                self.broken.append(BrokenProbe(probes[0], error.reason))
+            return
+        if rendered is not None:
+            self.outputs.append(rendered)
+            # A second key of the same name hides a value that was rendered.
+            hidden = [each for each in probes if len(probes) > 1 and each.number in _hidden_in(rendered.documents.values())]
+            for each in hidden:
+                self._explore((each,))
+
+    def _find_stray(self, output: ProbedOutput, probes: Sequence[Probe]) -> None:
+        """Find the probes that add text to other values of an output, by rendering each half of them by itself."""
+        found = next(_stray_in(self.plain_documents(), output.documents), None)
+        if found is None:
+            return
+        if len(probes) == 1:
+            self.stray.append(StrayText(probes[0], output, *found))
+            return
+        for half in (probes[: len(probes) // 2], probes[len(probes) // 2 :]):
+            with suppress(RenderError):
+                rendered = self._rendered(half, _values_of(half))
+                if rendered is not None:
+                    self._find_stray(rendered, half)
+
+    def _renders_without(self, probe: Probe) -> bool:
+        """Return whether the chart can be rendered with the switches of a probe, but without the probe."""
+        if not probe.switches:
+            return True
+        try:
+            return self._rendered((), _values_of((probe,), switches_only=True)) is not None
+        except RenderError:
+            return False
+
+    def _rendered(self, probes: Sequence[Probe], values: Mapping[str, Any]) -> ProbedOutput | None:
+        """Return the output with some values; None if the limit is reached. Raises RenderError."""
+        if self._renders >= _MOST_RENDERS:
+            return None
+        self._renders += 1
+        files = replace(self.files, render=self.rendering(values))
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+            top = os.path.join(os.path.realpath(folder), "chart")
+            try:
+                files.copy(top)
+            except OSError:
+                return None
+            output = files.render(top, {}, None)
+        return ProbedOutput(
+            documents_of(output),
+            {each.number: each for each in probes},
+            lambda: ChartSourceMap(output, self.root_file, files, self.texts),
+        )
+
+    def plain_documents(self) -> Mapping[int, Document]:
+        """Return the documents of the output without probes."""
+        return documents_of(self.output)
+
+    def unread(self) -> Iterator[Probe]:
+        """Yield the probes of values that the chart declares, that appear in no output, and that none of its templates can read."""
+        seen = {number for each in self.outputs for document in each.documents.values() for number in probes_in(document.text())}
+        seen |= {each.probe.number for each in self.broken}
+        hidden = [each for each in self.probes if each.number not in seen and each.declared is not None]
+        if not hidden:
+            return
+        reads = TemplateReads(self.folder)
+        for probe in hidden:
+            if self._declares(probe) and reads.cannot_read(probe.path):
+                yield probe
+
+    def _declares(self, probe: Probe) -> bool:
+        """Return whether the chart itself declares a value, and no alias in its values file can copy it elsewhere."""
+        if probe.declared is None or probe.declared[1] != probe.path:
+            return False
+        return _ALIAS.search(probe.declared[0].document.text()) is None
+
+    def place_of(self, probe: Probe, reason: str) -> SourcePlace:
+        """Return the line of a template that reads the value of a probe, or else its key in the values file.
+
+        ``reason`` is the error of Helm with the probe, which may name the template.
+        """
+        blamed = _BLAMED.findall(reason)
+        name, line = blamed[-1] if blamed else ("", "")
+        first = os.path.join(self.folder, *name.split("/"))
+        if line and os.path.isfile(first):
+            return line_place(first, int(line))
+        read = TemplateReads(self.folder).line_of(probe.path, first)
+        if read is not None:
+            return line_place(*read)
+        if probe.declared is not None:
+            text, path = probe.declared
+            return text.place(path, "value", key=True, exact=True)
+        return line_place(self.root_file, 1)
+
+
+def _values_of(probes: Iterable[Probe], *, switches_only: bool = False) -> dict[str, Any]:
+    """Return the values that set probes, and enable their components."""
+    values: dict[str, Any] = {}
+    for probe in probes:
+        for switch in probe.switches:
+            _set(values, switch, True)
+        if not switches_only:
+            _set(values, probe.path, probe.value)
+    return values
+
+
+def _set(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    for step in path[:-1]:
+        values = values.setdefault(step, {})
+    values[path[-1]] = value
+
+
+def _at(data: Any, path: Sequence[str]) -> Any:
+    for step in path:
+        data = data.get(step) if type(data) is dict else None
+    return data
+
+
+def _hidden_in(documents: Iterable[Document]) -> frozenset[int]:
+    """Return the probes whose markers are in the text of a document, but not in its data, because another key overrides theirs."""
+    return frozenset(number for each in documents if each.duplicates for number in probes_in(each.text()) - probes_in(str(each.data)))
+
+
+def _stray_in(before: Mapping[int, Document], after: Mapping[int, Document]) -> Iterator[tuple[int, Path, str]]:
+    """Yield the values of workloads that are the same as before, except for punctuation at their end: document, path and punctuation."""
+    old = {identity_of(each.data): each for each in before.values() if type(each.data) is dict}
+    for number, document in after.items():
+        plain = old.get(identity_of(document.data)) if type(document.data) is dict and probes_in(document.text()) else None
+        if plain is None:
+            continue
+        known = dict(leaves(plain.data))
+        for path, value in leaves(document.data):
+            earlier = known.get(path)
+            if type(value) is str and type(earlier) is str and earlier and value != earlier and value.startswith(earlier):
+                added = value[len(earlier) :]
+                if _STRAY.fullmatch(added):
+                    yield number, path, added
+
+
+# The placement values of a chart.
+
+
+def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
+    """Yield the probes of a chart and its unpacked subcharts: empty placement values in values files, and those that templates read."""
+    found: dict[tuple[str, ...], tuple[SourceText, Path] | None] = {}
+    for prefix, part in _parts(folder):
+        declared = texts.of(os.path.join(part, VALUES))
+        if len(declared) > 1:
+            continue
+        data = declared[0].data if declared else {}
+        for text in declared:
+            for path in _empty_values(data, ()):
+                found.setdefault((*prefix, *path), (text, path))
+        for path in _read_values(part):
+            whole = (*prefix, *path)
+            if whole not in found and _is_absent(data, path):
+                found[whole] = None
+    for number, (path, place) in enumerate(list(found.items())[:_MOST_PROBES]):
+        yield Probe(number, path, place)
+
+
+def _parts(folder: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield a chart and its unpacked subcharts, with the paths of their values."""
+    yield (), folder
+    below = os.path.join(folder, "charts")
+    names = sorted(os.listdir(below)) if os.path.isdir(below) else []
+    aliased = {each.get("name") for each in chart_data(folder).get("dependencies") or () if type(each) is dict and "alias" in each}
+    for name in names:
+        data = chart_data(os.path.join(below, name))
+        if type(data.get("name")) is str and data["name"] not in aliased and data.get("type") != "library":
+            yield (data["name"],), os.path.join(below, name)
+
+
+def _empty_values(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of placement values that are empty. An empty string is only empty for a value that is a string."""
+    if type(data) is not dict or len(path) > _MOST_DEPTH:
+        return
+    for key, value in data.items():
+        if type(key) is not str:
+            continue
+        if key not in PROBE_VALUES:
+            yield from _empty_values(value, (*path, key))
+        elif value is None or value in ({}, []) or (value == "" and key in _STRINGS):
+            yield (*path, key)
+
+
+def _read_values(folder: str) -> Iterator[tuple[str, ...]]:
+    """Yield the placement values that the templates of a chart read by their full path."""
+    for file in templates_of(folder):
+        text = read_template(file) if os.path.relpath(file, folder).startswith("templates") else None
+        for match in _READ.finditer(text or ""):
+            yield tuple(match[1][1:].split("."))
+
+
+def _is_absent(data: Any, path: Sequence[str]) -> bool:
+    """Return whether values have no value at a path, and only maps above it."""
+    for step in path:
+        if data is None:
+            return True
+        if type(data) is not dict:
+            return False
+        if step not in data:
+            return True
+        data = data[step]
+    return False

@@ -1,0 +1,244 @@
+"""Placement values of charts that are empty by default: afflint sets them, and follows them into the rendered objects."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from rendering.real_tools import on_path
+from rendering.rendered_trees import Checking, write
+
+VALUES = """\
+nodeSelector: {}
+tolerations: []
+affinity: {}
+"""
+HEAD = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: web
+          image: web:1
+"""
+GOOD = """\
+      {{- with .Values.nodeSelector }}
+      nodeSelector: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .Values.tolerations }}
+      tolerations: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .Values.affinity }}
+      affinity: {{- toYaml . | nindent 8 }}
+      {{- end }}
+"""
+IN_CONTAINER = textwrap.indent(GOOD, "    ").replace("nindent 8", "nindent 12")
+FIRST = HEAD.count("\n") + 1
+"""The line of the template after the container."""
+
+
+@pytest.fixture(autouse=True)
+def helm(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(monkeypatch, "helm")
+
+
+def chart(template: str, values: str = VALUES, more: dict[str, str] | None = None) -> None:
+    files = {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "values.yaml": values, "templates/web.yaml": HEAD + template}
+    write({f"chart/{name}": text for name, text in (files | (more or {})).items()})
+
+
+def found(checking: Checking) -> list[str]:
+    """`file:line message` of each finding."""
+    return [f"{each['file'].removeprefix('chart/')}:{each['line']} {each['message']}" for each in checking.report()["findings"]]
+
+
+def set_value(line: int, name: str, message: str) -> str:
+    """The finding at a line of the template that a value causes."""
+    return f"templates/web.yaml:{line} if `{name}` is set, {message}"
+
+
+def test_values_that_reach_the_pod_spec(checking: Checking) -> None:
+    chart(GOOD)
+    assert found(checking) == []
+
+
+# In the wrong place.
+
+
+def test_values_in_the_container(checking: Checking) -> None:
+    chart(IN_CONTAINER)
+    assert found(checking) == [
+        set_value(FIRST + 1, "nodeSelector", "`nodeSelector` becomes an unknown field of the container"),
+        set_value(FIRST + 4, "tolerations", "`tolerations` becomes an unknown field of the container"),
+        set_value(FIRST + 7, "affinity", "`affinity` becomes an unknown field of the container"),
+    ]
+
+
+def test_a_value_in_the_spec_of_the_deployment(checking: Checking) -> None:
+    chart("  {{- with .Values.nodeSelector }}\n  nodeSelector: {{- toYaml . | nindent 4 }}\n  {{- end }}\n", "nodeSelector: {}\n")
+    assert found(checking) == [set_value(FIRST + 1, "nodeSelector", "`nodeSelector` becomes an unknown field of the Deployment spec")]
+
+
+def test_a_value_in_the_security_context(checking: Checking) -> None:
+    chart("      securityContext:\n        runAsUser: 1\n        priorityClassName: {{ .Values.priorityClassName }}\n", "{}\n")
+    assert found(checking) == [
+        set_value(FIRST + 2, "priorityClassName", "`priorityClassName` becomes an unknown field of `spec.template.spec.securityContext`")
+    ]
+
+
+def test_a_value_next_to_its_key(checking: Checking) -> None:
+    chart("{{- with .Values.nodeSelector }}\n          nodeSelector:\n{{ toYaml . | indent 10 }}\n{{- end }}\n", "nodeSelector: {}\n")
+    assert found(checking) == [set_value(FIRST + 1, "nodeSelector", "`nodeSelector` becomes an unknown field of the container")]
+
+
+def test_a_field_that_becomes_part_of_the_value(checking: Checking) -> None:
+    after = "        readinessProbe: {tcpSocket: {port: 80}}\n"
+    chart(
+        f"      {{{{- with .Values.nodeSelector }}}}\n      nodeSelector:\n{{{{ toYaml . | indent 8 }}}}\n{after}      {{{{- end }}}}\n",
+        "nodeSelector: {}\n",
+    )
+    assert found(checking) == [
+        set_value(FIRST + 3, "nodeSelector", "the API server rejects this Deployment: `readinessProbe` must be a string")
+    ]
+
+
+def test_constraints_as_affinity(checking: Checking) -> None:
+    chart("      affinity: {{- toYaml .Values.topologySpreadConstraints | nindent 8 }}\n", "topologySpreadConstraints: null\n")
+    assert found(checking) == [
+        set_value(FIRST, "topologySpreadConstraints", "the API server rejects this Deployment: `affinity` must be an object")
+    ]
+
+
+def test_constraints_as_a_second_affinity(checking: Checking) -> None:
+    """Only the last of two keys takes effect, so each of the values is also set alone."""
+    constraints = "      {{- with .Values.topologySpreadConstraints }}\n      affinity: {{- toYaml . | nindent 8 }}\n      {{- end }}\n"
+    chart(constraints + GOOD, f"{VALUES}topologySpreadConstraints: []\n")
+    assert found(checking) == [
+        set_value(FIRST + 1, "topologySpreadConstraints", "the API server rejects this Deployment: `affinity` must be an object")
+    ]
+
+
+def test_one_name_as_another(checking: Checking) -> None:
+    chart("      schedulerName: {{ .Values.priorityClassName }}\n", 'priorityClassName: ""\n')
+    assert found(checking) == [f"templates/web.yaml:{FIRST} if `priorityClassName` is set, it becomes `schedulerName` of this Deployment"]
+
+
+def test_a_value_as_text(checking: Checking) -> None:
+    template = "      {{- with .Values.nodeSelector }}\n      nodeSelector: {{ toJson . | quote }}\n      {{- end }}\n"
+    chart(template, "nodeSelector: null\n")
+    assert found(checking) == [set_value(FIRST + 1, "nodeSelector", "the API server rejects this Deployment: `nodeSelector` must be a map")]
+
+
+def test_what_is_no_pod_spec(checking: Checking) -> None:
+    """An operator may get the values in an argument, a ConfigMap or a custom resource."""
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  pods: {{ .Values | toJson | quote }}\n"
+    chart("          args: [{{ .Values.affinity | toJson | quote }}]\n", more={"templates/config.yaml": config})
+    assert found(checking) == []
+
+
+# The template breaks.
+
+
+def test_invalid_yaml(checking: Checking) -> None:
+    chart(GOOD.replace("tolerations: {{- toYaml . | nindent 8 }}", "tolerations: {{- toYaml . | nindent 8 }}:"))
+    (told,) = found(checking)
+    assert told.startswith(f"templates/web.yaml:{FIRST + 3} if `tolerations` is set, Helm cannot render the chart: it is invalid YAML (")
+
+
+def test_a_stray_bracket(checking: Checking) -> None:
+    chart(GOOD.replace("{{- with .Values.nodeSelector }}", "{{- with .Values.nodeSelector }}]"))
+    assert found(checking) == [set_value(FIRST, "nodeSelector", "`]` is added to `spec.template.spec.containers[0].image`")]
+
+
+def test_a_dot_that_is_not_the_root(checking: Checking) -> None:
+    template = "      {{- range .Values.tolerations }}\n      hostname: {{ .Values.name }}\n      {{- end }}\n"
+    chart(template, "tolerations: []\nname: web\n")
+    assert found(checking) == [
+        set_value(FIRST + 1, "tolerations", "Helm cannot render the chart: <.Values.name>: nil pointer evaluating interface {}.name")
+    ]
+
+
+def test_a_chart_that_rejects_a_value(checking: Checking) -> None:
+    chart(
+        '{{- if .Values.affinity }}{{ fail "set nodeSelector instead" }}{{ end }}\n' + GOOD.partition("      {{- with .Values.affinity")[0]
+    )
+    assert found(checking) == []
+
+
+def test_two_values_that_exclude_each_other(checking: Checking) -> None:
+    chart('{{- if and .Values.affinity .Values.nodeSelector }}{{ fail "choose one" }}{{ end }}\n' + GOOD)
+    assert found(checking) == []
+
+
+# Components.
+
+
+def test_a_component_that_is_disabled(checking: Checking) -> None:
+    selector = (
+        "          {{- with .Values.web.nodeSelector }}\n          nodeSelector: {{- toYaml . | nindent 12 }}\n          {{- end }}\n"
+    )
+    template = "{{- if .Values.web.enabled }}\n" + HEAD + selector + "{{- end }}\n"
+    chart("", "web:\n  enabled: false\n  nodeSelector: {}\n", {"templates/web.yaml": template})
+    assert found(checking) == [set_value(FIRST + 2, "web.nodeSelector", "`nodeSelector` becomes an unknown field of the container")]
+
+
+def test_a_value_that_only_a_template_names(checking: Checking) -> None:
+    chart(
+        "          {{- with .Values.web.nodeSelector }}\n          nodeSelector: {{- toYaml . | nindent 12 }}\n          {{- end }}\n",
+        "web: {}\n",
+    )
+    assert found(checking) == [set_value(FIRST + 1, "web.nodeSelector", "`nodeSelector` becomes an unknown field of the container")]
+
+
+# No template reads it.
+
+
+def test_a_value_that_no_template_reads(checking: Checking) -> None:
+    chart(GOOD, VALUES + "web:\n  tolerations: []\n")
+    assert found(checking) == ["values.yaml:5 no template of the chart reads `web.tolerations`: it has no effect"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "      {{- toYaml .Values.web | nindent 6 }}\n",
+        "      {{- with .Values.web }}\n      tolerations: {{- toYaml .tolerations | nindent 8 }}\n      {{- end }}\n",
+        '      {{- with index .Values "web" "tolerations" }}\n      tolerations: {{- toYaml . | nindent 8 }}\n      {{- end }}\n',
+        '      {{- include "common.placement" . | nindent 6 }}\n',
+        "      {{- if .Values.never }}\n      tolerations: {{- toYaml .Values.web.tolerations | nindent 8 }}\n      {{- end }}\n",
+    ],
+)
+def test_a_value_that_a_template_may_read(checking: Checking, template: str) -> None:
+    library = '{{- define "common.placement" }}\nnodeSelector: {}\n{{- end }}\n'
+    files = {"charts/common/Chart.yaml": "apiVersion: v2\nname: common\nversion: 1.0.0\ntype: library\n"}
+    chart(template, "web: {tolerations: []}\n", {**files, "charts/common/templates/_all.tpl": library})
+    assert [each for each in found(checking) if "no template" in each] == []
+
+
+def test_an_alias_may_copy_the_value(checking: Checking) -> None:
+    chart(
+        GOOD,
+        VALUES.replace("tolerations: []", "tolerations: *all").replace(
+            "nodeSelector", "all: &all []\nweb: {tolerations: []}\nnodeSelector"
+        ),
+    )
+    assert found(checking) == []
+
+
+def test_a_suppression_in_the_values_file(checking: Checking) -> None:
+    chart(GOOD, VALUES + "web:\n  tolerations: []  # afflint: ignore[unread-chart-value] -- for later\n")
+    assert found(checking) == []
+
+
+def test_nothing_is_written_into_the_chart(checking: Checking, project: Path) -> None:
+    chart(IN_CONTAINER)
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    found(checking)
+    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
