@@ -174,3 +174,16 @@ def test_links_do_not_lead_a_copy_out_of_the_chart(project: Path) -> None:
     assert sorted(each.name for each in Path(copy.folder).iterdir()) == ["Chart.yaml", "charts", "templates", "values.yaml"]
     assert sorted(each.name for each in Path(copy.folder, "charts", "common").iterdir()) == ["Chart.yaml", "charts", "values.yaml"]
     assert not [*Path(copy.folder, "charts", "common", "charts").iterdir()]
+
+
+def test_a_chart_named_alone_lacks_a_dependency(checking: Checking) -> None:
+    """`--helm` renders what `--render` renders, and says what is missing."""
+    dependencies = (
+        "dependencies:\n- {name: cache, version: 1.0.0, repository: 'https://charts.example.org'}\n- {name: lib, version: 1.0.0}\n"
+    )
+    chart(values=VALUES.replace('gpu: "true"', "gpu: true"), more=dependencies)
+    chart("lib", template="")
+    write({"lib/Chart.yaml": CHART.replace("web", "lib")})
+    out = checking("--helm", "chart", "--format", "concise")
+    assert "wrong-type" in out
+    assert "Rendered without charts that are not in the repository: cache (for chart); `helm dependency build` fetches them." in out

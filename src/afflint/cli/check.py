@@ -88,6 +88,10 @@ def _sources(session: Session, args: CheckOptions) -> list[Source]:
         if args.values and not args.charts:
             raise UserError("--values FILE needs --helm CHART")
         rendered = session.rendered(args.kustomizations, args.charts, args.values)
+        if session.missing_dependencies:
+            from afflint.report.text import missing_dependencies_line
+
+            notify(f"afflint: {missing_dependencies_line(session.missing_dependencies)}")
     named = args.paths or (() if rendered else (".",))
     return session.sources(named, rendered, stdin_name=args.stdin_filename, force_exclude=args.force_exclude)
 

@@ -38,6 +38,8 @@ class Session:
         self._piped: Source | None = None
         """Standard input, once it has been read as a source."""
         self._rendered: frozenset[str] = frozenset()
+        self.missing_dependencies: list[tuple[str, str]] = []
+        """The charts that were rendered without a dependency, each with the name of the dependency."""
         self._buffers = buffers if buffers is not None else {}
 
     # Sources.
@@ -111,9 +113,18 @@ class Session:
 
     def rendered(self, kustomizations: Sequence[str], charts: Sequence[str], values: Sequence[str] = ()) -> list[Source]:
         """Return the output of kustomize and Helm for folders and charts. Raises RenderError."""
-        from afflint.rendering.programs import helm, kustomize
+        made = []
+        if kustomizations:
+            from afflint.rendering.programs import kustomize
 
-        made = [kustomize(folder) for folder in kustomizations] + [helm(chart, values) for chart in charts]
+            made = [kustomize(folder) for folder in kustomizations]
+        if charts:
+            from afflint.rendering.helm import render_named_chart
+
+            for chart in charts:
+                source, missing = render_named_chart(chart, values)
+                made.append(source)
+                self.missing_dependencies += [(chart, name) for name in missing]
         self._rendered = frozenset(source.path for source in made)
         return made
 

@@ -14,10 +14,10 @@ from typing import Any
 from afflint.findings.phrases import quoted
 from afflint.kube.label_syntax import is_subdomain
 from afflint.rendering.boundary import Boundary, link_outside
-from afflint.rendering.programs import ProgramRunner, RenderError
+from afflint.rendering.programs import ProgramRunner, RenderError, helm
 from afflint.rendering.roots import chart_data
 from afflint.source.repositories import is_inside
-from afflint.source.sources import CHART
+from afflint.source.sources import CHART, Source
 
 RELEASE = "release"
 _LOCAL = "file://"
@@ -209,3 +209,21 @@ def render_template(
             except RenderError:
                 continue
         raise error
+
+
+def render_named_chart(chart: str, values: Sequence[str] = ()) -> tuple[Source, tuple[str, ...]]:
+    """Return the output for a chart that the user names, and the names of its dependencies that are missing.
+
+    Dependencies next to the chart are added in a temporary copy; the chart is rendered without those that are missing. Raises RenderError.
+    """
+    folder = os.path.realpath(chart)
+    beside = [os.path.dirname(file) for file in sorted(glob(os.path.join(escape(os.path.dirname(folder)), "*", CHART)))]
+    charts = Charts(beside, Boundary([os.path.join(folder, CHART)]))
+    if not os.path.isdir(folder) or not charts.missing(folder):
+        return helm(chart, values), ()
+    with tempfile.TemporaryDirectory(prefix="afflint-") as temporary:
+        try:
+            copy = charts.copy(folder, os.path.join(os.path.realpath(temporary), "chart"))
+        except OSError as error:
+            raise RenderError(f"the chart {quoted(chart)} cannot be copied: {error.strerror or error}") from None
+        return helm(chart, values, copy=copy.folder), copy.missing_dependencies

@@ -49,15 +49,15 @@ def kustomize(folder: str, time_limit: float = TIME_LIMIT) -> Source:
     return _rendered(f"<kustomize {os.path.normpath(folder)}>", [*command, as_path(folder)], time_limit)
 
 
-def helm(chart: str, values: Sequence[str] = (), time_limit: float = TIME_LIMIT) -> Source:
-    """Return the output of ``helm template`` for a chart in a folder or archive. Raises RenderError."""
+def helm(chart: str, values: Sequence[str] = (), time_limit: float = TIME_LIMIT, copy: str = "") -> Source:
+    """Return the output of ``helm template`` for a chart in a folder or archive, or for its ``copy``. Raises RenderError."""
     if not os.path.exists(chart):
         raise RenderError(f"--helm requires a chart: {chart!r} does not exist")
     command = helm_command()
     if command is None:
         raise RenderError("--helm needs `helm` on PATH; or pipe its output into `afflint check -`")
     options = [option for file in values for option in ("--values", as_path(file) if os.path.lexists(file) else file)]
-    return _rendered(f"<helm {os.path.normpath(chart)}>", [*command, "release", as_path(chart), *options], time_limit)
+    return _rendered(f"<helm {os.path.normpath(chart)}>", [*command, "release", as_path(copy or chart), *options], time_limit)
 
 
 def kustomize_command() -> list[str] | None:

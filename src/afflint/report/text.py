@@ -240,8 +240,13 @@ def rendered_lines(renders: RenderSummary, verbose: bool) -> Iterator[str]:
     if not verbose and len(renders.unread) > _MAX_FAILED:
         yield f"Cannot determine what {len(renders.unread) - _MAX_FAILED} more render; `-v` lists them."
     if renders.without:
-        charts = ", ".join(f"{visible(chart)} (for {visible(name)})" for name, chart in renders.without)
-        yield f"Rendered without charts that are not in the repository: {charts}; `helm dependency build` fetches them."
+        yield missing_dependencies_line(renders.without)
+
+
+def missing_dependencies_line(missing: Iterable[tuple[str, str]]) -> str:
+    """Return the line about charts that were rendered without a dependency, from their names and those of the dependencies."""
+    charts = ", ".join(f"{visible(dependency)} (for {visible(name)})" for name, dependency in missing)
+    return f"Rendered without charts that are not in the repository: {charts}; `helm dependency build` fetches them."
 
 
 def _fixes(report: Report) -> Iterator[str]:
