@@ -12,7 +12,7 @@ from afflint.checks import registry
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings, default_settings
 from afflint.yaml.composer import nodes_below
 from afflint.yaml.documents import Document, read, split
-from afflint.yaml.placeholders import is_placeholder
+from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 from linting import findings_of
 from rule_pages import Example
 
@@ -26,6 +26,8 @@ LONE = [
     "${{ values.x }}",
     "@X@",
     "%X%",
+    "%%_SSP_NAME_%%",
+    "@@image.tag@@",
     "<%= a: b %>",
     '{{ index .a "}}" }}',
 ]
@@ -90,16 +92,49 @@ def test_a_fault_beside_a_placeholder_is_reported_where_it_is() -> None:
     assert [each.rule for each in found] == ["unreadable-manifest"]
 
 
-@pytest.mark.parametrize(
-    "text", ["{{ x }}", "a {{x}} b", "${X}", "$(x)", "($x)", "(join('-', [$a, 'b']))", "@X@", "@X_1@", "<x>", "$X", "__X__", "%X%"]
-)
+GO, SED = "{{ x }} | a {{x}} b | ${X} | $(x) | ($x) | (join('-', [$a, 'b'])) | $X | <x>", "@X@ | @X_1@ | __X__ | __NODE_1__ | %X%"
+WORDS = "%%X%% | @@x-y@@ | #{NODE}# | REPLACE_ME | CHANGEME | YOUR_NODE | NAMESPACE_TO_BE_CHANGED"
+
+
+@pytest.mark.parametrize("text", f"{GO} | {SED} | {WORDS}".split(" | "))
 def test_what_is_a_placeholder(text: str) -> None:
     assert is_placeholder(text)
 
 
-@pytest.mark.parametrize("text", ["x", "", "a(b)", "(a) b", "$5", "@", "a@b.c", "100%", "{x}", "a < b", "__init__"])
+@pytest.mark.parametrize(
+    "text", ["x", "", "a(b)", "(a) b", "$5", "@", "a@b.c", "100%", "{x}", "a < b", "__init__", "ON_DEMAND", "A100", "CHANGES"]
+)
 def test_what_is_none(text: str) -> None:
     assert not is_placeholder(text)
+
+
+@pytest.mark.parametrize("text", ["NODE_NAME", "WATCH_NAMESPACE_1", "-node1", "-node.1", "<node>", "$NODE"])
+def test_what_is_the_name_of_an_object_that_a_tool_completes(text: str) -> None:
+    assert is_unfinished_name(text)
+
+
+@pytest.mark.parametrize("text", ["", "NODE", "WORKER1", "-", "-node-", "Node_Name", "node_name", "-Node", "node1"])
+def test_what_is_a_name_as_it_is_written(text: str) -> None:
+    assert not is_unfinished_name(text)
+
+
+def test_the_name_of_a_variable_is_not_judged_as_a_name() -> None:
+    text = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  nodeName: NODE\n  priorityClassName: NODE\n"
+        "  nodeSelector: {kubernetes.io/hostname: HOST, rack: RACK}\n  containers: [{name: c, image: i}]\n"
+    )
+    wrong = text.replace("NODE", "Node_A").replace("HOST", "-bad-").replace("RACK", "-rack1")
+    assert sorted(each.rule for each in checked(wrong).found) == ["invalid-label-value"] * 2 + ["invalid-scheduling-field"] * 2
+    assert checked(text.replace("NODE", "NODE_NAME").replace("HOST", "-node1").replace("RACK", "ON_DEMAND")).found == ()
+
+
+@pytest.mark.parametrize("block", ["%%BLOCK%%", "@BLOCK@", "  ${BLOCK}", "__BLOCK__", "@@block@@"])
+def test_a_file_with_a_line_that_a_tool_replaces_is_a_template(block: str) -> None:
+    text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  nodeName: a\n{block}\n  hostNetwork: true\n"
+    result = checked(text)
+    assert (result.templated, result.found) == (True, ())
+    broken = checked(text.replace(block, "BLOCK"))
+    assert (broken.templated, [each.rule for each in broken.found]) == (False, ["unreadable-manifest"])
 
 
 # Nothing that is right becomes a finding because a value is yet to be filled in.

@@ -26,7 +26,7 @@ from afflint.kube.node_labels import ROLES
 from afflint.kube.openshift import is_for_openshift
 from afflint.kube.selectors import Requirement, Selector, conflict, describe, implies, intersection, parse_int64
 from afflint.kube.single_host import pinned_host
-from afflint.yaml.placeholders import is_placeholder
+from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 
 if TYPE_CHECKING:
     from afflint.findings.edits import SymbolicEdit
@@ -280,7 +280,8 @@ def pinned_node(manifest: Workload) -> Iterator[Match]:
     if manifest.from_cluster:
         return
     name = manifest.pod.get("nodeName")
-    if type(name) is str and name and not is_placeholder(name) and manifest.kind.name not in _MAY_NAME_NODES and not manifest.kind.kubevirt:
+    may_name_node = manifest.kind.name in _MAY_NAME_NODES or manifest.kind.kubevirt
+    if type(name) is str and name and not is_unfinished_name(name) and not may_name_node:
         assigned = f"nodeName assigns every pod of this {manifest.kind.name} to {quoted(name)}"
         message = f"{assigned} and bypasses the scheduler, which checks taints and free resources"
         yield Match((*manifest.pod_path, "nodeName"), message)

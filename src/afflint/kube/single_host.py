@@ -5,7 +5,7 @@ from __future__ import annotations
 from afflint.findings.paths import Path
 from afflint.kube.constraints import Constraints, items
 from afflint.kube.node_labels import HOSTNAME
-from afflint.yaml.placeholders import is_placeholder
+from afflint.yaml.placeholders import is_unfinished_name
 
 _SELECTED_BY = (("matchExpressions", HOSTNAME), ("matchFields", "metadata.name"))
 
@@ -30,4 +30,4 @@ def pinned_host(constraints: Constraints) -> tuple[Path, str] | None:
 
 
 def _is_name(host: object) -> bool:
-    return type(host) is str and host != "" and not is_placeholder(host)
+    return type(host) is str and host != "" and not is_unfinished_name(host)

@@ -99,7 +99,11 @@ class FileResult(NamedTuple):
 
 
 class _DocumentResult(NamedTuple):
-    """The result of one document. ``other``: its kind, if afflint does not read that kind; ``counts``: whether it may be an object."""
+    """The result of one document.
+
+    ``is_template``: a tool inserts a block into it. ``other``: its kind, if afflint does not read that kind; ``counts``: whether it may be
+    an object.
+    """
 
     document: int
     found: tuple[Found, ...]
@@ -107,6 +111,7 @@ class _DocumentResult(NamedTuple):
     suppressions: tuple["Suppression", ...] = ()
     counts: bool = True
     is_broken: bool = False
+    is_template: bool = False
     filled: bool = False
     other: str | None = None
     holds_nodes: bool = False
@@ -160,8 +165,10 @@ class Checker:
         if self._settings.inventory and not count and _MARKER in data:
             self._suppressions_beside_nodes(data, found, silenced)
         # A file that was parsed without errors is YAML. A file that was not parsed may be a template, and is counted as one.
-        if (broken or not count) and prefilter.looks_templated(name, data) and (broken or not prefilter.parses(data)):
-            return self._template(data)._replace(broken=tuple(range(max(count, 1))))
+        templated = (broken or not count) and prefilter.looks_templated(name, data) and (broken or not prefilter.parses(data))
+        if templated or any(each.is_template for each in results):
+            result = self._template(data) if templated else FileResult(templated=True)
+            return result._replace(broken=tuple(range(max(count, 1))))
         facts = self._facts(data, results, demands)
         return FileResult(
             tuple(_certain(found, name, data, is_broken=bool(broken))),
@@ -225,7 +232,8 @@ class Checker:
     def _result_of(self, document: Document) -> "_DocumentResult":
         """Return the result of one document."""
         if document.problem is not None:
-            return _DocumentResult(document.index, tuple(self._unreadable(document.index, document.problem)), is_broken=True)
+            unreadable = tuple(self._unreadable(document.index, document.problem))
+            return _DocumentResult(document.index, unreadable, is_broken=True, is_template=_is_template(document, document.problem))
         found: list[Found] = []
         facts: list[Fact] = []
         silenced: list[Suppression] = []
@@ -463,6 +471,15 @@ def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
         return f"duplicate key `{key}` (first set on line {line}); only the last one takes effect", ""
     message = f"the merge key `<<` sets `{key}` again (first set on line {line}): kubectl and Helm use the merged value, kustomize does not"
     return message, "Write the merge key above the keys that override its values."
+
+
+def _is_template(document: Document, problem: documents.Problem) -> bool:
+    """Return whether a document cannot be read because of a line that a tool replaces."""
+    from afflint.yaml.placeholders import is_block
+
+    number = problem.span.line - document.line - 1
+    lines = document.text().splitlines()
+    return 0 <= number < len(lines) and is_block(lines[number])
 
 
 def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":

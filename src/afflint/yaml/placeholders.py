@@ -1,29 +1,43 @@
-"""Placeholders, which a tool replaces before the manifest is applied: envsubst, Kustomize vars, Argo and Go templates, ``<fill-me-in>``."""
+"""Placeholders, which a tool replaces before the manifest is applied: envsubst, sed, Kustomize vars, templates, ``<fill-me-in>``."""
 
 from __future__ import annotations
 
 import re
 
-# Each begins with one of these or with two underscores.
+# Each begins with one of these or with two underscores, or is in capitals.
 _BEGINNINGS = frozenset("$<{%@(")
 _PLACEHOLDER = (
-    r"(?s)\$\{[^}]*\}|\$\([^)]*\)|\{\{.*\}\}|<[^<>]+>|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|@[A-Z_][A-Z0-9_]*@|__[A-Z_]+__"
+    r"(?s)\$\{[^}]*\}|\$\([^)]*\)|\{\{.*\}\}|<[^<>]+>|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|@[A-Z_][A-Z0-9_]*@|__[A-Z][A-Z0-9_]*__"
+    r"|%%[\w.-]+%%|@@[\w.-]+@@|#\{[^}]*\}"
     r"|\A\(.*\)\Z"  # A Chainsaw expression.
+    r"|\A(?:REPLACE|CHANGE|FILL|INSERT)[_-]?(?:ME|THIS|IN|HERE)\b|\A(?:REPLACE|INSERT|YOUR)[_-]\w|\ATODO\b|_TO_BE_"
 )
+# The name of a variable (`NODE_NAME`), or the end of a name to which a tool adds the beginning (`-node1`).
+_UNFINISHED_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|-[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?"
 
 
 def is_placeholder(text: str) -> bool:
     """Whether the text contains a placeholder, so that its value is not known yet."""
-    if _BEGINNINGS.isdisjoint(text) and "__" not in text:
+    if _BEGINNINGS.isdisjoint(text) and "__" not in text and not text.isupper():
         return False
     return re.search(_PLACEHOLDER, text) is not None
+
+
+def is_unfinished_name(text: str) -> bool:
+    """Whether a text is in place of the DNS name of an object: a placeholder, or a text that ``sed`` completes.
+
+    Use this only for names of objects: a label may have the value ``ON_DEMAND``.
+    """
+    return is_placeholder(text) or re.fullmatch(_UNFINISHED_NAME, text) is not None
 
 
 # Placeholders that YAML cannot read everywhere, on one line each. Quoted text within the braces can contain braces.
 _UNREADABLE = (
     rb"\$?\{\{(?!\{)(?:\"[^\"\n]*\"|`[^`\n]*`|[^}\"`\n]|\}(?!\}))*\}\}"
-    rb"|\$\{[^}\n]*\}|\$\([^)\n]*\)|<%[^\n]*?%>|@[A-Z_][A-Z0-9_]*@|%[A-Z_][A-Z0-9_]*%"
+    rb"|\$\{[^}\n]*\}|\$\([^)\n]*\)|<%[^\n]*?%>|@[A-Z_][A-Z0-9_]*@|%[A-Z_][A-Z0-9_]*%|@@[\w.-]+@@|%%[\w.-]+%%"
 )
+# A line that a tool replaces with a block.
+_BLOCK = r"\$\{[^}]*\}|(%%?|@@?|__)[A-Za-z_][\w.-]*\1"
 # Files with control structures or inserted blocks are templates, not manifests with placeholders.
 _CONTROL = (
     rb"(?m)\{\{-|-\}\}|\{%|^[ \t]*(?:- )?\{\{[^\n]*\}\}[ \t\r]*$"
@@ -41,6 +55,11 @@ _UNMASKED = str.maketrans(_SUBSTITUTES, _INDICATORS)
 def holds_control(raw_bytes: bytes) -> bool:
     """Whether a template has control structures or inserted blocks, not only single values in braces."""
     return re.search(_CONTROL, raw_bytes) is not None
+
+
+def is_block(line: str) -> bool:
+    """Whether a line that YAML cannot read is a placeholder that a tool replaces with a block, so that the file is a template."""
+    return re.fullmatch(_BLOCK, line.strip()) is not None
 
 
 def masked(raw_bytes: bytes) -> bytes | None:

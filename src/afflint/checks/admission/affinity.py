@@ -30,7 +30,7 @@ from afflint.kube.manifests import Workload
 from afflint.kube.taints import COMPARISON_GATE, COMPARISONS
 from afflint.kube.types import INT32
 from afflint.yaml.document import map_at, texts_at
-from afflint.yaml.placeholders import is_placeholder
+from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -221,7 +221,7 @@ def _node_name_faults(workload: Workload, requirement: ConstraintItem, operator:
     name = values[0]
     if name is None and not workload.kind.kubevirt:
         name = ""
-    if type(name) is str and not is_subdomain(name) and not is_placeholder(name):
+    if type(name) is str and not is_subdomain(name) and not is_unfinished_name(name):
         remedy = "Use at most 253 lower-case letters, digits, `-` and `.`."
         yield Match((*path, 0), f"{quoted(name)} is not a valid node name", remedy)
 

@@ -18,7 +18,7 @@ from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
 from afflint.kube.selectors import Requirement, first_unmet, parse_expression
 from afflint.kube.types import INT32, Struct
 from afflint.yaml.document import map_at
-from afflint.yaml.placeholders import is_placeholder
+from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
 _PREEMPTION = ("PreemptLowerPriority", "Never")
@@ -312,7 +312,7 @@ def _contains_placeholder(name: str, workload: Workload) -> bool:
 
 def _name(workload: Workload, field: str, what: str) -> Iterator[Match]:
     name = workload.pod.get(field)
-    if name and type(name) is str and not is_subdomain(name) and not is_placeholder(name) and not _contains_placeholder(name, workload):
+    if name and type(name) is str and not is_subdomain(name) and not is_unfinished_name(name) and not _contains_placeholder(name, workload):
         message = f"{field} {quoted(name)} is not a DNS name: lower-case letters, digits, `-` and `.`, at most 253 characters"
         yield Match((*workload.pod_path, field), message, f"Write the name of an existing {what}.")
 

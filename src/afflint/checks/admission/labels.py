@@ -17,8 +17,9 @@ from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import ConstraintItem, PodTerm
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
 from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.node_labels import HOSTNAME
 from afflint.yaml.document import map_at
-from afflint.yaml.placeholders import is_placeholder
+from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 
 _KEY_HELP = "Use at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; a DNS name and `/` may come first."
 _VALUE_HELP = "Use at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends, or an empty value."
@@ -107,8 +108,13 @@ def _invalid_constraint_values(workload: Workload) -> Iterator[Match]:
 
 def _bad_values(data: dict[str, Any], path: Path, rejected: str | None = None) -> Iterator[Match]:
     for key, value in data.items():
-        if type(value) is str and not is_value(value) and not is_placeholder(value):
+        if type(value) is str and not is_value(value) and not _is_filled_in(key, value):
             yield _with_note(Match((*path, key), _bad_value(value), _VALUE_HELP, field=path), rejected)
+
+
+def _is_filled_in(key: Any, value: str) -> bool:
+    """Return whether a tool fills in the value of a label; that of the hostname is the name of a node."""
+    return is_unfinished_name(value) if key == HOSTNAME else is_placeholder(value)
 
 
 def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
@@ -116,7 +122,7 @@ def _bad_values_in(expression: ConstraintItem, stored: bool) -> Iterator[Match]:
     # Exists and DoesNotExist must not have values, which `operator-values-mismatch` reports.
     if type(values) is list and expression.data.get("operator") not in ("Exists", "DoesNotExist"):
         for index, value in enumerate(values):
-            if type(value) is str and not is_value(value) and not is_placeholder(value):
+            if type(value) is str and not is_value(value) and not _is_filled_in(expression.data.get("key"), value):
                 yield with_rejection_note(Match((*expression.path, "values", index), _bad_value(value), _VALUE_HELP), stored)
 
 
@@ -124,7 +130,7 @@ def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
     """Report invalid names in the ``namespaces`` of a pod affinity term."""
     for term in workload.constraints.pod_terms:
         for step, name in _texts_in(workload, term, "namespaces"):
-            if not is_dns_label(name) and not is_placeholder(name):
+            if not is_dns_label(name) and not is_unfinished_name(name):
                 help_ = "To select all namespaces, write `namespaceSelector: {}` instead of a list." if name in ("*", "") else ""
                 yield Match((*term.path, *step), f"{quoted(name)} is not a valid namespace name", help_, field=(*term.path, "namespace"))
 
