@@ -48,7 +48,8 @@ _MAX_TEXTS = 1 << 24
 _KNOWN = frozenset((kind.group, kind.name) for kind in KINDS)
 _DEFINITION, _NODE = b"CustomResourceDefinition", b"Node"
 # Node lists written by hand, and the settings of RKE2, k3s and Talos, have no kind.
-_WITHOUT_KIND = re.compile(rb"node(?:s:|-label|-taint|Labels\b|Taints\b)|allowSchedulingOn")
+_WITHOUT_KIND = re.compile(rb"node(?:s:|-label|-taint|Labels\b|Taints\b)")
+_TALOS_SCHEDULING = b"allowSchedulingOn"
 _GROUP = prefilter.value_pattern(rb"apiVersion", rb"[\"']?([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)/")
 
 
@@ -176,7 +177,8 @@ class DefinitionReader:
 def signs_of(data: bytes) -> DefinitionSigns:
     """Return what the text of a file shows of its content."""
     kinds = prefilter.kinds_named(data)
-    without_kind = _WITHOUT_KIND.search(data) is not None and not all(prefilter.has_kind(piece) for piece, _, _ in documents.split(data))
+    without_kind = _WITHOUT_KIND.search(data) is not None or _TALOS_SCHEDULING in data
+    without_kind = without_kind and not all(prefilter.has_kind(piece) for piece, _, _ in documents.split(data))
     return DefinitionSigns(
         kinds,
         _NODE in kinds or None in kinds or (without_kind and prefilter.is_node_list(data)),

@@ -356,6 +356,8 @@ class Checker:
 
     def _embedded_values(self, document: Document) -> Iterator[Found]:
         """Yield what is found in chart values, and in constraints, that a document contains as text."""
+        if b": |" not in document.raw_bytes:
+            return
         is_values = any(each in document.raw_bytes for each in _TEXT_OF_VALUES)
         if not is_values and not any(each in document.raw_bytes for each in _TEXT_OF_CONSTRAINTS):
             return
