@@ -47,10 +47,11 @@ def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> l
         return findings_in_chart(text)
     default = {each.name for each in registry.rules().values() if each.default}
     data = text.encode()
-    # Node objects in an example are its inventory.
-    nodes = ["example.yaml"] if "kind: Node\n" in text else []
+    # kustomize reads only files of that name. Node objects in an example are its inventory.
+    name = "kustomization.yaml" if "kind: Kustomization\n" in text else "example.yaml"
+    nodes = [name] if "kind: Node\n" in text else []
     chosen = tuple(each._replace(rule=each.rule._replace(fix=fix or each.fix)) for each in registry.bind_rules({*default, rule}))
-    return findings_of({"example.yaml": data}, MapSettings(chosen), nodes=nodes, inline=True)
+    return findings_of({name: data}, MapSettings(chosen), nodes=nodes, inline=True)
 
 
 @cache

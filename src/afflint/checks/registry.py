@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Subject = Literal[
     "manifest", "workload", "constrained", "mismatched", "operated", "cross-manifest",
-    "nodes", "pools", "charts", "run", "policy", "outcome", "admission",
+    "nodes", "pools", "charts", "kustomization", "run", "policy", "outcome", "admission",
 ]  # fmt: skip
 """What a rule applies to, which decides when its check runs:
 
@@ -32,6 +32,7 @@ Subject = Literal[
 - ``nodes``: all objects of the run together with its nodes;
 - ``pools``: all objects of the run together with the node pools that manifests declare;
 - ``charts``: charts that the run renders, with values set that are empty by default. See ``pipeline.rendered``;
+- ``kustomization``: the kustomizations among the checked files, each with the files of the run that it lists;
 - ``run``: the text of files and suppression comments; the map step finds these mistakes itself;
 - ``policy``, ``outcome``: the workloads that a policy of the configuration applies to: each alone, or all of them with the nodes. See
   ``pipeline.policy_evaluation``;
@@ -182,6 +183,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("misrendered-chart-value", "chart_values:misrendered_chart_value"),
         RegisteredCheck("unread-chart-value", "chart_values:unread_chart_value"),
     ),
+    "kustomization": (RegisteredCheck("patch-without-target", "kustomizations:patch_without_target"),),
     "run": (
         RegisteredCheck("unreadable-manifest"),
         RegisteredCheck("text-after-document"),

@@ -15,7 +15,7 @@ from afflint.pipeline.reduced_run import ReducedRun
 from afflint.pipeline.summary import is_empty, summary_of
 from afflint.pipeline.suppression_filter import SuppressionFilter
 from afflint.report import Summary
-from afflint.source.kustomizations import Kustomizations
+from afflint.source.kustomizations import NAMES, Kustomizations
 from afflint.source.sources import Source, read_bytes
 
 
@@ -114,6 +114,7 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
         () if inventory.nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"]),
         tuple(reduction.unevaluated),
     )
+    reduced = _with_kustomizations(reduced)
     return _with_cluster_policies(reduced) if any(each.subject == "admission" for each in settings.rules) else reduced
 
 
@@ -126,6 +127,20 @@ def _mapped(
         return dict(zip(numbers, options.mapper(sources, settings), strict=True))
     results = map_files(sources, settings, options.jobs, options.progress, options.cache, options.contents, reader.texts)
     return dict(zip(numbers, results, strict=True))
+
+
+def _with_kustomizations(reduced: ReducedRun) -> ReducedRun:
+    """Return the same with what rules about kustomizations find in those among the checked files."""
+    files, rules = reduced.files, [each for each in reduced.settings.rules if each.subject == "kustomization"]
+    kustomizations = [file for file in files.checked if rules and files.sources[file].path.endswith(NAMES)]
+    if not kustomizations:
+        return reduced
+    from afflint.pipeline.kustomization_checks import found_in_kustomizations
+
+    across = {file: [*found] for file, found in reduced.across.items()}
+    for file, found in found_in_kustomizations(rules, files, kustomizations, reduced.all_results):
+        across.setdefault(file, []).append(found)
+    return reduced._replace(across=across)
 
 
 def _with_cluster_policies(reduced: ReducedRun) -> ReducedRun:

@@ -1,0 +1,123 @@
+"""Patches of a kustomization that select none of its objects."""
+
+from __future__ import annotations
+
+import pytest
+
+from linting import lint, places
+
+WEB = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, labels: {app: shop}}\n"
+RULE = "patch-without-target"
+OPERATIONS = "[{op: add, path: /spec/template/spec/tolerations, value: []}]"
+
+
+def found(kustomization: str, **others: str) -> list[str]:
+    """The findings of the rule in a kustomization, with its position, beside files by name: ``base__kustomization`` is in a folder."""
+    files = {f"{name.replace('__', '/')}.yaml": text for name, text in others.items()}
+    return [each for each in places(lint({"kustomization.yaml": kustomization, **files})) if each.endswith(RULE)]
+
+
+def targeted(target: str, more: str = "resources: [web.yaml]") -> str:
+    return f"{more}\npatches:\n- target: {{{target}}}\n  patch: '{OPERATIONS}'\n"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "kind: Deployment",
+        "kind: Deploy.*",
+        "kind: StatefulSet|Deployment",
+        "group: apps, version: v1, kind: Deployment, name: web",
+        "name: w.b",
+        "namespace: shop",
+        "kind: Deployment, labelSelector: app=shop",
+        "kind: Deployment, labelSelector: app in (a)",
+        "name: (a+)+b",
+        "name: null",
+    ],
+)
+def test_a_target_that_may_select_an_object_is_silent(target: str) -> None:
+    assert found(targeted(target), web=WEB) == []
+
+
+@pytest.mark.parametrize(
+    ("target", "column"),
+    [
+        ("group: Pod, kind: Deployment", 19),
+        ("kind: Deploy", 18),
+        ("kind: Deployment, name: we", 36),
+        ("kind: Deployment, namespace: default", 41),
+        ("kind: Deployment, labelSelector: zone=nowhere", 3),
+        ("version: v1beta1, group: apps", 21),
+    ],
+)
+def test_a_target_that_selects_nothing_is_reported_at_the_field_that_excludes(target: str, column: int) -> None:
+    assert found(targeted(target), web=WEB) == [f"kustomization.yaml:3:{column} warning {RULE}"]
+
+
+def test_the_message_names_what_the_target_nearly_selects() -> None:
+    (each,) = [
+        each for each in lint({"kustomization.yaml": targeted("group: Pod, kind: Deployment"), "web.yaml": WEB}) if each.rule == RULE
+    ]
+    assert each.message == (
+        "no object of this kustomization matches the target `group: Pod, kind: Deployment`: the patch changes nothing; "
+        "without `group: Pod` it would match Deployment web"
+    )
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        "resources: [web.yaml, https://example.com/app.yaml]",
+        "resources: [web.yaml, missing.yaml]",
+        "resources: [web.yaml, ../outside]",
+        "resources: [web.yaml]\ngenerators: [secrets.yaml]",
+        "resources: [web.yaml]\nhelmCharts: [{name: a}]",
+        "resources: [web.yaml]\nreplacements: [{path: r.yaml}]",
+        "resources: [web.yaml, '${APP}.yaml']",
+        "kind: Component\nresources: [web.yaml]",
+    ],
+)
+def test_where_some_objects_are_unknown_it_is_silent(resources: str) -> None:
+    assert found(targeted("kind: StatefulSet", resources), web=WEB) == []
+
+
+def test_a_patch_about_something_else_is_silent() -> None:
+    assert found(targeted("kind: StatefulSet").replace("tolerations", "volumes"), web=WEB) == []
+
+
+@pytest.mark.parametrize(("name", "number"), [("web", 0), ("x-web", 0), ("x-web-y", 0), ("y-web", 1)])
+def test_names_before_and_after_a_prefix_are_selected(name: str, number: int) -> None:
+    base = "resources: [web.yaml]\nnamePrefix: x-\nnameSuffix: -y\n"
+    middle = base.replace("\nnameSuffix: -y", "")
+    kustomization = targeted(f"name: {name}", "resources: [base, other]")
+    others = {"base__kustomization": base, "base__web": WEB, "other__kustomization": middle, "other__web": WEB}
+    assert len(found(kustomization, **others)) == number
+
+
+def test_generated_objects_may_have_any_name() -> None:
+    generator = "configMapGenerator: [{name: a}]"
+    assert found(targeted("kind: ConfigMap, name: b-5h7", generator)) == []
+    assert len(found(targeted("kind: Deployment", generator))) == 1
+
+
+def test_patches_of_the_older_field_and_in_a_file() -> None:
+    text = "resources: [web.yaml]\npatchesJson6902:\n- target: {version: v1, kind: Pod, name: web}\n  path: patch.yaml\n"
+    assert found(text, web=WEB, patch=OPERATIONS) == [f"kustomization.yaml:3:31 warning {RULE}"]
+    assert found(text, web=WEB) == [], "the file of the patch is not in the run"
+
+
+MERGE = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: NAME}\nspec: {template: {spec: {nodeSelector: {disk: ssd}}}}\n"
+
+
+@pytest.mark.parametrize(("name", "expected"), [("web", []), ("wbe", [f"kustomization.yaml:3:3 error {RULE}"])])
+def test_without_its_object_a_merge_patch_fails_the_build(name: str, expected: list[str]) -> None:
+    patch = MERGE.replace("NAME", name)
+    assert found("resources: [web.yaml]\npatches:\n- path: patch.yaml\n", web=WEB, patch=patch) == expected
+    older = [each.replace("3:3", "2:25") for each in expected]
+    assert found("resources: [web.yaml]\npatchesStrategicMerge: [patch.yaml]\n", web=WEB, patch=patch) == older
+
+
+def test_kustomizations_that_include_each_other_are_unknown() -> None:
+    other = "resources: [../]\n"
+    assert found(targeted("kind: Deployment", "resources: [other]"), other__kustomization=other) == []
