@@ -186,7 +186,31 @@ def test_a_component_that_is_disabled(checking: Checking) -> None:
     )
     template = "{{- if .Values.web.enabled }}\n" + HEAD + selector + "{{- end }}\n"
     chart("", "web:\n  enabled: false\n  nodeSelector: {}\n", {"templates/web.yaml": template})
-    assert found(checking) == [set_value(FIRST + 2, "web.nodeSelector", "`nodeSelector` becomes an unknown field of the container")]
+    assert found(checking) == [
+        set_value(FIRST + 2, "web.nodeSelector", "`nodeSelector` becomes an unknown field of the container").replace(
+            " is set", " is set and all components are enabled"
+        )
+    ]
+
+
+def test_a_component_that_cannot_be_enabled(checking: Checking) -> None:
+    """A component without placement values needs a host; the other one is enabled without it."""
+    selector = (
+        "          {{- with .Values.web.nodeSelector }}\n          nodeSelector: {{- toYaml . | nindent 12 }}\n          {{- end }}\n"
+    )
+    template = "{{- if .Values.web.enabled }}\n" + HEAD + selector + "{{- end }}\n"
+    ingress = '{{- if .Values.ingress.enabled }}{{ fail "a host is required" }}{{- end }}\n'
+    values = "web:\n  enabled: false\n  nodeSelector: {}\ningress: {enabled: false}\n"
+    chart("", values, {"templates/web.yaml": template, "templates/ingress.yaml": ingress})
+    assert [each.partition(" ")[0] for each in found(checking)] == [f"templates/web.yaml:{FIRST + 2}"]
+
+
+def test_the_first_line_is_indented_twice(checking: Checking) -> None:
+    """A map with one key would be valid."""
+    template = "      {{- with .Values.nodeSelector }}\n      nodeSelector:\n      {{ toYaml . | indent 8 }}\n      {{- end }}\n"
+    chart(template, "nodeSelector: {}\n")
+    (told,) = found(checking)
+    assert told.startswith(f"templates/web.yaml:{FIRST} if `nodeSelector` is set, Helm cannot render the chart: it is invalid YAML (")
 
 
 def test_a_value_that_only_a_template_names(checking: Checking) -> None:

@@ -15,7 +15,7 @@ from afflint.findings.phrases import quoted
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
-from afflint.rendering.chart_probes import PROBE_VALUES, BrokenProbe, ChartProbes, Probe, ProbedOutput, probes_in
+from afflint.rendering.chart_probes import PROBE_VALUES, BrokenProbe, ChartBaseline, ChartProbes, Probe, ProbedOutput, probes_in
 from afflint.rendering.source_documents import value_at
 from afflint.yaml.document import Document
 
@@ -47,51 +47,61 @@ class ChartMatch(NamedTuple):
 
 def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[ChartMatch]:
     """Report placement values with which the chart cannot be rendered, or renders objects that the API server rejects."""
-    known = {(each.ref, path) for document in chart.plain_documents().values() for each, path, _ in _mismatches(document, target)}
     for output in chart.outputs:
         for document in output.documents.values():
             if probes_in(document.text()):
-                yield from _misplaced(output, document, target, known)
+                yield from _misplaced(output, document, target)
     for broken in chart.broken:
         yield from _broken(broken)
     for stray in chart.stray:
-        message = f"if {_name(stray.probe)} is set, {quoted(stray.added)} is added to {quoted(field_of(stray.path))}"
-        yield ChartMatch(stray.probe, message, path=stray.path)
+        words = f"{quoted(stray.added)} is added to {quoted(field_of(stray.path))}"
+        yield ChartMatch(stray.probe, _message(stray.probe, stray.output.baseline, words), path=stray.path)
 
 
-def _misplaced(output: ProbedOutput, document: Document, target: Target, known: set[tuple[ObjectRef, Path]]) -> Iterator[ChartMatch]:
-    """Yield the values that are in the wrong place of a document, each path once."""
-    reported: set[Path] = set()
-    for probe, manifest, path, words in (*_rejected(output, document, target, known), *_elsewhere(output, document)):
-        if path not in reported:
-            reported.add(path)
-            yield ChartMatch(probe, f"if {_name(probe)} is set, {words}", "", output, document.index, path, manifest.ref)
+def _misplaced(output: ProbedOutput, document: Document, target: Target) -> Iterator[ChartMatch]:
+    """Yield the values that are in the wrong place of a document, each once."""
+    reported: set[int] = set()
+    for probe, manifest, path, words in (*_rejected(output, document, target), *_elsewhere(output, document)):
+        if probe.number not in reported:
+            reported.add(probe.number)
+            yield ChartMatch(probe, _message(probe, output.baseline, words), "", output, document.index, path, manifest.ref)
 
 
-def _rejected(
-    output: ProbedOutput, document: Document, target: Target, known: set[tuple[ObjectRef, Path]]
-) -> Iterator[tuple[Probe, Manifest, Path, str]]:
+_Misplacement = tuple[Probe, Manifest, Path, str]
+"""A probe, its object, the path of the mistake there, and what happens."""
+
+
+def _rejected(output: ProbedOutput, document: Document, target: Target) -> Iterator[_Misplacement]:
     """Yield the values that the API server cannot decode, unless it cannot decode them without the probes."""
+    known: set[tuple[ObjectRef, Path]] | None = None
     for manifest, path, mismatch in _mismatches(document, target):
-        numbers = probes_in(f"{path[-1]} {mismatch.value}")
-        probe = next((output.probes[number] for number in sorted(numbers) if number in output.probes), None)
-        if probe is None:
-            # The content of the value is next to its key instead of below it, or next to a field of another object.
-            beside = probes_in(str(value_at(manifest.data, path[len(manifest.base) : -1])))
-            probe = next((each for number in sorted(beside) if (each := output.probes[number]).name in path), None)
-        if probe is not None and (manifest.ref, path) not in known:
+        if known is None:
+            plain = output.baseline.documents.values()
+            known = {(each.ref, path) for document in plain for each, path, _ in _mismatches(document, target)}
+        probe = _cause(output, manifest, mismatch) if (manifest.ref, path) not in known else None
+        if probe is not None:
             yield probe, manifest, path, _words(mismatch, manifest)
 
 
-def _elsewhere(output: ProbedOutput, document: Document) -> Iterator[tuple[Probe, Manifest, Path, str]]:
+def _cause(output: ProbedOutput, manifest: Manifest, mismatch: Mismatch) -> Probe | None:
+    """Return the probe that a mismatch contains, or whose content is next to it."""
+    path = mismatch.path
+    inside = probes_in(f"{path[-1]} {mismatch.value}")
+    if inside:
+        return next((output.probes[number] for number in sorted(inside) if number in output.probes), None)
+    beside = probes_in(str(value_at(manifest.data, path[len(manifest.base) : -1])))
+    return next((each for number in sorted(beside) if (each := output.probes[number]).name in path), None)
+
+
+def _elsewhere(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
     """Yield the values that are whole, but in another map than the pod spec, or in another field of it."""
     for manifest in manifests_in(document):
         if not isinstance(manifest, Workload) or manifest.kind.root is None:
             continue
-        for number in sorted(probes_in(str(manifest.data))):
-            probe = output.probes.get(number)
-            for path in _paths_of(probe.value, manifest.data, manifest.base) if probe is not None else ():
-                if probe is None or path == (*manifest.pod_path, probe.name):
+        for number in sorted(probes_in(str(manifest.data)) & output.probes.keys()):
+            probe = output.probes[number]
+            for path in _paths_of(probe.value, manifest.data, manifest.base):
+                if path == (*manifest.pod_path, probe.name):
                     continue
                 if path[-1] == probe.name and "metadata" not in path:
                     yield probe, manifest, path, f"{quoted(probe.name)} becomes an unknown field of {quoted(field_of(path[:-1]))}"
@@ -127,6 +137,11 @@ def _name(probe: Probe) -> str:
     return quoted(".".join(probe.path))
 
 
+def _message(probe: Probe, baseline: ChartBaseline, words: str) -> str:
+    enabled = " and all components are enabled" if baseline.enabled else ""
+    return f"if {_name(probe)} is set{enabled}, {words}"
+
+
 def _words(mismatch: Mismatch, manifest: Manifest) -> str:
     """Return what happens to a value, without the content of the probe."""
     steps = list(mismatch.path)
@@ -146,7 +161,7 @@ def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
     # A default that is a map or a list says that the value is one.
     is_own = text is not None and value_at(text.data, path) is not None and _OF_DEPENDENCY.search(broken.reason) is None
     if (is_own and _TEXT_EXPECTED.search(broken.reason)) or _FAULTS.search(broken.reason):
-        message = f"if {_name(broken.probe)} is set, Helm cannot render the chart: {_error(broken.reason)}"
+        message = _message(broken.probe, broken.baseline, f"Helm cannot render the chart: {_error(broken.reason)}")
         yield ChartMatch(broken.probe, message, reason=broken.reason)
 
 

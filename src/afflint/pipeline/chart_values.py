@@ -45,7 +45,7 @@ def findings_in(build: Build, rules: Iterable[BoundRule], target: Target) -> lis
         for match in function(probes, target) if asking else function(probes):
             place = places.of(match)
             # Several values that a helper renders share one mistake.
-            if place is not None and place not in seen:
+            if place not in seen:
                 seen.add(place)
                 found.append(_placed(rule, match, place, build.name))
     return found
@@ -58,12 +58,13 @@ class _Places:
         self._probes = probes
         self._maps: dict[int, ChartSourceMap | None] = {}
 
-    def of(self, match: ChartMatch) -> SourcePlace | None:
-        """Return the line of the template that renders the value, or the key in the values file; None if it cannot be found."""
+    def of(self, match: ChartMatch) -> SourcePlace:
+        """Return the line of the template that renders the value, or the key in the values file."""
         if match.output is None:
             return self._probes.place_of(match.probe, match.reason)
         source_map = self._map(match.output)
-        return None if source_map is None else source_map.template_place(match.document, match.path, key=True)
+        place = None if source_map is None else source_map.template_place(match.document, match.path, key=True)
+        return place or self._probes.place_of(match.probe, "")
 
     def _map(self, output: ProbedOutput) -> ChartSourceMap | None:
         if id(output) not in self._maps:

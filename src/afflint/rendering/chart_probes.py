@@ -11,9 +11,11 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering, line_place
 from afflint.rendering.kustomize_origins import identity_of
@@ -31,6 +33,8 @@ _MOST_RENDERS = 24
 _MOST_PROBES = 400
 _MOST_DEPTH = 8
 _SWITCH = "enabled"
+_WORKLOAD = re.compile(r"(?m)^\s*kind:\s*[\"']?(?:Deployment|StatefulSet|DaemonSet|CronJob|Job|Pod)\b")
+_SOURCE = re.compile(r"(?m)^# Source: [^/\s]+/(\S+)")
 _STRAY = re.compile(r"[\]\[(){}<>,;:'\"`]+")
 _ALIAS = re.compile(r"(?m)[:\-]\s+\*\w")
 _BLAMED = re.compile(r"(?:error on|template:) [^/\s]+/([^\s:]+)(?::(\d+))?")
@@ -42,7 +46,7 @@ def _affinity(marker: str) -> Any:
 
 
 PROBE_VALUES: Mapping[str, Callable[[str], Any]] = {
-    "nodeSelector": lambda marker: {marker: "x"},
+    "nodeSelector": lambda marker: {marker: "x", f"{marker}-b": "x"},
     "affinity": _affinity,
     "tolerations": lambda marker: [{"key": marker, "operator": "Exists"}],
     "topologySpreadConstraints": lambda marker: [{"maxSkew": 1, "topologyKey": marker, "whenUnsatisfiable": "ScheduleAnyway"}],
@@ -63,8 +67,6 @@ class Probe:
     path: tuple[str, ...]
     declared: tuple[SourceText, Path] | None
     """The values file of the chart that declares it, and its path there; None if only templates name it."""
-    switches: tuple[tuple[str, ...], ...] = ()
-    """The values that are set to true so that its component is rendered."""
 
     @property
     def name(self) -> str:
@@ -82,10 +84,18 @@ def probes_in(text: str) -> frozenset[int]:
     return frozenset(int(each) for each in _MARKERS.findall(text)) if _MARKER in text else frozenset()
 
 
+class ChartBaseline(NamedTuple):
+    """The output of a chart without probes. ``enabled`` are the values that enable further components, ``documents`` the output."""
+
+    enabled: Mapping[str, Any]
+    documents: Mapping[int, Document]
+
+
 @dataclass(frozen=True, slots=True)
 class ProbedOutput:
     """The output of a chart with some probes."""
 
+    baseline: ChartBaseline
     documents: Mapping[int, Document]
     probes: Mapping[int, Probe]
     source_map: Callable[[], ChartSourceMap]
@@ -98,6 +108,7 @@ class BrokenProbe:
 
     probe: Probe
     reason: str
+    baseline: ChartBaseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,51 +140,56 @@ class ChartProbes:
     _renders: int = 0
 
     def run(self) -> None:
-        """Render the chart with its probes: all in one rendering, and those that appear nowhere in another, with their components enabled.
+        """Render the chart with all of its probes, and again with all components enabled if some are not.
 
         If the chart cannot be rendered with some probes, each half of them is rendered by itself.
         """
         self.probes = tuple(_probes_of(self.folder, self.texts))
         if not self.probes:
             return
-        self._explore(self.probes)
-        seen = {number for each in self.outputs for document in each.documents.values() for number in probes_in(document.text())}
-        seen |= {each.probe.number for each in self.broken}
-        disabled = [each for probe in self.probes if probe.number not in seen and (each := self._enabled(probe)).switches]
-        if disabled:
-            self._explore(disabled)
+        self._explore(self.probes, ChartBaseline({}, documents_of(self.output)))
+        baseline = self._with_components() if _lacks_workload(self.folder, self.output) else None
+        if baseline is not None:
+            known = {each.probe.number for each in self.broken}
+            self._explore([each for each in self.probes if each.number not in known], baseline)
         for output in list(self.outputs):
             self._find_stray(output, list(output.probes.values()))
 
-    def _enabled(self, probe: Probe) -> Probe:
-        data = [each.data for each in self.texts.of(os.path.join(self.folder, VALUES))]
-        parents = [probe.path[:end] for end in range(1, len(probe.path))]
-        off = [each for each in parents if any(_at(one, (*each, _SWITCH)) is False for one in data)]
-        return replace(probe, switches=tuple((*each, _SWITCH) for each in off))
+    def _with_components(self) -> ChartBaseline | None:
+        """Return the output with the components that are disabled by default: all of them, or those that have placement values."""
+        off = [path for text in self.texts.of(os.path.join(self.folder, VALUES)) for path in _disabled(text.data, ())]
+        near = [path for path in off if any(probe.path[: len(path) - 1] == path[:-1] for probe in self.probes)]
+        for paths in dict.fromkeys((tuple(off), tuple(near))):
+            enabled: dict[str, Any] = {}
+            for path in paths:
+                _set(enabled, path, True)
+            with suppress(RenderError):
+                output = self._render(enabled) if enabled else None
+                return None if output is None else ChartBaseline(enabled, documents_of(output[0]))
+        return None
 
-    def _explore(self, probes: Sequence[Probe]) -> None:
+    def _explore(self, probes: Sequence[Probe], baseline: ChartBaseline) -> None:
         """Render the chart with some probes. If that fails, find those that break it."""
         try:
-            rendered = self._rendered(probes, _values_of(probes))
+            rendered = self._rendered(probes, baseline)
         except RenderError as error:
-            if self._renders >= _MOST_RENDERS:
-                return
             if len(probes) > 1:
-                self._explore(probes[: len(probes) // 2])
-                self._explore(probes[len(probes) // 2 :])
-            elif self._renders_without(probes[0]):
-                self.broken.append(BrokenProbe(probes[0], error.reason))
+                self._explore(probes[: len(probes) // 2], baseline)
+                self._explore(probes[len(probes) // 2 :], baseline)
+            elif self._renders < _MOST_RENDERS:
+                self.broken.append(BrokenProbe(probes[0], error.reason, baseline))
             return
         if rendered is not None:
             self.outputs.append(rendered)
             # A second key of the same name hides a value that was rendered.
-            hidden = [each for each in probes if len(probes) > 1 and each.number in _hidden_in(rendered.documents.values())]
-            for each in hidden:
-                self._explore((each,))
+            hidden = _hidden_in(rendered.documents.values()) if len(probes) > 1 else ()
+            for each in probes:
+                if each.number in hidden:
+                    self._explore((each,), baseline)
 
     def _find_stray(self, output: ProbedOutput, probes: Sequence[Probe]) -> None:
         """Find the probes that add text to other values of an output, by rendering each half of them by itself."""
-        found = next(_stray_in(self.plain_documents(), output.documents), None)
+        found = next(_stray_in(output.baseline.documents, output.documents), None)
         if found is None:
             return
         if len(probes) == 1:
@@ -181,21 +197,28 @@ class ChartProbes:
             return
         for half in (probes[: len(probes) // 2], probes[len(probes) // 2 :]):
             with suppress(RenderError):
-                rendered = self._rendered(half, _values_of(half))
+                rendered = self._rendered(half, output.baseline)
                 if rendered is not None:
                     self._find_stray(rendered, half)
 
-    def _renders_without(self, probe: Probe) -> bool:
-        """Return whether the chart can be rendered with the switches of a probe, but without the probe."""
-        if not probe.switches:
-            return True
-        try:
-            return self._rendered((), _values_of((probe,), switches_only=True)) is not None
-        except RenderError:
-            return False
+    def _rendered(self, probes: Sequence[Probe], baseline: ChartBaseline) -> ProbedOutput | None:
+        """Return the output with some probes; None if the limit is reached. Raises RenderError."""
+        values = deepcopy(dict(baseline.enabled))
+        for probe in probes:
+            _set(values, probe.path, probe.value)
+        rendered = self._render(values)
+        if rendered is None:
+            return None
+        output, files = rendered
+        return ProbedOutput(
+            baseline,
+            documents_of(output),
+            {each.number: each for each in probes},
+            lambda: ChartSourceMap(output, self.root_file, files, self.texts),
+        )
 
-    def _rendered(self, probes: Sequence[Probe], values: Mapping[str, Any]) -> ProbedOutput | None:
-        """Return the output with some values; None if the limit is reached. Raises RenderError."""
+    def _render(self, values: Mapping[str, Any]) -> tuple[bytes, ChartFiles] | None:
+        """Return the output with further values, and the inputs; None if the limit is reached. Raises RenderError."""
         if self._renders >= _MOST_RENDERS:
             return None
         self._renders += 1
@@ -206,16 +229,7 @@ class ChartProbes:
                 files.copy(top)
             except OSError:
                 return None
-            output = files.render(top, {}, None)
-        return ProbedOutput(
-            documents_of(output),
-            {each.number: each for each in probes},
-            lambda: ChartSourceMap(output, self.root_file, files, self.texts),
-        )
-
-    def plain_documents(self) -> Mapping[int, Document]:
-        """Return the documents of the output without probes."""
-        return documents_of(self.output)
+            return files.render(top, {}, None), files
 
     def unread(self) -> Iterator[Probe]:
         """Yield the probes of values that the chart declares, that appear in no output, and that none of its templates can read."""
@@ -254,27 +268,30 @@ class ChartProbes:
         return line_place(self.root_file, 1)
 
 
-def _values_of(probes: Iterable[Probe], *, switches_only: bool = False) -> dict[str, Any]:
-    """Return the values that set probes, and enable their components."""
-    values: dict[str, Any] = {}
-    for probe in probes:
-        for switch in probe.switches:
-            _set(values, switch, True)
-        if not switches_only:
-            _set(values, probe.path, probe.value)
-    return values
-
-
 def _set(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
     for step in path[:-1]:
         values = values.setdefault(step, {})
     values[path[-1]] = value
 
 
-def _at(data: Any, path: Sequence[str]) -> Any:
-    for step in path:
-        data = data.get(step) if type(data) is dict else None
-    return data
+def _disabled(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of values that disable components."""
+    if type(data) is dict and len(path) <= _MOST_DEPTH:
+        for key, value in data.items():
+            if key == _SWITCH and value is False:
+                yield (*path, key)
+            elif type(key) is str:
+                yield from _disabled(value, (*path, key))
+
+
+def _lacks_workload(folder: str, output: bytes) -> bool:
+    """Return whether a template with a kind that creates pods is not in the output of a chart."""
+    shown = set(_SOURCE.findall(output.decode("utf-8", "replace")))
+    for file in templates_of(folder):
+        name = os.path.relpath(file, folder).replace(os.sep, "/")
+        if name not in shown and _WORKLOAD.search(read_template(file) or ""):
+            return True
+    return False
 
 
 def _hidden_in(documents: Iterable[Document]) -> frozenset[int]:

@@ -77,10 +77,10 @@ class ChartSourceMap:
             return (text.place(where, "value", key=key, exact=True), *lines[:1])
         return (*lines[:1], *(each for each in lines[1:2] if each != lines[0])) or (self._of_document(document),)
 
-    def template_place(self, document: int, path: Path, *, key: bool = False) -> SourcePlace:
-        """Return the innermost line of a template that produced the value at a path, or else the template of the document."""
+    def template_place(self, document: int, path: Path, *, key: bool = False) -> SourcePlace | None:
+        """Return the innermost line of a template that produced the value at a path; None if it is unknown."""
         marks = self.marks(document, path, key=key)
-        return line_place(self._sources[marks[0].file], marks[0].line) if marks else self._of_document(document)
+        return line_place(self._sources[marks[0].file], marks[0].line) if marks else None
 
     def line(self, document: int, path: Path) -> tuple[str, int] | None:
         """Return the template and the innermost line that produced the value at a path; None if it is unknown."""
