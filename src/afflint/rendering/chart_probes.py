@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering, line_place
 from afflint.rendering.kustomize_origins import identity_of
@@ -84,11 +84,30 @@ def probes_in(text: str) -> frozenset[int]:
     return frozenset(int(each) for each in _MARKERS.findall(text)) if _MARKER in text else frozenset()
 
 
-class ChartBaseline(NamedTuple):
-    """The output of a chart without probes. ``enabled`` are the values that enable further components, ``documents`` the output."""
+class ChartBaseline:
+    """The output of a chart without probes, rendered when it is first needed. ``enabled`` are the values that enable further components."""
 
-    enabled: Mapping[str, Any]
-    documents: Mapping[int, Document]
+    def __init__(self, enabled: Mapping[str, Any], render: Callable[[Mapping[str, Any]], bytes | None]) -> None:
+        self.enabled = enabled
+        self._render = render
+
+    @cached_property
+    def _rendered(self) -> Mapping[int, Document] | None:
+        try:
+            output = self._render(self.enabled)
+        except RenderError:
+            return None
+        return None if output is None else documents_of(output)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the chart can be rendered with these components."""
+        return self._rendered is not None
+
+    @property
+    def documents(self) -> Mapping[int, Document]:
+        """The documents of the output."""
+        return self._rendered or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,38 +166,39 @@ class ChartProbes:
         self.probes = tuple(_probes_of(self.folder, self.texts))
         if not self.probes:
             return
-        self._explore(self.probes, ChartBaseline({}, documents_of(self.output)))
-        baseline = self._with_components() if _lacks_workload(self.folder, self.output) else None
-        if baseline is not None:
+        default = ChartBaseline({}, lambda _: self.output)
+        self._explore(self.probes, default)
+        if _lacks_workload(self.folder, self.output):
             known = {each.probe.number for each in self.broken}
-            self._explore([each for each in self.probes if each.number not in known], baseline)
-        for output in list(self.outputs):
+            remaining = [each for each in self.probes if each.number not in known]
+            any(self._explore(remaining, baseline) for baseline in self._with_components())
+        for output in [each for each in self.outputs if each.baseline is default]:
             self._find_stray(output, list(output.probes.values()))
 
-    def _with_components(self) -> ChartBaseline | None:
-        """Return the output with the components that are disabled by default: all of them, or those that have placement values."""
+    def _with_components(self) -> Iterator[ChartBaseline]:
+        """Yield the chart with the components that are disabled by default: all of them, or those that have placement values."""
         off = [path for text in self.texts.of(os.path.join(self.folder, VALUES)) for path in _disabled(text.data, ())]
         near = [path for path in off if any(probe.path[: len(path) - 1] == path[:-1] for probe in self.probes)]
         for paths in dict.fromkeys((tuple(off), tuple(near))):
             enabled: dict[str, Any] = {}
             for path in paths:
                 _set(enabled, path, True)
-            with suppress(RenderError):
-                output = self._render(enabled) if enabled else None
-                return None if output is None else ChartBaseline(enabled, documents_of(output[0]))
-        return None
+            if enabled:
+                yield ChartBaseline(enabled, self._output)
 
-    def _explore(self, probes: Sequence[Probe], baseline: ChartBaseline) -> None:
-        """Render the chart with some probes. If that fails, find those that break it."""
+    def _explore(self, probes: Sequence[Probe], baseline: ChartBaseline) -> bool:
+        """Render the chart with some probes. If that fails, find those that break it. Return whether it can be rendered without them."""
         try:
             rendered = self._rendered(probes, baseline)
         except RenderError as error:
+            if not baseline.is_valid:
+                return False
             if len(probes) > 1:
                 self._explore(probes[: len(probes) // 2], baseline)
                 self._explore(probes[len(probes) // 2 :], baseline)
-            elif self._renders < _MOST_RENDERS:
+            elif probes and self._renders < _MOST_RENDERS:
                 self.broken.append(BrokenProbe(probes[0], error.reason, baseline))
-            return
+            return True
         if rendered is not None:
             self.outputs.append(rendered)
             # A second key of the same name hides a value that was rendered.
@@ -186,6 +206,7 @@ class ChartProbes:
             for each in probes:
                 if each.number in hidden:
                     self._explore((each,), baseline)
+        return True
 
     def _find_stray(self, output: ProbedOutput, probes: Sequence[Probe]) -> None:
         """Find the probes that add text to other values of an output, by rendering each half of them by itself."""
@@ -206,10 +227,10 @@ class ChartProbes:
         values = deepcopy(dict(baseline.enabled))
         for probe in probes:
             _set(values, probe.path, probe.value)
-        rendered = self._render(values)
-        if rendered is None:
+        output = self._output(values)
+        if output is None:
             return None
-        output, files = rendered
+        files = replace(self.files, render=self.rendering(values))
         return ProbedOutput(
             baseline,
             documents_of(output),
@@ -217,19 +238,18 @@ class ChartProbes:
             lambda: ChartSourceMap(output, self.root_file, files, self.texts),
         )
 
-    def _render(self, values: Mapping[str, Any]) -> tuple[bytes, ChartFiles] | None:
-        """Return the output with further values, and the inputs; None if the limit is reached. Raises RenderError."""
+    def _output(self, values: Mapping[str, Any]) -> bytes | None:
+        """Return the output with further values; None if the limit is reached. Raises RenderError."""
         if self._renders >= _MOST_RENDERS:
             return None
         self._renders += 1
-        files = replace(self.files, render=self.rendering(values))
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
             top = os.path.join(os.path.realpath(folder), "chart")
             try:
-                files.copy(top)
+                self.files.copy(top)
             except OSError:
                 return None
-            return files.render(top, {}, None), files
+            return self.rendering(values)(top, {}, None)
 
     def unread(self) -> Iterator[Probe]:
         """Yield the probes of values that the chart declares, that appear in no output, and that none of its templates can read."""
