@@ -79,6 +79,11 @@ affinity:
             ["2:8 legacy-control-plane-toleration"],
             id="a whole constraint",
         ),
+        pytest.param(
+            "nodeSelector:\n  beta.kubernetes.io/os: linux\n  {{- toYaml .Values.nodeSelector | nindent 8 }}",
+            ["2:3 deprecated-node-label"],
+            id="a value that an action below cannot change",
+        ),
         pytest.param("tolerations: {{/* A comment. */}}\n- {key: a, operator: Is}", ["2:22 unknown-operator"], id="below a comment"),
         pytest.param("{{- /*\ntolerations:\n*/}}\ntolerations:\n- {key: a, operator: Is}", ["5:22 unknown-operator"], id="long comment"),
         pytest.param(
@@ -135,6 +140,27 @@ def test_literal_constraints_are_checked(text: str, expected: list[str]) -> None
 def test_silent_where_actions_decide(text: str) -> None:
     found = places(text)
     assert found == []
+
+
+IN_CONTAINER = """\
+        resources:
+{{ toYaml .Values.resources | indent %d }}
+{{- with .Values.tolerations }}
+        tolerations:
+          {{- toYaml . | nindent 10 }}
+{{- end }}
+{{- end }}
+"""
+
+
+def test_a_key_at_a_place_where_it_does_nothing_whatever_its_value_is() -> None:
+    template = (DEPLOYMENT % "hostNetwork: true").removesuffix("{{- end }}\n").replace('{{ include "web.apiVersion" . }}', "apps/v1")
+    [found] = lint(template + IN_CONTAINER % 12)
+    assert (found.rule, found.span.line, found.span.column) == ("misplaced-constraint", 18, 9)
+    assert lint(template + IN_CONTAINER % 4) == [], "the inserted lines may contain the map that the key belongs to"
+    assert places("{{- with .Values.tolerations }}\ntoleration:\n{{- toYaml . | nindent 8 }}\n{{- end }}") == ["2:1 unknown-field"]
+    assert places("{{- with .Values.tolerations }}\ntolerations:\n{{- toYaml . | nindent 8 }}\n{{- end }}") == []
+    assert places("{{- with .Values.dns }}\ndnsPolici: {{ . }}\n{{- end }}") == [], "not about placement"
 
 
 def test_a_template_gives_no_facts_and_is_counted_as_a_template() -> None:

@@ -109,6 +109,33 @@ def test_a_line_of_a_template(checking: Checking) -> None:
     assert checking.told() == ["chart/templates/web.yaml:24:32 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]
 
 
+def test_a_constraint_as_text_in_values_is_one_finding_at_the_text(checking: Checking) -> None:
+    text = """\
+affinity: |
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 1
+        podAffinityTerm:
+          labelSelector:
+            matchLabels:
+              {{- include "web.labels" . | nindent 14 }}
+          topologyKey: failure-domain.beta.kubernetes.io/zone
+"""
+    template = TEMPLATE.replace("affinity: {{- toYaml . | nindent 8 }}", "affinity: {{- tpl . $ | nindent 8 }}")
+    chart(values=VALUES.replace("affinity: {}\n", text), template=template)
+    (finding,) = checking.report()["findings"]
+    assert (finding["file"], finding["line"], finding["column"]) == ("chart/values.yaml", 13, 24)
+    assert (finding["rule"], finding["rendered_in"]) == ("deprecated-node-label", ["chart"])
+    assert [(each["file"], each["line"]) for each in finding["related"]] == [("chart/templates/web.yaml", 21)]
+
+
+def test_a_template_is_not_checked_again_if_its_chart_is_rendered(checking: Checking) -> None:
+    chart(template=TEMPLATE.replace("      containers:\n", TOLERATIONS))
+    assert checking.told() == ["chart/templates/web.yaml:24:32 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]
+    summary = checking.report()["summary"]
+    assert (summary["templated"], summary["templates_in_part"]) == (0, 0)
+
+
 def test_a_helper_and_where_it_is_included(checking: Checking) -> None:
     chart(values=VALUES.replace("affinity", 'team: "a b"\naffinity'))
     write({"chart/templates/_helpers.tpl": HELPERS.replace('| default "shop"', '| default "shop" | replace " " "/ "')})

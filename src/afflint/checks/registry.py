@@ -40,13 +40,14 @@ Subject = Literal[
 """
 
 
-Evidence = Literal["", "entry", "item", "term", "constraint"]
+Evidence = Literal["", "entry", "lone entry", "item", "term", "constraint"]
 """What must be literal in a template for a finding there to be certain; if it is, and no action adds to it, the finding is reported.
 
 - ``entry``: the reported value with its key; if the value is absent, the item that lacks it;
+- ``lone entry``: the same, in no branch that another one or another version of Kubernetes replaces;
 - ``item``: the innermost list item around it, such as a match expression;
 - ``term``: the outermost list item around it in the constraint, such as an affinity term or a toleration;
-- ``constraint``: the whole constraint, such as all tolerations, in no branch that another one or another version of Kubernetes replaces;
+- ``constraint``: the whole constraint, such as all tolerations, in no such branch;
 - empty: the finding depends on more than one constraint, and is never reported for the text of a template.
 """
 
@@ -114,7 +115,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("unparsable-preference", "affinity:unparsable_preference", evidence="item"),
         RegisteredCheck("empty-term", "affinity:empty_term", evidence="term"),
         RegisteredCheck("redundant-term", "affinity:redundant_term"),
-        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label", evidence="constraint"),
+        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label", evidence="lone entry"),
         RegisteredCheck("unknown-node-label", "affinity:unknown_node_label", evidence="term"),
         RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key", evidence="entry"),
         RegisteredCheck("hard-anti-affinity-topology", "affinity:hard_anti_affinity_topology"),

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Iterator
 from afflint.checks.match import Match, Target
 from afflint.checks.registry import BoundRule, Dispatch, Evidence, evidence
 from afflint.findings.paths import Path
+from afflint.findings.similarity import is_likely_typo
 from afflint.kube.constraints import NONE
 from afflint.kube.custom_resources import CustomWorkload, value_at
-from afflint.kube.kinds import CUSTOM_PLACEMENT
+from afflint.kube.kinds import CUSTOM_PLACEMENT, PLACEMENT_FIELDS
 from afflint.kube.manifests import Manifest, Workload
 from afflint.yaml.template_text import TemplateText
 
 
-def constrained(manifests: Iterable[Manifest]) -> list[Workload]:
-    """Return the workloads with constraints among some manifests."""
-    return [each for each in manifests if isinstance(each, Workload) and each.constraints is not NONE]
+def has_constraints(manifests: Iterable[Manifest]) -> bool:
+    """Return whether one of the manifests has constraints."""
+    return any(isinstance(each, Workload) and each.constraints is not NONE for each in manifests)
 
 
 class TemplateChecks:
@@ -28,10 +29,14 @@ class TemplateChecks:
 
     def matches(self, manifest: Manifest, text: TemplateText) -> Iterator[tuple[str, Match]]:
         """Yield the certain findings in the constraints of a manifest of a template, each with the name of its rule."""
-        for workload in constrained([manifest]):
-            for rule, match in self._dispatch.matches(workload):
-                if _is_certain(match, self._evidence[rule], workload, text):
-                    yield rule, match
+        if not isinstance(manifest, Workload):
+            return
+        for rule, match in self._dispatch.matches(manifest):
+            if _is_certain(match, self._evidence[rule], manifest, text) or (rule in _ABOUT_KEYS and _is_certain_key(match, manifest, text)):
+                yield rule, match
+
+
+_ABOUT_KEYS = frozenset(("misplaced-constraint", "unknown-field"))
 
 
 def _is_certain(match: Match, evidence: Evidence, workload: Workload, text: TemplateText) -> bool:
@@ -39,13 +44,27 @@ def _is_certain(match: Match, evidence: Evidence, workload: Workload, text: Temp
     proof = _proof(match.path, evidence, workload)
     if proof is None:
         return False
-    document = workload.document
+    document, is_scalar = workload.document, type(value_at(workload, proof)) in (str, int, float, bool)
     first = document.locate(proof, key=True).line
-    if not text.is_whole(first, document.extent(proof).end_line):
+    if not text.is_whole(first, document.extent(proof).end_line, grows=not is_scalar):
         return False
-    if evidence == "constraint" and text.has_alternative(first):
+    if evidence in ("constraint", "lone entry") and text.has_alternative(first):
         return False
     return all(text.implies(first, document.locate(proof[:length], key=True).line) for length in range(1, len(proof)))
+
+
+def _is_certain_key(match: Match, workload: Workload, text: TemplateText) -> bool:
+    """Return whether a match is about the key of a constraint that is literal, whatever its value is, and always in the map around it."""
+    path, document = match.path, workload.document
+    if not path or _constraint_around(path, workload) is not None or not _names_constraint(path[-1]):
+        return False
+    line, column, *_ = document.locate(path, key=True)
+    around = [*(path[:length] for length in range(1, len(path))), (*workload.base, "kind")]
+    return text.keeps_parent(line, column) and all(text.implies(line, document.locate(each, key=True).line) for each in around)
+
+
+def _names_constraint(key: object) -> bool:
+    return key in PLACEMENT_FIELDS or any(is_likely_typo(str(key), each) for each in CUSTOM_PLACEMENT)
 
 
 def _proof(path: Path, evidence: Evidence, workload: Workload) -> Path | None:
@@ -54,7 +73,7 @@ def _proof(path: Path, evidence: Evidence, workload: Workload) -> Path | None:
     if constraint is None or evidence == "constraint":
         return constraint
     ends = [end for end in range(len(constraint) + 1, len(path) + 1) if type(path[end - 1]) is int]
-    if evidence == "entry" and value_at(workload, path) is not None:
+    if evidence in ("entry", "lone entry") and value_at(workload, path) is not None:
         return path
     if not ends:
         return constraint

@@ -188,7 +188,7 @@ class Checker:
 
         text = None
         if mentions_placement(data):
-            from afflint.checks.templates import constrained
+            from afflint.checks.templates import has_constraints
             from afflint.yaml.template_text import template_text
 
             text = template_text(data)
@@ -196,12 +196,13 @@ class Checker:
             return FileResult(templated=True)
         found: list[Found] = []
         silenced: list[Suppression] = []
-        read = [(document, constrained(self.manifests(document))) for document in text.documents()]
-        for document, workloads in read:
-            found += self._matches(workloads, text, fixing=False)
+        read = [(document, self.manifests(document)) for document in text.documents()]
+        for document, manifests in read:
+            found += self._matches(manifests, text, fixing=False)
             if _MARKER in document.raw_bytes:
-                self._suppressions(document, workloads, [], silenced)
-        return FileResult(tuple(found), suppressions=tuple(silenced), templated=True, literal=any(workloads for _, workloads in read))
+                self._suppressions(document, manifests, [], silenced)
+        literal = any(has_constraints(manifests) for _, manifests in read)
+        return FileResult(tuple(found), suppressions=tuple(silenced), templated=True, literal=literal or bool(found))
 
     def _document_results(self, data: bytes, skipped: list[str], kept: "DocumentCache | None") -> "list[_DocumentResult]":
         """Return the results of the documents that may matter, and add the kinds of the others to ``skipped``."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from afflint.findings.finding import Span
 from afflint.findings.paths import Path
+from afflint.kube.helm_values import embedded_constraints
 from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
 from afflint.rendering.line_marks import Mark, add_marks, marks_in, read_template, templates_of
 from afflint.rendering.programs import RenderError
@@ -27,6 +28,7 @@ _MOST_ROUNDS = 5
 _MOST_TRIALS = 24
 """The highest number of times that a chart is rendered to find keys of values."""
 _MOST_CANDIDATES = 12
+_MOST_AT_ONCE = 32
 _EVERYWHERE: tuple[Any, ...] = (True, "", 0, 1, "true", "false")
 """Common values: for them, only keys with the name of the rendered field are tried."""
 _FILE = re.compile(r"[\w.\-]+/[^\s:()\"]+")
@@ -65,6 +67,7 @@ class ChartSourceMap:
         self._template_files = _source_files(output)
         self._marked_documents: dict[int, Document] = self._with_marks()
         self._trials = 0
+        self._embedded: dict[str, list[SourceText]] = {}
         self._all_keys: dict[tuple[int, Path], tuple[SourceText, Path] | None] = {}
 
     def place(self, document: int, _identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
@@ -232,9 +235,20 @@ class ChartSourceMap:
             text, base = self._files.inline
             found += [(text, (*base, *path)) for path, leaf in leaves(value_at(text.data, base)) if path and same(leaf, value)]
         for file in self._value_files():
-            for text in self._texts.of(file):
+            for text in (*self._texts.of(file), *self._constraints_as_text(file)):
                 found += [(text, path) for path, leaf in leaves(text.data) if path and same(leaf, value)]
         return found
+
+    def _constraints_as_text(self, file: str) -> list[SourceText]:
+        """Return the constraints that a values file contains as text, for templates that call ``tpl``."""
+        if file not in self._embedded:
+            self._embedded[file] = [
+                SourceText(file, inner.document, text.index)
+                for text in self._texts.of(file)
+                if b": |" in text.document.raw_bytes
+                for _, inner in embedded_constraints(text.document)
+            ]
+        return self._embedded[file]
 
     def _value_files(self) -> list[str]:
         """Return the values files that are passed to Helm, and those of the chart and its subcharts."""
@@ -244,7 +258,7 @@ class ChartSourceMap:
         self, document: int, path: Path, value: Any, candidates: Sequence[tuple[SourceText, Path]]
     ) -> tuple[SourceText, Path] | None:
         """Return the leaf of the values files that appears at a path if each of the candidates gets another unique value."""
-        candidates = candidates[:_MOST_CANDIDATES]
+        candidates = candidates[:_MOST_AT_ONCE]
         if self._trials >= _MOST_TRIALS:
             return None
         self._trials += 1

@@ -46,6 +46,7 @@ class TemplateText:
         self.inserting = [False] * len(lines)
         self.moved = [False] * len(lines)
         self.branch = [0] * len(lines)
+        self._indented: dict[int, int] = {}  # How far the lines are indented that an action inserts.
         self._begun: set[int] = set()  # The lines with list items whose beginning an action prints.
         self._parents = [0]
         self._alternatives = [False]
@@ -54,7 +55,9 @@ class TemplateText:
         self._trimmed_to: int | None = None
         self.balanced = True
         """Whether each control structure has its end."""
-        self.readable = "\n".join([self._read(number, line) for number, line in enumerate(lines)]).encode()
+        readable = [self._read(number, line) for number, line in enumerate(lines)]
+        self._fill(readable)
+        self.readable = "\n".join(readable).encode()
         self.balanced = self.balanced and self._here == 0
 
     def documents(self) -> Iterator[Document]:
@@ -71,15 +74,26 @@ class TemplateText:
                 document.filled = True
                 yield document
 
-    def is_whole(self, first: int, last: int) -> bool:
-        """Return whether the lines from ``first`` to ``last`` (from 1) are rendered together, and no action adds lines to them."""
+    def is_whole(self, first: int, last: int, *, grows: bool = True) -> bool:
+        """Return whether the lines from ``first`` to ``last`` (from 1) are rendered together, and no action adds lines to them.
+
+        A value that is on one line does not grow by what an action below inserts.
+        """
         if any(self.touched[first - 1 : last]) or any(self.moved[first - 1 : last]):
             return False
         above = next((number for number in range(first - 2, -1, -1) if self.literal[number]), -1)
         if above in self._begun:
             return False
+        if not grows:
+            return True
         following = next((number for number in range(last, len(self.literal)) if self.literal[number]), len(self.literal))
         return not any(self.inserting[last:following])
+
+    def keeps_parent(self, line: int, column: int) -> bool:
+        """Return whether the key at a position (from 1) is in the map that it seems to be in: no action above it begins another one."""
+        above = next((number for number in range(line - 2, -1, -1) if self.literal[number]), -1)
+        inserted = (self._indented[number] for number in range(above + 1, line - 1) if self.inserting[number])
+        return not self.moved[line - 1] and above not in self._begun and all(each >= column - 1 for each in inserted)
 
     def implies(self, line: int, other: int) -> bool:
         """Return whether a line (from 1) is rendered only together with an ``other`` one, which keeps its indentation."""
@@ -104,7 +118,7 @@ class TemplateText:
         if not actions:
             readable = line
         elif not _ACTION.sub("", line).partition("#")[0].strip():
-            self._note(number, [_inserts(each[0]) for each in actions])
+            self._note(number, [each[0] for each in actions if _inserts(each[0])])
             readable = ""
         else:
             readable = self._mixed(number, line, actions)
@@ -117,6 +131,19 @@ class TemplateText:
         self.literal[number] = bool(readable.partition("#")[0].strip())
         return readable
 
+    def _fill(self, readable: list[str]) -> None:
+        """Give a placeholder to each key whose whole value an action below inserts."""
+        key = -1
+        inserted = False
+        for number, line in enumerate((*readable, "end")):
+            if number < len(readable) and not self.literal[number]:
+                inserted |= self.inserting[number]
+                continue
+            if key >= 0 and inserted and _depth(line) <= _depth(readable[key]):
+                readable[key] += " " + masked_action("{{ }}")
+            key = number if line.rstrip().endswith(":") else -1
+            inserted = key >= 0 and self.inserting[number]
+
     def _mixed(self, number: int, line: str, actions: Sequence[re.Match[str]]) -> str:
         """Return a line that has literal text and actions."""
         begins = not line[: actions[0].start()].strip()
@@ -124,7 +151,7 @@ class TemplateText:
         if not any(changes) and not any(_word(each[0]) in ("else", "elif") for each in actions):
             before, last = line[: actions[-1].start()].rstrip(), actions[-1]
             if (before.endswith(":") or before.strip() == "-") and _INSERTS_LINES.search(last[0]) and not line[last.end() :].strip():
-                self._note(number, [True])
+                self._note(number, [last[0]])
                 if before.endswith("-"):
                     self._begun.add(number)
                 return before
@@ -132,12 +159,15 @@ class TemplateText:
         if not begins and sum(changes) == 0 and _never_below(changes):
             start, end = actions[0].start(), actions[-1].end()
             return line[:start] + masked_action(line[start:end]) + line[end:]
-        self._note(number, [True])
+        self._note(number, [line])
         return "" if begins else line[: actions[0].start()]
 
-    def _note(self, number: int, inserting: Sequence[bool]) -> None:
+    def _note(self, number: int, inserting: Sequence[str]) -> None:
+        """Note that actions on a line are blanked, and those of them that insert lines."""
         self.touched[number] = True
-        self.inserting[number] = any(inserting)
+        self.inserting[number] = bool(inserting)
+        found = (re.search(r"\bn?indent\s+\(?(\d+)", each) for each in inserting)
+        self._indented[number] = min((int(each[1]) if each is not None else 0 for each in found), default=0)
 
     def _trim(self, number: int, line: str, readable: str, actions: Sequence[re.Match[str]]) -> None:
         """Note whether actions that trim the space around them move this line, or the next one."""
@@ -186,6 +216,11 @@ def _on_one_line(action: re.Match[str]) -> str:
     if len(lines) == 1:
         return action[0]
     return lines[0] + (" -" if action[0][-3] == "-" else " ") + action[0][-2:] + "\n" * (len(lines) - 1) + " " * len(lines[-1])
+
+
+def _depth(line: str) -> int:
+    """Return the indentation of what a line says; an item of a list may be as deep as the key of the list."""
+    return len(line) - len(line.lstrip()) + line.lstrip().startswith("- ")
 
 
 def _word(action: str) -> str:
