@@ -153,6 +153,13 @@ IN_CONTAINER = """\
 """
 
 
+def test_branches_that_do_not_fit_together_as_yaml_are_left_out() -> None:
+    items = "containers:\n{{- if .Values.proxy }}\n  - {name: proxy, image: proxy}\n{{- end }}\n"
+    text = f"{items}- name: web\n  tolerations: [{{key: a, operator: Is}}]\ntolerations:\n- {{key: a, operator: Is}}"
+    template = (DEPLOYMENT % text.replace("\n", "\n      ")).replace("      containers:\n      - name: web\n        image", "#")
+    assert [f"{each.span.line} {each.rule}" for each in lint(template)] == ["16 misplaced-constraint", "18 unknown-operator"]
+
+
 def test_a_key_at_a_place_where_it_does_nothing_whatever_its_value_is() -> None:
     template = (DEPLOYMENT % "hostNetwork: true").removesuffix("{{- end }}\n").replace('{{ include "web.apiVersion" . }}', "apps/v1")
     [found] = lint(template + IN_CONTAINER % 12)

@@ -50,6 +50,7 @@ class TemplateText:
         self._begun: set[int] = set()  # The lines with list items whose beginning an action prints.
         self._parents = [0]
         self._alternatives = [False]
+        self._optional = [False]  # Whether the branch is that of ``with``, which leaves out a field without a value.
         self._defining = [False]
         self._here = 0
         self._trimmed_to: int | None = None
@@ -64,15 +65,31 @@ class TemplateText:
         """Yield the documents whose literal part is YAML, with their positions in the file."""
         index = 0
         for piece, line, problem in split(self.readable):
-            original = unmasked(piece.decode()).encode()
-            document = parse_document(original, piece, index, line)
-            again = masked(piece) if document.problem is not None else None
-            if again is not None:
-                document = parse_document(original, again, index, line)
+            document = _parsed(piece, index, line)
+            for again in (masked(piece), self._without_choices(piece, line)) if document.problem is not None else ():
+                if again is not None and document.problem is not None:
+                    document = _parsed(again, index, line)
             index += not document.empty
             if problem is None and document.problem is None and not document.empty:
                 document.filled = True
                 yield document
+
+    def _without_choices(self, piece: bytes, line: int) -> bytes | None:
+        """Return a document without what only some values add to it: the branches that begin below its kind; None without a kind."""
+        lines = piece.split(b"\n")
+        kind = next((number for number, each in enumerate(lines) if each.startswith(b"kind:")), None)
+        if kind is None:
+            return None
+        always = {0}
+        branch = self.branch[line + kind]
+        while branch:
+            always.add(branch)
+            branch = self._parents[branch]
+        # A parent comes before its branches.
+        for branch, parent in enumerate(self._parents):
+            if self._optional[branch] and parent in always:
+                always.add(branch)
+        return b"\n".join([each if self.branch[line + number] in always else b"" for number, each in enumerate(lines)])
 
     def is_whole(self, first: int, last: int, *, grows: bool = True) -> bool:
         """Return whether the lines from ``first`` to ``last`` (from 1) are rendered together, and no action adds lines to them.
@@ -194,6 +211,7 @@ class TemplateText:
                 self.balanced = self.balanced and self._here != 0
             self._parents.append(parent)
             self._alternatives.append(level <= 0 or _ON_VERSIONS.search(action) is not None)
+            self._optional.append(word == "with")
             self._defining.append(self._defining[parent] or word in _DEFINING)
             self._here = len(self._parents) - 1
         elif level < 0:
@@ -208,6 +226,10 @@ def template_text(data: bytes) -> TemplateText | None:
     except UnicodeDecodeError:
         return None
     return text if text.balanced else None
+
+
+def _parsed(text: bytes, index: int, line: int) -> Document:
+    return parse_document(unmasked(text.decode()).encode(), text, index, line)
 
 
 def _on_one_line(action: re.Match[str]) -> str:
