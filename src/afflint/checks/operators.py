@@ -45,8 +45,8 @@ def misplaced_in_resource(workload: Workload) -> Iterator[Match]:
         return
     inside = misplaced_in_holder(holder, workload.place.fields)
     if inside is not None:
-        # Another version of the kind may have such a field of its own; a pod spec never does.
-        severity: Severity | None = "warning" if form == "fields" else None
+        # Another version of the kind may have such a field of its own; the spec of a template never does.
+        severity: Severity | None = None if form == "template" else "warning"
         yield from _misplaced(workload, workload.pod_path, list(inside[1]), (*workload.pod_path, inside[0]), severity)
 
 

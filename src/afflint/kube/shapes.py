@@ -31,7 +31,8 @@ def mentions_placement(text: bytes) -> bool:
     return any(map(text.__contains__, _WORDS))
 
 
-_WORDS = (b"ffinity", b"oleration", b"oleRation", b"odeSelector", b"SpreadConstraints", b"topologyKey")
+# Parts of words, so that a misspelt one is met, too.
+_WORDS = (b"ffin", b"olerat", b"oleRat", b"odeSel", b"SpreadConstr", b"topologyKey")
 
 
 def holders_in(
@@ -265,6 +266,8 @@ def _shape_of_list(key: str, value: list[dict[str, Any]]) -> str | None:
 def _is_toleration(value: dict[str, Any]) -> bool:
     """Return whether a map is a toleration, perhaps with a misspelt field; a taint has ``timeAdded``, too."""
     others = value.keys() - _OF_TOLERATIONS
+    if value.keys() >= {"key", "operator"}:
+        return True
     return len(others) < len(value) and all(type(value[name]) in _SCALARS and _is_meant_for_toleration(name) for name in others)
 
 

@@ -60,10 +60,15 @@ def duplicate_spread_constraint(workload: Workload) -> Iterator[Match]:
             )
 
 
+def _is_whole(workload: Workload) -> bool:
+    """Return whether spread constraints are complete: a patch of a core kind is merged, a patch of a custom resource replaces the list."""
+    return workload.operated or not workload.partial
+
+
 def _max_skew(workload: Workload, spread: ConstraintItem) -> Iterator[Match]:
     skew, path = spread.data.get("maxSkew"), (*spread.path, "maxSkew")
     if skew is None:
-        if not workload.partial and is_missing(workload, spread, "maxSkew", SPREAD):
+        if _is_whole(workload) and is_missing(workload, spread, "maxSkew", SPREAD):
             yield Match(path, "this spread constraint has no maxSkew, which is required", "Add `maxSkew: 1` for the most even spread.")
     elif INT32.fits(skew) and skew < 1 and not fills_in(workload, spread, "maxSkew"):
         yield Match(path, f"maxSkew must be at least 1, not {quoted(skew)}", "Write `maxSkew: 1` for the most even spread.")
@@ -74,7 +79,7 @@ def _action(workload: Workload, spread: ConstraintItem) -> Iterator[Match]:
     if action is not None:
         if not fills_in(workload, spread, "whenUnsatisfiable"):
             yield from _word(spread, "whenUnsatisfiable", _ACTIONS)
-    elif not workload.partial and is_missing(workload, spread, "whenUnsatisfiable", SPREAD):
+    elif _is_whole(workload) and is_missing(workload, spread, "whenUnsatisfiable", SPREAD):
         remedy = "Write DoNotSchedule for a requirement, ScheduleAnyway for a preference."
         yield Match((*spread.path, "whenUnsatisfiable"), "this spread constraint has no whenUnsatisfiable, which is required", remedy)
 
