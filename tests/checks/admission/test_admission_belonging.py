@@ -170,3 +170,40 @@ def test_a_time_to_end_is_no_slip_for_the_one_that_the_server_sets() -> None:
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web, terminationGracePeriodSeconds: 180}\nspec: {containers: [{name: c, image: i}]}\n"
     )
     assert the(text)[1] == "unknown field `terminationGracePeriodSeconds` in this metadata; it belongs in spec"
+
+
+def test_a_spec_that_is_indented_into_the_metadata_is_one_finding() -> None:
+    text = """
+        apiVersion: kubevirt.io/v1
+        kind: VirtualMachine
+        metadata: {name: vm}
+        spec:
+          runStrategy: Always
+          template:
+            metadata:
+              labels: {app: vm}
+              spec:
+                nodeSelector: {disktype: ssd}
+              domain: {devices: {}}
+              terminationGracePeriodSeconds: 180
+    """
+    (finding,) = lint(text)
+    assert (finding.rule, finding.span.line, finding.field) == ("unknown-field", 10, "spec.template.metadata.spec")
+    assert finding.message == (
+        "spec is indented into the template metadata, and so are domain and terminationGracePeriodSeconds; spec.template has no spec"
+    )
+    assert finding.help == "Move spec to spec.template, next to metadata, and domain and terminationGracePeriodSeconds into it."
+
+
+def test_a_spec_in_the_metadata_next_to_one_in_the_template_is_unknown() -> None:
+    text = """
+        apiVersion: apps/v1
+        kind: Deployment
+        metadata: {name: web}
+        spec:
+          selector: {matchLabels: {app: web}}
+          template:
+            metadata: {labels: {app: web}, spec: {hostNetwork: true}}
+            spec: {containers: [{name: web, image: web}]}
+    """
+    assert [each.message for each in lint(text)] == ["unknown field `spec` in this metadata"]

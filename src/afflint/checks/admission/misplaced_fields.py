@@ -224,7 +224,8 @@ def _known_in_pod_spec(path: Path, holder: str, manifest: Manifest) -> _Misplace
     if not paths:
         return None
     homes = [field_of(each) or "the top level" for each in paths]
-    message = f"{name} is not a field of the {holder}; it belongs in {join_words(homes, 'or')}"
+    where = "at the top level" if paths == [()] else f"in {join_words(homes, 'or')}"
+    message = f"{name} is not a field of the {holder}; it belongs {where}"
     edits = moved_home(path, paths[0], manifest) if len(paths) == 1 else ()
     return _MisplacedField(message, f"Move {name} to {homes[0] if len(homes) == 1 else 'one of them'}.", edits)
 
