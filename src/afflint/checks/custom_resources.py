@@ -15,10 +15,11 @@ _SHAPE_RULES = _LABEL_RULES | {
     "invalid-toleration", "invalid-spread-constraint", "invalid-namespace-name",
     "contradictory-selector", "contradictory-requirements", "never-matching-comparison", "unparsable-preference",
     "unlikely-topology-key", "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
+    "ignored-chart-value", "spread-misses-itself", "anti-affinity-misses-itself",
 }  # fmt: skip
 _SCHEMA_RULES = _SHAPE_RULES | {
     "duplicate-spread-constraint", "label-keys-conflict", "empty-term", "redundant-term", "unknown-node-label",
-    "legacy-control-plane-toleration", "shadowed-toleration", "spread-misses-itself", "untolerated-control-plane",
+    "legacy-control-plane-toleration", "shadowed-toleration", "untolerated-control-plane",
     "selector-matches-nothing",
     "lost-template-label", "invalid-operator-setting", "ignored-operator-setting",
 }  # fmt: skip

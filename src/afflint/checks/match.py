@@ -9,6 +9,7 @@ from afflint.kube import NEWEST
 
 if TYPE_CHECKING:
     from afflint.findings.edits import SymbolicEdit
+    from afflint.kube.chart_sources import ChartSource
 
 
 class Target(NamedTuple):
@@ -26,6 +27,8 @@ class Target(NamedTuple):
     known_labels: frozenset[str] = frozenset()
     """Keys of node labels that pools declare: keys that would otherwise count as misspelt, deprecated keys and their successors, and the
     key of control planes if some of these have no taint."""
+    chart_sources: "tuple[ChartSource, ...]" = ()
+    """Where the charts of releases come from, if the run has the objects that say so."""
 
 
 class RelatedPlace(NamedTuple):

@@ -236,7 +236,7 @@ class _CachingMapper:
 
     def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterator[FileResult]:
         # Only these settings differ between the calls of one run.
-        variant = (bool(settings.rules), settings.inventory, settings.learnt, settings.target.known_labels)
+        variant = (bool(settings.rules), settings.inventory, settings.learnt, settings.target)
         keys = [(source.path, source.data, *variant) for source in sources]
         new = {key: source for key, source in zip(keys, sources, strict=True) if key not in self._known}
         options = self._options

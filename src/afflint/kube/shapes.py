@@ -169,7 +169,7 @@ def _shape_of_map(key: str, value: dict[str, Any]) -> str | None:
         return "labelSelector" if "matchExpressions" in value and _has_unknown_key(value) else None
     if AFFINITY_FIELDS.issuperset(value):
         rules = any(type(each) is dict for each in value.values())
-        return "affinity" if key != "spec" and (rules or any(map(_is_list_of_terms, value.values()))) else None
+        return "affinity" if key not in _WHOLES and (rules or any(map(_is_list_of_terms, value.values()))) else None
     if key == "tolerations" and value.keys() <= _OF_TOLERATIONS and not value.keys().isdisjoint(("operator", "effect")):
         return key
     if key == "topologySpreadConstraints" and value.keys() <= _EVERY_OF_SPREADS and "topologyKey" in value:
@@ -177,6 +177,8 @@ def _shape_of_map(key: str, value: dict[str, Any]) -> str | None:
     return _one_affinity(key, value) or ("affinity" if _is_affinity_with_mistakes(key, value) else None)
 
 
+_WHOLES = ("spec", "values", "valuesObject")
+"""Fields whose map is never an affinity, even if it has the fields of one by mistake."""
 _SCALARS = (str, int, float, bool, type(None))
 _OF_TOLERATIONS = frozenset(("key", "operator", "value", "effect", "tolerationSeconds"))
 _OF_SPREADS = frozenset(("maxSkew", "topologyKey", "whenUnsatisfiable"))

@@ -63,7 +63,7 @@ class Project:
     def adopt(self, findings: RunFindings) -> None:
         """Take over the result of a run."""
         settings = self.setup.settings
-        target = settings.target._replace(known_labels=frozenset(findings.known_labels))
+        target = settings.target._replace(known_labels=frozenset(findings.known_labels), chart_sources=findings.chart_sources)
         settings = settings._replace(inventory=findings.with_nodes, learnt=findings.learnt, target=target)
         # Read again, because kustomizations may have changed since the previous run.
         kustomizations = Kustomizations(SKIPPED_FOLDERS, (os.path.join(findings.shared, "_"),) if findings.shared else ())

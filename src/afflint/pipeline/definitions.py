@@ -20,6 +20,7 @@ from afflint.yaml import documents, prefilter
 
 if TYPE_CHECKING:
     from afflint.kube.catalogue import CustomKind
+    from afflint.kube.chart_sources import ChartSource
 
 _Result = TypeVar("_Result")
 _CustomKindName = tuple[str, str]
@@ -36,6 +37,7 @@ class DefinitionSigns(NamedTuple):
     nodes: bool = False
     pools: bool = False
     containers: bool = False
+    chart_sources: bool = False
 
     @property
     def definitions(self) -> bool:
@@ -59,6 +61,7 @@ def with_definitions(
     """Return the settings for the map step of some files, with what these define. ``more`` returns further files with definitions."""
     signs = [reader.signs(source) for source in files.sources]
     settings = _with_inventory(files, settings, signs, reader)
+    settings = _with_chart_sources(files, settings, signs, reader)
     defining = [source for source, each in zip(files.sources, signs, strict=True) if each.definitions]
     if not defining and more is None:
         return settings
@@ -82,6 +85,17 @@ def _with_inventory(files: Files, settings: MapSettings, signs: Sequence[Definit
     if not (files.nodes or pools or (settings.auto_nodes and _may_use_nodes(files, signs, reader))):
         return settings
     return settings._replace(inventory=True, target=settings.target._replace(known_labels=frozenset().union(*pools)))
+
+
+def _with_chart_sources(files: Files, settings: MapSettings, signs: Sequence[DefinitionSigns], reader: DefinitionReader) -> MapSettings:
+    """Return the settings with the sources of charts that the files define."""
+    defining = [source for source, each in zip(files.sources, signs, strict=True) if each.chart_sources]
+    if not defining or not any(b"HelmRelease" in each.kinds for each in signs):
+        return settings
+    from afflint.kube.chart_sources import merged_sources
+
+    sources = merged_sources(each for source in defining for each in reader.chart_sources(source))
+    return settings._replace(target=settings.target._replace(chart_sources=sources))
 
 
 def _unknown_kinds(kinds: Collection[_CustomKindName]) -> set[_CustomKindName]:
@@ -142,6 +156,12 @@ class DefinitionReader:
         """Return the label keys of the pools in a file that change what rules about one object report; None without pools."""
         return self._read(("pools",), source, _pool_labels, None)
 
+    def chart_sources(self, source: Source) -> tuple[ChartSource, ...]:
+        """Return the sources of charts that a file defines."""
+        from afflint.kube.chart_sources import chart_sources_in
+
+        return self._read(("charts",), source, lambda data: tuple(chart_sources_in(data)), ())
+
     def creates_pods(self, source: Source) -> bool:
         """Return whether a file has a workload."""
 
@@ -184,9 +204,12 @@ def signs_of(data: bytes) -> DefinitionSigns:
         _NODE in kinds or None in kinds or (without_kind and prefilter.is_node_list(data)),
         without_kind or any(mark in data for kind in kinds for mark in (_ALL_MARKS if kind is None else MARKS.get(kind, ()))),
         b"containers" in data,
+        _CHART_SOURCES in data,
     )
 
 
+# The group of Flux's sources; the releases that refer to them are of another group.
+_CHART_SOURCES = b"source.toolkit.fluxcd.io"
 _ALL_MARKS = frozenset(mark for marks in MARKS.values() for mark in marks)
 
 

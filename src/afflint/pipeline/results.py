@@ -80,4 +80,5 @@ def _deciding(settings: MapSettings) -> list[object]:
     parts: list[object] = [(each.name, each.rule.fix, *([each.policy] if each.policy else [])) for each in settings.rules]
     parts += settings.policies
     parts += [target.version, sorted(target.feature_gates), sorted(target.admission_plugins), target.complete, sorted(target.known_labels)]
+    parts += target.chart_sources
     return [*parts, *settings.custom, settings.inventory, settings.resources, settings.lines, settings.host_key, *settings.learnt]

@@ -179,6 +179,7 @@ class Indexer:
             None if state.baseline is None else state.baseline.folder,
             tuple(self._unopened(workspace, state, requested, documents)),
             reduced.unused_nodes,
+            reduced.settings.target.chart_sources,
         )
 
     def _unopened(

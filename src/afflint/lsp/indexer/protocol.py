@@ -13,6 +13,7 @@ from afflint.findings.codec import Codec
 from afflint.findings.finding import FileId, Found
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.catalogue import CustomKind
+from afflint.kube.chart_sources import ChartSource
 from afflint.lsp.capabilities import Client
 from afflint.lsp.folder_config import CommandLineConfig
 from afflint.pipeline.baseline import BaselineEntry
@@ -143,6 +144,8 @@ class RunFindings(NamedTuple):
     baseline: str | None = None
     unopened: tuple[FileDiagnostics, ...] = ()
     unused_nodes: str | None = None
+    chart_sources: tuple[ChartSource, ...] = ()
+    """Where the charts of releases come from."""
 
 
 class RunEnded(NamedTuple):

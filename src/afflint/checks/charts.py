@@ -1,0 +1,219 @@
+"""Values of charts that reach no pod, and selectors in values that miss the pods of the chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.checks.match import Match, Target, moving
+from afflint.constraints.pods import PodAffinityTerm, TopologySpreadConstraint, pod_constraints
+from afflint.findings.edits import SymbolicEdit
+from afflint.findings.paths import Path, Step, field_of
+from afflint.findings.phrases import join_words, quoted
+from afflint.findings.similarity import is_likely_typo
+from afflint.kube.chart_pods import OwnLabels, labels_at_place
+from afflint.kube.chart_releases import ChartRelease, release_of
+from afflint.kube.charts import matches_path
+from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.custom_resources import CustomWorkload
+from afflint.kube.kinds import EACH
+from afflint.kube.manifests import Workload
+from afflint.kube.selectors import Requirement, Selector, describe
+from afflint.kube.shapes import AFFINITY_FIELDS
+from afflint.yaml.document import value_at_path
+
+_MOST_NAMED = 3
+
+
+def ignored_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
+    """Report placement constraints in the values of a chart at places that the chart does not read, so that they reach no pod."""
+    assert isinstance(workload, CustomWorkload)
+    yield from _unused_presets(workload)
+    release = release_of(workload, target.chart_sources)
+    if release is None:
+        return
+    for part in workload.parts:
+        path = part.path[len(release.path) :]
+        place = release.chart.place_of(path)
+        if place is not None and place.verified:
+            continue
+        match = _ignored(release, path)
+        if match is None and place is None:
+            match = _outside_affinity(release, path) or _misspelt(release, path)
+        if match is not None:
+            yield match
+
+
+def _ignored(release: ChartRelease, path: Path) -> Match | None:
+    """Return the match for a field that the chart certainly does not read; None for any other."""
+    chart, field = release.chart, path[-1]
+    for place in chart.ignored:
+        if not matches_path(place.path, path[:-1]) or field not in place.fields or not place.versions.covers(release.versions):
+            continue
+        if place.only_kubernetes and not _is_kubernetes_affinity(value_at_path(release.values, *path)):
+            return None
+        reading = place.use or tuple([each.path for each in chart.places if each.verified and _has_field(each.fields, field)])
+        form = " as an affinity of Kubernetes" if place.only_kubernetes else ""
+        return _match(release, path, f"{chart.name} does not read {quoted(field_of(path))}{form}: it reaches no pod", reading)
+    for closed, use in chart.closed:
+        if matches_path(closed, path[: len(closed)]) and chart.labels_of.covers(release.versions):
+            return _match(release, path, f"{chart.name} does not read {quoted(field_of(path))}: it reaches no pod", use)
+    return None
+
+
+def _outside_affinity(release: ChartRelease, path: Path) -> Match | None:
+    """Return the match for ``nodeAffinity`` and the like beside the ``affinity`` that the chart reads or ignores, instead of in it."""
+    chart, affinity = release.chart, (*path[:-1], "affinity")
+    if path[-1] not in AFFINITY_FIELDS or any(
+        matches_path(each.path, path[:-1]) and _has_field(each.fields, path[-1]) for each in chart.places
+    ):
+        return None
+    ranges = [chart.labels_of] if chart.place_of(affinity) is not None else []
+    ranges += [each.versions for each in chart.ignored if "affinity" in each.fields and matches_path(each.path, path[:-1])]
+    if not any(each.covers(release.versions) for each in ranges):
+        return None
+    message = f"{chart.name} does not read {quoted(field_of(path))}: it reaches no pod"
+    if chart.place_of(affinity) is None:
+        return Match((*release.path, *path), message, key=True)
+    remedy = f"Set {quoted(field_of((*affinity, path[-1])))} instead."
+    edits = () if value_at_path(release.values, *affinity, path[-1]) else moving((*release.path, *path), (*release.path, *affinity))
+    return Match((*release.path, *path), message, remedy, key=True, edits=edits)
+
+
+def _has_field(fields: tuple[Any, ...], name: object) -> bool:
+    return any(each.name == name for each in fields)
+
+
+def _match(release: ChartRelease, path: Path, message: str, reading: tuple[Path, ...]) -> Match:
+    """Return the match at a path of the values, with the places that the chart reads; a single one is the target of the fix."""
+    places = list(dict.fromkeys((*_filled(place, path), path[-1]) for place in reading))
+    known = [place for place in places if place != path and release.chart.place_of(place) is not None]
+    names = [quoted(field_of(tuple(["<name>" if step == EACH else step for step in place]))) for place in known]
+    others = [f"{len(names) - _MOST_NAMED} more places"] if len(names) > _MOST_NAMED else []
+    remedy = f"Set {join_words([*names[:_MOST_NAMED], *others], 'or')} instead." if names else ""
+    edits: tuple[SymbolicEdit, ...] = ()
+    if len(known) == 1 and EACH not in known[0] and value_at_path(release.values, *known[0]) is None:
+        edits = moving((*release.path, *path), (*release.path, *known[0][:-1]), prune=True)
+    return Match((*release.path, *path), message, remedy, key=True, edits=edits)
+
+
+def _filled(pattern: Path, path: Path) -> Path:
+    """Return a pattern with the steps of a path for its EACH, as far as the path has the same steps."""
+    filled: list[Step] = []
+    for index, step in enumerate(pattern):
+        same = tuple(filled) == path[:index] and index < len(path) - 1
+        filled.append(path[index] if step == EACH and same else step)
+    return tuple(filled)
+
+
+def _is_kubernetes_affinity(value: object) -> bool:
+    """Return whether a value has rules of Kubernetes; the own words of charts are ``soft``, ``hard`` and a ``type``."""
+    if not isinstance(value, dict):
+        return False
+    return any(isinstance(each, dict) and (REQUIRED in each or PREFERRED in each) for each in value.values())
+
+
+def _misspelt(release: ChartRelease, path: Path) -> Match | None:
+    """Return the match for a path with one misspelt key, if the chart reads the path with another key; None for any other."""
+    chart = release.chart
+    if not chart.labels_of.overlaps(release.versions):
+        return None
+    known = {(*place.path, field.name) for place in chart.places for field in place.fields}
+    for place in known:
+        if len(place) != len(path):
+            continue
+        different = [index for index, (one, own) in enumerate(zip(place, path, strict=True)) if one not in (EACH, own)]
+        if len(different) != 1 or type(path[different[0]]) is not str:
+            continue
+        index = different[0]
+        if any(matches_path(other[: index + 1], path[: index + 1]) for other in known) or not is_likely_typo(
+            str(path[index]), str(place[index])
+        ):
+            continue
+        meant = (*path[:index], place[index])
+        wrong, right = quoted(field_of(path[: index + 1])), quoted(str(place[index]))
+        message = f"{chart.name} does not read {wrong}: {quoted(str(path[-1]))} reaches no pod; did you mean {right}?"
+        return Match((*release.path, *path[: index + 1]), message, f"Rename it to {quoted(field_of(meant))}.", key=True)
+    return None
+
+
+def _unused_presets(workload: CustomWorkload) -> Iterator[Match]:
+    """Report presets for affinity in Bitnami's charts beside an affinity, which replaces all of them."""
+    if workload.kind.name not in _WITH_VALUES or not any(part.path[-1] == "affinity" for part in workload.parts):
+        return
+    holder = value_at_path(workload.document.data, *workload.pod_path)
+    if isinstance(holder, dict):
+        for name in _PRESETS:
+            if holder.get(name) == "hard":
+                message = f"{quoted(name)} has no effect, because `affinity` is set: the chart uses one or the other"
+                yield Match(
+                    (*workload.pod_path, name), message, "Write the rule of the preset into `affinity`, or remove one of them.", key=True
+                )
+
+
+_WITH_VALUES = frozenset(("HelmRelease", "Application", "ApplicationSet", "values"))
+_PRESETS = ("podAntiAffinityPreset", "podAffinityPreset")
+
+
+# Selectors.
+
+
+def spread_misses_chart_pods(workload: Workload, target: Target) -> Iterator[Match]:
+    """Report spread constraints in the values of a chart that do not select the pods that they go into."""
+    assert isinstance(workload, CustomWorkload)
+    if not workload.constraints.spreads:
+        return
+    release = release_of(workload, target.chart_sources)
+    for spread in pod_constraints(workload).spreads if release is not None else ():
+        missed = _missed(workload, release, spread) if release is not None else None
+        if missed is not None:
+            message = f"this spread constraint does not count its own pods: it selects {quoted(describe(missed[0]))}, but {missed[1]}"
+            yield Match((*spread.path, "labelSelector"), message, _REMEDY, key=True)
+
+
+def anti_affinity_misses_chart_pods(workload: Workload, target: Target) -> Iterator[Match]:
+    """Report anti-affinity in the values of a chart that nearly selects the pods that it goes into, but does not."""
+    assert isinstance(workload, CustomWorkload)
+    if not workload.constraints.pod_terms:
+        return
+    release = release_of(workload, target.chart_sources)
+    for term in pod_constraints(workload).terms if release is not None else ():
+        missed = _missed(workload, release, term) if term.anti and release is not None else None
+        if missed is not None:
+            message = f"this {term.name} separates no pods: it selects {quoted(describe(missed[0]))}, but {missed[1]}"
+            yield Match((*term.path, "labelSelector"), message, _REMEDY, key=True)
+
+
+_REMEDY = "Select the pods by the labels that the chart sets."
+
+
+def _missed(
+    workload: CustomWorkload, release: ChartRelease, constraint: TopologySpreadConstraint | PodAffinityTerm
+) -> tuple[Requirement, str] | None:
+    """Return a requirement that none of the pods of a constraint's place meet, and the reason; None if they may meet the selector.
+
+    An anti-affinity may be meant for other pods. It counts only if it asks for a value that the own pods have under another key.
+    """
+    part = next((each for each in workload.parts if constraint.path[: len(each.path)] == each.path), None)
+    selector = constraint.label_selector
+    if part is None or not isinstance(selector, Selector) or not selector.requirements or constraint.has_label_keys:
+        return None
+    own = labels_at_place(release, part.path[len(release.path) :])
+    missed = [each.missed(selector) for each in own]
+    first = missed[0] if missed else None
+    if first is None or any(each is None for each in missed):
+        return None
+    if isinstance(constraint, PodAffinityTerm) and not (
+        any(each.resembles(first) for each in own) and not constraint.namespaces and constraint.namespace_selector is None
+    ):
+        return None
+    return first, _reason(release, own[0], first)
+
+
+def _reason(release: ChartRelease, own: OwnLabels, missed: Requirement) -> str:
+    who = "the operator" if own.operated else release.chart.name
+    value = own.labels.get(missed.key)
+    if value:
+        return f"{who} sets {quoted(f'{missed.key}: {value}')}"
+    same = next((f"; the pods have {quoted(f'{key}: {value}')}" for key, value in own.labels.items() if value in missed.values), "")
+    return f"{who} does not set the label {quoted(missed.key)}{same}"

@@ -1,0 +1,136 @@
+"""The labels of the pods of a chart, as far as its name, its release and its values determine them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
+from afflint.findings.similarity import is_likely_typo
+from afflint.kube.catalogue import custom_kind_of
+from afflint.kube.chart_releases import ChartRelease
+from afflint.kube.charts import ChartPods, VersionRange
+from afflint.kube.selectors import Requirement, Selector, is_met
+from afflint.yaml.placeholders import is_placeholder
+
+# Labels that Kubernetes' controllers add to pods.
+_OF_CONTROLLERS = (
+    "pod-template-hash", "controller-revision-hash", "statefulset.kubernetes.io/", "apps.kubernetes.io/", "batch.kubernetes.io/",
+    "job-name", "controller-uid", "pod-template-generation",
+)  # fmt: skip
+_OVERRIDES = ("nameOverride", "fullnameOverride")
+_NAMES = frozenset(("app", "app.kubernetes.io/name", "app.kubernetes.io/part-of"))
+
+
+class OwnLabels(NamedTuple):
+    """The labels of some pods of a chart; the value "" is unknown.
+
+    ``closed``: they have no others. ``names`` are further names by which a selector may mean these pods. ``operated``: an operator sets
+    the labels.
+    """
+
+    labels: dict[str, str]
+    closed: bool
+    names: frozenset[str]
+    operated: bool = False
+
+    def missed(self, selector: Selector) -> Requirement | None:
+        """Return the first requirement that the pods certainly do not meet; None if they may meet all."""
+        for each in selector.requirements:
+            if any(map(is_placeholder, (each.key, *each.values))) or each.key.startswith(_OF_CONTROLLERS):
+                continue
+            value = self.labels.get(each.key)
+            if value != "" and (value is not None or self.closed) and not is_met(each, value):
+                return each
+        return None
+
+    def resembles(self, missed: Requirement) -> bool:
+        """Return whether a requirement asks for a value that the pods have under another key, for one of their names, or has a typo."""
+        known = self.names | {value for value in self.labels.values() if value}
+        own = self.labels.get(missed.key)
+        return any(value in known or (own is not None and is_likely_typo(value, own)) for value in missed.values)
+
+
+def labels_at_place(release: ChartRelease, path: Path) -> list[OwnLabels]:
+    """Return the labels of the pods that a placement field of the values reaches, one for each kind of pods; none if they are unknown."""
+    chart = release.chart
+    place = chart.place_of(path)
+    if place is None or not place.pods or place.text:
+        return []
+    further = set(_user_labels(release.values))
+    overrides = {name for values in _values_above(release.values, path) for name in _OVERRIDES if values.get(name)}
+    closed = release.complete and _holds(chart.labels_of, release.versions)
+    reached = set(place.pods)
+    others = {number for each in chart.places for number in each.pods}
+    # Pods that no place reaches by default take the place of others in some modes of the chart.
+    numbers = [number for number in range(len(chart.pods)) if number in reached or number not in others]
+    found = []
+    for pods in [chart.pods[number] for number in numbers if chart.pods[number].versions.overlaps(release.versions)]:
+        for key in _controller_keys(release.values, path) if _varies(pods) else ("",):
+            labels = _filled(pods, release.name, key)
+            changed = {name for name, by in pods.overridden if not overrides.isdisjoint(by)}
+            if "nameOverride" in overrides:
+                changed |= _NAMES & labels.keys()
+            labels.update(dict.fromkeys(changed | further, ""))
+            names = {chart.name, release.name or chart.name, key or chart.name}
+            found.append(OwnLabels(labels, closed, frozenset(names), bool(pods.group)))
+    return found
+
+
+def _holds(known: VersionRange, versions: VersionRange) -> bool:
+    """Return whether the labels of a range of versions are those of a release; without a version, it is as recent as the catalogue."""
+    return known.covers(versions) or (known.before is None and known.since != 0 and versions.since is None)
+
+
+def _varies(pods: ChartPods) -> bool:
+    return any("{controllerKey}" in value for _, value in pods.labels)
+
+
+def _controller_keys(values: dict[str, Any], path: Path) -> tuple[str, ...]:
+    """Return the keys of the controllers that a field of bjw-s' common library reaches: one, or those of the defaults."""
+    controllers = values.get("controllers")
+    if path[0] == "controllers":
+        return (str(path[1]),)
+    return tuple(map(str, controllers)) if type(controllers) is dict else ("",)
+
+
+def _filled(pods: ChartPods, release: str | None, controller: str) -> dict[str, str]:
+    """Return the labels of pods for a release and a controller."""
+    if pods.group:
+        kind = custom_kind_of(pods.group, pods.kind)
+        # The name of the resource depends on several values.
+        return {each.key: "" if "{" in each.value else each.value for each in kind.labels} if kind is not None else {}
+    labels = {}
+    for key, value in pods.labels:
+        unknown = ("{release}" in value and release is None) or ("{controllerKey}" in value and not controller)
+        labels[key] = "" if unknown else value.replace("{release}", release or "").replace("{controllerKey}", controller)
+    return labels
+
+
+def _values_above(values: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the maps of the values on the way to a path, and the global values."""
+    here: Any = values
+    for step in (*path, None):
+        if type(here) is not dict:
+            return
+        yield here
+        common = here.get("global")
+        if type(common) is dict:
+            yield common
+        here = here.get(step)
+
+
+def _user_labels(values: Any) -> Iterator[str]:
+    """Yield the keys in all maps of the values that set labels: ``podLabels``, ``commonLabels``, ``labels``."""
+    waiting = [values]
+    while waiting:
+        here = waiting.pop()
+        if type(here) is list:
+            waiting += here
+        elif type(here) is dict:
+            for key, each in here.items():
+                if type(key) is str and key.lower().endswith("labels") and key != "matchLabels" and type(each) is dict:
+                    yield from (name for name in each if type(name) is str)
+                elif type(each) in (dict, list) and key != "labelSelector":
+                    waiting.append(each)

@@ -1,0 +1,213 @@
+"""Which chart gets some values: releases of Flux, Argo CD, Kustomize, k3s and RKE2, and values whose own keys identify the chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
+from afflint.kube.chart_sources import ChartSource, last_part, major_of
+from afflint.kube.charts import KnownChart, VersionRange, chart_of
+from afflint.kube.custom_resources import CustomWorkload
+from afflint.yaml.document import map_at
+from afflint.yaml.placeholders import is_placeholder
+
+# Publishers with charts of their own under common names, as their addresses contain them.
+_OTHER_PUBLISHERS = (
+    "bitnami",
+    "truecharts",
+    "k8s-at-home",
+    "cowboysysop",
+    "gabe565",
+    "geek-cookbook",
+    "charts.helm.sh/stable",
+    "kubernetes-charts",
+)
+_LONGEST_RELEASE = 53
+_FLUX, _ARGO, _K3S = ("helm.toolkit.fluxcd.io", "helm.fluxcd.io"), "argoproj.io", "helm.cattle.io"
+
+
+class ChartRelease(NamedTuple):
+    """The values of a chart at ``path`` in a document, for a release with a name; ``name`` is None if it is unknown.
+
+    ``versions`` are the possible versions of the chart. ``complete``: no other values, and no changes of the output, are known of, so that
+    the labels of the pods are those of the chart and of these values.
+    """
+
+    chart: KnownChart
+    versions: VersionRange
+    name: str | None
+    values: dict[str, Any]
+    path: Path
+    complete: bool = True
+
+
+class _ChartReference(NamedTuple):
+    """How a release refers to its chart: a name, the address or the name of the repository, and a version."""
+
+    chart: str
+    repository: str = ""
+    version: object = None
+    release: str | None = None
+    complete: bool = True
+
+
+def release_of(workload: CustomWorkload, sources: Iterable[ChartSource]) -> ChartRelease | None:
+    """Return the release whose values contain the constraints of a workload; None if the chart is not certain or not in the catalogue."""
+    found = _values_of(workload)
+    if found is None:
+        return None
+    values, path, owner = found
+    reference = _reference(workload, owner, path, {(each.kind, each.name): each for each in sources})
+    chart = _known_chart(reference) if reference is not None else None
+    if chart is not None and reference is not None:
+        major = reference.version if type(reference.version) is int else major_of(reference.version)
+        versions = VersionRange(major, major + 1) if major is not None else _versions_by_values(chart, values)
+        return ChartRelease(chart, versions, _release_name(reference.release), values, path, reference.complete)
+    if reference is not None and chart_of(last_part(reference.chart)) is not None:
+        return None  # A chart of another publisher with the name of a known one.
+    return _by_keys(values, path, workload.pod_path, reference)
+
+
+def _values_of(workload: CustomWorkload) -> tuple[dict[str, Any], Path, dict[str, Any]] | None:
+    """Return the values that contain the constraints, their path, and the object that contains them; None for other constraints."""
+    if workload.kind.name == "values":
+        data = workload.document.data
+        return (data, (), workload.data) if type(data) is dict else None
+    path = _path_of_values(workload)
+    value: Any = workload.data
+    for step in path or ():
+        value = value[step] if type(value) in (dict, list) else None
+    return (value, (*workload.base, *path), workload.data) if path and type(value) is dict else None
+
+
+def _path_of_values(workload: CustomWorkload) -> Path | None:
+    own, kind, group = workload.pod_path[len(workload.base) :], workload.kind.name, workload.kind.group
+    if kind == "HelmRelease" and group in _FLUX:
+        return own[:2] if own[:2] == ("spec", "values") else None
+    if kind in ("Application", "ApplicationSet") and group == _ARGO:
+        return own[: own.index("valuesObject") + 1] if "helm" in own and "valuesObject" in own else None
+    return None
+
+
+def _reference(
+    workload: CustomWorkload, owner: dict[str, Any], path: Path, sources: dict[tuple[str, str], ChartSource]
+) -> _ChartReference | None:
+    """Return how the owner of some values refers to the chart; None if it does not."""
+    kind, version = owner.get("kind"), owner.get("apiVersion")
+    group = version.rpartition("/")[0] if type(version) is str else ""
+    spec, name = map_at(owner, "spec"), map_at(owner, "metadata").get("name")
+    if kind == "HelmRelease" and group in _FLUX:
+        return _of_flux(spec, name, sources)
+    if kind in ("Application", "ApplicationSet") and group == _ARGO:
+        inner = path[len(workload.base) :]
+        template = map_at(spec, "template")
+        spec = map_at(template, "spec") if kind == "ApplicationSet" else spec
+        name = map_at(template, "metadata").get("name") if kind == "ApplicationSet" else name
+        source = _source_of_argo(spec, inner)
+        helm = map_at(source, "helm")
+        return _reference_to(
+            source.get("chart"),
+            source.get("repoURL"),
+            source.get("targetRevision"),
+            helm.get("releaseName", name),
+            not helm.get("valueFiles"),
+        )
+    if kind == "HelmChart" and group == _K3S:
+        return _reference_to(spec.get("chart"), spec.get("repo"), spec.get("version"), name)
+    return None
+
+
+def _of_flux(spec: dict[str, Any], name: object, sources: dict[tuple[str, str], ChartSource]) -> _ChartReference | None:
+    target = spec.get("targetNamespace")
+    release = spec.get("releaseName", f"{target}-{name}" if target else name)
+    # A Secret holds passwords. Other values, and patches of the output, may change labels.
+    others = [each for each in spec.get("valuesFrom") or () if type(each) is dict and each.get("kind") != "Secret"]
+    complete = not others and not spec.get("postRenderers")
+    chart = map_at(spec, "chart")
+    if "repository" in chart:  # helm.fluxcd.io/v1.
+        return _reference_to(chart.get("name"), chart.get("repository"), chart.get("version"), release, complete)
+    chart = map_at(chart, "spec")
+    if chart:
+        ref = map_at(chart, "sourceRef")
+        source = sources.get(("HelmRepository", str(ref.get("name"))))
+        repository = source.url if source is not None and source.url else ref.get("name")
+        return _reference_to(chart.get("chart"), repository, chart.get("version"), release, complete)
+    ref = map_at(spec, "chartRef")
+    source = sources.get((str(ref.get("kind")), str(ref.get("name"))))
+    if source is not None:
+        return _reference_to(source.chart, source.url, source.major, release, complete)
+    return _reference_to(ref.get("name"), "", None, release, complete)
+
+
+def _reference_to(chart: object, repository: object, version: object, release: object, complete: bool = True) -> _ChartReference | None:
+    if type(chart) is not str:
+        return None
+    name = release if type(release) is str else None
+    return _ChartReference(chart, repository if type(repository) is str else "", version, name, complete)
+
+
+def _source_of_argo(spec: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return the source that has the values at a path of an Application; for values in text, the only source with values."""
+    sources = spec.get("sources")
+    if type(sources) is not list:
+        return map_at(spec, "source")
+    listed = [each for each in sources if type(each) is dict]
+    if path:
+        index = next((step for step in path if type(step) is int), None)
+        return sources[index] if index is not None and type(sources[index]) is dict else {}
+    holders = [each for each in listed if "values" in map_at(each, "helm")]
+    return holders[0] if len(holders) == 1 else {}
+
+
+def _known_chart(reference: _ChartReference) -> KnownChart | None:
+    """Return the chart of the catalogue that is referred to; None if it has none, or if another publisher may have made it."""
+    chart = chart_of(last_part(reference.chart))
+    if chart is None:
+        return None
+    address = reference.repository or reference.chart.rpartition("/")[0]
+    where = address.removesuffix(f"/{chart.name}").lower()
+    if any(each in where for each in chart.publishers):
+        return chart
+    return chart if chart.unique and not any(each in where for each in _OTHER_PUBLISHERS) else None
+
+
+def _release_name(name: str | None) -> str | None:
+    return None if name is None or is_placeholder(name) or len(name) > _LONGEST_RELEASE else name
+
+
+# Charts by the keys of their values.
+
+
+def _by_keys(values: dict[str, Any], path: Path, pod_path: Path, reference: _ChartReference | None) -> ChartRelease | None:
+    """Return the release of a chart that only the keys of the values identify, or of a dependency with values below its name."""
+    name = reference.release if reference is not None else None
+    # One of several values files does not show the labels that another may set.
+    complete = reference is not None and reference.complete
+    if "prometheusSpec" in map_at(values, "prometheus") or "alertmanagerSpec" in map_at(values, "alertmanager"):
+        chart = chart_of("kube-prometheus-stack")
+    elif _has_controllers(values):
+        chart = chart_of("app-template")
+    else:
+        chart = None
+    if chart is not None:
+        return ChartRelease(chart, _versions_by_values(chart, values), _release_name(name), values, path, complete)
+    below = pod_path[len(path) : len(path) + 1]
+    dependency = chart_of(below[0]) if below and type(below[0]) is str and "-" in below[0] else None
+    if dependency is None or not dependency.unique:
+        return None
+    inner = map_at(values, str(below[0]))
+    return ChartRelease(dependency, VersionRange(), _release_name(name), inner, (*path, *below), complete)
+
+
+def _has_controllers(values: dict[str, Any]) -> bool:
+    """Return whether values are those of bjw-s' common library since version 2: controllers with maps of containers."""
+    controllers = values.get("controllers")
+    every = controllers.values() if type(controllers) is dict else ()
+    return any(type(each) is dict and type(each.get("containers")) is dict for each in every)
+
+
+def _versions_by_values(chart: KnownChart, values: dict[str, Any]) -> VersionRange:
+    """Return the versions of a chart that read some keys of the values."""
+    return VersionRange(2) if chart.name == "app-template" and _has_controllers(values) else VersionRange()

@@ -1,0 +1,283 @@
+"""Values of charts: places that the chart does not read, and selectors that miss its pods."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from linting import lint, places, said
+
+IGNORED, SPREAD, ANTI = "ignored-chart-value", "spread-misses-itself", "anti-affinity-misses-itself"
+
+
+def flux(chart: str, values: str, *, version: str = "", repository: str = "", name: str = "web", more: str = "") -> str:
+    """A HelmRelease of Flux with these values, which begin on line 11."""
+    head = f"""\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {{name: {name}}}
+spec:
+  chart:
+    spec:
+      chart: {chart}
+      version: {version or '"*"'}
+      sourceRef: {{kind: HelmRepository, name: {repository or chart}}}
+  values:
+"""
+    return head + textwrap.indent(textwrap.dedent(values).strip("\n"), "    ") + "\n" + more
+
+
+TOLERATIONS = "[{key: a, operator: Exists}]"
+
+
+class TestIgnored:
+    def test_root_keys_of_a_chart_of_several_components(self) -> None:
+        text = flux("kube-prometheus-stack", f"tolerations: {TOLERATIONS}\nprometheus: {{prometheusSpec: {{tolerations: {TOLERATIONS}}}}}")
+        assert said(text, IGNORED) == ["11:5 kube-prometheus-stack does not read `tolerations`: it reaches no pod"]
+
+    def test_the_help_names_places_that_the_chart_reads(self) -> None:
+        (finding,) = lint(flux("ingress-nginx", f"tolerations: {TOLERATIONS}"))
+        assert (
+            finding.help
+            == "Set `controller.tolerations`, `controller.admissionWebhooks.patch.tolerations` or `defaultBackend.tolerations` instead."
+        )
+
+    @pytest.mark.parametrize(
+        ("values", "place"),
+        [
+            ("nodeSelector: {disk: ssd}", "nodeSelector"),
+            ("pod: {nodeSelector: {disk: ssd}}", "pod.nodeSelector"),
+            ("controllers: {main: {nodeSelector: {disk: ssd}}}", "controllers.main.nodeSelector"),
+            ("controllers: {main: {containers: {app: {nodeSelector: {disk: ssd}}}}}", "controllers.main.containers.app.nodeSelector"),
+            ("controllers: {main: {pods: {nodeSelector: {disk: ssd}}}}", "controllers.main.pods.nodeSelector"),
+            ("defaultPodOptions: {pod: {nodeSelector: {disk: ssd}}}", "defaultPodOptions.pod.nodeSelector"),
+        ],
+    )
+    def test_the_common_library_reads_only_the_options_of_pods(self, values: str, place: str) -> None:
+        (message,) = said(flux("app-template", values, version="4.1.1", repository="bjw-s"), IGNORED)
+        assert message.endswith(f"app-template does not read `{place}`: it reaches no pod")
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            "defaultPodOptions: {nodeSelector: {disk: ssd}}",
+            "controllers: {main: {pod: {nodeSelector: {disk: ssd}}}}",
+            "rawResources: {a: {spec: {nodeSelector: {disk: ssd}}}}",
+        ],
+    )
+    def test_its_places_are_silent(self, values: str) -> None:
+        assert lint(flux("app-template", values, version="4.1.1", repository="bjw-s")) == []
+
+    def test_the_first_version_read_the_root(self) -> None:
+        values = "nodeSelector: {disk: ssd}"
+        assert said(flux("app-template", values, version="1.5.1", repository="bjw-s"), IGNORED) == []
+        assert said(flux("app-template", values, repository="bjw-s"), IGNORED) == []
+        assert said(flux("app-template", values + "\ncontrollers: {main: {containers: {app: {image: a}}}}"), IGNORED) != []
+
+    def test_facts_of_one_version_apply_to_this_major_version(self) -> None:
+        values = f"tolerations: {TOLERATIONS}"
+        assert said(flux("redis", values, version="23.0.0", repository="bitnami"), IGNORED) != []
+        assert said(flux("redis", values, version="10.0.0", repository="bitnami"), IGNORED) == []
+
+    @pytest.mark.parametrize("repository", ["other", "https://charts.example.com"])
+    def test_a_name_of_many_publishers_is_not_enough(self, repository: str) -> None:
+        assert lint(flux("redis", f"tolerations: {TOLERATIONS}", version="23.0.0", repository=repository)) == []
+
+    def test_a_chart_of_bitnami_is_another_one(self) -> None:
+        values = f"tolerations: {TOLERATIONS}"
+        assert said(flux("ingress-nginx", values, repository="bitnami"), IGNORED) == []
+        assert said(flux("ingress-nginx", values, repository="mirror"), IGNORED) != []
+
+    def test_an_affinity_where_the_chart_has_words_of_its_own(self) -> None:
+        real = (
+            "global: {affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a, labelSelector: {}}]}}}"
+        )
+        own = "global: {affinity: {podAntiAffinity: hard, nodeAffinity: {type: soft}}}"
+        (message,) = said(flux("argo-cd", real), IGNORED)
+        assert message == "11:14 argo-cd does not read `global.affinity` as an affinity of Kubernetes: it reaches no pod"
+        assert said(flux("argo-cd", own), IGNORED) == []
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            (
+                f"defaultpodOptions: {{tolerations: {TOLERATIONS}}}",
+                "app-template does not read `defaultpodOptions`: `tolerations` reaches no pod; did you mean `defaultPodOptions`?",
+            ),
+            (
+                f"controller: {{main: {{pod: {{tolerations: {TOLERATIONS}}}}}}}",
+                "app-template does not read `controller`: `tolerations` reaches no pod; did you mean `controllers`?",
+            ),
+        ],
+    )
+    def test_a_misspelt_key(self, values: str, message: str) -> None:
+        assert said(flux("app-template", values, version="4.0.0"), IGNORED) == [f"11:5 {message}"]
+
+    def test_an_unknown_key_that_resembles_nothing_is_silent(self) -> None:
+        assert lint(flux("kube-prometheus-stack", f"windows: {{tolerations: {TOLERATIONS}}}")) == []
+
+    def test_node_affinity_outside_of_the_affinity(self) -> None:
+        values = """
+            nodeAffinity:
+              requiredDuringSchedulingIgnoredDuringExecution:
+                nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}]
+        """
+        assert said(flux("metrics-server", values, version="3.12.0"), IGNORED) == [
+            "11:5 metrics-server does not read `nodeAffinity`: it reaches no pod"
+        ]
+
+    def test_a_preset_beside_an_affinity(self) -> None:
+        terms = "[{matchExpressions: [{key: a, operator: Exists}]}]"
+        affinity = f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: {terms}}}}}}}"
+        text = flux("redis", f"master:\n  {affinity}\n  podAntiAffinityPreset: hard", repository="bitnami")
+        (message,) = said(text, IGNORED)
+        assert message.startswith("13:7 `podAntiAffinityPreset` has no effect, because `affinity` is set")
+        assert said(flux("redis", f"master:\n  {affinity}\n  podAntiAffinityPreset: soft", repository="bitnami"), IGNORED) == []
+
+
+class TestWhichChart:
+    def test_a_source_in_another_file(self) -> None:
+        release = """
+            apiVersion: helm.toolkit.fluxcd.io/v2
+            kind: HelmRelease
+            metadata: {name: plex}
+            spec:
+              chartRef: {kind: OCIRepository, name: plex}
+              values:
+                tolerations: [{key: a, operator: Exists}]
+        """
+        source = """
+            apiVersion: source.toolkit.fluxcd.io/v1
+            kind: OCIRepository
+            metadata: {name: plex}
+            spec: {url: "oci://ghcr.io/bjw-s-labs/helm/app-template", ref: {tag: 4.1.1}}
+        """
+        assert places(lint({"a.yaml": release, "b.yaml": source})) == [f"a.yaml:8:5 warning {IGNORED}"]
+        assert lint(release) == []
+        assert lint({"a.yaml": release, "b.yaml": source.replace("4.1.1", "1.5.1")}) == []
+        assert lint({"a.yaml": release, "b.yaml": source.replace("app-template", "plex")}) == []
+
+    @pytest.mark.parametrize(
+        "holder", ["valuesObject: {tolerations: [{key: a, operator: Exists}]}", "values: |\n  tolerations: [{key: a, operator: Exists}]"]
+    )
+    @pytest.mark.parametrize("listed", [False, True])
+    def test_argo_cd(self, holder: str, listed: bool) -> None:
+        helm = textwrap.indent(holder, "      ")
+        source = f"    repoURL: https://argoproj.github.io/argo-helm\n    chart: argo-cd\n    targetRevision: 6.0.0\n    helm:\n{helm}\n"
+        source = "  sources:\n  -" + source[3:] if listed else "  source:\n" + source
+        text = f"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: argo}}\nspec:\n{source}"
+        (message,) = said(text, IGNORED)
+        assert message.endswith("argo-cd does not read `tolerations`: it reaches no pod")
+
+    def test_k3s(self) -> None:
+        text = """
+            apiVersion: helm.cattle.io/v1
+            kind: HelmChart
+            metadata: {name: metallb, namespace: kube-system}
+            spec:
+              chart: metallb
+              repo: https://metallb.github.io/metallb
+              valuesContent: |
+                tolerations: [{key: a, operator: Exists}]
+        """
+        assert said(text, IGNORED) == ["9:5 metallb does not read `tolerations`: it reaches no pod"]
+
+    def test_values_of_a_dependency_below_its_name(self) -> None:
+        text = f"kube-prometheus-stack:\n  tolerations: {TOLERATIONS}\n"
+        assert places(lint({"values.yaml": text})) == [f"values.yaml:2:3 warning {IGNORED}"]
+
+    def test_values_that_only_one_chart_has(self) -> None:
+        text = f"prometheus:\n  tolerations: {TOLERATIONS}\n  prometheusSpec: {{replicas: 2}}\n"
+        assert places(lint({"values.yaml": text})) == [f"values.yaml:2:3 warning {IGNORED}"]
+        assert lint({"values.yaml": f"prometheus:\n  tolerations: {TOLERATIONS}\n"}) == []
+
+
+def spread(labels: str) -> str:
+    return (
+        "[{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {"
+        + labels
+        + "}}}]"
+    )
+
+
+def anti(labels: str) -> str:
+    term = "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {" + labels + "}}}"
+    return "{podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" + term + "]}}"
+
+
+class TestSelectors:
+    def test_a_spread_constraint_with_the_name_of_the_release(self) -> None:
+        values = "controller: {topologySpreadConstraints: " + spread("app.kubernetes.io/name: nginx-external") + "}"
+        (message,) = said(flux("ingress-nginx", values, version="4.8.3", name="nginx-external"), SPREAD)
+        assert message.endswith(
+            "this spread constraint does not count its own pods: it selects `app.kubernetes.io/name In [nginx-external]`,"
+            " but ingress-nginx sets `app.kubernetes.io/name: ingress-nginx`"
+        )
+
+    @pytest.mark.parametrize(("spec", "release"), [("", "web"), ("releaseName: edge, ", "edge"), ("targetNamespace: net, ", "net-web")])
+    def test_the_name_of_the_release(self, spec: str, release: str) -> None:
+        def text(asked: str) -> str:
+            labels = spread(f"app.kubernetes.io/instance: {asked}")
+            return (
+                "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\n"
+                f"spec: {{{spec}chart: {{spec: {{chart: ingress-nginx, version: 4.8.3}}}},"
+                f" values: {{controller: {{topologySpreadConstraints: {labels}}}}}}}\n"
+            )
+
+        assert said(text(release), SPREAD) == []
+        assert len(said(text("other"), SPREAD)) == 1
+
+    @pytest.mark.parametrize("more", ["nameOverride: edge", "controller: {labels: {app.kubernetes.io/name: edge}}"])
+    def test_values_that_change_the_labels_are_silent(self, more: str) -> None:
+        labels = spread("app.kubernetes.io/name: edge")
+        if more.startswith("controller"):
+            values = more[:-1] + f", topologySpreadConstraints: {labels}}}"
+        else:
+            values = f"{more}\ncontroller: {{topologySpreadConstraints: {labels}}}"
+        assert said(flux("ingress-nginx", values, version="4.8.3"), SPREAD) == []
+
+    def test_the_label_of_the_controller_depends_on_the_version(self) -> None:
+        def values(key: str) -> str:
+            return f"controllers: {{api: {{containers: {{}}, pod: {{topologySpreadConstraints: {spread(f'{key}: api')}}}}}}}"
+
+        old, new = values("app.kubernetes.io/component"), values("app.kubernetes.io/controller")
+        assert said(flux("app-template", old, version="3.7.3"), SPREAD) == []
+        assert said(flux("app-template", new, version="4.1.1"), SPREAD) == []
+        (message,) = said(flux("app-template", old, version="4.1.1"), SPREAD)
+        assert (
+            "app-template does not set the label `app.kubernetes.io/component`; the pods have `app.kubernetes.io/controller: api`"
+            in message
+        )
+        assert len(said(flux("app-template", new, version="3.7.3"), SPREAD)) == 1
+        assert said(flux("app-template", old), SPREAD) == said(flux("app-template", new), SPREAD) == []
+
+    def test_defaults_apply_to_every_controller(self) -> None:
+        controllers = "controllers: {api: {containers: {}}, db: {containers: {}}}\n"
+
+        def text(name: str) -> str:
+            constraint = spread(f"app.kubernetes.io/controller: {name}")
+            return flux("app-template", f"{controllers}defaultPodOptions: {{topologySpreadConstraints: {constraint}}}", version="4.1.1")
+
+        assert said(text("db"), SPREAD) == []
+        assert len(said(text("cache"), SPREAD)) == 1
+
+    def test_pods_of_an_operator(self) -> None:
+        values = f"prometheus: {{prometheusSpec: {{affinity: {anti('app: prometheus')}}}}}"
+        (message,) = said(flux("kube-prometheus-stack", values, version="60.0.0"), ANTI)
+        assert message.endswith(
+            "this required podAntiAffinity separates no pods: it selects `app In [prometheus]`,"
+            " but the operator does not set the label `app`; the pods have `app.kubernetes.io/name: prometheus`"
+        )
+        assert said(flux("kube-prometheus-stack", values, version="12.0.0"), ANTI) == []
+
+    def test_anti_affinity_to_other_pods_is_silent(self) -> None:
+        values = f"controller: {{affinity: {anti('app: kube-vip')}}}"
+        assert said(flux("ingress-nginx", values, version="4.8.3"), ANTI) == []
+
+    def test_values_and_patches_elsewhere_may_add_labels(self) -> None:
+        values = f"controller: {{topologySpreadConstraints: {spread('tier: edge')}}}"
+        assert len(said(flux("ingress-nginx", values, version="4.8.3"), SPREAD)) == 1
+        for more in ("  valuesFrom: [{kind: ConfigMap, name: a}]\n", "  postRenderers: [{kustomize: {}}]\n"):
+            assert said(flux("ingress-nginx", values, version="4.8.3", more=more), SPREAD) == []
+        assert len(said(flux("ingress-nginx", values, version="4.8.3", more="  valuesFrom: [{kind: Secret, name: a}]\n"), SPREAD)) == 1
