@@ -90,6 +90,19 @@ INSTEAD = {
 CLOSED = {"app-template": ["defaultPodOptions", "controllers.{}"]}
 # Resources of operators that a chart creates, by their kinds: the operator labels the pods.
 GROUPS = {"Prometheus": "monitoring.coreos.com", "Alertmanager": "monitoring.coreos.com", "ThanosRuler": "monitoring.coreos.com"}
+# The keys of all labels that prometheus-operator sets on these pods since 0.50: pkg/prometheus, pkg/alertmanager and pkg/thanos.
+OF_OPERATOR = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/version", "app.kubernetes.io/managed-by")
+OPERATOR_LABELS = {
+    "Prometheus": (
+        *OF_OPERATOR,
+        "prometheus",
+        "operator.prometheus.io/name",
+        "operator.prometheus.io/shard",
+        "operator.prometheus.io/mode",
+    ),
+    "Alertmanager": (*OF_OPERATOR, "alertmanager"),
+    "ThanosRuler": (*OF_OPERATOR, "thanos-ruler"),
+}
 # Labels whose values change with each version.
 OF_VERSIONS = frozenset(("helm.sh/chart", "chart", "app.kubernetes.io/version"))
 
@@ -160,7 +173,8 @@ def places(values: list[dict[str, Any]], workloads: list[Any], pods: list[dict[s
 def pods_of(workload: dict[str, Any], workloads: list[Any], pods: list[dict[str, Any]]) -> list[int]:
     """Return the numbers of the pods of a workload; those of an operator's resource are added to ``pods``."""
     if workload["kind"] in GROUPS:
-        operated = {"kind": workload["kind"], "group": GROUPS[workload["kind"]], "name": workload["name"]}
+        kind = workload["kind"]
+        operated = {"kind": kind, "group": GROUPS[kind], "name": workload["name"], "labels": dict.fromkeys(OPERATOR_LABELS[kind], "")}
         if operated not in pods:
             pods.append(operated)
         return [pods.index(operated)]

@@ -6,9 +6,10 @@ import textwrap
 
 import pytest
 
+from fixed_text import becomes
 from linting import lint, places, said
 
-IGNORED, SPREAD, ANTI = "ignored-chart-value", "spread-misses-itself", "anti-affinity-misses-itself"
+IGNORED, SPREAD, ANTI, TARGET = "ignored-chart-value", "spread-misses-itself", "anti-affinity-misses-itself", "affinity-target-missing"
 
 
 def flux(chart: str, values: str, *, version: str = "", repository: str = "", name: str = "web", more: str = "") -> str:
@@ -281,3 +282,48 @@ class TestSelectors:
         for more in ("  valuesFrom: [{kind: ConfigMap, name: a}]\n", "  postRenderers: [{kustomize: {}}]\n"):
             assert said(flux("ingress-nginx", values, version="4.8.3", more=more), SPREAD) == []
         assert len(said(flux("ingress-nginx", values, version="4.8.3", more="  valuesFrom: [{kind: Secret, name: a}]\n"), SPREAD)) == 1
+
+    def test_affinity_to_another_controller_of_the_release(self) -> None:
+        def text(key: str, value: str) -> str:
+            term = (
+                f"{{topologyKey: kubernetes.io/hostname, labelSelector: {{matchLabels: {{app.kubernetes.io/name: web, {key}: {value}}}}}}}"
+            )
+            affinity = f"{{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}"
+            controllers = f"controllers: {{api: {{containers: {{}}}}, search: {{containers: {{}}, pod: {{affinity: {affinity}}}}}}}"
+            return flux("app-template", controllers, version="4.1.1")
+
+        assert said(text("app.kubernetes.io/controller", "api"), TARGET) == []
+        (message,) = said(text("app.kubernetes.io/component", "api"), TARGET)
+        assert message.endswith(
+            "no pod of the release `web` has `app.kubernetes.io/component In [api]`, which this required podAffinity selects:"
+            " app-template does not set the label `app.kubernetes.io/component`; the pods have `app.kubernetes.io/controller: api`"
+        )
+        assert len(said(text("app.kubernetes.io/controller", "apo"), TARGET)) == 1
+        assert said(text("app.kubernetes.io/component", "api").replace("name: web,", "name: other,"), TARGET) == []
+
+    def test_the_labels_of_an_operators_pods_are_all_known(self) -> None:
+        fragment = "prometheus:\n  prometheusSpec:\n    topologySpreadConstraints: " + spread("app: prometheus") + "\n"
+        assert places(lint({"prometheus.yaml": fragment})) == [f"prometheus.yaml:3:117 warning {SPREAD}"]
+        assert lint({"prometheus.yaml": fragment + "    podMetadata: {labels: {app: prometheus}}\n"}) == []
+        assert lint({"prometheus.yaml": fragment.replace("app:", "operator.prometheus.io/shard:")}) == []
+
+    def test_a_fix_moves_the_value_to_the_only_place(self) -> None:
+        text = flux("app-template", "controllers:\n  main:\n    nodeSelector: {disk: ssd}\n    containers: {}", version="4.1.1")
+        (finding,) = lint(text)
+        assert finding.help == "Set `controllers.main.pod.nodeSelector` instead."
+        moved = "controllers:\n  main:\n    containers: {}\n    pod:\n      nodeSelector: {disk: ssd}"
+        assert becomes(IGNORED, text, flux("app-template", moved, version="4.1.1"))
+
+
+def test_charts_of_a_kustomization() -> None:
+    text = """
+        apiVersion: kustomize.config.k8s.io/v1beta1
+        kind: Kustomization
+        helmCharts:
+          - name: metallb
+            repo: https://metallb.github.io/metallb
+            releaseName: metallb
+            valuesInline:
+              tolerations: [{key: a, operator: Exists}]
+    """
+    assert said(text, IGNORED) == ["9:7 metallb does not read `tolerations`: it reaches no pod"]

@@ -11,11 +11,11 @@ from afflint.findings.edits import SymbolicEdit
 from afflint.findings.paths import Path, Step, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
-from afflint.kube.chart_pods import OwnLabels, labels_at_place
+from afflint.kube.chart_pods import OwnLabels, labels_at_place, labels_of_release
 from afflint.kube.chart_releases import ChartRelease, release_of
 from afflint.kube.charts import matches_path
 from afflint.kube.constraints import PREFERRED, REQUIRED
-from afflint.kube.custom_resources import CustomWorkload
+from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.kinds import EACH
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Requirement, Selector, describe
@@ -68,13 +68,12 @@ def _outside_affinity(release: ChartRelease, path: Path) -> Match | None:
         matches_path(each.path, path[:-1]) and _has_field(each.fields, path[-1]) for each in chart.places
     ):
         return None
-    ranges = [chart.labels_of] if chart.place_of(affinity) is not None else []
-    ranges += [each.versions for each in chart.ignored if "affinity" in each.fields and matches_path(each.path, path[:-1])]
-    if not any(each.covers(release.versions) for each in ranges):
-        return None
     message = f"{chart.name} does not read {quoted(field_of(path))}: it reaches no pod"
     if chart.place_of(affinity) is None:
-        return Match((*release.path, *path), message, key=True)
+        match = _ignored(release, affinity)
+        return match._replace(path=(*release.path, *path), message=message, edits=()) if match is not None else None
+    if not chart.labels_of.covers(release.versions):
+        return None
     remedy = f"Set {quoted(field_of((*affinity, path[-1])))} instead."
     edits = () if value_at_path(release.values, *affinity, path[-1]) else moving((*release.path, *path), (*release.path, *affinity))
     return Match((*release.path, *path), message, remedy, key=True, edits=edits)
@@ -118,7 +117,7 @@ def _misspelt(release: ChartRelease, path: Path) -> Match | None:
     chart = release.chart
     if not chart.labels_of.overlaps(release.versions):
         return None
-    known = {(*place.path, field.name) for place in chart.places for field in place.fields}
+    known = dict.fromkeys((*place.path, field.name) for place in chart.places for field in place.fields)
     for place in known:
         if len(place) != len(path):
             continue
@@ -141,7 +140,7 @@ def _unused_presets(workload: CustomWorkload) -> Iterator[Match]:
     """Report presets for affinity in Bitnami's charts beside an affinity, which replaces all of them."""
     if workload.kind.name not in _WITH_VALUES or not any(part.path[-1] == "affinity" for part in workload.parts):
         return
-    holder = value_at_path(workload.document.data, *workload.pod_path)
+    holder = value_at(workload, workload.pod_path)
     if isinstance(holder, dict):
         for name in _PRESETS:
             if holder.get(name) == "hard":
@@ -151,7 +150,7 @@ def _unused_presets(workload: CustomWorkload) -> Iterator[Match]:
                 )
 
 
-_WITH_VALUES = frozenset(("HelmRelease", "Application", "ApplicationSet", "values"))
+_WITH_VALUES = frozenset(("HelmRelease", "Application", "ApplicationSet", "Kustomization", "values"))
 _PRESETS = ("podAntiAffinityPreset", "podAffinityPreset")
 
 
@@ -184,6 +183,27 @@ def anti_affinity_misses_chart_pods(workload: Workload, target: Target) -> Itera
             yield Match((*term.path, "labelSelector"), message, _REMEDY, key=True)
 
 
+def missing_target_in_release(workload: Workload, target: Target) -> Iterator[Match]:
+    """Report pod affinity in the values of a chart to a pod of the same release that does not exist: the release has no such labels."""
+    assert isinstance(workload, CustomWorkload)
+    release = release_of(workload, target.chart_sources) if workload.constraints.pod_terms else None
+    if release is None or release.name is None:
+        return
+    for term in pod_constraints(workload).terms:
+        selector = term.label_selector
+        if term.anti or not isinstance(selector, Selector) or term.namespaces or term.namespace_selector is not None:
+            continue
+        own = Requirement(_INSTANCE, "In", (release.name,)), Requirement(_NAME, "In", (release.name,))
+        every = labels_of_release(release) if any(each in own for each in selector.requirements) else []
+        missed = [each.missed(selector) for each in every]
+        if missed and missed[0] is not None and missed[0] not in own and all(missed):
+            asked = quoted(describe(missed[0]))
+            message = f"no pod of the release {quoted(release.name)} has {asked}, which this {term.name} selects: "
+            message += _reason(release, every[0], missed[0])
+            yield Match((*term.path, "labelSelector"), message, _REMEDY, key=True)
+
+
+_INSTANCE, _NAME = "app.kubernetes.io/instance", "app.kubernetes.io/name"
 _REMEDY = "Select the pods by the labels that the chart sets."
 
 

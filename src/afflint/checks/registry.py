@@ -142,6 +142,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("ignored-chart-value", "charts:ignored_chart_value"),
         RegisteredCheck("spread-misses-itself", "charts:spread_misses_chart_pods"),
         RegisteredCheck("anti-affinity-misses-itself", "charts:anti_affinity_misses_chart_pods"),
+        RegisteredCheck("affinity-target-missing", "charts:missing_target_in_release"),
     ),
     "cross-manifest": (
         RegisteredCheck("label-not-on-template", "labels:label_not_on_template"),

@@ -60,7 +60,7 @@ def labels_at_place(release: ChartRelease, path: Path) -> list[OwnLabels]:
         return []
     further = set(_user_labels(release.values))
     overrides = {name for values in _values_above(release.values, path) for name in _OVERRIDES if values.get(name)}
-    closed = release.complete and _holds(chart.labels_of, release.versions)
+    known = _holds(chart.labels_of, release.versions)
     reached = set(place.pods)
     others = {number for each in chart.places for number in each.pods}
     # Pods that no place reaches by default take the place of others in some modes of the chart.
@@ -74,8 +74,18 @@ def labels_at_place(release: ChartRelease, path: Path) -> list[OwnLabels]:
                 changed |= _NAMES & labels.keys()
             labels.update(dict.fromkeys(changed | further, ""))
             names = {chart.name, release.name or chart.name, key or chart.name}
+            # An operator takes further labels only from the map that contains the constraints.
+            closed = known and (release.complete or bool(pods.group))
             found.append(OwnLabels(labels, closed, frozenset(names), bool(pods.group)))
     return found
+
+
+def labels_of_release(release: ChartRelease) -> list[OwnLabels]:
+    """Return the labels of all pods of a release of bjw-s' common library; none for other charts, whose components may be switched off."""
+    controllers = release.values.get("controllers")
+    if release.chart.name != "app-template" or type(controllers) is not dict:
+        return []
+    return [each for key in controllers for each in labels_at_place(release, ("controllers", key, "pod", "affinity"))]
 
 
 def _holds(known: VersionRange, versions: VersionRange) -> bool:
@@ -97,11 +107,12 @@ def _controller_keys(values: dict[str, Any], path: Path) -> tuple[str, ...]:
 
 def _filled(pods: ChartPods, release: str | None, controller: str) -> dict[str, str]:
     """Return the labels of pods for a release and a controller."""
+    labels = {}
     if pods.group:
         kind = custom_kind_of(pods.group, pods.kind)
         # The name of the resource depends on several values.
-        return {each.key: "" if "{" in each.value else each.value for each in kind.labels} if kind is not None else {}
-    labels = {}
+        known = {each.key: each.value for each in kind.labels if "{" not in each.value} if kind is not None else {}
+        return {**dict(pods.labels), **known}
     for key, value in pods.labels:
         unknown = ("{release}" in value and release is None) or ("{controllerKey}" in value and not controller)
         labels[key] = "" if unknown else value.replace("{release}", release or "").replace("{controllerKey}", controller)

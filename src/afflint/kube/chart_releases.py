@@ -26,6 +26,7 @@ _OTHER_PUBLISHERS = (
 )
 _LONGEST_RELEASE = 53
 _FLUX, _ARGO, _K3S = ("helm.toolkit.fluxcd.io", "helm.fluxcd.io"), "argoproj.io", "helm.cattle.io"
+_KUSTOMIZE = "kustomize.config.k8s.io"
 
 
 class ChartRelease(NamedTuple):
@@ -88,6 +89,8 @@ def _path_of_values(workload: CustomWorkload) -> Path | None:
         return own[:2] if own[:2] == ("spec", "values") else None
     if kind in ("Application", "ApplicationSet") and group == _ARGO:
         return own[: own.index("valuesObject") + 1] if "helm" in own and "valuesObject" in own else None
+    if kind == "Kustomization" and group == _KUSTOMIZE:
+        return own[:3] if own[:1] == ("helmCharts",) and own[2:3] == ("valuesInline",) else None
     return None
 
 
@@ -114,6 +117,11 @@ def _reference(
             helm.get("releaseName", name),
             not helm.get("valueFiles"),
         )
+    if kind == "Kustomization" and group == _KUSTOMIZE:
+        _, index, _ = path[len(workload.base) :]
+        used = owner["helmCharts"][index]
+        complete = not (used.get("valuesFile") or owner.get("patches") or owner.get("labels") or owner.get("commonLabels"))
+        return _reference_to(used.get("name"), used.get("repo"), used.get("version"), used.get("releaseName"), complete)
     if kind == "HelmChart" and group == _K3S:
         return _reference_to(spec.get("chart"), spec.get("repo"), spec.get("version"), name)
     return None

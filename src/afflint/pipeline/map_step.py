@@ -160,7 +160,7 @@ class Checker:
         count = sum(each.counts for each in results)
         broken = tuple([each.document for each in results if each.is_broken])
         demands: list[Fact] = []
-        if not count and not skipped and prefilter.is_values_file(name):
+        if not count and not skipped and (prefilter.is_values_file(name) or prefilter.holds_values(data)):
             count = self._values(name, data, found, silenced, demands)
         if self._settings.inventory and not count and _MARKER in data:
             self._suppressions_beside_nodes(data, found, silenced)
@@ -506,6 +506,10 @@ def _holds_manifests(text: bytes) -> bool:
 def _may_matter(name: bytes, piece: bytes) -> bool:
     """Return whether a document of a kind that afflint does not know by name may be a custom resource that creates pods."""
     if name in WITHOUT_PODS:
+        if name == b"Kustomization" and b"valuesInline" in piece:
+            from afflint.kube.shapes import mentions_placement
+
+            return mentions_placement(piece)
         return name in _OF_TEXTS and (b"-monitoring-config" in piece or _holds_values_file(piece) or _holds_manifests(piece))
     from afflint.kube.catalogue import is_labelled
     from afflint.kube.shapes import mentions_placement

@@ -227,6 +227,14 @@ def is_values_file(name: str) -> bool:
     return "values" in name and re.search(_VALUES_FILE, name) is not None
 
 
+def holds_values(data: bytes) -> bool:
+    """Return whether a file without kinds contains the values of a chart, by keys that only charts have."""
+    return any(key in data for key in _KEYS_OF_VALUES)
+
+
+_KEYS_OF_VALUES = (b"prometheusSpec:", b"alertmanagerSpec:", b"defaultPodOptions:")
+
+
 def parses(data: bytes) -> bool:
     """Whether every document of a file is YAML that the API server can read."""
     return all(problem is None and read(piece, 0, line).problem is None for piece, line, problem in split(data))
