@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.match import Match, Target, moving
+from afflint.checks.match import Match, Target, moving, renaming
 from afflint.constraints.pods import PodAffinityTerm, TopologySpreadConstraint, pod_constraints
 from afflint.findings.edits import SymbolicEdit
 from afflint.findings.paths import Path, Step, field_of
@@ -39,7 +39,7 @@ def ignored_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
             continue
         match = _ignored(release, path)
         if match is None and place is None:
-            match = _outside_affinity(release, path) or _misspelt(release, path)
+            match = _outside_affinity(release, path) or _misspelt(release, path) or _in_closed_map(release, path)
         if match is not None:
             yield match
 
@@ -55,8 +55,14 @@ def _ignored(release: ChartRelease, path: Path) -> Match | None:
         reading = place.use or tuple([each.path for each in chart.places if each.verified and _has_field(each.fields, field)])
         form = " as an affinity of Kubernetes" if place.only_kubernetes else ""
         return _match(release, path, f"{chart.name} does not read {quoted(field_of(path))}{form}: it reaches no pod", reading)
-    for closed, use in chart.closed:
-        if matches_path(closed, path[: len(closed)]) and chart.labels_of.covers(release.versions):
+    return None
+
+
+def _in_closed_map(release: ChartRelease, path: Path) -> Match | None:
+    """Return the match for a field in a map of which the chart reads only known places; None for any other."""
+    chart = release.chart
+    for closed, use in chart.closed if chart.labels_of.covers(release.versions) else ():
+        if matches_path(closed, path[: len(closed)]):
             return _match(release, path, f"{chart.name} does not read {quoted(field_of(path))}: it reaches no pod", use)
     return None
 
@@ -131,8 +137,12 @@ def _misspelt(release: ChartRelease, path: Path) -> Match | None:
             continue
         meant = (*path[:index], place[index])
         wrong, right = quoted(field_of(path[: index + 1])), quoted(str(place[index]))
-        message = f"{chart.name} does not read {wrong}: {quoted(str(path[-1]))} reaches no pod; did you mean {right}?"
-        return Match((*release.path, *path[: index + 1]), message, f"Rename it to {quoted(field_of(meant))}.", key=True)
+        what = "it" if index == len(path) - 1 else quoted(str(path[-1]))
+        message = f"{chart.name} does not read {wrong}: {what} reaches no pod; did you mean {right}?"
+        wholly = (*release.path, *path[: index + 1])
+        free = value_at_path(release.values, *meant) is None
+        edits = renaming(wholly, str(place[index])) if free else ()
+        return Match(wholly, message, f"Rename it to {quoted(field_of(meant))}.", key=True, edits=edits)
     return None
 
 
@@ -157,7 +167,7 @@ _PRESETS = ("podAntiAffinityPreset", "podAffinityPreset")
 # Selectors.
 
 
-def spread_misses_chart_pods(workload: Workload, target: Target) -> Iterator[Match]:
+def spread_misses_itself(workload: Workload, target: Target) -> Iterator[Match]:
     """Report spread constraints in the values of a chart that do not select the pods that they go into."""
     assert isinstance(workload, CustomWorkload)
     if not workload.constraints.spreads:
@@ -170,7 +180,7 @@ def spread_misses_chart_pods(workload: Workload, target: Target) -> Iterator[Mat
             yield Match((*spread.path, "labelSelector"), message, _REMEDY, key=True)
 
 
-def anti_affinity_misses_chart_pods(workload: Workload, target: Target) -> Iterator[Match]:
+def anti_affinity_misses_itself(workload: Workload, target: Target) -> Iterator[Match]:
     """Report anti-affinity in the values of a chart that nearly selects the pods that it goes into, but does not."""
     assert isinstance(workload, CustomWorkload)
     if not workload.constraints.pod_terms:
@@ -183,7 +193,7 @@ def anti_affinity_misses_chart_pods(workload: Workload, target: Target) -> Itera
             yield Match((*term.path, "labelSelector"), message, _REMEDY, key=True)
 
 
-def missing_target_in_release(workload: Workload, target: Target) -> Iterator[Match]:
+def affinity_target_missing(workload: Workload, target: Target) -> Iterator[Match]:
     """Report pod affinity in the values of a chart to a pod of the same release that does not exist: the release has no such labels."""
     assert isinstance(workload, CustomWorkload)
     release = release_of(workload, target.chart_sources) if workload.constraints.pod_terms else None

@@ -140,9 +140,9 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("invalid-operator-setting", "operators:invalid_operator_setting"),
         RegisteredCheck("ignored-operator-setting", "operators:ignored_operator_setting"),
         RegisteredCheck("ignored-chart-value", "charts:ignored_chart_value"),
-        RegisteredCheck("spread-misses-itself", "charts:spread_misses_chart_pods"),
-        RegisteredCheck("anti-affinity-misses-itself", "charts:anti_affinity_misses_chart_pods"),
-        RegisteredCheck("affinity-target-missing", "charts:missing_target_in_release"),
+        RegisteredCheck("spread-misses-itself", "charts:spread_misses_itself"),
+        RegisteredCheck("anti-affinity-misses-itself", "charts:anti_affinity_misses_itself"),
+        RegisteredCheck("affinity-target-missing", "charts:affinity_target_missing"),
     ),
     "cross-manifest": (
         RegisteredCheck("label-not-on-template", "labels:label_not_on_template"),
