@@ -60,6 +60,9 @@ RANGES: dict[str, tuple[int | None, int | None]] = {
     "metallb": ALL,
     "longhorn": ALL,
     "prometheus": ALL,
+    "redis": ALL,
+    "mariadb": ALL,
+    "thanos": ALL,
     "prometheus-node-exporter": ALL,
 }
 # The first major version whose pods have the labels of the facts, and no others; else the major version that was rendered.

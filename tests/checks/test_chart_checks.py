@@ -78,8 +78,9 @@ class TestIgnored:
 
     def test_facts_of_one_version_apply_to_this_major_version(self) -> None:
         values = f"tolerations: {TOLERATIONS}"
-        assert said(flux("redis", values, version="23.0.0", repository="bitnami"), IGNORED) != []
-        assert said(flux("redis", values, version="10.0.0", repository="bitnami"), IGNORED) == []
+        assert said(flux("postgresql", values, version="17.0.0", repository="bitnami"), IGNORED) != []
+        assert said(flux("postgresql", values, version="10.0.0", repository="bitnami"), IGNORED) == []
+        assert said(flux("redis", values, version="10.0.0", repository="bitnami"), IGNORED) != []
 
     @pytest.mark.parametrize("repository", ["other", "https://charts.example.com"])
     def test_a_name_of_many_publishers_is_not_enough(self, repository: str) -> None:
@@ -170,6 +171,21 @@ class TestWhichChart:
         text = f"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: argo}}\nspec:\n{source}"
         (message,) = said(text, IGNORED)
         assert message.endswith("argo-cd does not read `tolerations`: it reaches no pod")
+
+    def test_a_chart_in_the_repository_of_its_publisher(self) -> None:
+        text = """
+            apiVersion: argoproj.io/v1alpha1
+            kind: Application
+            metadata: {name: monitoring}
+            spec:
+              source:
+                repoURL: https://github.com/prometheus-community/helm-charts.git
+                targetRevision: kube-prometheus-stack-56.6.2
+                path: charts/kube-prometheus-stack
+                helm: {valuesObject: {tolerations: [{key: a, operator: Exists}]}}
+        """
+        assert said(text, IGNORED) == ["10:27 kube-prometheus-stack does not read `tolerations`: it reaches no pod"]
+        assert said(text.replace("prometheus-community/helm-charts", "me/gitops"), IGNORED) == []
 
     def test_k3s(self) -> None:
         text = """

@@ -109,14 +109,10 @@ def _reference(
         spec = map_at(template, "spec") if kind == "ApplicationSet" else spec
         name = map_at(template, "metadata").get("name") if kind == "ApplicationSet" else name
         source = _source_of_argo(spec, inner)
-        helm = map_at(source, "helm")
-        return _reference_to(
-            source.get("chart"),
-            source.get("repoURL"),
-            source.get("targetRevision"),
-            helm.get("releaseName", name),
-            not helm.get("valueFiles"),
-        )
+        helm, chart, version = map_at(source, "helm"), source.get("chart"), source.get("targetRevision")
+        if chart is None:
+            chart, version = _chart_in_git(source.get("path"), source.get("repoURL"), version)
+        return _reference_to(chart, source.get("repoURL"), version, helm.get("releaseName", name), not helm.get("valueFiles"))
     if kind == "Kustomization" and group == _KUSTOMIZE:
         _, index, _ = path[len(workload.base) :]
         used = owner["helmCharts"][index]
@@ -154,6 +150,16 @@ def _reference_to(chart: object, repository: object, version: object, release: o
         return None
     name = release if type(release) is str else None
     return _ChartReference(chart, repository if type(repository) is str else "", version, name, complete)
+
+
+def _chart_in_git(path: object, repository: object, revision: object) -> tuple[str | None, object]:
+    """Return name and version of a chart in the Git repository of its publisher; a folder elsewhere may contain another chart around it."""
+    if not isinstance(path, str) or not isinstance(repository, str):
+        return None, None
+    chart = chart_of(last_part(path))
+    if chart is None or not any(each in repository.lower() for each in chart.publishers):
+        return None, None
+    return chart.name, str(revision).removeprefix(f"{chart.name}-")
 
 
 def _source_of_argo(spec: dict[str, Any], path: Path) -> dict[str, Any]:
