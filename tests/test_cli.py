@@ -212,7 +212,10 @@ class TestWhatIsAskedForAndCannotBe:
         (project / ".afflint.yaml").write_text("select: []\n")
         done = afflint("check")
         assert (done.code, done.err.partition(":")[2].partition(",")[0]) == (0, " no rule is selected")
+        assert done.out == "Nothing was checked, because no rule is selected.\n"
         assert "no rule is selected" in afflint("check", "--no-config", "--ignore", "all").err
+        (project / ".afflint.yaml").write_text("select: [empty-topology-key]\n")
+        assert "Nothing was checked" not in afflint("check").out
 
 
 class TestUsage:

@@ -139,7 +139,7 @@ class TestUnknownNodeLabel:
     )
     def test_what_was_meant(self, key: str, meant: str) -> None:
         (found,) = self.unknown(pod(f"nodeSelector: {{{key}: x}}"))
-        assert found.message == f"no node has the label `{key}`, so the pods stay Pending; did you mean `{meant}`?"
+        assert found.message == f"no component sets the node label `{key}`, so the pods stay Pending; did you mean `{meant}`?"
 
     @pytest.mark.parametrize(
         "key",
@@ -295,7 +295,7 @@ def test_a_node_label_that_no_component_sets_excludes_no_node() -> None:
         affinity = f"affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: [{term}]}}}}}}"
         text = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  containers: [{{name: c, image: busybox}}]\n  {affinity}\n"
         [found] = said(text, "unknown-node-label")
-        assert found.startswith("6:124 no node has the label `topology.kuberentes.io/zone`, so this excludes no node")
+        assert found.startswith("6:124 no component sets the node label `topology.kuberentes.io/zone`, so this excludes no node")
 
 
 MACHINES = """\

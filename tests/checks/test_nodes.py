@@ -322,12 +322,12 @@ def test_replicas_for_which_there_are_hosts_or_that_other_rules_judge(text: str)
     [
         (
             "nodeSelector: {dsk: fast}",
-            "10:22 error: none of the 3 nodes has the label `dsk`, so the pods stay Pending; did you mean `disk`?",
+            "10:22 error: none of the 3 known nodes has the label `dsk`, so the pods stay Pending; did you mean `disk`?",
         ),
-        (apart("row"), "10:141 error: none of the 3 nodes has the label `row`, so no pods are separated"),
-        (apart("row", required=False), "10:171 warning: none of the 3 nodes has the label `row`, so the preference is ignored"),
-        (spread("row"), "10:61 error: none of the 3 nodes has the label `row`, so the pods stay Pending"),
-        (spread("row", hard=False), "10:61 warning: none of the 3 nodes has the label `row`, so the preference is ignored"),
+        (apart("row"), "10:141 error: none of the 3 known nodes has the label `row`, so no pods are separated"),
+        (apart("row", required=False), "10:171 warning: none of the 3 known nodes has the label `row`, so the preference is ignored"),
+        (spread("row"), "10:61 error: none of the 3 known nodes has the label `row`, so the pods stay Pending"),
+        (spread("row", hard=False), "10:61 warning: none of the 3 known nodes has the label `row`, so the preference is ignored"),
     ],
 )
 def test_a_label_that_no_node_carries(spec: str, found: str) -> None:

@@ -36,18 +36,18 @@ def unmet(*terms: str, required: str = "", kind: str = "matchExpressions", more:
             "{key: zone, operator: In, values: [east]}",
             "warning: no node has the label `zone` with the value `east`; the values that nodes have are `West` and `west`",
         ),
-        ("{key: Size, operator: Exists}", "warning: none of the 3 nodes has the label `Size`; did you mean `size`?"),
-        ("{key: rack, operator: In, values: [r1]}", "warning: none of the 3 nodes has the label `rack`"),
+        ("{key: Size, operator: Exists}", "warning: none of the 3 known nodes has the label `Size`; did you mean `size`?"),
+        ("{key: rack, operator: In, values: [r1]}", "warning: none of the 3 known nodes has the label `rack`"),
         (
             "{key: topology.kubernetes.io/zone, operator: Exists}",
-            "info: none of the 3 nodes has the label `topology.kubernetes.io/zone`",
+            "info: none of the 3 known nodes has the label `topology.kubernetes.io/zone`",
         ),
-        ("{key: cores, operator: Gt, values: ['16']}", "warning: none of the 3 nodes has `cores Gt [16]`"),
+        ("{key: cores, operator: Gt, values: ['16']}", "warning: none of the 3 known nodes has `cores Gt [16]`"),
         ("{key: zone, operator: NotIn, values: [west, West]}", "warning: every node has the label `zone` with the value `west` or `West`"),
         ("{key: size, operator: DoesNotExist}", "warning: every node has the label `size`"),
         (
             "{key: size, operator: In, values: [large]}, {key: zone, operator: In, values: [West]}",
-            "warning: none of the 3 nodes has `size In [large]` and `zone In [West]` together",
+            "warning: none of the 3 known nodes has `size In [large]` and `zone In [West]` together",
         ),
     ],
 )

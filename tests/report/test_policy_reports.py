@@ -39,6 +39,11 @@ def test_each_policy_has_its_numbers() -> None:
     assert lines[-1] == "1 of 3 policies met by all workloads, 1 not evaluated; 5 workloads, 1 without a policy."
 
 
+def test_without_workloads_no_policy_is_called_met() -> None:
+    empty = STANDING._replace(policies=(ZONES._replace(verdicts=()), LOSSES), workloads=0, outside=0)
+    assert "".join(policy_text.render(empty)).splitlines()[-1] == "No workload found; 2 policies."
+
+
 def test_without_a_baseline_nothing_is_new_or_old() -> None:
     text = "".join(policy_text.render(STANDING._replace(baseline=None)))
     assert text.splitlines()[0].split() == ["policy", "compliant", "of", "violating", "exempt"]

@@ -234,7 +234,7 @@ def unknown_node_label(manifest: Workload, target: Target) -> Iterator[Match]:
     for place in places:
         meant = node_labels.suggested_label(place.key)
         if meant is not None and place.key not in target.known_labels:
-            message = f"no node has the label {quoted(place.key)}, so {_effect(place)}; did you mean {quoted(meant)}?"
+            message = f"no component sets the node label {quoted(place.key)}, so {_effect(place)}; did you mean {quoted(meant)}?"
             fixable = not (place.key_of_map and _has_sibling(place, meant, places))
             edits = _relabelled(place, meant) if fixable else ()
             yield Match(place.path, message, f"Write `{meant}`.", key=place.key_of_map, edits=edits)

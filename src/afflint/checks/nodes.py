@@ -305,8 +305,8 @@ def unknown_to_inventory(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def none_of(nodes: int) -> str:
-    """Return the subject of a message about nodes, such as ``none of the 3 nodes``."""
-    return f"none of the {nodes} nodes" if nodes > 1 else "no node"
+    """Return the subject of a message about nodes, such as ``none of the 3 known nodes``."""
+    return f"none of the {nodes} known nodes" if nodes > 1 else "no known node"
 
 
 def _label_uses(pods: Pods) -> Iterator[tuple[LabelPlace, bool, str]]:

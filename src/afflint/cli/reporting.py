@@ -205,7 +205,19 @@ def _create_report(outcome: Outcome, config: Config, paths: Sequence[str], *, qu
     from afflint.report import Report
 
     summary = outcome.summary._replace(empty=named_files((outcome.sources[file].name for file in outcome.empty), paths))
-    return Report(outcome.findings, summary, lambda: _rule_infos(config), outcome.text, __version__, verbose, quiet, unsafe)
+    has_rules = bool(outcome.findings) or _selects_rules(config)
+    return Report(outcome.findings, summary, lambda: _rule_infos(config), outcome.text, __version__, verbose, quiet, unsafe, has_rules)
+
+
+def _selects_rules(config: Config) -> bool:
+    """Return whether a configuration selects any rule or policy."""
+    if config.select is None and not config.ignore:
+        return True
+    from afflint.checks.registry import rules
+    from afflint.config import is_selected, selected
+
+    policies = any(is_selected(each.name, "policy", True, config) for each in config.policies)
+    return policies or bool(selected(((each.name, each.category, each.default) for each in rules().values()), config))
 
 
 def _rule_infos(config: Config) -> list[Any]:

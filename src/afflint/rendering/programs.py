@@ -249,7 +249,9 @@ def _reason(stderr: bytes) -> str:
     if len(reason) <= _MAX_REASON:
         return reason
     # kustomize prints the path to the error first, and the error at the end.
-    return f"{reason[:_REASON_START]}… {reason[_REASON_START - _MAX_REASON :]}"
+    first = reason[: _REASON_START + 1].rpartition(" ")[0] or reason[:_REASON_START]
+    last = reason[_REASON_START - _MAX_REASON - 1 :]
+    return f"{first} … {last.partition(' ')[2] or last[1:]}"
 
 
 def _blocked_url(stderr: bytes) -> str | None:

@@ -96,6 +96,8 @@ class Report(NamedTuple):
     quiet: bool
     unsafe: bool = False
     """Whether unsafe fixes count as fixes."""
+    has_rules: bool = True
+    """Whether any rule or policy is selected."""
     made: PageMetadata | None = None
     """When and how an HTML page was made."""
 

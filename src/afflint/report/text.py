@@ -171,7 +171,10 @@ def _edits(fix: Fix) -> Iterator[tuple[str, str]]:
 
 def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
     """Yield the numbers of findings and files, what was skipped, and how many findings can be fixed."""
-    yield from _summary(report.summary, paint, report.verbose)
+    if report.has_rules:
+        yield from _summary(report.summary, paint, report.verbose)
+    else:
+        yield "Nothing was checked, because no rule is selected."
     if report.summary.renders is not None:
         yield from rendered_lines(report.summary.renders, report.verbose)
     yield from _fixes(report)

@@ -47,6 +47,8 @@ def render(compliance: Compliance) -> Iterator[str]:
 
 def _title(compliance: Compliance) -> str:
     applicable = compliance.applicable
+    if not compliance.workloads:
+        return "no workload found"
     met, undecided = sum(each.is_met for each in applicable), sum(each.is_undecided for each in applicable)
     return f"{met} of {pluralize(len(applicable), 'policy')} met" + (f", {undecided} not evaluated" if undecided else "")
 

@@ -93,6 +93,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
 
 def _summary(compliance: Compliance) -> str:
     policies = compliance.applicable
+    if not compliance.workloads:
+        return f"No workload found; {pluralize(len(compliance.policies), 'policy')}."
     kept = sum(policy.is_met for policy in policies)
     undecided = sum(policy.is_undecided for policy in policies)
     outside = f", {compliance.outside} without a policy" if compliance.outside else ""
