@@ -27,6 +27,8 @@ SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "maxSkew
         ("additionalPodAntiAffinity", {PREFERRED: [{"podAffinityTerm": POD_TERM}]}, "podAntiAffinity"),
         ("affinity", {REQUIRED: [POD_TERM]}, "podAffinity"),
         ("tolerations", [{"operator": "Exists"}], "tolerations"),
+        ("nodeselector", {"a": "b"}, "nodeSelector"),
+        ("topologySpreadConstraints", {**SPREAD, "labelSelector": {}}, "topologySpreadConstraints"),
         ("redisTolerations", [{"key": "a"}], "tolerations"),
         ("toleRations", [{"key": "a"}], "tolerations"),
         ("toleration", [{"key": "a"}], "tolerations"),
@@ -66,6 +68,9 @@ def test_constraints_are_known_by_their_shape(key: str, value: Any, shape: str) 
         ("tolerations", []),
         ("applicationTolerations", {"resourceRetainPolicy": "Always"}),
         ("spreadConstraints", [{"maxGroups": 1, "topologyKey": "zone"}]),
+        # A field in snake case is one of its operator; a chart adds the selector, and writes the list.
+        ("node_selector", {"key": "a", "value": "b"}),
+        ("topologySpreadConstraints", SPREAD),
         # The children of a spec stand alone.
         ("spec", {"nodeAffinity": {REQUIRED: NODE_TERMS}}),
     ],

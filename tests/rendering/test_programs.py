@@ -151,7 +151,7 @@ def test_a_path_that_does_not_exist(render: object, complaint: str, tmp_path: Pa
         ("warning: old\nError: no such base\n  line 2", "Error: no such base line 2"),
         ("a" * 400 + "b" * 220, "a" * 80 + " … " + "b" * 220),
         ("word " * 100, "word " * 16 + "… " + "word " * 43 + "word"),
-        ("words " * 100, "words " * 13 + "… " + "words " * 36 + "words"),
+        ("words " * 100, "words " * 13 + "… " + "words " * 35 + "words"),
     ],
 )
 def test_log_output_around_an_error_is_left_out(said: str, reason: str, programs: Path, tmp_path: Path) -> None:

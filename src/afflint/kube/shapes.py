@@ -172,7 +172,8 @@ def _shape_of_map(key: str, value: dict[str, Any]) -> str | None:
         return "affinity" if key not in _WHOLES and (rules or any(map(_is_list_of_terms, value.values()))) else None
     if key == "tolerations" and value.keys() <= _OF_TOLERATIONS and not value.keys().isdisjoint(("operator", "effect")):
         return key
-    if key == "topologySpreadConstraints" and value.keys() <= _EVERY_OF_SPREADS and "topologyKey" in value:
+    # Charts such as CockroachDB's take a map without a selector and write the list themselves.
+    if key == "topologySpreadConstraints" and value.keys() <= _EVERY_OF_SPREADS and {"topologyKey", "labelSelector"} <= value.keys():
         return key
     return _one_affinity(key, value) or ("affinity" if _is_affinity_with_mistakes(key, value) else None)
 
@@ -209,8 +210,11 @@ _MISPLACED_IN_LABELS = AFFINITY_FIELDS | {"affinity", "tolerations", "topologySp
 
 
 def _is_misspelt(name: str, field: str) -> bool:
-    """Return whether a name is the field with a wrong letter or case; the plural or singular may be a field of its own."""
-    if name == field or abs(len(name) - len(field)) > 1 or name[:1].lower() != field[:1].lower():
+    """Return whether a name is the field with a wrong letter or case; the plural or singular may be a field of its own.
+
+    A name in snake case is a field of an operator or a chart that writes all its fields so.
+    """
+    if name == field or "_" in name or abs(len(name) - len(field)) > 1 or name[:1].lower() != field[:1].lower():
         return False
     from afflint.findings.similarity import is_likely_typo
 
