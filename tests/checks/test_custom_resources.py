@@ -430,10 +430,11 @@ class TestDefinitions:
         assert lint({"crd.yaml": DEFINITION.replace("served: true", "served: false"), "widget.yaml": WIDGET}) == []
         assert lint({"crd.yaml": DEFINITION, "widget.yaml": WIDGET.replace("/v1", "/v2")}) == []
 
-    def test_the_catalogue_comes_first(self) -> None:
+    def test_they_add_to_what_the_catalogue_knows(self) -> None:
         definition = DEFINITION.replace("example.com", "k8up.io").replace("Widget", "PodConfig")
         resource = WIDGET.replace("example.com", "k8up.io").replace("Widget", "PodConfig")
-        assert lint({"crd.yaml": definition, "resource.yaml": resource}) == []
+        assert lint(resource) == []
+        assert places(lint({"crd.yaml": definition, "resource.yaml": resource})) == ["resource.yaml:6:5 error wrong-type"]
 
 
 class TestKubeVirtItself:

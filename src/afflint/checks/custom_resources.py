@@ -31,7 +31,8 @@ _ADMISSION = frozenset(
         "duplicate-spread-constraint", "label-keys-conflict",
     )
 )  # fmt: skip
-_DECODING_RULES = frozenset(("wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper"))
+_FIELD_RULES = frozenset(("unknown-field", "misplaced-constraint", "missing-term-wrapper"))
+_DECODING_RULES = _FIELD_RULES | {"wrong-type"}
 
 STORED = " (stored, but the operator's pods are rejected)"
 DROPPED = " (kubectl rejects it, other clients drop it)"
@@ -64,6 +65,8 @@ def applies_to_custom(rule: str, match: Match, workload: Workload) -> bool:
         if workload.known == "shape" and part is not None and part.shape == "affinity" and type(value) is str:
             return len(match.path) - len(part.path) > 1  # A word of the chart: `podAntiAffinity: soft`.
         return not _is_attribute(value)
+    if rule in _FIELD_RULES and workload.has_field(match.path):
+        return False
     if rule == "unknown-field":
         # An affinity of the kind may have more fields than the affinity of a pod.
         part, name = workload.part_around(match.path), str(match.path[-1])

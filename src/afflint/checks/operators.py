@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.match import Match, moving, removing, replacing
-from afflint.findings.finding import Severity
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.kube.constraints import ShapedValue
-from afflint.kube.custom_resources import CustomWorkload, misplaced_in_holder, value_at
+from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.manifests import Workload, labels_at
 from afflint.kube.shapes import shape_of
 from afflint.yaml.document import map_at
@@ -28,34 +27,19 @@ def lost_template_label(workload: Workload) -> Iterator[Match]:
             yield Match((*path, key), message, key=True)
 
 
-def misplaced_in_resource(workload: Workload) -> Iterator[Match]:
-    """Report constraints one level above or below the place where the kind reads them."""
+def beside_pod_spec(workload: Workload) -> Iterator[Match]:
+    """Report constraints next to the spec of a pod template, where the kind does not read them."""
     if not isinstance(workload, CustomWorkload) or workload.place is None or workload.custom is None or workload.known != "schema":
         return
-    form = workload.place.form
-    if (
-        form == "template"
-        and not workload.copies_template
-        and sum(place.path == workload.place.path for place in workload.custom.places) == 1
-    ):
-        siblings = [name for name in _POD_FIELD_NAMES if shape_of(name, workload.template.get(name)) == name]
-        yield from _misplaced(workload, workload.template_path, siblings, workload.pod_path, None)
-    holder = value_at(workload, workload.pod_path)
-    if not isinstance(holder, dict):
-        return
-    inside = misplaced_in_holder(holder, workload.place.fields)
-    if inside is not None:
-        # Another version of the kind may have such a field of its own; the spec of a template never does.
-        severity: Severity | None = None if form == "template" else "warning"
-        yield from _misplaced(workload, workload.pod_path, list(inside[1]), (*workload.pod_path, inside[0]), severity)
-
-
-def _misplaced(workload: Workload, path: Path, names: list[str], home: Path, severity: Severity | None) -> Iterator[Match]:
-    where = field_of(home[len(workload.base) :])
-    for name in names:
-        message = f"{name} is set in {field_of(path[len(workload.base) :])}, where {workload.kind.name} ignores it; it belongs in {where}"
-        edits = moving((*path, name), home, merge=True)
-        yield Match((*path, name), message, f"Move {name} to {where}.", key=True, edits=edits, severity=severity)
+    place = workload.place
+    if place.form == "template" and not workload.copies_template and sum(each.path == place.path for each in workload.custom.places) == 1:
+        path, home = workload.template_path, workload.pod_path
+        where = field_of(home[len(workload.base) :])
+        for name in _POD_FIELD_NAMES:
+            if shape_of(name, workload.template.get(name)) == name:
+                around = field_of(path[len(workload.base) :])
+                message = f"{name} is set in {around}, where {workload.kind.name} ignores it; it belongs in {where}"
+                yield Match((*path, name), message, f"Move {name} to {where}.", key=True, edits=moving((*path, name), home, merge=True))
 
 
 _POD_FIELD_NAMES = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")

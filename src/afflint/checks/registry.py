@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from afflint.policies.policy import Policy
 
 Subject = Literal[
-    "manifest", "workload", "constrained", "mismatched", "operated", "cross-manifest",
+    "manifest", "workload", "constrained", "mismatched", "operated", "resource", "cross-manifest",
     "nodes", "pools", "charts", "kustomization", "run", "policy", "outcome", "admission",
 ]  # fmt: skip
 """What a rule applies to, which decides when its check runs:
@@ -28,6 +28,7 @@ Subject = Literal[
 - ``constrained``: workloads with affinity, nodeSelector, tolerations or spread constraints;
 - ``mismatched``: objects with a field that does not fit its type;
 - ``operated``: custom resources whose operators create pods, if their kind is known;
+- ``resource``: custom resources with keys that look like placement constraints and that their kind does not have;
 - ``cross-manifest``: all objects of the run together;
 - ``nodes``: all objects of the run together with its nodes;
 - ``pools``: all objects of the run together with the node pools that manifests declare;
@@ -135,7 +136,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
     "operated": (
         RegisteredCheck("unknown-field", "constraint_places:misspelt_constraint", evidence="term"),
         RegisteredCheck("misplaced-constraint", "constraint_places:unreachable_constraint"),
-        RegisteredCheck("misplaced-constraint", "operators:misplaced_in_resource", evidence="term"),
+        RegisteredCheck("misplaced-constraint", "operators:beside_pod_spec", evidence="term"),
         RegisteredCheck("lost-template-label", "operators:lost_template_label"),
         RegisteredCheck("invalid-operator-setting", "operators:invalid_operator_setting"),
         RegisteredCheck("ignored-operator-setting", "operators:ignored_operator_setting"),
@@ -143,6 +144,10 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("spread-misses-itself", "charts:spread_misses_itself"),
         RegisteredCheck("anti-affinity-misses-itself", "charts:anti_affinity_misses_itself"),
         RegisteredCheck("affinity-target-missing", "charts:affinity_target_missing"),
+    ),
+    "resource": (
+        RegisteredCheck("unknown-field", "resource_fields:unknown_in_resource"),
+        RegisteredCheck("misplaced-constraint", "resource_fields:outside_affinity"),
     ),
     "cross-manifest": (
         RegisteredCheck("label-not-on-template", "labels:label_not_on_template"),
@@ -426,7 +431,7 @@ class Dispatch:
         """Yield the findings in a manifest, each with the name of its rule."""
         target, accepted = self._target, None
         if not isinstance(manifest, Workload):
-            checks = self._checks("manifest")
+            checks = self._checks("resource" if manifest.operated else "manifest")
         elif manifest.operated:
             yield from self._of_operator(manifest)
             return

@@ -315,7 +315,7 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             else:
                 yield from _with_spec(pods, manifest, resources=resources, lines=lines) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
-    elif not manifest.kind.templates:
+    elif not manifest.kind.templates and not manifest.operated:
         if manifest.kind.name in _EVIDENCE:
             yield from _evidence(manifest, site)
         # Without a name it is a fragment, which another tool completes.

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.paths import Path
+from afflint.findings.paths import Path, Step
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.kinds import EACH
 
@@ -57,6 +57,19 @@ class ConstraintPlace(NamedTuple):
     inherited: tuple[Path, ...] = ()
 
 
+class SchemaMap(NamedTuple):
+    """A map of a kind in one version, as a CustomResourceDefinition describes it (``kube.structural_schemas``).
+
+    ``names`` are its fields, without those that are never read (``structural_schemas.UNREAD_FIELDS``). ``keeps``: the API server keeps
+    other fields, too; it drops them otherwise.
+    """
+
+    version: str
+    path: Path
+    names: tuple[str, ...]
+    keeps: bool = False
+
+
 class CustomKind(NamedTuple):
     """The known facts about a kind of custom resource; ``known_by`` is their source: the catalogue or a CustomResourceDefinition.
 
@@ -75,14 +88,31 @@ class CustomKind(NamedTuple):
     known_by: str = "catalogue"
     fills: tuple[str, ...] = ()
     """The fields of spread constraints that the operator sets if they are empty."""
+    maps: tuple[SchemaMap, ...] = ()
+    """The maps of the resource that a CustomResourceDefinition describes, if one is available."""
 
     def labels_at(self, place: ConstraintPlace) -> tuple[AddedLabel, ...]:
         """Return the labels of the pods at one place; if a label has several values, the field that contains the component selects one."""
         return place.labels or (_labels_at(self.labels, place.path) if place.labelled else ())
 
+    def map_at(self, version: str, path: Path) -> SchemaMap | None:
+        """Return the map at a path of the resource, if a definition describes it."""
+        for each in self.maps:
+            if (
+                len(each.path) == len(path)
+                and each.version == version
+                and all(a in (EACH, b) for a, b in zip(each.path, path, strict=True))
+            ):
+                return each
+        return None
+
     def places_in(self, version: str) -> tuple[ConstraintPlace, ...]:
         """Return the places that exist in a version."""
         return tuple([place for place in self.places if not place.versions or version in place.versions])
+
+
+def _is_step(described: Step, step: Step) -> bool:
+    return described in (EACH, step)
 
 
 @lru_cache(maxsize=256)

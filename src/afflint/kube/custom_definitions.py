@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from afflint.findings.paths import Path
-from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind
+from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, SchemaMap
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.kinds import EACH
+from afflint.kube.structural_schemas import PRESERVES, UNREAD_FIELDS, described_maps, merged_maps
 from afflint.yaml import prefilter
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import read, split
 
 _OF_AFFINITY = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 _OF_PODS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
-_OPEN = "x-kubernetes-preserve-unknown-fields"
 # Fields without a schema may hold constraints if they have one of these names.
 _OPEN_NAMES = re.compile(r"template|podSpec|pod|overrides?|affinity|tolerations", re.IGNORECASE)
 # The nearest field above the pods with one of these names is the number of replicas.
@@ -28,8 +28,7 @@ _DEEPEST = 40
 # Text that no placement field is in: most of a generated schema. Without it the rest is read four times as fast.
 _DETAILS = re.compile(
     rb"(?m)^( +)(?:(?:description|pattern|format|default|minimum|maximum|message|rule|x-kubernetes-(?:list|map)-type): \S"
-    rb"|(?:env|envFrom|valueFrom|livenessProbe|readinessProbe|startupProbe|lifecycle|securityContext|volumeMounts|volumes"
-    rb"|initContainers|ephemeralContainers|x-kubernetes-validations):$)"
+    rb"|(?:" + "|".join(UNREAD_FIELDS).encode() + rb"|x-kubernetes-validations):$)"
     rb".*\n(?:(?:\1[ -].*)?\n)*"
 )
 # A schema without any of these has no place for constraints.
@@ -69,31 +68,51 @@ def merged_kinds(kinds: Iterable[CustomKind]) -> tuple[CustomKind, ...]:
     found: dict[tuple[str, str], CustomKind] = {}
     for kind in kinds:
         known = found.get((kind.group, kind.name))
-        places = tuple(dict.fromkeys((*known.places, *kind.places))) if known is not None else kind.places
-        found[kind.group, kind.name] = kind._replace(places=places, lenient=kind.lenient or (known is not None and known.lenient))
+        if known is not None:
+            places = tuple(dict.fromkeys((*known.places, *kind.places)))
+            kind = kind._replace(places=places, lenient=kind.lenient or known.lenient, maps=merged_maps((known.maps, kind.maps)))
+        found[kind.group, kind.name] = kind
     return tuple([found[name] for name in sorted(found)])
 
 
 def kinds_in_definitions(definitions: Iterable[Any]) -> dict[tuple[str, str], CustomKind]:
-    """Return the kinds with placement constraints that CustomResourceDefinitions describe, by group and name.
+    """Return the kinds that CustomResourceDefinitions describe, by group and name, with their placement constraints.
 
     A kind that is defined several times has the places of all definitions: one that lacks a field does not prove that it does not exist.
     """
     found: dict[tuple[str, str], dict[tuple[object, ...], ConstraintPlace]] = {}
     lenient: dict[tuple[str, str], bool] = {}
+    copies: dict[tuple[str, str], list[tuple[SchemaMap, ...]]] = {}
     for definition in definitions:
         for group, name, version, schema in _schemas(definition):
             places = found.setdefault((group, name), {})
-            for place in _places(schema):
+            in_version = tuple(_places(schema))
+            for place in in_version:
                 known = places.get(_identity(place))
                 versions = () if known is None else known.versions
                 places[_identity(place)] = place._replace(versions=tuple(sorted({*versions, version})))
             lenient[group, name] = lenient.get((group, name), False) or _requires_nothing(schema)
+            open_root = (SchemaMap(version, (), (), True),)
+            maps = open_root if _keeps_all(definition) else described_maps(schema, in_version, version)
+            copies.setdefault((group, name), []).append(maps)
     return {
-        (group, name): CustomKind(name, group, tuple(places.values()), lenient=lenient[group, name], known_by="CustomResourceDefinition")
+        (group, name): CustomKind(
+            name,
+            group,
+            tuple(places.values()),
+            lenient=lenient[group, name],
+            known_by="CustomResourceDefinition",
+            maps=merged_maps(copies[group, name]),
+        )
         for (group, name), places in found.items()
         if places
     }
+
+
+def _keeps_all(definition: Any) -> bool:
+    """Return whether the API server drops no field of a kind; the default before ``apiextensions.k8s.io/v1``."""
+    keeps = map_at(definition, "spec").get("preserveUnknownFields")
+    return keeps is True or (keeps is None and map_at(definition).get("apiVersion") == "apiextensions.k8s.io/v1beta1")
 
 
 def _identity(place: ConstraintPlace) -> tuple[object, ...]:
@@ -131,14 +150,14 @@ def _walk(schema: Any, path: Path, replicas: tuple[Path | None, ...]) -> Iterato
     if not properties:
         if type(schema.get("additionalProperties")) is dict:
             yield from _walk(schema["additionalProperties"], (*path, EACH), replicas)
-        elif schema.get(_OPEN) is True and _OPEN_NAMES.search(str(path[-1])):
+        elif schema.get(PRESERVES) is True and _OPEN_NAMES.search(str(path[-1])):
             yield ConstraintPlace(path, "opaque", replicas=_nearest(replicas))
         return
     replicas = (*replicas, _replica_field(properties, path))
     template = properties.get("spec")
     if template is not None and _is_pod_spec(_properties(template)) and "metadata" in properties:
         metadata = properties["metadata"]
-        pruned = type(metadata) is dict and "labels" not in _properties(metadata) and metadata.get(_OPEN) is not True
+        pruned = type(metadata) is dict and "labels" not in _properties(metadata) and metadata.get(PRESERVES) is not True
         yield ConstraintPlace(path, "template", _fields(_properties(template)), _nearest(replicas), pruned)
         return
     fields = _fields(properties)

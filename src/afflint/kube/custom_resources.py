@@ -10,11 +10,12 @@ from typing import Any, Literal
 
 from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
-from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, custom_kind_of
+from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, SchemaMap, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
 from afflint.kube.kinds import EACH, POD_TEMPLATE, Kind, Template, TypeMeta, is_custom, part_types
 from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
-from afflint.kube.shapes import AFFINITY_FIELDS, Holder, holders_in, is_pattern, is_pod_spec, shape_of
+from afflint.kube.resource_fields import UnreadKey, unread_keys
+from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec, shape_of
 from afflint.kube.types import Type
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
@@ -152,11 +153,26 @@ class CustomWorkload(Workload):
 
     def is_opened(self, path: Path) -> bool:
         """Return whether no schema describes the value at a path."""
-        if self.known != "schema" or self.place is None:
+        if self.known != "schema" or self.place is None or self._is_kept(path):
             return True
         part = self.part_around(path)
         name = None if part is None else part.path[-1]
         return any(field.opened and name in (field.name, None) for field in self.place.fields)
+
+    def _is_kept(self, path: Path) -> bool:
+        """Return whether the definition of the kind keeps the value at a path without describing it."""
+        below = path[len(self.base) :]
+        around = [(self._map_at(below[:length]), below[length]) for length in range(len(below))]
+        return any(each is not None and each.keeps and name not in each.names for each, name in around)
+
+    def _map_at(self, path: Path) -> SchemaMap | None:
+        version = str(self.data.get("apiVersion")).rpartition("/")[2]
+        return self.custom.map_at(version, path) if self.custom is not None and self.custom.maps else None
+
+    def has_field(self, path: Path) -> bool:
+        """Return whether the definition of the kind has the field at a path, though Kubernetes does not."""
+        around = self._map_at(path[len(self.base) : -1])
+        return around is not None and path[-1] in around.names
 
     def covers(self, path: Path) -> bool:
         """Return whether a path is in one of the constraints or in the labels of the template."""
@@ -193,6 +209,25 @@ class CustomWorkload(Workload):
         """Return what validates the field at a path before the resource is stored; empty if nothing does."""
         part = self.part_around(path)
         return dict(self.custom.webhooks).get(str(part.path[-1]), "") if self.custom is not None and part is not None else ""
+
+
+class CustomResource(Manifest):
+    """A custom resource with keys that look like placement constraints and that its kind does not have."""
+
+    __slots__ = ("unread",)
+
+    def __init__(self, document: Document, data: dict[str, Any], base: Path, unread: list[UnreadKey]) -> None:
+        kind = Kind(data["kind"], data["apiVersion"].rpartition("/")[0], (), (), None)
+        super().__init__(document, data, base, TypeMeta(kind, True), kind)
+        self.unread = unread
+
+    @property
+    def operated(self) -> bool:
+        return True
+
+    @property
+    def placement_source(self) -> str:
+        return "its shape"  # The places with constraints have better sources.
 
 
 def value_at(workload: Workload, path: Path) -> Any:
@@ -233,11 +268,17 @@ def _pod_spec(parts: Iterable[ShapedValue]) -> dict[str, Any]:
 
 
 def custom_workloads(
-    document: Document, data: dict[str, Any], base: Path, defined: DefinedKinds, inside: list[tuple[dict[str, Any], Path]]
+    document: Document,
+    data: dict[str, Any],
+    base: Path,
+    defined: DefinedKinds,
+    inside: list[tuple[dict[str, Any], Path]],
+    unread: list[UnreadKey],
 ) -> Iterator[CustomWorkload]:
     """Yield the pods that an operator creates for a custom resource that is not one of ``KINDS``: every place with constraints in it.
 
-    Complete objects in it (policies and templates contain some) are added to ``inside``, each with its path.
+    Complete objects in it (policies and templates contain some) are added to ``inside``, each with its path. Keys that look like
+    constraints and that the kind does not have are added to ``unread``.
     """
     api_version, name = data.get("apiVersion"), data.get("kind")
     if type(api_version) is not str or type(name) is not str:
@@ -246,7 +287,7 @@ def custom_workloads(
     if not is_custom(group):
         return
     kind = Kind(name, group, (), (), None)
-    custom = custom_kind_of(group, name) or defined.get((group, name))
+    custom = defined.get((group, name)) or custom_kind_of(group, name)
     looked: set[Path] = set()
     if custom is not None:
         found = _joined(_workloads_in_places(document, data, base, kind, custom, version))
@@ -259,6 +300,8 @@ def custom_workloads(
             path = tuple(itertools.takewhile(EACH.__ne__, labelled.path))
             place = labelled._replace(path=path, replicas=labelled.replicas if path == labelled.path else None)
             yield CustomWorkload(document, data, base, kind, Holder((*base, *path), ()), "schema", custom, place)
+        unread += unread_keys(data, base, custom, version)
+        looked |= {each.path for each in unread}
     for holder in (*holders_in(data, base, frozenset(looked), inside), *_in_metadata(data, base)):
         yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
 
@@ -307,16 +350,8 @@ def _workloads_in_places(
             if place.form == "template":
                 pod, at, template = map_at(value, "spec"), (*path, "spec"), (value, path)
             parts = tuple(_parts(pod, at, place.fields))
-            if parts or (template is not None and template[0]) or misplaced_in_holder(pod, place.fields):
+            if parts or (template is not None and template[0]):
                 yield CustomWorkload(document, data, base, kind, Holder(at, parts, is_pod_spec(pod)), "schema", custom, place, template)
-
-
-def misplaced_in_holder(holder: dict[str, Any], fields: Iterable[CatalogueField]) -> tuple[str, tuple[str, ...]] | None:
-    """Return the field of a map that takes an affinity, and the fields of an affinity that are next to it instead of inside it."""
-    names = {field.name for field in fields}
-    home = next((field.name for field in fields if field.shape == "affinity"), None)
-    inside = tuple(sorted(name for name in AFFINITY_FIELDS if name not in names and shape_of(name, holder.get(name)) == name))
-    return (home, inside) if home is not None and inside else None
 
 
 def _parts(holder: dict[str, Any], at: Path, fields: Iterable[CatalogueField]) -> Iterator[ShapedValue]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from afflint.findings.paths import Path
 from afflint.kube.kinds import HOLDER_NAMES, HOLDERS, Kind, TypeMeta, identify, possible_kinds
@@ -10,6 +10,9 @@ from afflint.kube.manifests import LABELLED, Configured, DefinedKinds, Manifest,
 from afflint.kube.types import prune_nulls
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
+
+if TYPE_CHECKING:
+    from afflint.kube.resource_fields import UnreadKey
 
 _NO_DEFINITIONS: DefinedKinds = {}
 # API projects keep round-trip test data in which every string is its field's name and "Value".
@@ -97,10 +100,13 @@ def _custom_manifests(
 
         yield from monitoring_workloads(document, data, base)
         return
-    from afflint.kube.custom_resources import custom_workloads
+    from afflint.kube.custom_resources import CustomResource, custom_workloads
 
     inside: list[tuple[dict[str, Any], Path]] = []
-    yield from custom_workloads(document, data, base, defined, inside)
+    unread: list[UnreadKey] = []
+    yield from custom_workloads(document, data, base, defined, inside, unread)
+    if unread:
+        yield CustomResource(document, data, base, unread)
     for held, path in inside:
         for each, where in _objects_below(held, path):
             yield from _manifests_of(document, each, where, custom, defined)

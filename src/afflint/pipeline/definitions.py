@@ -69,13 +69,14 @@ def with_definitions(
     if more is None:  # Only the kinds that these files define can become known.
         declared = frozenset((None,)).union(*[each.kinds for each in signs if each.definitions])
         custom = [source for source, each in zip(custom, signs, strict=True) if not each.kinds.isdisjoint(declared)]
-    unknown = tuple(sorted(_unknown_kinds({name for source in custom for name in reader.custom_kinds(source)})))
-    if not unknown:
+    names = {name for source in custom for name in reader.custom_kinds(source)}
+    kinds = tuple(sorted(each for each in names if each not in _KNOWN and is_custom(each[0])))
+    if not kinds:
         return settings
     from afflint.kube.custom_definitions import merged_kinds
 
     defining += more() if more is not None else ()
-    return settings._replace(learnt=merged_kinds(kind for source in defining for kind in reader.definitions(source, unknown)))
+    return settings._replace(learnt=merged_kinds(kind for source in defining for kind in reader.definitions(source, kinds)))
 
 
 def _with_inventory(files: Files, settings: MapSettings, signs: Sequence[DefinitionSigns], reader: DefinitionReader) -> MapSettings:
@@ -96,15 +97,6 @@ def _with_chart_sources(files: Files, settings: MapSettings, signs: Sequence[Def
 
     sources = merged_sources(each for source in defining for each in reader.chart_sources(source))
     return settings._replace(target=settings.target._replace(chart_sources=sources))
-
-
-def _unknown_kinds(kinds: Collection[_CustomKindName]) -> set[_CustomKindName]:
-    """Return the kinds that neither Kubernetes nor the catalogue has."""
-    if not kinds:
-        return set()
-    from afflint.kube.catalogue import custom_kind_of
-
-    return {each for each in kinds if each not in _KNOWN and is_custom(each[0]) and custom_kind_of(*each) is None}
 
 
 def _may_use_nodes(files: Files, signs: Sequence[DefinitionSigns], reader: DefinitionReader) -> bool:

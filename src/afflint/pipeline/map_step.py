@@ -138,7 +138,7 @@ class Checker:
         self._fixing = {each.name: each.rule.fix for each in settings.rules}
         self._dispatch = Dispatch(settings.rules, settings.target)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
-        self._learnt = {(kind.group, kind.name): kind for kind in settings.learnt}
+        self._learnt = {(kind.group, kind.name): _with_catalogue(kind) for kind in settings.learnt}
         self._judge = _judge(settings.rules)
         self._template_checks: TemplateChecks | None = None
         self.triage = prefilter.Triage((*NAMES, *(kind.name for kind in settings.custom)), HOLDER_NAMES, _may_matter, MARKS)
@@ -483,6 +483,15 @@ def _is_template(document: Document, problem: documents.Problem) -> bool:
     number = problem.span.line - document.line - 1
     lines = document.text().splitlines()
     return 0 <= number < len(lines) and is_block(lines[number])
+
+
+def _with_catalogue(kind: "CustomKind") -> "CustomKind":
+    """Return a kind that a definition describes, with what the catalogue knows about it."""
+    from afflint.kube.catalogue import custom_kind_of
+    from afflint.kube.structural_schemas import with_definition
+
+    known = custom_kind_of(kind.group, kind.name)
+    return kind if known is None else with_definition(known, kind)
 
 
 def _judge(rules: Sequence[BoundRule]) -> "PolicyEvaluator | None":

@@ -207,7 +207,7 @@ class PolicySubject:
         workload = self._workload
         if workload is None or not self.pods.operated:
             return []
-        every = custom_workloads(workload.document, workload.data, workload.base, {}, [])
+        every = custom_workloads(workload.document, workload.data, workload.base, {}, [], [])
         return [each.constraints for each in every if each.pod_path != workload.pod_path]
 
     @property

@@ -1,0 +1,205 @@
+"""Keys in custom resources that their kinds do not have: proved by a definition of the run, or probable by the catalogue."""
+
+from __future__ import annotations
+
+import pytest
+
+from linting import lint, places, said
+
+PERCONA = """\
+apiVersion: pxc.percona.com/v1
+kind: PerconaXtraDBCluster
+metadata: {name: c}
+spec:
+  pxc:
+    size: 3
+    affinity:
+      advanced: null
+      nodeAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms:
+          - matchExpressions: [{key: disk, operator: Exists}]
+  haproxy:
+    size: 2
+    affintiy:
+      antiAffinityTopologyKey: kubernetes.io/hostname
+"""
+PERCONA_DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: perconaxtradbclusters.pxc.percona.com}
+spec:
+  group: pxc.percona.com
+  names: {kind: PerconaXtraDBCluster}
+  versions:
+  - name: v1
+    served: true
+    schema:
+      openAPIV3Schema:
+        x-kubernetes-preserve-unknown-fields: true
+        properties:
+          spec:
+            properties:
+              pxc: &component
+                properties:
+                  size: {type: integer}
+                  nodeSelector: {type: object, additionalProperties: {type: string}}
+                  affinity:
+                    properties:
+                      antiAffinityTopologyKey: {type: string}
+                      advanced:
+                        properties:
+                          nodeAffinity: &rules
+                            properties:
+                              requiredDuringSchedulingIgnoredDuringExecution: {}
+                          podAffinity: *rules
+                          podAntiAffinity: *rules
+              haproxy: *component
+"""
+REJECTED = "(kubectl rejects it, other clients drop it)"
+PROBABLE = "(kubectl rejects it, or the operator ignores it)"
+
+
+def test_a_definition_of_the_run_is_used_for_kinds_of_the_catalogue() -> None:
+    files = {"crd.yaml": PERCONA_DEFINITION, "cluster.yaml": PERCONA}
+    assert places(lint(files)) == ["cluster.yaml:9:7 error misplaced-constraint", "cluster.yaml:15:5 error unknown-field"]
+    (misplaced,) = said(files, "misplaced-constraint")
+    assert misplaced.endswith(f"it belongs in spec.pxc.affinity.advanced {REJECTED}")
+    assert said(files, "unknown-field") == [
+        f"15:5 unknown field `affintiy` in spec.haproxy of this PerconaXtraDBCluster; did you mean `affinity`? {REJECTED}"
+    ]
+
+
+def test_without_a_definition_the_same_is_a_warning() -> None:
+    assert places(lint(PERCONA)) == ["a.yaml:9:7 warning misplaced-constraint", "a.yaml:15:5 warning unknown-field"]
+    (message,) = said(PERCONA, "unknown-field")
+    assert message.endswith(f"did you mean `affinity`? {PROBABLE}")
+
+
+@pytest.mark.parametrize(
+    ("field", "reported"),
+    [
+        ("toleration: [{key: a, operator: Exists}]", True),
+        ("nodeSelectors: {disk: fast}", True),
+        ("topologySpreadConstraint: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]", True),
+        ("toleration: strict", False),  # Another shape: another field.
+        ("nodeSelectors: [a, b]", False),
+        ("nodeSelectors: null", False),
+        ("${FIELD}: {disk: fast}", False),
+        ("image: a", False),
+    ],
+)
+def test_a_key_one_typo_away_from_a_field_of_the_catalogue(field: str, reported: bool) -> None:
+    text = f"apiVersion: pxc.percona.com/v1\nkind: PerconaXtraDBCluster\nmetadata: {{name: c}}\nspec:\n  pxc:\n    size: 3\n    {field}\n"
+    assert places(lint(text)) == (["a.yaml:7:5 warning unknown-field"] if reported else [])
+
+
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget}
+  versions:
+  - name: v1
+    served: true
+    schema:
+      openAPIV3Schema:
+        properties:
+          spec:
+            type: object
+            properties:
+              replicas: {type: integer}
+              nodeSelector: {additionalProperties: {type: string}}
+              pools:
+                additionalProperties:
+                  properties:
+                    tolerations: &tolerations
+                      items: {properties: {key: {}, operator: {}, effect: {}, value: {}}}
+              groups:
+                items:
+                  properties:
+                    tolerations: *tolerations
+              spread:
+                items: {properties: {maxSkew: {}, topologyKey: {}, whenUnsatisfiable: {}, weight: {type: integer}}}
+"""
+WIDGET = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec:\n"
+TERM = "[{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule%s}]"
+
+
+def widget(*lines: str, definition: str = DEFINITION) -> list[str]:
+    text = WIDGET + "".join(f"  {line}\n" for line in lines)
+    return [each.split(":", 1)[1] for each in places(lint({"crd.yaml": definition, "w.yaml": text})) if each.startswith("w.yaml")]
+
+
+class TestPruning:
+    """The keys that the API server drops, see apiextensions-apiserver/pkg/apiserver/schema/pruning."""
+
+    def test_a_constraint_in_a_map_that_does_not_have_it(self) -> None:
+        assert widget("tolerations: [{operator: Exists}]") == ["5:3 error unknown-field"]
+        assert widget("affinity: {}") == ["5:3 error unknown-field"]
+        assert widget("placement: {nodeSelector: {a: b}}") == ["5:3 error unknown-field"]
+
+    def test_maps_in_lists_and_maps_of_maps(self) -> None:
+        assert widget("groups: [{toleration: []}, {tolerations: []}, {nodeSelector: {}}]") == ["5:50 error unknown-field"]
+        assert widget("pools: {a: {nodeSelector: {b: c}}}") == ["5:15 error unknown-field"]
+
+    def test_other_unknown_fields_do_not_matter_here(self) -> None:
+        assert widget("size: 3", "groups: [{image: a}]", "pools: {nodeSelector: {}}") == []
+
+    def test_fields_of_kubernetes_that_an_old_definition_lacks(self) -> None:
+        assert widget(f"spread: {TERM % ', minDomains: 2'}") == ["5:78 error unknown-field"]
+
+    def test_fields_that_only_the_definition_has(self) -> None:
+        assert widget(f"spread: {TERM % ', weight: 2'}") == []
+        assert widget(f"spread: {TERM % ', wieght: 2'}") == ["5:78 error unknown-field"]
+
+    def test_a_map_that_keeps_unknown_fields(self) -> None:
+        """Only the map itself keeps them: what it specifies is pruned as usual."""
+        keeps = DEFINITION.replace("            type: object\n", "            x-kubernetes-preserve-unknown-fields: true\n")
+        assert keeps != DEFINITION
+        assert widget("tolerations: [{operator: Exists}]", definition=keeps) == []
+        assert widget("groups: [{nodeSelector: {a: b}}]", definition=keeps) == ["5:13 error unknown-field"]
+
+    def test_a_list_that_keeps_unknown_fields_keeps_those_of_its_items(self) -> None:
+        keeps = DEFINITION.replace("groups:\n", "groups:\n                x-kubernetes-preserve-unknown-fields: true\n")
+        assert widget("groups: [{nodeSelector: {a: b}}]", definition=keeps) == []
+
+    def test_an_embedded_resource_keeps_its_metadata(self) -> None:
+        embedded = DEFINITION.replace("            type: object\n", "            x-kubernetes-embedded-resource: true\n")
+        assert widget("metadata: {nodeSelector: {a: b}}") == []  # Metadata is never searched for constraints.
+        assert widget("kind: {nodeSelector: {a: b}}") == ["5:3 error unknown-field"]
+        assert widget("kind: {nodeSelector: {a: b}}", definition=embedded) == []
+
+    def test_kinds_that_keep_all_unknown_fields(self) -> None:
+        for keeps in (
+            DEFINITION.replace("  group: ", "  preserveUnknownFields: true\n  group: "),
+            DEFINITION.replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"),
+        ):
+            assert widget("tolerations: [{operator: Exists}]", definition=keeps) == []
+        prunes = DEFINITION.replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1").replace(
+            "  group: ", "  preserveUnknownFields: false\n  group: "
+        )
+        assert widget("tolerations: [{operator: Exists}]", definition=prunes) == ["5:3 error unknown-field"]
+
+    def test_versions_that_no_definition_describes(self) -> None:
+        text = WIDGET.replace("/v1", "/v2") + "  affinity: {}\n"
+        assert lint({"crd.yaml": DEFINITION, "w.yaml": text}) == []
+
+    def test_all_copies_of_a_definition_count(self) -> None:
+        newer = DEFINITION.replace("replicas:", "affinity: {type: object}\n              replicas:")
+        opened = DEFINITION.replace(
+            "                items:\n                  properties:", "                items: {}\n                x:"
+        )
+        assert widget("affinity: {}", definition=f"{DEFINITION}---\n{newer}") == []
+        assert widget("groups: [{nodeSelector: {a: b}}]", definition=f"{DEFINITION}---\n{opened}") == []
+        assert widget("tolerations: [{operator: Exists}]", definition=f"{DEFINITION}---\n{newer}") == ["5:3 error unknown-field"]
+
+
+def test_a_key_inside_a_list_of_objects_has_its_own_position() -> None:
+    text = f"apiVersion: v1\nkind: List\nitems:\n- {WIDGET.replace(chr(10), chr(10) + '  ')}  affinity: {{}}\n"
+    assert places(lint({"crd.yaml": DEFINITION, "w.yaml": text})) == ["w.yaml:8:5 error unknown-field"]
+    assert said({"crd.yaml": DEFINITION, "w.yaml": text}, "unknown-field")[0].startswith(
+        "8:5 unknown field `affinity` in spec of this Widget"
+    )
