@@ -36,7 +36,10 @@ KEEP_METADATA = frozenset(("batch.volcano.sh/Job",))
 # Operators that remove the schemas of pod templates from their definitions before a release.
 OPENED_GROUPS = (".k8s.elastic.co",)
 # Operators whose webhooks check placement when an object is created, with the fields.
-WEBHOOKS = {"postgresql.cnpg.io/Cluster": {"tolerations": "CloudNativePG"}}
+WEBHOOKS = {
+    "postgresql.cnpg.io/Cluster": {"tolerations": "CloudNativePG"},
+    "kueue.x-k8s.io/ResourceFlavor": {"nodeLabels": "Kueue", "tolerations": "Kueue"},
+}
 # Operators that set a missing selector to the labels of the component.
 FILL_SELECTORS = frozenset(
     (
@@ -77,6 +80,28 @@ LABELLED = {
     "k8s.mariadb.com/MariaDB": ("=spec", "=spec.affinity"),
 }
 
+# Places that select clusters or nodes, instead of those of the facts: their fields have shapes of their own. Sources:
+# open-cluster-management-io/api cluster/v1beta1/types_placement.go; karmada pkg/apis/policy/v1alpha1/propagation_types.go;
+# kueue apis/kueue/v1beta1/resourceflavor_types.go, topology_types.go; kubernetes pkg/apis/node/validation.
+_KARMADA = [
+    {"path": "spec.placement", "shape": "clusterTolerations=tolerations spreadConstraints=clusterGroups"},
+    {"path": "spec.placement.clusterAffinity", "shape": "labelSelector=clusterSelector"},
+    {"path": "spec.placement.clusterAffinities[*]", "shape": "labelSelector=clusterSelector"},
+]
+SELECTIONS = {
+    "cluster.open-cluster-management.io/Placement": [
+        {"path": "spec", "shape": "tolerations=clusterTolerations"},
+        {"path": "spec.spreadPolicy", "shape": "spreadConstraints=clusterSpreadConstraints"},
+        {"path": "spec.predicates[*].requiredClusterSelector", "shape": "labelSelector=clusterSelector"},
+        {"path": "spec.predicates[*].requiredClusterSelector", "shape": "claimSelector=clusterSelector"},
+    ],
+    "policy.karmada.io/PropagationPolicy": _KARMADA,
+    "policy.karmada.io/ClusterPropagationPolicy": _KARMADA,
+    "kueue.x-k8s.io/Topology": [{"path": "spec.levels[*]", "shape": "nodeLabel=labelKey"}],
+    "node.k8s.io/RuntimeClass": [{"path": "scheduling", "shape": "nodeSelector tolerations"}],
+}
+# Fields that describe nodes, next to places with constraints of pods.
+NODE_FIELDS = {"kueue.x-k8s.io/ResourceFlavor": [{"path": "spec", "shape": "nodeTaints=taints"}]}
 # Fields with different prefixes that apply to the same pods.
 SAME_PODS = {"metallb.io/MetalLB": {"speaker": ""}}
 
@@ -84,6 +109,10 @@ SAME_PODS = {"metallb.io/MetalLB": {"speaker": ""}}
 def catalogue(kinds: list[dict[str, Any]]) -> str:
     """Return the text of the catalogue, sorted by kind and group so that differences are readable."""
     entries = [entry(kind) for kind in kinds if kind["group"] and kind.get("kind_case") != "unknown"]
+    known = {f"{each['group']}/{each['kind']}" for each in entries}
+    entries += [
+        entry({"group": name.split("/")[0], "kind": name.split("/")[1], "placements": []}) for name in SELECTIONS if name not in known
+    ]
     entries = [each for each in entries if each["places"]]
     entries.sort(key=lambda each: (each["kind"], each["group"]))
     return "".join(json.dumps(each, separators=(",", ":"), ensure_ascii=False) + "\n" for each in entries)
@@ -107,6 +136,9 @@ def entry(kind: dict[str, Any]) -> dict[str, Any]:
     places = [place(each, kind, name) for each in kind["placements"]]
     found["places"] = [part for each in places if each is not None for part in split(each, name)]
     add_operator_labels(found["places"], name)
+    if name in SELECTIONS:
+        found["places"] = []
+    found["places"] += [{**each, "not_pods": True} for each in (*SELECTIONS.get(name, ()), *NODE_FIELDS.get(name, ()))]
     return found
 
 

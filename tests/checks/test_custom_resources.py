@@ -529,3 +529,113 @@ def test_an_operator_may_replace_zero_values_of_spread_constraints() -> None:
     assert len(lint(xtradb.replace("maxSkew: 0", "maxSkew: -1"))) == 1
     assert [each.rule for each in lint(xtradb.replace("maxSkew: 0, ", "minDomains: 0, maxSkew: 0, "))] == ["invalid-spread-constraint"]
     assert {each.rule for each in lint(mysql)} == {"invalid-spread-constraint", "empty-topology-key"}
+
+
+class TestSelectionsOfNodesAndClusters:
+    """Kinds that select nodes or clusters for something other than the pods of an operator."""
+
+    def test_what_a_runtime_class_adds_to_pods(self) -> None:
+        text = """
+            apiVersion: node.k8s.io/v1
+            kind: RuntimeClass
+            metadata: {name: gvisor}
+            handler: runsc
+            scheduling:
+              nodeSelector:
+                gvisor: true
+                beta.kubernetes.io/os: linux
+              tolerations:
+              - key: gvisor
+                operator: exists
+              - key: a b
+                operator: Exists
+        """
+        assert places(lint(text)) == [
+            "a.yaml:8:13 error wrong-type",
+            "a.yaml:9:5 warning deprecated-node-label",
+            "a.yaml:12:15 error unknown-operator",
+            "a.yaml:13:10 error invalid-label-key",
+        ]
+        assert said(text, "unknown-operator") == ["12:15 a toleration does not support the operator `exists`; did you mean `Exists`?"]
+
+    def test_a_runtime_class_without_scheduling(self) -> None:
+        assert lint("apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: a}\nhandler: runsc\nscheduling: {}\n") == []
+
+    def test_flavors_and_topologies_of_kueue(self) -> None:
+        flavor = """
+            apiVersion: kueue.x-k8s.io/v1beta1
+            kind: ResourceFlavor
+            metadata: {name: spot}
+            spec:
+              nodeLabels: {spot: true}
+              nodeTaints: [{key: spot, value: "true", effect: NoSchedul}]
+              tolerations: [{key: spot, operator: exists}]
+              topologyName: racks
+        """
+        assert places(lint(flavor)) == [
+            "a.yaml:6:22 error wrong-type",
+            "a.yaml:7:51 error wrong-type",
+            "a.yaml:8:39 error unknown-operator",
+        ]
+        topology = """
+            apiVersion: kueue.x-k8s.io/v1beta1
+            kind: Topology
+            metadata: {name: racks}
+            spec:
+              levels: [{nodeLabel: /rack}, {nodeLabel: kubernetes.io/hostname}]
+        """
+        assert said(topology, "wrong-type") == ["6:24 `nodeLabel` must be the key of a label, not `/rack`"]
+
+    def test_nodes_whose_disks_are_used(self) -> None:
+        text = """
+            apiVersion: local.storage.openshift.io/v1
+            kind: LocalVolume
+            metadata: {name: disks}
+            spec:
+              nodeSelector:
+                nodeSelectorTerms: %s
+        """
+        assert places(lint(text % "{matchExpressions: []}")) == ["a.yaml:7:5 error wrong-type"]
+        term = "[{matchExpressions: [{key: %s, operator: %s, values: [a]}]}]"
+        assert places(lint(text % (term % ("disk", "in")))) == ["a.yaml:7:67 error unknown-operator"]
+        assert lint(text % (term % ("disk", "In"))) == []
+
+    def test_clusters_of_open_cluster_management(self) -> None:
+        text = """
+            apiVersion: cluster.open-cluster-management.io/v1beta1
+            kind: Placement
+            metadata: {name: p}
+            spec:
+              predicates:
+              - requiredClusterSelector:
+                  labelSelector: {matchExpressions: [{key: env, operator: %s, values: [prod]}]}
+                  claimSelector: {matchExpressions: [{key: region, operator: Exists}]}
+              tolerations: [{key: a, operator: Exists, effect: %s}]
+              spreadPolicy:
+                spreadConstraints: [{maxSkew: 1, topologyKey: zone, topologyKeyType: Label, whenUnsatisfiable: ScheduleAnyway}]
+        """
+        assert lint(text % ("In", "NoSelect")) == []
+        assert places(lint(text % ("in", "NoSchedule"))) == ["a.yaml:8:63 error unknown-operator", "a.yaml:10:52 error wrong-type"]
+        assert said(text % ("In", "NoSchedule"), "wrong-type") == [
+            "10:52 `effect` must be one of NoSelect, PreferNoSelect, NoSelectIfNew, not `NoSchedule`"
+        ]
+
+    def test_clusters_of_karmada(self) -> None:
+        text = """
+            apiVersion: policy.karmada.io/v1alpha1
+            kind: PropagationPolicy
+            metadata: {name: p}
+            spec:
+              placement:
+                clusterAffinity:
+                  clusterNames: [a]
+                  labelSelector: {matchLabels: {%s: eu}}
+                clusterTolerations: [{key: a, operator: %s}]
+                spreadConstraints: [{spreadByField: %s, maxGroups: 2}]
+        """
+        assert lint(text % ("region", "Exists", "region")) == []
+        assert places(lint(text % ("a b", "Exist", "regions"))) == [
+            "a.yaml:9:37 error invalid-label-key",
+            "a.yaml:10:45 error unknown-operator",
+            "a.yaml:11:41 error wrong-type",
+        ]

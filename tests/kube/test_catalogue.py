@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from afflint.kube.catalogue import CatalogueField, custom_kind_of, is_labelled, parse_path
+from afflint.kube.catalogue import CatalogueField, custom_kind_of, matters_without_words, parse_path
 from afflint.kube.kinds import part_types
 from shared_material import shared
 
@@ -72,10 +72,10 @@ def test_other_groups_and_kinds_are_not_in_it() -> None:
 
 
 def test_a_name_tells_whether_labels_of_pods_are_known() -> None:
-    assert is_labelled(b"Kafka")
-    assert is_labelled(b"Cluster")  # That of CloudNativePG, whoever else has a kind of this name.
-    assert not is_labelled(b"AAQ")
-    assert not is_labelled(b"Deployment")
+    assert matters_without_words(b"Kafka")
+    assert matters_without_words(b"Cluster")  # That of CloudNativePG, whoever else has a kind of this name.
+    assert not matters_without_words(b"AAQ")
+    assert not matters_without_words(b"Deployment")
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,11 @@ _ADMISSION = frozenset(
 _FIELD_RULES = frozenset(("unknown-field", "misplaced-constraint", "missing-term-wrapper"))
 _DECODING_RULES = _FIELD_RULES | {"wrong-type"}
 
+# Where a kind selects nodes or clusters for something other than pods.
+_SELECTION_RULES = _LABEL_RULES | _DECODING_RULES | {
+    "unknown-operator", "operator-values-mismatch", "invalid-toleration", "contradictory-selector",
+}  # fmt: skip
+
 STORED = " (stored, but the operator's pods are rejected)"
 DROPPED = " (kubectl rejects it, other clients drop it)"
 UNREAD = " (stored, but the operator cannot read it, or its pods are rejected)"
@@ -46,7 +51,7 @@ def applicable_rules(workload: Workload) -> frozenset[str]:
     """Return the rules that apply to the pods of an operator."""
     assert isinstance(workload, CustomWorkload)
     if workload.place is not None and not workload.place.pods:
-        return _LABEL_RULES
+        return _SELECTION_RULES
     return _SHAPE_RULES if workload.known == "shape" else _SCHEMA_RULES
 
 

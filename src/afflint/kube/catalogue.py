@@ -134,13 +134,16 @@ def custom_kind_of(group: str, name: str) -> CustomKind | None:
 
 
 @lru_cache(maxsize=256)
-def is_labelled(name: bytes) -> bool:
-    """Return whether the catalogue has labels for the pods of a kind with this name: such an object matters even without constraints."""
+def matters_without_words(name: bytes) -> bool:
+    """Return whether an object of a kind with this name matters even without the words of constraints.
+
+    The catalogue has labels for its pods, or fields that select clusters or name node labels.
+    """
     data, head = _data(), b'\n{"kind":"' + name + b'","group":"'
     at = data.find(head)
     while at >= 0:
         end = data.index(b"\n", at + 1)
-        if data.find(b'"labels":', at, end) >= 0:
+        if any(data.find(mark, at, end) >= 0 for mark in (b'"labels":', b'clusterSelector"', b'labelKey"')):
             return True
         at = data.find(head, end)
     return False

@@ -198,6 +198,9 @@ def _add_pod_terms(pod: Data, at: Path, anti: bool, terms: list[PodTerm], prefer
             terms.append(PodTerm(term.path, term.data, anti, weighted.data))
 
 
+_NOT_OF_PODS = ("labelKey", "taints", "clusterTolerations", "clusterSpreadConstraints", "clusterGroups")
+
+
 def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
     """Return the constraints of pods whose fields are in several places or have other names; each part has its own shape and path."""
     node_selector = node_required = None
@@ -207,6 +210,7 @@ def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
     pod_preferred: list[ConstraintItem] = []
     spreads: list[ConstraintItem] = []
     tolerations: list[ConstraintItem] = []
+    selectors: list[ConstraintItem] = []
     for shape, path, value in parts:
         name, above = str(path[-1]), path[:-1]
         holder = {name: value}
@@ -216,10 +220,12 @@ def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
             tolerations += items(holder, name, above)
         elif shape == "topologySpreadConstraints":
             spreads += items(holder, name, above)
-        elif type(value) is not dict:
+        elif shape in _NOT_OF_PODS or type(value) is not dict:
             continue
         elif shape == "labelSelector":
             continue  # It selects nodes, as other label selectors select pods.
+        elif shape == "clusterSelector":
+            selectors.append(ConstraintItem(path, value))
         elif shape == "nodeSelectorTerms":
             node_required = ConstraintItem(path, value)
             node_terms += _required_terms(node_required)
@@ -240,7 +246,7 @@ def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
                 pod_preferred += preferred
             elif shape != "nodeAffinity":
                 _add_pod_terms(value, path, shape == "podAntiAffinity", pod_terms, pod_preferred)
-    found = (node_selector, node_required, node_terms, node_preferred, pod_terms, pod_preferred, spreads, tolerations)
+    found = (node_selector, node_required, node_terms, node_preferred, pod_terms, pod_preferred, spreads, tolerations, selectors)
     if not any(each is not None and each != [] for each in found):
         return NONE
     terms_found, spreads_found = tuple(pod_terms), tuple(spreads)
@@ -253,7 +259,7 @@ def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:
         tuple(pod_preferred),
         spreads_found,
         tuple(tolerations),
-        tuple(_selectors(terms_found, spreads_found)),
+        (*selectors, *_selectors(terms_found, spreads_found)),
     )
 
 

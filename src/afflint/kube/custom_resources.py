@@ -12,7 +12,7 @@ from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, SchemaMap, custom_kind_of
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
-from afflint.kube.kinds import EACH, POD_TEMPLATE, Kind, Template, TypeMeta, is_custom, part_types
+from afflint.kube.kinds import EACH, POD_TEMPLATE, RUNTIME_CLASS, Kind, Template, TypeMeta, is_custom, part_types
 from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
 from afflint.kube.resource_fields import UnreadKey, unread_keys
 from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec, shape_of
@@ -284,7 +284,7 @@ def custom_workloads(
     if type(api_version) is not str or type(name) is not str:
         return
     group, _, version = api_version.rpartition("/")
-    if not is_custom(group):
+    if not is_custom(group) and (group, name) != RUNTIME_CLASS:
         return
     kind = Kind(name, group, (), (), None)
     custom = defined.get((group, name)) or custom_kind_of(group, name)

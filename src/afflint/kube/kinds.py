@@ -9,7 +9,23 @@ from afflint.findings.paths import Path
 from afflint.kube import added_labels
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.constraints import PREFERRED, REQUIRED
-from afflint.kube.types import ANYTHING, EXACT_FLOAT, FLAG, INT32, INT64, PRUNED_TEXTS, TEXT, TEXTS, Guarded, ListOf, MapOf, Struct, Type
+from afflint.kube.types import (
+    ANYTHING,
+    EXACT_FLOAT,
+    FLAG,
+    INT32,
+    INT64,
+    PRUNED_TEXTS,
+    TEXT,
+    TEXTS,
+    Guarded,
+    LabelKey,
+    ListOf,
+    MapOf,
+    OneOf,
+    Struct,
+    Type,
+)
 from afflint.kube.vm_domain import Domain
 
 EACH = "*"
@@ -135,7 +151,51 @@ def part_types() -> dict[str, Type]:
     node_affinity = affinity["nodeAffinity"]
     assert isinstance(node_affinity, Struct)
     terms = node_affinity.fields[REQUIRED]
-    return {**CUSTOM_PLACEMENT, **affinity, "nodeSelectorTerms": terms, "labelSelector": _CORE.label_selector}
+    return {**CUSTOM_PLACEMENT, **affinity, "nodeSelectorTerms": terms, "labelSelector": _CORE.label_selector, **_CLUSTER_TYPES}
+
+
+_EFFECTS = OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")
+_CLUSTER_TYPES: dict[str, Type] = {
+    "clusterSelector": _CORE.label_selector,
+    "labelKey": LabelKey(),
+    "taints": ListOf(Struct("taint", {"key": LabelKey(), "value": TEXT, "effect": _EFFECTS, "timeAdded": ANYTHING})),
+    # Open Cluster Management has words of its own (cluster/v1beta1/types_placement.go).
+    "clusterTolerations": ListOf(
+        Struct(
+            "toleration",
+            {
+                "key": TEXT,
+                "operator": OneOf("Exists", "Equal"),
+                "value": TEXT,
+                "effect": OneOf("NoSelect", "PreferNoSelect", "NoSelectIfNew"),
+                "tolerationSeconds": INT64,
+            },
+        )
+    ),
+    "clusterSpreadConstraints": ListOf(
+        Struct(
+            "spread constraint",
+            {
+                "topologyKey": LabelKey(),
+                "topologyKeyType": OneOf("Label", "Claim"),
+                "maxSkew": INT32,
+                "whenUnsatisfiable": OneOf("DoNotSchedule", "ScheduleAnyway"),
+            },
+        )
+    ),
+    # Karmada: pkg/apis/policy/v1alpha1/propagation_types.go.
+    "clusterGroups": ListOf(
+        Struct(
+            "spread constraint",
+            {
+                "spreadByField": OneOf("cluster", "region", "zone", "provider"),
+                "spreadByLabel": TEXT,
+                **_fields("maxGroups minGroups", INT64),
+            },
+        )
+    ),
+}
+"""Fields that select clusters or describe nodes, by shape: the catalogue names the kinds that have them."""
 
 
 # The fields around them: known by name, and by type where a wrong type is a common mistake.
@@ -464,7 +524,7 @@ WITHOUT_PODS: frozenset[bytes] = frozenset(
         "APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ControllerRevision", "CSIDriver",
         "CSINode", "CustomResourceDefinition", "Endpoints", "EndpointSlice", "Event", "FlowSchema", "HorizontalPodAutoscaler", "Ingress",
         "IngressClass", "Kustomization", "Lease", "LimitRange", "MutatingWebhookConfiguration", "PersistentVolume", "PodSecurityPolicy",
-        "PriorityClass", "ResourceQuota", "Role", "RoleBinding", "RuntimeClass", "Secret", "ServiceAccount", "StorageClass",
+        "PriorityClass", "ResourceQuota", "Role", "RoleBinding", "Secret", "ServiceAccount", "StorageClass",
         "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration", "VolumeAttachment",
         "ServiceMonitor", "PodMonitor", "PrometheusRule", "Certificate", "Issuer", "ClusterIssuer", "ImageStream", "Route",
         "VirtualService", "DestinationRule", "Gateway", "HTTPRoute",
@@ -484,6 +544,10 @@ HOLDERS: dict[tuple[str, str], Path] = {
 """Kinds whose objects contain complete other objects, with the path of their list (OpenShift, Hive, Open Cluster Management)."""
 HOLDER_NAMES: frozenset[str] = frozenset(name for _, name in HOLDERS)
 _OUR_GROUPS = frozenset(kind.group for kind in KINDS if kind.root is not None)
+
+
+RUNTIME_CLASS = ("node.k8s.io", "RuntimeClass")
+"""The only kind of Kubernetes itself in the catalogue: its ``scheduling`` is merged into the pods that name the class."""
 
 
 def is_custom(group: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.kube.label_syntax import is_key
 
 
 class Mismatch(NamedTuple):
@@ -52,6 +53,29 @@ class TextType(Type):
 
     def fits(self, value: Any) -> bool:
         return type(value) is str or value is None
+
+
+class OneOf(Type):
+    """One of a few words, which the schema of a custom resource lists; the empty text is absent."""
+
+    __slots__ = ("expected", "words")
+
+    def __init__(self, *words: str) -> None:
+        self.words = frozenset(words)
+        self.expected = f"one of {', '.join(words)}"
+
+    def fits(self, value: Any) -> bool:
+        return value is None or (type(value) is str and (not value or value in self.words))
+
+
+class LabelKey(Type):
+    """The key of a label."""
+
+    __slots__ = ()
+    expected = "the key of a label"
+
+    def fits(self, value: Any) -> bool:
+        return value is None or (type(value) is str and is_key(value))
 
 
 class Flag(Type):

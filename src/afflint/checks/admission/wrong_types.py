@@ -10,7 +10,7 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import plain, quoted, type_name
 from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Manifest
-from afflint.kube.types import EXACT_FLOAT, INT32, INT64, Mismatch
+from afflint.kube.types import EXACT_FLOAT, INT32, INT64, LabelKey, Mismatch
 
 # How messages describe the range of an integer field.
 _RANGES = {
@@ -41,6 +41,8 @@ def wrong_type_message(mismatch: Mismatch, manifest: Manifest) -> Match:
         return _unquoted(path, value, manifest)
     if value is None:
         return Match(path, f"{_name(path)} is null, but KubeVirt requires {wanted}", _null_remedy(path, wanted))
+    if type(value) is str and (wanted == LabelKey.expected or wanted.startswith("one of ")):
+        return Match(path, f"{_name(path)} must be {wanted}, not {quoted(value)}", f"Write {wanted}.")
     match = None
     if wanted in _RANGES:
         match = _integer_mismatch(path, value, _RANGES[wanted])
