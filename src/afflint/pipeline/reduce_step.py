@@ -260,9 +260,7 @@ class Reduction:
         subjects = {each.subject for each in self._settings.rules if each.name == name}
         if subjects == {"policy"}:
             return name in suppression.idle
-        return bool(subjects) and subjects.isdisjoint(
-            ("cross-manifest", "nodes", "pools", "charts", "kustomization", "policy", "outcome", "admission")
-        )
+        return bool(subjects) and subjects.isdisjoint(_OF_SEVERAL_FILES)
 
 
 def reduction_of(files: Files, settings: MapSettings) -> Reduction:
@@ -270,7 +268,7 @@ def reduction_of(files: Files, settings: MapSettings) -> Reduction:
     return Reduction(settings, Checker(settings).triage, files.names, lambda file: read_bytes(files.sources[file]))
 
 
-_OF_SEVERAL_FILES = ("cross-manifest", "nodes", "pools", "kustomization", "policy", "outcome", "admission")
+_OF_SEVERAL_FILES = ("cross-manifest", "nodes", "pools", "charts", "kustomization", "policy", "outcome", "admission")
 """The subjects of rules that need other files."""
 _NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))
 """The names in a suppression that cover policies without naming one: all rules, or the category."""
