@@ -454,3 +454,10 @@ def test_a_label_that_a_rule_of_node_feature_discovery_adds_may_exist() -> None:
 def test_an_absent_label_is_required_of_machines_that_no_file_configures() -> None:
     machine = "version: v1alpha1\nmachine: {nodeLabels: {gpu: amd}}\n"
     assert unmatched(AFFINITY % "{matchExpressions: [{key: gpu, operator: DoesNotExist}]}", pools=machine) == []
+
+
+@pytest.mark.parametrize(("labels", "number"), [("{pool: web}", 0), ("{pool: wbe}", 1), ("{pool: web, kubernetes.io/arch: amd64}", 1)])
+def test_a_flavor_of_kueue_whose_labels_no_pool_has(labels: str, number: int) -> None:
+    flavor = f"apiVersion: kueue.x-k8s.io/v1beta1\nkind: ResourceFlavor\nmetadata: {{name: a}}\nspec: {{nodeLabels: {labels}}}\n"
+    found = [each for each in lint({"pools.yaml": f"{GPU}---\n{WEB}", "a.yaml": flavor}) if each.rule == "no-matching-pool"]
+    assert len(found) == number

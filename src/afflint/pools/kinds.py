@@ -8,6 +8,7 @@ MARKS: dict[bytes, tuple[bytes, ...]] = {
     b"NodePool": (b"karpenter.sh/", b"hypershift.openshift.io/", b"container.gcp."),
     b"Provisioner": (b"karpenter.sh/",),
     b"MachineSet": (b"machine.openshift.io/", b"cluster.x-k8s.io/"),
+    b"Machine": (b"machine.openshift.io/",),
     b"MachineAutoscaler": (b"autoscaling.openshift.io/",),
     b"MachineDeployment": (b"cluster.x-k8s.io/",),
     b"MachinePool": (b"cluster.x-k8s.io/", b"hive.openshift.io/"),

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.findings.paths import Path
-from afflint.kube.node_labels import ARCH, INSTANCE_TYPE, WORKER
+from afflint.kube.node_labels import ARCH, CONTROL_PLANE, INSTANCE_TYPE, MASTER, WORKER
+from afflint.kube.taints import Taint
 from afflint.pools.fields import is_open, label, labels_of, number, region, taints_of, text, texts, unreachable_labels, zone
-from afflint.pools.pool import Declared, Label, Pool, PoolPart, Reader
+from afflint.pools.pool import Declared, Label, Pool, PoolPart, PoolTaint, Reader
 from afflint.yaml.document import list_at, map_at
 
 _BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"
@@ -69,6 +70,27 @@ def _place(provider: Mapping[str, Any], path: Path) -> list[Label]:
     return [*labels, *([label(INSTANCE_TYPE, kind, path)] if kind else [])]
 
 
+def _machine(declared: Declared) -> Iterator[Pool]:
+    """Yield a Machine that no MachineSet owns: one node with the labels and taints of its spec."""
+    metadata = map_at(declared.data, "metadata")
+    if metadata.get("ownerReferences"):
+        return
+    spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
+    own = map_at(spec, "metadata").get("labels")
+    taints = taints_of(spec.get("taints"), (*base, "taints"))
+    control_plane = text(metadata, "labels", "machine.openshift.io/cluster-api-machine-role") == "master"
+    roles = [label(each, "") for each in ((CONTROL_PLANE, MASTER) if control_plane else (WORKER,))]
+    provider = map_at(spec, "providerSpec", "value")
+    yield declared.pool(declared.name, "Machine", declared.base, "own")._replace(
+        labels=(*labels_of(own, (*base, "metadata", "labels")), *roles, *_place(provider, (*base, "providerSpec", "value"))),
+        taints=(*taints.taints, *([PoolTaint(Taint(MASTER, "", "NoSchedule"))] if control_plane else [])),
+        closed=bool(provider) and not is_open(own),
+        least=1,
+        most=1,
+        faults=taints.faults,
+    )
+
+
 def _machine_autoscaler(declared: Declared) -> Iterator[PoolPart]:
     spec = map_at(declared.data, "spec")
     target = map_at(spec, "scaleTargetRef")
@@ -119,6 +141,7 @@ def _hosted_pool(declared: Declared) -> Iterator[Pool]:
 
 READERS: Mapping[tuple[str, str], Reader] = {
     ("machine.openshift.io", "MachineSet"): _machine_set,
+    ("machine.openshift.io", "Machine"): _machine,
     ("autoscaling.openshift.io", "MachineAutoscaler"): _machine_autoscaler,
     ("hive.openshift.io", "MachinePool"): _hive_pool,
     ("hypershift.openshift.io", "NodePool"): _hosted_pool,
