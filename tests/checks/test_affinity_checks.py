@@ -32,6 +32,34 @@ def preferred(*terms: str, selector: str = "") -> str:
 EAST, WEST = "{key: zone, operator: In, values: [east]}", "{key: zone, operator: In, values: [west]}"
 
 
+class TestNegatedPodAffinity:
+    @pytest.mark.parametrize(
+        ("field", "expressions", "reported"),
+        [
+            ("podAffinity", "{key: app, operator: NotIn, values: [a]}", 1),
+            ("podAffinity", "{key: app, operator: DoesNotExist}, {key: b, operator: NotIn, values: [c]}", 1),
+            ("podAntiAffinity", "{key: app, operator: NotIn, values: [a]}", 0),
+            ("podAffinity", "{key: app, operator: NotIn, values: [a]}, {key: app, operator: Exists}", 0),
+            ("podAffinity", "{key: app, operator: NotIn, values: ['${A}']}", 0),
+            ("podAffinity", "", 0),
+        ],
+    )
+    def test_only_what_the_other_pods_are_not(self, field: str, expressions: str, reported: int) -> None:
+        term = f"{{topologyKey: zone, labelSelector: {{matchExpressions: [{expressions}]}}}}"
+        for terms in (f"requiredDuringSchedulingIgnoredDuringExecution: [{term}]", preferred_pods(term)):
+            assert len(said(pod(f"affinity: {{{field}: {{{terms}}}}}"), "negated-pod-affinity")) == reported
+
+    def test_label_keys_add_what_the_pods_are(self) -> None:
+        selector = "labelSelector: {matchExpressions: [{key: app, operator: NotIn, values: [a]}]}"
+        term = f"{{topologyKey: zone, {selector}, matchLabelKeys: [tier]}}"
+        text = pod(f"affinity: {{podAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}")
+        assert said(text, "negated-pod-affinity") == []
+
+
+def preferred_pods(term: str) -> str:
+    return f"preferredDuringSchedulingIgnoredDuringExecution: [{{weight: 1, podAffinityTerm: {term}}}]"
+
+
 class TestContradictoryRequirements:
     def test_one_dead_alternative_of_several_is_a_warning(self) -> None:
         text = required(f"{EAST}, {WEST}", EAST)

@@ -264,6 +264,20 @@ def unlikely_topology_key(manifest: Workload) -> Iterator[Match]:
             yield Match(place.path, f"{quoted(place.key)} in this {place.what} does not define failure domains: {why}")
 
 
+def negated_pod_affinity(manifest: Workload) -> Iterator[Match]:
+    """Report pod affinity that selects pods only by labels that they lack: nearly any pod meets it, so it keeps nothing away."""
+    for term in pod_constraints(manifest).terms:
+        selector = term.label_selector
+        if term.anti or term.match_label_keys or not isinstance(selector, Selector) or not selector.requirements:
+            continue
+        if all(each.operator in ("NotIn", "DoesNotExist") for each in selector.requirements) and not has_placeholder(selector):
+            described = quoted(", ".join(map(describe, selector.requirements)))
+            message = (
+                f"this {term.name} does not keep the pods away from others: one pod that meets {described} in the same domain is enough"
+            )
+            yield Match((*term.path, "labelSelector"), message, key=True)
+
+
 _HOLDS_TO_KEY = ("required podAffinity", SPREAD)
 
 

@@ -15,7 +15,7 @@ _SHAPE_RULES = _LABEL_RULES | {
     "invalid-toleration", "invalid-spread-constraint", "invalid-namespace-name",
     "contradictory-selector", "contradictory-requirements", "never-matching-comparison", "unparsable-preference",
     "unlikely-topology-key", "wrong-type", "unknown-field", "misplaced-constraint", "missing-term-wrapper", "empty-node-selector-terms",
-    "ignored-chart-value", "spread-misses-itself", "anti-affinity-misses-itself", "affinity-target-missing",
+    "negated-pod-affinity", "ignored-chart-value", "spread-misses-itself", "anti-affinity-misses-itself", "affinity-target-missing",
 }  # fmt: skip
 _SCHEMA_RULES = _SHAPE_RULES | {
     "duplicate-spread-constraint", "label-keys-conflict", "empty-term", "redundant-term", "unknown-node-label",

@@ -119,6 +119,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label", evidence="lone entry"),
         RegisteredCheck("unknown-node-label", "affinity:unknown_node_label", evidence="term"),
         RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key", evidence="entry"),
+        RegisteredCheck("negated-pod-affinity", "affinity:negated_pod_affinity", evidence="term"),
         RegisteredCheck("hard-anti-affinity-topology", "affinity:hard_anti_affinity_topology"),
         RegisteredCheck("spread-misses-itself", "spread:spread_misses_itself"),
         RegisteredCheck("legacy-control-plane-toleration", "tolerations:legacy_control_plane_toleration", evidence="constraint"),
