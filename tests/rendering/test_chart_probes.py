@@ -98,6 +98,12 @@ def test_a_value_next_to_its_key(checking: Checking) -> None:
     assert found(checking) == [set_value(FIRST + 1, "nodeSelector", "`nodeSelector` becomes an unknown field of the container")]
 
 
+def test_a_value_at_the_top_of_the_document(checking: Checking) -> None:
+    chart("      {{- with .Values.nodeSelector }}\n      nodeSelector:\n        {{ toYaml . }}\n      {{- end }}\n", "nodeSelector: {}\n")
+    assert found(checking) == [set_value(FIRST, "nodeSelector", "its content becomes an unknown field of the Deployment")]
+    assert "afflint-probe" not in str(checking.report()["findings"])
+
+
 def test_a_field_that_becomes_part_of_the_value(checking: Checking) -> None:
     after = "        readinessProbe: {tcpSocket: {port: 80}}\n"
     chart(
@@ -169,6 +175,27 @@ def test_a_chart_that_rejects_a_value(checking: Checking) -> None:
     chart(
         '{{- if .Values.affinity }}{{ fail "set nodeSelector instead" }}{{ end }}\n' + GOOD.partition("      {{- with .Values.affinity")[0]
     )
+    assert found(checking) == []
+
+
+def test_an_error_that_names_a_file_outside_the_chart(checking: Checking) -> None:
+    write({"outside.yaml": "a: b\n"})
+    name = "template: web/../outside.yaml:1:1"
+    helper = f'{{{{- define "{name}" }}}}{{{{ include "missing" . }}}}{{{{ end -}}}}\n'
+    chart(helper + f'{{{{- if .Values.affinity }}}}{{{{ include "{name}" . }}}}{{{{ end }}}}\n', "affinity: {}\n")
+    (told,) = found(checking)
+    assert told.startswith("templates/web.yaml:")
+
+
+def test_an_error_that_the_chart_words(checking: Checking) -> None:
+    error = "YAML parse error on web/templates/web.yaml: error converting YAML to JSON: yaml: x"
+    chart(f'{{{{ if .Values.affinity }}}}{{{{ fail "{error}" }}}}{{{{ end }}}}\n', "affinity: {}\n")
+    assert found(checking) == []
+
+
+def test_values_below_a_placement_value(checking: Checking) -> None:
+    """The chart has a shape of its own."""
+    chart(GOOD + "      hostname: {{ .Values.tolerations.nodeSelector | default `web` }}\n", "nodeSelector: {}\naffinity: {}\n")
     assert found(checking) == []
 
 

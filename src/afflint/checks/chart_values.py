@@ -27,6 +27,8 @@ _FAULTS = re.compile(
 )
 """Errors of Helm that are mistakes of the chart. Others may be reported by the chart on purpose, or be about the shape of a value."""
 _TEXT_EXPECTED = re.compile(r"wrong type for value; expected string; got (?:map|\[\])")
+_REJECTED = "execution error at ("
+"""The beginning of what `fail` and `required` report."""
 _OF_DEPENDENCY = re.compile(r"template: [^/\s]+/charts/")
 _STRINGS = tuple(name for name, value in PROBE_VALUES.items() if type(value("")) is str)
 
@@ -36,7 +38,6 @@ class ChartMatch(NamedTuple):
 
     probe: Probe
     message: str
-    help: str = ""
     output: ProbedOutput | None = None
     document: int = 0
     path: Path = ()
@@ -64,7 +65,7 @@ def _misplaced(output: ProbedOutput, document: Document, target: Target) -> Iter
     for probe, manifest, path, words in (*_rejected(output, document, target), *_elsewhere(output, document)):
         if probe.number not in reported:
             reported.add(probe.number)
-            yield ChartMatch(probe, _message(probe, output.baseline, words), "", output, document.index, path, manifest.ref)
+            yield ChartMatch(probe, _message(probe, output.baseline, words), output, document.index, path, manifest.ref)
 
 
 _Misplacement = tuple[Probe, Manifest, Path, str]
@@ -144,14 +145,12 @@ def _message(probe: Probe, baseline: ChartBaseline, words: str) -> str:
 
 def _words(mismatch: Mismatch, manifest: Manifest) -> str:
     """Return what happens to a value, without the content of the probe."""
-    steps = list(mismatch.path)
-    while steps and (type(steps[-1]) is int or probes_in(str(steps[-1]))):
-        steps.pop()
+    steps = [each for each in mismatch.path if type(each) is str and not probes_in(each)]
     name = quoted(steps[-1] if steps else "")
     if mismatch.struct is None:
         return f"the API server rejects this {manifest.kind.name}: {name} must be {mismatch.expected}"
     if probes_in(str(mismatch.path[-1])):
-        return f"its content becomes an unknown field of {name}"
+        return f"its content becomes an unknown field of the {mismatch.struct.name}"
     return f"{name} becomes an unknown field of the {mismatch.struct.name}"
 
 
@@ -160,6 +159,8 @@ def _broken(broken: BrokenProbe) -> Iterator[ChartMatch]:
     text, path = broken.probe.declared or (None, ())
     # A default that is a map or a list says that the value is one.
     is_own = text is not None and value_at(text.data, path) is not None and _OF_DEPENDENCY.search(broken.reason) is None
+    if _REJECTED in broken.reason:
+        return
     if (is_own and _TEXT_EXPECTED.search(broken.reason)) or _FAULTS.search(broken.reason):
         message = _message(broken.probe, broken.baseline, f"Helm cannot render the chart: {_error(broken.reason)}")
         yield ChartMatch(broken.probe, message, reason=broken.reason)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from afflint.findings.finding import Finding
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import field_of
+from afflint.rendering.chart_probes import probes_in
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace
 
@@ -75,18 +76,20 @@ class _Places:
 
 
 def _placed(rule: BoundRule, match: ChartMatch, place: SourcePlace, root: str) -> PlacedFinding:
+    # The names in the content of a probe mean nothing to the user.
+    field = tuple([step for step in match.path if not probes_in(str(step))])
     return PlacedFinding(
         Finding(
             rule.name,
             rule.category,
             rule.severity_for(None),
             match.message,
-            match.help or rule.remedy,
+            rule.remedy,
             "",
             place.document,
             place.span,
             match.ref,
-            field_of(match.path or match.probe.path),
+            field_of(field if match.path else match.probe.path),
             rendered=(root,),
         ),
         place,

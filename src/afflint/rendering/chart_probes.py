@@ -277,7 +277,7 @@ class ChartProbes:
         blamed = _BLAMED.findall(reason)
         name, line = blamed[-1] if blamed else ("", "")
         first = os.path.join(self.folder, *name.split("/"))
-        if line and os.path.isfile(first):
+        if line and first in templates_of(self.folder):  # A chart chooses what its errors name.
             return line_place(first, int(line))
         read = TemplateReads(self.folder).line_of(probe.path, first)
         if read is not None:
@@ -289,8 +289,12 @@ class ChartProbes:
 
 
 def _set(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Set a value at a path, unless a value above it is not a map."""
     for step in path[:-1]:
-        values = values.setdefault(step, {})
+        below = values.setdefault(step, {})
+        if type(below) is not dict:
+            return
+        values = below
     values[path[-1]] = value
 
 
@@ -387,7 +391,9 @@ def _read_values(folder: str) -> Iterator[tuple[str, ...]]:
     for file in templates_of(folder):
         text = read_template(file) if os.path.relpath(file, folder).startswith("templates") else None
         for match in _READ.finditer(text or ""):
-            yield tuple(match[1][1:].split("."))
+            path = tuple(match[1][1:].split("."))
+            if PROBE_VALUES.keys().isdisjoint(path[:-1]):
+                yield path
 
 
 def _is_absent(data: Any, path: Sequence[str]) -> bool:
