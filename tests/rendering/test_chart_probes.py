@@ -142,6 +142,18 @@ def test_a_value_as_text(checking: Checking) -> None:
     assert found(checking) == [set_value(FIRST + 1, "nodeSelector", "the API server rejects this Deployment: `nodeSelector` must be a map")]
 
 
+@pytest.mark.parametrize("values", ["nodeSelector:\n", "{}\n", 'nodeSelector: ""\n'])
+def test_a_chart_that_expects_text(checking: Checking, values: str) -> None:
+    chart("      {{- if .Values.nodeSelector }}\n      nodeSelector: {{ .Values.nodeSelector }}\n      {{- end }}\n", values)
+    assert found(checking) == []
+
+
+def test_a_map_that_is_printed(checking: Checking) -> None:
+    """The default shows that it is a map."""
+    chart("      {{- if .Values.nodeSelector }}\n      nodeSelector: {{ .Values.nodeSelector }}\n      {{- end }}\n", "nodeSelector: {}\n")
+    assert found(checking) == [set_value(FIRST + 1, "nodeSelector", "the API server rejects this Deployment: `nodeSelector` must be a map")]
+
+
 def test_what_is_no_pod_spec(checking: Checking) -> None:
     """An operator may get the values in an argument, a ConfigMap or a custom resource."""
     config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  pods: {{ .Values | toJson | quote }}\n"

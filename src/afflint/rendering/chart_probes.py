@@ -22,7 +22,7 @@ from afflint.rendering.kustomize_origins import identity_of
 from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.roots import chart_data
-from afflint.rendering.source_documents import SourcePlace, SourceText, SourceTexts, documents_of, leaves
+from afflint.rendering.source_documents import SourcePlace, SourceText, SourceTexts, documents_of, leaves, value_at
 from afflint.rendering.template_reads import TemplateReads
 from afflint.source.sources import VALUES
 from afflint.yaml.document import Document
@@ -357,7 +357,13 @@ def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
             whole = (*prefix, *path)
             if whole not in found and _is_absent(data, path):
                 found[whole] = None
+    reads: TemplateReads | None = None
     for number, (path, place) in enumerate(list(found.items())[:_MOST_PROBES]):
+        # Only a default that is a map or a list shows that the chart does not expect text.
+        if path[-1] not in _STRINGS and (place is None or value_at(place[0].data, place[1]) is None):
+            reads = reads or TemplateReads(folder)
+            if reads.prints(path):
+                continue
         yield Probe(number, path, place)
 
 

@@ -42,6 +42,11 @@ class TemplateReads:
         mentions = len(re.findall(rf"[.\"`]{re.escape(path[-1])}\b", self._text))
         return mentions == sum(chain.count(path[-1]) for chain in self._chains)
 
+    def prints(self, path: Sequence[str]) -> bool:
+        """Return whether a template prints the value at a path as it is, so that the chart expects text."""
+        value = rf"\$?\.Values\.{re.escape('.'.join(path))}"
+        return re.search(rf"\{{\{{-?\s*{value}\s*(?:\|\s*(?:n?indent \d+|quote|trim)\s*)*-?\}}\}}", self._text) is not None
+
     def line_of(self, path: Sequence[str], first: str = "") -> tuple[str, int] | None:
         """Return the file and line of the first template that reads the value at a path, in the file ``first`` if possible."""
         read = re.compile(rf"\.Values\.{re.escape('.'.join(path))}(?![\w.])")
