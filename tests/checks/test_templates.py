@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from afflint.checks.registry import REGISTRY
@@ -168,6 +170,17 @@ def test_a_key_at_a_place_where_it_does_nothing_whatever_its_value_is() -> None:
     assert places("{{- with .Values.tolerations }}\ntoleration:\n{{- toYaml . | nindent 8 }}\n{{- end }}") == ["2:1 unknown-field"]
     assert places("{{- with .Values.tolerations }}\ntolerations:\n{{- toYaml . | nindent 8 }}\n{{- end }}") == []
     assert places("{{- with .Values.dns }}\ndnsPolici: {{ . }}\n{{- end }}") == [], "not about placement"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{ " * 50_000, "{{ " + '"' * 50_000, "{{/* " * 50_000, "{% " * 50_000, "{{ if x }}" * 20_000, "{{ if x }}\n" * 20_000],
+    ids=["open", "quotes", "comments", "Jinja", "one line", "deep"],
+)
+def test_the_time_for_a_template_is_linear(text: str) -> None:
+    started = time.process_time()
+    assert not Checker(settings_of()).check("web.yaml", f"tolerations:\n{text}\n{{{{- end }}}}\n".encode()).found
+    assert time.process_time() - started < 10
 
 
 def test_a_template_gives_no_facts_and_is_counted_as_a_template() -> None:

@@ -196,7 +196,7 @@ class Checker:
             return FileResult(templated=True)
         found: list[Found] = []
         silenced: list[Suppression] = []
-        read = [(document, self.manifests(document)) for document in text.documents()]
+        read = [(document, self.manifests(document)) for document in text.documents(mentions_placement)]
         for document, manifests in read:
             found += self._matches(manifests, text, fixing=False)
             if _MARKER in document.raw_bytes:

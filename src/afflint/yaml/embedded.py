@@ -82,8 +82,8 @@ def _embedded(text: bytes, line: int, document: Document) -> Iterator[EmbeddedDo
     if holds_control(text):
         from afflint.yaml.template_text import template_text
 
-        template = template_text(b"\n" * line + text)
-        for each in template.documents() if template is not None else ():
+        template = template_text(text, line)
+        for each in template.documents(lambda _: True) if template is not None else ():
             each.index = document.index
             yield EmbeddedDocument(each, template)
         return

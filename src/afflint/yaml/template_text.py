@@ -9,18 +9,20 @@ map or a list.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.yaml.document import Document
 from afflint.yaml.documents import split
 from afflint.yaml.parser import parse_document
 from afflint.yaml.placeholders import masked, masked_action, unmasked
 
-_ACTION = re.compile(
-    r"\{\{-?\s*/\*.*?(?:\*/\s*-?)?\}\}|\{#.*?#\}|\{%.*?%\}"
-    r"|\{\{(?:\"(?:\\.|[^\"\\\n])*\"|`[^`]*`|(?!\}\}).)*?\}\}",
-    re.DOTALL,
-)
+_BEGINNING = re.compile(r"\{[{%#]")
+# At one position there is only one way to match, so that the time is linear.
+_GO_ACTION = re.compile(r"\{\{(?:\"(?:[^\"\\\n]|\\.)*\"|`[^`]*`|[^\"`{}]|\{(?!\{)|\}(?!\}))*\}\}")
+_GO_COMMENT = re.compile(r"\{\{-?\s*/\*")
 _WORD = re.compile(r"\{[{%][-+~]?\s*(/\*|\$\w*\s*(?:,\s*\$\w+\s*)?:?=|\w+)?")
 _OPENING = {"{{": frozenset(("if", "range", "with", "define", "block"))}
 _OPENING["{%"] = frozenset(("if", "for", "with", "block", "macro", "call", "filter", "raw"))
@@ -31,6 +33,14 @@ _INSERTS_LINES = re.compile(r"\bn?indent\b|\bto_?[A-Za-z_]*[yY]aml\b")
 _ON_VERSIONS = re.compile(r"(?i)version|semver|capabilities")
 
 
+class _Action(NamedTuple):
+    """An action of a template, between two positions of a text."""
+
+    start: int
+    end: int
+    text: str
+
+
 class TemplateText:
     """The literal text of a template, and what is known about each of its lines, which count from 0 here.
 
@@ -39,8 +49,10 @@ class TemplateText:
     action above. ``branch``: the number of the innermost branch around it; each branch has a parent with a lower number.
     """
 
-    def __init__(self, text: str) -> None:
-        lines = _ACTION.sub(_on_one_line, text).split("\n")
+    def __init__(self, text: str, first: int = 0) -> None:
+        self._first = first  # The number of lines above the text in its file.
+        found = _actions_in(text)
+        lines, actions = _on_single_lines(text, found or ())
         self.literal = [False] * len(lines)
         self.touched = [False] * len(lines)
         self.inserting = [False] * len(lines)
@@ -53,24 +65,25 @@ class TemplateText:
         self._optional = [False]  # Whether the branch is that of ``with``, which leaves out a field without a value.
         self._defining = [False]
         self._here = 0
+        self._rendered = False  # Whether a line above has literal text.
         self._trimmed_to: int | None = None
-        self.balanced = True
+        self.balanced = found is not None
         """Whether each control structure has its end."""
-        readable = [self._read(number, line) for number, line in enumerate(lines)]
+        readable = [self._read(number, line, actions.get(number, ())) for number, line in enumerate(lines)]
         self._fill(readable)
         self.readable = "\n".join(readable).encode()
         self.balanced = self.balanced and self._here == 0
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents whose literal part is YAML, with their positions in the file."""
-        index = 0
-        for piece, line, problem in split(self.readable):
-            document = _parsed(piece, index, line)
+    def documents(self, matters: Callable[[bytes], bool]) -> Iterator[Document]:
+        """Yield the documents that matter, by their text, and whose literal part is YAML, with their positions in the file."""
+        for index, (piece, line, problem) in enumerate(split(self.readable)):
+            if problem is not None or not matters(piece):
+                continue
+            document = _parsed(piece, index, self._first + line)
             for again in (masked(piece), self._without_choices(piece, line)) if document.problem is not None else ():
                 if again is not None and document.problem is not None:
-                    document = _parsed(again, index, line)
-            index += not document.empty
-            if problem is None and document.problem is None and not document.empty:
+                    document = _parsed(again, index, self._first + line)
+            if document.problem is None and not document.empty:
                 document.filled = True
                 yield document
 
@@ -80,72 +93,77 @@ class TemplateText:
         kind = next((number for number, each in enumerate(lines) if each.startswith(b"kind:")), None)
         if kind is None:
             return None
-        always = {0}
-        branch = self.branch[line + kind]
+        always = dict.fromkeys((0, *self._around(self.branch[line + kind])), True)
+        for number, branch in enumerate(self.branch[line : line + len(lines)]):
+            above = [each for each in self._around(branch) if each not in always]
+            for each in reversed(above):
+                always[each] = self._optional[each] and always[self._parents[each]]
+            if not always[branch]:
+                lines[number] = b""
+        return b"\n".join(lines)
+
+    def _around(self, branch: int) -> Iterator[int]:
+        """Yield a branch and those around it, without the whole text."""
         while branch:
-            always.add(branch)
+            yield branch
             branch = self._parents[branch]
-        # A parent comes before its branches.
-        for branch, parent in enumerate(self._parents):
-            if self._optional[branch] and parent in always:
-                always.add(branch)
-        return b"\n".join([each if self.branch[line + number] in always else b"" for number, each in enumerate(lines)])
+
+    # In the following methods, lines count from 1 in the file.
 
     def is_whole(self, first: int, last: int, *, grows: bool = True) -> bool:
-        """Return whether the lines from ``first`` to ``last`` (from 1) are rendered together, and no action adds lines to them.
+        """Return whether the lines from ``first`` to ``last`` are rendered together, and no action adds lines to them.
 
         A value that is on one line does not grow by what an action below inserts.
         """
-        if any(self.touched[first - 1 : last]) or any(self.moved[first - 1 : last]):
-            return False
-        above = next((number for number in range(first - 2, -1, -1) if self.literal[number]), -1)
-        if above in self._begun:
+        start, end = first - 1 - self._first, last - self._first
+        if any(self.touched[start:end]) or any(self.moved[start:end]) or self._above(start) in self._begun:
             return False
         if not grows:
             return True
-        following = next((number for number in range(last, len(self.literal)) if self.literal[number]), len(self.literal))
-        return not any(self.inserting[last:following])
+        following = next((number for number in range(end, len(self.literal)) if self.literal[number]), len(self.literal))
+        return not any(self.inserting[end:following])
 
     def keeps_parent(self, line: int, column: int) -> bool:
-        """Return whether the key at a position (from 1) is in the map that it seems to be in: no action above it begins another one."""
-        above = next((number for number in range(line - 2, -1, -1) if self.literal[number]), -1)
-        inserted = (self._indented[number] for number in range(above + 1, line - 1) if self.inserting[number])
-        return not self.moved[line - 1] and above not in self._begun and all(each >= column - 1 for each in inserted)
+        """Return whether the key at a position is in the map that it seems to be in: no action above it begins another one."""
+        start = line - 1 - self._first
+        above = self._above(start)
+        inserted = (self._indented[number] for number in range(above + 1, start) if self.inserting[number])
+        return not self.moved[start] and above not in self._begun and all(each >= column - 1 for each in inserted)
+
+    def _above(self, number: int) -> int:
+        """Return the number of the next literal line above; -1 without one."""
+        return next((each for each in range(number - 1, -1, -1) if self.literal[each]), -1)
 
     def implies(self, line: int, other: int) -> bool:
-        """Return whether a line (from 1) is rendered only together with an ``other`` one, which keeps its indentation."""
-        branch, wanted = self.branch[line - 1], self.branch[other - 1]
+        """Return whether a line is rendered only together with an ``other`` one, which keeps its indentation."""
+        branch, wanted = self.branch[line - 1 - self._first], self.branch[other - 1 - self._first]
         while branch > wanted:
             branch = self._parents[branch]
-        return branch == wanted and not self.moved[other - 1]
+        return branch == wanted and not self.moved[other - 1 - self._first]
 
     def has_alternative(self, line: int) -> bool:
-        """Return whether other lines may be rendered in the place of a line (from 1), or whether it depends on a version."""
-        branch = self.branch[line - 1]
-        while branch and not self._alternatives[branch]:
-            branch = self._parents[branch]
-        return branch != 0
+        """Return whether other lines may be rendered in the place of a line, or whether it depends on a version."""
+        return any(self._alternatives[each] for each in self._around(self.branch[line - 1 - self._first]))
 
     # Reading the lines, one after another.
 
-    def _read(self, number: int, line: str) -> str:
+    def _read(self, number: int, line: str, actions: Sequence[_Action]) -> str:
         """Return a line with its actions blanked or masked, and note what is known about it."""
         self.branch[number] = self._here
-        actions = [*_ACTION.finditer(line)] if "{{" in line or "{%" in line or "{#" in line else []
         if not actions:
             readable = line
-        elif not _ACTION.sub("", line).partition("#")[0].strip():
-            self._note(number, [each[0] for each in actions if _inserts(each[0])])
+        elif not _with(line, actions, lambda _: "").partition("#")[0].strip():
+            self._note(number, [each.text for each in actions if _inserts(each.text)])
             readable = ""
         else:
             readable = self._mixed(number, line, actions)
         self._trim(number, line, readable, actions)
-        words = [_word(each[0]) for each in actions]
-        for word, each in zip(words, actions, strict=True):
-            self._enter(word, each[0])
+        for each in actions:
+            self._enter(_word(each.text), each.text)
         if self._defining[self._here] or self._defining[self.branch[number]]:
             return ""
         self.literal[number] = bool(readable.partition("#")[0].strip())
+        self._rendered = self._rendered or self.literal[number]
         return readable
 
     def _fill(self, readable: list[str]) -> None:
@@ -161,23 +179,24 @@ class TemplateText:
             key = number if line.rstrip().endswith(":") else -1
             inserted = key >= 0 and self.inserting[number]
 
-    def _mixed(self, number: int, line: str, actions: Sequence[re.Match[str]]) -> str:
+    def _mixed(self, number: int, line: str, actions: Sequence[_Action]) -> str:
         """Return a line that has literal text and actions."""
-        begins = not line[: actions[0].start()].strip()
-        changes = [_level(each[0]) for each in actions]
-        if not any(changes) and not any(_word(each[0]) in ("else", "elif") for each in actions):
-            before, last = line[: actions[-1].start()].rstrip(), actions[-1]
-            if (before.endswith(":") or before.strip() == "-") and _INSERTS_LINES.search(last[0]) and not line[last.end() :].strip():
-                self._note(number, [last[0]])
+        begins = not line[: actions[0].start].strip()
+        changes = [_level(each.text) for each in actions]
+        if not any(changes) and not any(_word(each.text) in ("else", "elif") for each in actions):
+            before, last = line[: actions[-1].start].rstrip(), actions[-1]
+            if (before.endswith(":") or before.strip() == "-") and _INSERTS_LINES.search(last.text) and not line[last.end :].strip():
+                self._note(number, [last.text])
                 if before.endswith("-"):
                     self._begun.add(number)
                 return before
-            return _ACTION.sub(lambda each: masked_action(each[0]) if _inserts(each[0]) else " " * len(each[0]), line)
-        if not begins and sum(changes) == 0 and _never_below(changes):
-            start, end = actions[0].start(), actions[-1].end()
+            return _with(line, actions, lambda each: masked_action(each) if _inserts(each) else " " * len(each))
+        levels = [*accumulate(changes)]
+        if not begins and levels[-1] == 0 and min(levels) == 0:
+            start, end = actions[0].start, actions[-1].end
             return line[:start] + masked_action(line[start:end]) + line[end:]
         self._note(number, [line])
-        return "" if begins else line[: actions[0].start()]
+        return "" if begins else line[: actions[0].start]
 
     def _note(self, number: int, inserting: Sequence[str]) -> None:
         """Note that actions on a line are blanked, and those of them that insert lines."""
@@ -186,7 +205,7 @@ class TemplateText:
         found = (re.search(r"\bn?indent\s+\(?(\d+)", each) for each in inserting)
         self._indented[number] = min((int(each[1]) if each is not None else 0 for each in found), default=0)
 
-    def _trim(self, number: int, line: str, readable: str, actions: Sequence[re.Match[str]]) -> None:
+    def _trim(self, number: int, line: str, readable: str, actions: Sequence[_Action]) -> None:
         """Note whether actions that trim the space around them move this line, or the next one."""
         indentation = len(line) - len(line.lstrip())
         at = self._trimmed_to
@@ -194,10 +213,10 @@ class TemplateText:
             self.moved[number] = at is not None and at != indentation
             at = -1
         elif actions and at is None:
-            joins = actions[0][0][2] == "-" and any(self.literal[:number])
-            at = -1 if joins else 0 if actions[0][0][2] == "-" else indentation
+            trims_before = actions[0].text[2] == "-"
+            at = -1 if trims_before and self._rendered else 0 if trims_before else indentation
         if line.strip():
-            trims = bool(actions) and actions[-1][0][-3] == "-" and not line[actions[-1].end() :].strip()
+            trims = bool(actions) and actions[-1].text[-3] == "-" and not line[actions[-1].end :].strip()
             self._trimmed_to = at if trims else None
 
     def _enter(self, word: str, action: str) -> None:
@@ -219,10 +238,18 @@ class TemplateText:
             self._here = self._parents[self._here]
 
 
-def template_text(data: bytes) -> TemplateText | None:
-    """Return the literal text of a template; None if it is not UTF-8, or if its control structures do not fit together."""
+_LONGEST = 1_000_000
+
+
+def template_text(data: bytes, first: int = 0) -> TemplateText | None:
+    """Return the literal text of a template below the ``first`` lines of its file.
+
+    None if it is very long, not UTF-8, or if its control structures do not fit together.
+    """
+    if len(data) > _LONGEST:
+        return None
     try:
-        text = TemplateText(data.decode("utf-8"))
+        text = TemplateText(data.decode("utf-8"), first)
     except UnicodeDecodeError:
         return None
     return text if text.balanced else None
@@ -232,12 +259,68 @@ def _parsed(text: bytes, index: int, line: int) -> Document:
     return parse_document(unmasked(text.decode()).encode(), text, index, line)
 
 
-def _on_one_line(action: re.Match[str]) -> str:
-    """Return an action without its line breaks, and these after it."""
-    lines = action[0].split("\n")
-    if len(lines) == 1:
-        return action[0]
-    return lines[0] + (" -" if action[0][-3] == "-" else " ") + action[0][-2:] + "\n" * (len(lines) - 1) + " " * len(lines[-1])
+def _actions_in(text: str) -> list[_Action] | None:
+    """Return all actions; None if one of Go has no end. ``{%`` and ``{#`` without an end are literal text."""
+    found: list[_Action] = []
+    literal: set[str] = set()
+    position = 0
+    while (beginning := _BEGINNING.search(text, position)) is not None:
+        start, kind = beginning.start(), beginning[0]
+        end = -1 if kind in literal else _end_of_action(text, start, kind)
+        if end < 0 and kind == "{{":
+            return None
+        if end < 0:
+            literal.add(kind)
+            position = start + 2
+        else:
+            found.append(_Action(start, end, text[start:end]))
+            position = end
+    return found
+
+
+def _end_of_action(text: str, start: int, kind: str) -> int:
+    """Return where an action ends that begins with ``{{``, ``{%`` or ``{#``; -1 if it does not end."""
+    if kind != "{{":
+        closing = text.find(kind[1] + "}", start + 2)
+        return closing + 2 if closing >= 0 else -1
+    comment = _GO_COMMENT.match(text, start)
+    if comment is None:
+        action = _GO_ACTION.match(text, start)
+        return action.end() if action is not None else -1
+    end = text.find("*/", comment.end())
+    closing = text.find("}}", end) if end >= 0 else -1
+    return closing + 2 if closing >= 0 else -1
+
+
+def _on_single_lines(text: str, actions: Iterable[_Action]) -> tuple[list[str], dict[int, list[_Action]]]:
+    """Return the lines of a text, with each action on the line on which it begins, and the actions of each line."""
+    parts: list[str] = []
+    found: dict[int, list[_Action]] = {}
+    line = column = position = 0
+    for start, end, action in actions:
+        before, flat = text[position:start], action.replace("\n", " ")
+        breaks = before.count("\n")
+        line += breaks
+        column = len(before) - before.rfind("\n") - 1 if breaks else column + len(before)
+        found.setdefault(line, []).append(_Action(column, column + len(flat), flat))
+        parts += (before, flat)
+        column += len(flat)
+        if "\n" in action:
+            line += action.count("\n")
+            column = len(action) - action.rfind("\n") - 1
+            parts.append("\n" * action.count("\n") + " " * column)
+        position = end
+    parts.append(text[position:])
+    return "".join(parts).split("\n"), found
+
+
+def _with(line: str, actions: Iterable[_Action], replacement: Callable[[str], str]) -> str:
+    """Return a line with a replacement for each of its actions."""
+    parts, position = [], 0
+    for start, end, action in actions:
+        parts += [line[position:start], replacement(action)]
+        position = end
+    return "".join([*parts, line[position:]])
 
 
 def _depth(line: str) -> int:
@@ -245,6 +328,7 @@ def _depth(line: str) -> int:
     return len(line) - len(line.lstrip()) + line.lstrip().startswith("- ")
 
 
+@lru_cache(maxsize=1024)
 def _word(action: str) -> str:
     """Return the first word of an action, such as ``if``; "=" for an assignment, "/*" for a comment."""
     if action.startswith("{#"):
@@ -254,14 +338,11 @@ def _word(action: str) -> str:
     return "=" if word.endswith("=") else word
 
 
+@lru_cache(maxsize=1024)
 def _level(action: str) -> int:
     """Return 1 if an action begins a control structure, and -1 if it ends one."""
     word, opening = _word(action), _OPENING.get(action[:2], frozenset())
     return 1 if word in opening else -1 if word == "end" or (action[:2] == "{%" and word.startswith("end")) else 0
-
-
-def _never_below(changes: Sequence[int]) -> bool:
-    return all(sum(changes[:count]) >= 0 for count in range(1, len(changes)))
 
 
 def _inserts(action: str) -> bool:
