@@ -216,6 +216,7 @@ affinity: |
         {{- toYaml .Values.term | nindent 8 }}
     {{- if .Values.more }}
     - weight: 1
+      {{- toYaml .Values.other | nindent 6 }}
     {{- end }}
 nodeSelector: |
   {{- if .Values.old }}
