@@ -42,12 +42,14 @@ BROUGHT_IN = "argoproj+argo-cd/59443ad185"
 # And here there are two: a term without topologyKey, and two values that one label was to have at once.
 TWO_MISTAKES = "rook+rook/blob-97bc0319a1"
 
+# Two releases of ingress-nginx whose spread constraints ask for the wrong one; the commit corrected one and copied its name to the other.
+TWO_RELEASES = "bjw-s-labs+home-ops/79204764f5"
+
 NOTHING_TO_FIND = {
     "NVIDIA+gpu-operator/e1863f270": "a toleration is missing for a taint of the GPU nodes: nothing in the manifests tells of the taint",
     "aws-samples+eks-workshop-v2/4306eaea": "a patch: its anti-affinity catches others only together with the manifests it patches",
     "bjw-s-labs+home-ops/1ebf2418d0": "a HelmRelease, whose values only its chart can read",
     "bjw-s-labs+home-ops/60bc2cd04e": "a HelmRelease",
-    "bjw-s-labs+home-ops/79204764f5": "a HelmRelease",
     "bjw-s-labs+home-ops/a752ac7bbf": "a HelmRelease",
     "kubevirt+project-infra/216af8f25": "jobs of Prow, which name neither apiVersion nor kind",
     "kubevirt+project-infra/743e6d899": "jobs of Prow",
@@ -85,6 +87,13 @@ def test_two_mistakes_in_a_custom_resource() -> None:
     assert [(each.rule, each.span.line) for each in found] == [("empty-topology-key", 200), ("contradictory-selector", 210)]
 
 
+def test_two_releases_of_a_chart_of_which_one_was_corrected() -> None:
+    folder = shared("corpus", "history", *TWO_RELEASES.split("/"))
+    found = {when: [(each.file.split("/")[-2], each.rule, each.span.line) for each in lint(folder / when)] for when in ("before", "after")}
+    external, internal = (("external", "spread-misses-itself", 87), ("internal", "spread-misses-itself", 87))
+    assert found == {"before": [external, internal], "after": [external]}
+
+
 @pytest.mark.parametrize("commit", NOTHING_TO_FIND)
 def test_where_the_manifests_do_not_show_it_nothing_is_found(commit: str) -> None:
     folder = shared("corpus", "history", *commit.split("/"))
@@ -94,4 +103,4 @@ def test_where_the_manifests_do_not_show_it_nothing_is_found(commit: str) -> Non
 def test_every_commit_of_the_collection_is_accounted_for() -> None:
     folder = shared("corpus", "history")
     there = {path.relative_to(folder).as_posix() for path in folder.glob("*/*")}
-    assert there == {*(commit for commit, *_ in MENDED), BROUGHT_IN, TWO_MISTAKES, *NOTHING_TO_FIND}
+    assert there == {*(commit for commit, *_ in MENDED), BROUGHT_IN, TWO_MISTAKES, TWO_RELEASES, *NOTHING_TO_FIND}
