@@ -116,6 +116,11 @@ class TestIgnored:
     def test_a_misspelt_key(self, values: str, message: str) -> None:
         assert said(flux("app-template", values, version="4.0.0"), IGNORED) == [f"11:5 {message}"]
 
+    def test_a_misspelt_field_next_to_others(self) -> None:
+        values = f"prometheus: {{prometheusSpec: {{tolerations: {TOLERATIONS}, nodeSelectors: {{disk: ssd}}}}}}"
+        (message,) = said(flux("kube-prometheus-stack", values), IGNORED)
+        assert message.endswith("`prometheus.prometheusSpec.nodeSelectors`: it reaches no pod; did you mean `nodeSelector`?")
+
     def test_an_unknown_key_that_resembles_nothing_is_silent(self) -> None:
         assert lint(flux("kube-prometheus-stack", f"windows: {{tolerations: {TOLERATIONS}}}")) == []
 
@@ -343,3 +348,21 @@ def test_charts_of_a_kustomization() -> None:
               tolerations: [{key: a, operator: Exists}]
     """
     assert said(text, IGNORED) == ["9:7 metallb does not read `tolerations`: it reaches no pod"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "valuesFrom: 5",
+        "chart: 5",
+        "chart: {spec: 5}",
+        "chartRef: {name: 5}",
+        "targetNamespace: [a]",
+        "releaseName: {a: b}",
+        "chart: {spec: {chart: [a]}}",
+    ],
+)
+def test_malformed_releases_are_read_as_far_as_they_go(spec: str) -> None:
+    values = f"{{controllers: {{a: {{containers: {{}}, tolerations: {TOLERATIONS}}}}}, b: {{topologySpreadConstraints: {spread('a: b')}}}}}"
+    head = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\n"
+    assert all(each.rule == IGNORED for each in lint(f"{head}spec:\n  {spec}\n  values: {values}\n"))

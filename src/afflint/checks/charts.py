@@ -11,7 +11,7 @@ from afflint.findings.edits import SymbolicEdit
 from afflint.findings.paths import Path, Step, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
-from afflint.kube.chart_pods import OwnLabels, labels_at_place, labels_of_release
+from afflint.kube.chart_pods import OwnLabels, labels_at_place, labels_of_release, user_labels
 from afflint.kube.chart_releases import ChartRelease, release_of
 from afflint.kube.charts import matches_path
 from afflint.kube.constraints import PREFERRED, REQUIRED
@@ -42,6 +42,18 @@ def ignored_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
             match = _outside_affinity(release, path) or _misspelt(release, path) or _in_closed_map(release, path)
         if match is not None:
             yield match
+    yield from _misspelt_fields(workload, release)
+
+
+def _misspelt_fields(workload: CustomWorkload, release: ChartRelease) -> Iterator[Match]:
+    """Report misspelt placement fields next to others whose values do not show what they are, such as ``nodeSelectors: {disk: ssd}``."""
+    holder, known = value_at(workload, workload.pod_path), {part.path[-1] for part in workload.parts}
+    for name, value in holder.items() if isinstance(holder, dict) else ():
+        path = (*workload.pod_path[len(release.path) :], name)
+        if value and name not in known and isinstance(value, (dict, list)) and release.chart.place_of(path) is None:
+            match = _misspelt(release, path)
+            if match is not None and match.path[-1] == name:
+                yield match
 
 
 def _ignored(release: ChartRelease, path: Path) -> Match | None:
@@ -59,7 +71,7 @@ def _ignored(release: ChartRelease, path: Path) -> Match | None:
 
 
 def _in_closed_map(release: ChartRelease, path: Path) -> Match | None:
-    """Return the match for a field in a map of which the chart reads only known places; None for any other."""
+    """Return the match for a field in a map in which the chart reads only known places; None for any other."""
     chart = release.chart
     for closed, use in chart.closed if chart.labels_of.covers(release.versions) else ():
         if matches_path(closed, path[: len(closed)]):
@@ -205,11 +217,13 @@ def affinity_target_missing(workload: Workload, target: Target) -> Iterator[Matc
             continue
         own = Requirement(_INSTANCE, "In", (release.name,)), Requirement(_NAME, "In", (release.name,))
         every = labels_of_release(release) if any(each in own for each in selector.requirements) else []
-        missed = [each.missed(selector) for each in every]
-        if missed and missed[0] is not None and missed[0] not in own and all(missed):
-            asked = quoted(describe(missed[0]))
+        if _missed_by_all(every, selector) is not None:
+            every = labels_of_release(release, user_labels(release.values))
+        missed = _missed_by_all(every, selector)
+        if missed is not None and missed not in own:
+            asked = quoted(describe(missed))
             message = f"no pod of the release {quoted(release.name)} has {asked}, which this {term.name} selects: "
-            message += _reason(release, every[0], missed[0])
+            message += _reason(release, every[0], missed)
             yield Match((*term.path, "labelSelector"), message, _REMEDY, key=True)
 
 
@@ -229,15 +243,22 @@ def _missed(
     if part is None or not isinstance(selector, Selector) or not selector.requirements or constraint.has_label_keys:
         return None
     own = labels_at_place(release, part.path[len(release.path) :])
-    missed = [each.missed(selector) for each in own]
-    first = missed[0] if missed else None
-    if first is None or any(each is None for each in missed):
+    if _missed_by_all(own, selector) is not None:  # The values are searched for labels only if these matter.
+        own = labels_at_place(release, part.path[len(release.path) :], user_labels(release.values))
+    first = _missed_by_all(own, selector)
+    if first is None:
         return None
     if isinstance(constraint, PodAffinityTerm) and not (
         any(each.resembles(first) for each in own) and not constraint.namespaces and constraint.namespace_selector is None
     ):
         return None
     return first, _reason(release, own[0], first)
+
+
+def _missed_by_all(own: list[OwnLabels], selector: Selector) -> Requirement | None:
+    """Return the first requirement that the first pods do not meet, if none of the pods meet the selector."""
+    missed = [each.missed(selector) for each in own]
+    return missed[0] if missed and all(missed) else None
 
 
 def _reason(release: ChartRelease, own: OwnLabels, missed: Requirement) -> str:

@@ -52,13 +52,15 @@ class OwnLabels(NamedTuple):
         return any(value in known or (own is not None and is_likely_typo(value, own)) for value in missed.values)
 
 
-def labels_at_place(release: ChartRelease, path: Path) -> list[OwnLabels]:
-    """Return the labels of the pods that a placement field of the values reaches, one for each kind of pods; none if they are unknown."""
+def labels_at_place(release: ChartRelease, path: Path, further: frozenset[str] = frozenset()) -> list[OwnLabels]:
+    """Return the labels of the pods that a placement field of the values reaches, one for each kind of pods; none if they are unknown.
+
+    ``further`` are keys of labels that the values set, see ``user_labels``.
+    """
     chart = release.chart
     place = chart.place_of(path)
     if place is None or not place.pods or place.text:
         return []
-    further = set(_user_labels(release.values))
     overrides = {name for values in _values_above(release.values, path) for name in _OVERRIDES if values.get(name)}
     known = _holds(chart.labels_of, release.versions)
     reached = set(place.pods)
@@ -80,12 +82,12 @@ def labels_at_place(release: ChartRelease, path: Path) -> list[OwnLabels]:
     return found
 
 
-def labels_of_release(release: ChartRelease) -> list[OwnLabels]:
+def labels_of_release(release: ChartRelease, further: frozenset[str] = frozenset()) -> list[OwnLabels]:
     """Return the labels of all pods of a release of bjw-s' common library; none for other charts, whose components may be switched off."""
     controllers = release.values.get("controllers")
     if release.chart.name != "app-template" or type(controllers) is not dict:
         return []
-    return [each for key in controllers for each in labels_at_place(release, ("controllers", key, "pod", "affinity"))]
+    return [each for key in controllers for each in labels_at_place(release, ("controllers", key, "pod", "affinity"), further)]
 
 
 def _holds(known: VersionRange, versions: VersionRange) -> bool:
@@ -132,8 +134,9 @@ def _values_above(values: dict[str, Any], path: Path) -> Iterator[dict[str, Any]
         here = here.get(step)
 
 
-def _user_labels(values: Any) -> Iterator[str]:
-    """Yield the keys in all maps of the values that set labels: ``podLabels``, ``commonLabels``, ``labels``."""
+def user_labels(values: Any) -> frozenset[str]:
+    """Return the keys in all maps of the values that set labels: ``podLabels``, ``commonLabels``, ``labels``."""
+    found: set[str] = set()
     waiting = [values]
     while waiting:
         here = waiting.pop()
@@ -142,6 +145,7 @@ def _user_labels(values: Any) -> Iterator[str]:
         elif type(here) is dict:
             for key, each in here.items():
                 if type(key) is str and key.lower().endswith("labels") and key != "matchLabels" and type(each) is dict:
-                    yield from (name for name in each if type(name) is str)
+                    found.update(name for name in each if type(name) is str)
                 elif type(each) in (dict, list) and key != "labelSelector":
                     waiting.append(each)
+    return frozenset(found)

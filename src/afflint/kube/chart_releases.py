@@ -10,7 +10,7 @@ from afflint.findings.paths import Path
 from afflint.kube.chart_sources import ChartSource, last_part, major_of
 from afflint.kube.charts import KnownChart, VersionRange, chart_of
 from afflint.kube.custom_resources import CustomWorkload
-from afflint.yaml.document import map_at
+from afflint.yaml.document import list_at, map_at
 from afflint.yaml.placeholders import is_placeholder
 
 # Publishers with charts of their own under common names, as their addresses contain them.
@@ -127,7 +127,7 @@ def _of_flux(spec: dict[str, Any], name: object, sources: dict[tuple[str, str], 
     target = spec.get("targetNamespace")
     release = spec.get("releaseName", f"{target}-{name}" if target else name)
     # A Secret holds passwords. Other values, and patches of the output, may change labels.
-    others = [each for each in spec.get("valuesFrom") or () if type(each) is dict and each.get("kind") != "Secret"]
+    others = [each for each in list_at(spec, "valuesFrom") if type(each) is dict and each.get("kind") != "Secret"]
     complete = not others and not spec.get("postRenderers")
     chart = map_at(spec, "chart")
     if "repository" in chart:  # helm.fluxcd.io/v1.
