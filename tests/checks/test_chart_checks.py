@@ -121,6 +121,10 @@ class TestIgnored:
         (message,) = said(flux("kube-prometheus-stack", values), IGNORED)
         assert message.endswith("`prometheus.prometheusSpec.nodeSelectors`: it reaches no pod; did you mean `nodeSelector`?")
 
+    def test_a_constraint_as_text_is_not_at_the_root(self) -> None:
+        text = flux("vault", "server:\n  tolerations: |\n    - key: arm\n      operator: Exists", version="0.17.1", repository="hashicorp")
+        assert lint(text) == []
+
     def test_an_unknown_key_that_resembles_nothing_is_silent(self) -> None:
         assert lint(flux("kube-prometheus-stack", f"windows: {{tolerations: {TOLERATIONS}}}")) == []
 

@@ -73,7 +73,7 @@ def release_of(workload: CustomWorkload, sources: Iterable[ChartSource]) -> Char
 
 def _values_of(workload: CustomWorkload) -> tuple[dict[str, Any], Path, dict[str, Any]] | None:
     """Return the values that contain the constraints, their path, and the object that contains them; None for other constraints."""
-    if workload.kind.name == "values":
+    if workload.kind.name == "values" and not workload.kind.group:
         data = workload.document.data
         return (data, (), workload.data) if type(data) is dict else None
     path = _path_of_values(workload)

@@ -20,14 +20,19 @@ from afflint.yaml.embedded import EmbeddedDocument, documents_in_block, entry_wi
 from afflint.yaml.prefilter import is_values_file
 
 _VALUES = Kind("values", "", (), (), None)
+_ENTRY = Kind("values", "text", (), (), None)
+"""One constraint as text, of which the path in its values is not part of the document."""
 _FIELDS = frozenset(("values", "valuesContent", "valuesTemplate"))
 
 
-def constraints_in_values(document: Document, data: dict[str, Any]) -> Iterator[CustomWorkload]:
-    """Yield the constraints in a document with values; ``data`` is the object that the values belong to, or the values themselves."""
+def constraints_in_values(document: Document, data: dict[str, Any], *, whole: bool = True) -> Iterator[CustomWorkload]:
+    """Yield the constraints in a document with values; ``data`` is the object that the values belong to, or the values themselves.
+
+    ``whole`` is False for a document with one constraint instead of all values of a chart.
+    """
     if type(document.data) is dict:
         for holder in holders_in(document.data, ()):
-            yield CustomWorkload(document, data, (), _VALUES, holder, "shape")
+            yield CustomWorkload(document, data, (), _VALUES if whole else _ENTRY, holder, "shape")
 
 
 def embedded_values(document: Document) -> Iterator[tuple[Path, EmbeddedDocument]]:

@@ -367,8 +367,8 @@ class Checker:
         values = [*embedded_values(document)] if is_values else []
         constraints = [*embedded_constraints(document)]
         constraints += [((*path, *at), inner) for path, each in values for at, inner in embedded_constraints(each.document)]
-        for path, (inner, template) in (*values, *constraints):
-            for workload in constraints_in_values(inner, document.data):
+        for index, (path, (inner, template)) in enumerate((*values, *constraints)):
+            for workload in constraints_in_values(inner, document.data, whole=index < len(values)):
                 for rule, match in self._matches_of(workload, template):
                     each = located(rule, match, (), workload.ref, inner, fixing=False)
                     field = (*path, *(match.path if match.field is None else match.field))
