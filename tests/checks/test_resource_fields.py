@@ -197,6 +197,17 @@ class TestPruning:
         assert widget("tolerations: [{operator: Exists}]", definition=f"{DEFINITION}---\n{newer}") == ["5:3 error unknown-field"]
 
 
+def test_copies_with_different_versions_are_one_definition() -> None:
+    """A place that both copies have is checked once."""
+    copy = DEFINITION.replace("  - name: v1\n", "  - name: v2\n    served: false\n  - name: v1\n").replace(
+        "kind: Widget}", "kind: Widget} # 2"
+    )
+    newer = DEFINITION[DEFINITION.index("  - name: v1\n") :].replace("name: v1", "name: v2")
+    text = WIDGET + "  groups: [{tolerations: {key: a}}]\n"
+    files = {"a/crd.yaml": copy, "b/crd.yaml": DEFINITION + newer, "w.yaml": text}
+    assert places(lint(files)) == ["w.yaml:5:13 error wrong-type"]
+
+
 def test_a_key_inside_a_list_of_objects_has_its_own_position() -> None:
     text = f"apiVersion: v1\nkind: List\nitems:\n- {WIDGET.replace(chr(10), chr(10) + '  ')}  affinity: {{}}\n"
     assert places(lint({"crd.yaml": DEFINITION, "w.yaml": text})) == ["w.yaml:8:5 error unknown-field"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from typing import Any
 
 from afflint.findings.paths import Path
@@ -43,15 +44,29 @@ def kinds_defined_in(data: bytes, kinds: Iterable[tuple[str, str]]) -> tuple[Cus
     names: dict[bytes, list[bytes]] = {}
     for group, name in wanted:
         names.setdefault(group.encode(), []).append(name.encode())
-    definitions = []
+    found: list[CustomKind] = []
     for piece, line, problem in split(data):
         if problem is not None or b"CustomResourceDefinition" not in piece:
             continue
         # The schema has a property named kind, too, but only the names of the definition have the kind as a value.
         groups = [group for group in names if group in piece]
         if groups and not prefilter.kinds_named(piece).isdisjoint((None, *(name for group in groups for name in names[group]))):
-            definitions += _definitions(piece, line)
-    return tuple([kind for name, kind in kinds_in_definitions(definitions).items() if name in wanted])
+            found += _kinds_in(piece, line)
+    return merged_kinds(kind for kind in found if (kind.group, kind.name) in wanted)
+
+
+_read_before: dict[bytes, tuple[CustomKind, ...]] = {}
+_MOST_KEPT = 256
+
+
+def _kinds_in(piece: bytes, line: int) -> tuple[CustomKind, ...]:
+    """Return the kinds that a document defines. Repositories have the same definition several times: in a chart, a bundle and a folder."""
+    digest = blake2b(piece, digest_size=16).digest()
+    if digest not in _read_before:
+        if len(_read_before) >= _MOST_KEPT:
+            _read_before.clear()
+        _read_before[digest] = tuple(kinds_in_definitions(_definitions(piece, line)).values())
+    return _read_before[digest]
 
 
 def _definitions(piece: bytes, line: int) -> list[Any]:
@@ -69,10 +84,23 @@ def merged_kinds(kinds: Iterable[CustomKind]) -> tuple[CustomKind, ...]:
     for kind in kinds:
         known = found.get((kind.group, kind.name))
         if known is not None:
-            places = tuple(dict.fromkeys((*known.places, *kind.places)))
-            kind = kind._replace(places=places, lenient=kind.lenient or known.lenient, maps=merged_maps((known.maps, kind.maps)))
+            kind = kind._replace(
+                places=_merged_places((*known.places, *kind.places)),
+                lenient=kind.lenient or known.lenient,
+                maps=merged_maps((known.maps, kind.maps)),
+            )
         found[kind.group, kind.name] = kind
     return tuple([found[name] for name in sorted(found)])
+
+
+def _merged_places(places: Iterable[ConstraintPlace]) -> tuple[ConstraintPlace, ...]:
+    """Return each place once, with all versions that have it."""
+    merged: dict[tuple[object, ...], ConstraintPlace] = {}
+    for place in places:
+        known = merged.get(_identity(place))
+        versions = place.versions if known is None else tuple(sorted({*known.versions, *place.versions}))
+        merged[_identity(place)] = place._replace(versions=versions)
+    return tuple(merged.values())
 
 
 def kinds_in_definitions(definitions: Iterable[Any]) -> dict[tuple[str, str], CustomKind]:

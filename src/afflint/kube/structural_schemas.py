@@ -21,7 +21,7 @@ _EMBEDDED = "x-kubernetes-embedded-resource"
 _META = ("apiVersion", "kind", "metadata")
 UNREAD_FIELDS = (
     "env", "envFrom", "valueFrom", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "securityContext", "volumeMounts",
-    "volumes", "initContainers", "ephemeralContainers",
+    "volumes", "initContainers", "ephemeralContainers", "resources", "projectedVolumeTemplate", "pvcTemplate", "dataSourceRef", "status",
 )  # fmt: skip
 """Large fields without placement constraints that are left out when a schema is read, so that it is unknown which maps have them."""
 
