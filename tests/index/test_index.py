@@ -269,7 +269,8 @@ def work(facts: list[Facts]) -> int:
     sys.setprofile(count)
     try:
         manifest_index = ManifestIndex(facts)
-        for rule in bind_rules(each.rule for each in REGISTRY["cross-manifest"]):
+        bound = bind_rules(each.rule for each in REGISTRY["cross-manifest"])
+        for rule in [each for each in bound if each.subject == "cross-manifest"]:
             check, asking = rule.check()
             for _ in check(manifest_index, Target(NEWEST, complete=True)) if asking else check(manifest_index):
                 pass
