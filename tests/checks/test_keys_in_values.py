@@ -78,7 +78,7 @@ def anti_affinity(term: str) -> str:
         ("nodeSelector: disktype=ssd\naffinity: {}\n", "1:15 wrong-type: `nodeSelector` must be a map, not a string"),
         ("tolerations: {key: a, operator: Exists}\n", "1:1 wrong-type: `tolerations` must be a list, not a map"),
         (
-            "topologySpreadConstraints: {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}\n",
+            "topologySpreadConstraints: {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}\n",
             "1:1 wrong-type: `topologySpreadConstraints` must be a list, not a map",
         ),
         (
@@ -115,6 +115,8 @@ def test_a_mistake_in_values_is_one_finding(values: str, finding: str) -> None:
         anti_affinity("topologyKey: zone\n  labelSelector: {matchLabels: {rev: 5}}"),
         anti_affinity("topologyKey: zone\n  labelSelector: '{{ .Values.selector }}'"),
         anti_affinity("topologyKey: zone\n  ${EXTRA}: a"),
+        "topologySpreadConstraints: {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}\n",
+        "node_selector: {disktype: ssd}\n",
         "tolerations: {enabled: true}\ntopologySpreadConstraints: {enabled: true, maxSkew: 1}\n",
         "taints: [{key: a, value: b, effect: NoSchedule, timeAdded: now}]\n",
     ],
