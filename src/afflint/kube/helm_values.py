@@ -21,7 +21,7 @@ from afflint.yaml.prefilter import is_values_file
 
 _VALUES = Kind("values", "", (), (), None)
 _ENTRY = Kind("values", "text", (), (), None)
-"""One constraint as text, of which the path in its values is not part of the document."""
+"""One constraint as text; its path in the values is not part of the document."""
 _FIELDS = frozenset(("values", "valuesContent", "valuesTemplate"))
 
 
