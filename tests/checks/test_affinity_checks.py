@@ -130,7 +130,7 @@ class TestDeprecatedNodeLabel:
     def test_both_in_alternative_terms_are_on_purpose(self) -> None:
         old, new = (f"{{key: {prefix}kubernetes.io/os, operator: In, values: [linux]}}" for prefix in ("beta.", ""))
         assert lint(required(old, new)) == []
-        assert places(lint(required(f"{old}, {new}"))) == ["a.yaml:10:38 warning deprecated-node-label"]
+        assert places(lint(required(f"{old}, {new}"))) == ["a.yaml:10:38 info deprecated-node-label"]
 
     def test_a_fix_never_writes_a_key_twice(self) -> None:
         (found,) = lint(pod("nodeSelector: {beta.kubernetes.io/os: linux, kubernetes.io/os: linux}"))

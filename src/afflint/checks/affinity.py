@@ -30,6 +30,7 @@ from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 
 if TYPE_CHECKING:
     from afflint.findings.edits import SymbolicEdit
+    from afflint.findings.finding import Severity
 
 
 def contradictory_requirements(manifest: Workload) -> Iterator[Match]:
@@ -205,7 +206,8 @@ def deprecated_node_label(manifest: Workload, target: Target) -> Iterator[Match]
         # Which control planes have the old or the new role label depends on the installer, and a key must not be in a map twice.
         fixable = place.key != node_labels.MASTER and place.key in node_labels.DEPRECATED and not _has_sibling(place, new, places)
         edits = _relabelled(place, new) if fixable else ()
-        yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, edits=edits)
+        severity: Severity | None = "info" if place.key in node_labels.SET_BY_EVERY_KUBELET else None
+        yield Match(place.path, message, f"Write `{new}`.", key=place.key_of_map, edits=edits, severity=severity)
 
 
 def _relabelled(place: LabelPlace, key: str) -> tuple[SymbolicEdit, ...]:

@@ -26,6 +26,9 @@ DEPRECATED = {
 }
 """Deprecated labels with the labels that replaced them, which have the same values."""
 
+SET_BY_EVERY_KUBELET = ("beta.kubernetes.io/os", "beta.kubernetes.io/arch")
+"""Deprecated labels that the kubelet of every version sets on its node (`kubelet_node_status.go`, `initialNode`)."""
+
 REPLACED = {"karpenter.sh/provisioner-name": "karpenter.sh/nodepool"}
 """Labels that no component sets any more, with the labels that replaced them, which have other values."""
 
