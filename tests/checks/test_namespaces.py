@@ -176,7 +176,7 @@ def placed(manifests: str, *, complete: bool = False) -> list[str]:
 def test_what_a_namespace_gives_counts_on_nodes() -> None:
     assert placed(deployment("nodeSelector: {}")) == []
     assert placed(namespace(BATCHES) + deployment("nodeSelector: {}")) == [
-        "the pod fits none of the 2 known nodes: 1 node has the untolerated taint batch:NoSchedule, 1 lacks tier=batch"
+        "the pod fits none of the 2 nodes: 1 node has the untolerated taint batch:NoSchedule, 1 lacks tier=batch"
     ]
     [found] = [each for each in lint(NODES, namespace(BATCHES) + deployment("nodeSelector: {}")) if each.rule == "unschedulable"]
     assert [(place.span.line, place.message) for place in found.related] == [

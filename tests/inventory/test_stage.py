@@ -36,7 +36,7 @@ RED, BLUE = "{matchLabels: {team: red}}", "{matchLabels: {team: blue}}"
 def test_a_namespace_selector_is_held_against_the_namespaces_of_the_run() -> None:
     assert rules(NODES, f"{NAMESPACES}{CACHE}---\n{beside(RED)}", complete=True) == []
     [found] = said("unschedulable", NODES, f"{NAMESPACES}{CACHE}---\n{beside(BLUE)}", complete=True)
-    assert found.endswith("error: the pod fits none of the 2 known nodes: 2 nodes have no pod with app=cache")
+    assert found.endswith("error: the pod fits none of the 2 nodes: 2 nodes have no pod with app=cache")
 
 
 def test_the_name_of_a_namespace_is_one_of_its_labels_even_without_an_object() -> None:

@@ -257,9 +257,12 @@ def test_of_the_duplicate_keys_of_a_custom_resource_those_in_its_constraints_are
     assert (found.rule, found.span.line, found.field, found.severity) == ("duplicate-key", 8, "spec.other.tolerations[0].key", None)
 
 
-def test_a_key_that_overrides_a_merge_key_is_silent_and_a_merge_key_that_overrides_a_key_is_a_warning() -> None:
+def test_a_key_that_overrides_a_merge_key_is_an_info_and_a_merge_key_that_overrides_a_key_is_a_warning() -> None:
     pod = POD.replace("- {key: a, operator: exists}", "- &a {key: a, operator: Exists}")
-    assert Checker(default_settings()).check("a.yaml", f"{pod}  - {{<<: *a, key: b}}\n".encode()).found == ()
+    [found] = Checker(default_settings()).check("a.yaml", f"{pod}  - {{<<: *a, key: b}}\n".encode()).found
+    assert (found.rule, found.span.line, found.severity) == ("duplicate-key", 8, "info")
+    assert found.message.startswith("`key` overrides the value that the merge key `<<` adds from line 7;")
+    assert "move the value out of the anchor" in found.help
     [found] = Checker(default_settings(["duplicate-key"])).check("a.yaml", f"{pod}  - {{key: b, <<: *a}}\n".encode()).found
     assert (found.rule, found.span.line, found.severity) == ("duplicate-key", 8, "warning")
     assert found.message == (

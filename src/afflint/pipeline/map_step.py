@@ -425,7 +425,7 @@ class Checker:
         objects = {each.base: each.ref for each in reversed(manifests)}
         for duplicate in document.duplicates:
             path = duplicate.path
-            if duplicate.overrides or not any(each.covers(path) for each in manifests):
+            if not any(each.covers(path) for each in manifests):
                 continue
             base = next((path[:length] for length in range(len(path), 0, -1) if path[:length] in objects), ())
             message, remedy = _about_duplicate(duplicate)
@@ -444,7 +444,7 @@ class Checker:
                 field=path[len(base) :],
                 item=named_field(document.data, path, len(base)),
                 edits=edits,
-                severity="warning" if duplicate.is_merged else None,
+                severity="info" if duplicate.overrides else "warning" if duplicate.is_merged else None,
             )
 
     def _own(
@@ -470,6 +470,10 @@ class Checker:
 def _about_duplicate(duplicate: Duplicate) -> tuple[str, str]:
     """Return message and help for a duplicate key; the help is empty if that of the rule page applies."""
     key, line = duplicate.path[-1], duplicate.first.line
+    if duplicate.overrides:
+        strictly = "an API server with strict validation rejects this YAML"
+        message = f"`{key}` overrides the value that the merge key `<<` adds from line {line}; {strictly}"
+        return message, "kubectl, kustomize and Helm accept this; if a client sends the file as YAML, move the value out of the anchor."
     if not duplicate.is_merged:
         return f"duplicate key `{key}` (first set on line {line}); only the last one takes effect", ""
     message = f"the merge key `<<` sets `{key}` again (first set on line {line}): kubectl and Helm use the merged value, kustomize does not"

@@ -130,7 +130,7 @@ def invalid_namespace_name(workload: Workload) -> Iterator[Match]:
     """Report invalid names in the ``namespaces`` of a pod affinity term."""
     for term in workload.constraints.pod_terms:
         for step, name in _texts_in(workload, term, "namespaces"):
-            if not is_dns_label(name) and not is_unfinished_name(name):
+            if not is_dns_label(name) and not is_placeholder(name):
                 help_ = "To select all namespaces, write `namespaceSelector: {}` instead of a list." if name in ("*", "") else ""
                 yield Match((*term.path, *step), f"{quoted(name)} is not a valid namespace name", help_, field=(*term.path, "namespace"))
 
