@@ -37,6 +37,16 @@ class TestIgnored:
         text = flux("kube-prometheus-stack", f"tolerations: {TOLERATIONS}\nprometheus: {{prometheusSpec: {{tolerations: {TOLERATIONS}}}}}")
         assert said(text, IGNORED) == ["11:5 kube-prometheus-stack does not read `tolerations`: it reaches no pod"]
 
+    def test_a_node_affinity_that_is_not_indented_is_reported_once(self) -> None:
+        values = """
+            affinity:
+            nodeAffinity:
+              requiredDuringSchedulingIgnoredDuringExecution:
+                nodeSelectorTerms:
+                - matchExpressions: [{key: disk, operator: Exists}]
+        """
+        assert places(lint(flux("prometheus-smartctl-exporter", values, version="0.16.0"))) == ["a.yaml:12:5 warning misplaced-constraint"]
+
     def test_the_help_names_places_that_the_chart_reads(self) -> None:
         (finding,) = lint(flux("ingress-nginx", f"tolerations: {TOLERATIONS}"))
         assert (

@@ -19,7 +19,7 @@ from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.kinds import EACH
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Requirement, Selector, describe
-from afflint.kube.shapes import AFFINITY_FIELDS
+from afflint.kube.shapes import AFFINITY_FIELDS, dedented_field
 from afflint.yaml.document import value_at_path
 
 _MOST_NAMED = 3
@@ -32,11 +32,13 @@ def ignored_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
     release = release_of(workload, target.chart_sources)
     if release is None:
         return
+    holder = value_at(workload, workload.pod_path)
+    dedented = dedented_field(holder) if isinstance(holder, dict) else None
     for part in workload.parts:
         path = part.path[len(release.path) :]
         place = release.chart.place_of(path)
-        if place is not None and place.verified:
-            continue
+        if (place is not None and place.verified) or (dedented is not None and path[-1] in dedented[1]):
+            continue  # `misplaced-constraint` reports a field that is not indented.
         match = _ignored(release, path)
         if match is None and place is None:
             match = _outside_affinity(release, path) or _misspelt(release, path) or _in_closed_map(release, path)
