@@ -552,7 +552,7 @@ class TestSelectionsOfNodesAndClusters:
         """
         assert places(lint(text)) == [
             "a.yaml:8:13 error wrong-type",
-            "a.yaml:9:5 warning deprecated-node-label",
+            "a.yaml:9:5 info deprecated-node-label",
             "a.yaml:12:15 error unknown-operator",
             "a.yaml:13:10 error invalid-label-key",
         ]
