@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from afflint.kube.catalogue import CatalogueField, custom_kind_of, matters_without_words, parse_path
+from afflint.kube.catalogue import CatalogueField, custom_kind_of, groups_without_words, parse_path
 from afflint.kube.kinds import part_types
 from shared_material import shared
 
@@ -71,11 +71,11 @@ def test_other_groups_and_kinds_are_not_in_it() -> None:
     assert custom_kind_of("kafka.strimzi.io", 'Kafka","group":"') is None
 
 
-def test_a_name_tells_whether_labels_of_pods_are_known() -> None:
-    assert matters_without_words(b"Kafka")
-    assert matters_without_words(b"Cluster")  # That of CloudNativePG, whoever else has a kind of this name.
-    assert not matters_without_words(b"AAQ")
-    assert not matters_without_words(b"Deployment")
+def test_the_groups_of_kinds_whose_labels_of_pods_are_known() -> None:
+    assert groups_without_words(b"Kafka") == {b"kafka.strimzi.io"}
+    assert b"postgresql.cnpg.io" in groups_without_words(b"Cluster")
+    assert not groups_without_words(b"AAQ")
+    assert not groups_without_words(b"Deployment")
 
 
 @pytest.mark.parametrize(

@@ -134,19 +134,20 @@ def custom_kind_of(group: str, name: str) -> CustomKind | None:
 
 
 @lru_cache(maxsize=256)
-def matters_without_words(name: bytes) -> bool:
-    """Return whether an object of a kind with this name matters even without the words of constraints.
+def groups_without_words(name: bytes) -> frozenset[bytes]:
+    """Return the API groups in which an object of a kind with this name matters even without the words of constraints.
 
     The catalogue has labels for its pods, or fields that select clusters, name node labels or are a node selector under another name.
     """
     data, head = _data(), b'\n{"kind":"' + name + b'","group":"'
+    groups: set[bytes] = set()
     at = data.find(head)
     while at >= 0:
         end = data.index(b"\n", at + 1)
         if any(data.find(mark, at, end) >= 0 for mark in (b'"labels":', b'clusterSelector"', b'labelKey"', b"nodeLabels=")):
-            return True
+            groups.add(data[at + len(head) : data.index(b'"', at + len(head))])
         at = data.find(head, end)
-    return False
+    return frozenset(groups)
 
 
 @cache

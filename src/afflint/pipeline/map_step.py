@@ -524,10 +524,10 @@ def _may_matter(name: bytes, piece: bytes) -> bool:
 
             return mentions_placement(piece)
         return name in _OF_TEXTS and (b"-monitoring-config" in piece or _holds_values_file(piece) or _holds_manifests(piece))
-    from afflint.kube.catalogue import matters_without_words
+    from afflint.kube.catalogue import groups_without_words
     from afflint.kube.shapes import mentions_placement
 
-    return mentions_placement(piece) or matters_without_words(name)
+    return mentions_placement(piece) or any(group in piece for group in groups_without_words(name))
 
 
 _OF_TEXTS = (b"ConfigMap", b"Secret")
