@@ -8,17 +8,13 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.similarity import is_likely_typo
+from afflint.kube.added_labels import OF_ANY_POD, is_one_of
 from afflint.kube.catalogue import custom_kind_of
 from afflint.kube.chart_releases import ChartRelease
 from afflint.kube.charts import ChartPods, VersionRange
 from afflint.kube.selectors import Requirement, Selector, is_met
 from afflint.yaml.placeholders import is_placeholder
 
-# Labels that Kubernetes' controllers add to pods.
-_OF_CONTROLLERS = (
-    "pod-template-hash", "controller-revision-hash", "statefulset.kubernetes.io/", "apps.kubernetes.io/", "batch.kubernetes.io/",
-    "job-name", "controller-uid", "pod-template-generation",
-)  # fmt: skip
 _OVERRIDES = ("nameOverride", "fullnameOverride")
 _NAMES = frozenset(("app", "app.kubernetes.io/name", "app.kubernetes.io/part-of"))
 
@@ -38,7 +34,7 @@ class OwnLabels(NamedTuple):
     def missed(self, selector: Selector) -> Requirement | None:
         """Return the first requirement that the pods certainly do not meet; None if they may meet all."""
         for each in selector.requirements:
-            if any(map(is_placeholder, (each.key, *each.values))) or each.key.startswith(_OF_CONTROLLERS):
+            if any(map(is_placeholder, (each.key, *each.values))) or is_one_of(each.key, OF_ANY_POD):
                 continue
             value = self.labels.get(each.key)
             if value != "" and (value is not None or self.closed) and not is_met(each, value):
