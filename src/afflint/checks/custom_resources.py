@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from afflint.checks.match import Match
+from afflint.checks.verified_places import VerifiedPlaces
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.manifests import Workload
@@ -23,6 +24,17 @@ _SCHEMA_RULES = _SHAPE_RULES | {
     "selector-matches-nothing",
     "lost-template-label", "invalid-operator-setting", "ignored-operator-setting",
 }  # fmt: skip
+
+# These judge a whole constraint. In the values of a chart they apply where the chart writes the constraint into pods as it is.
+_VERIFIED_RULES = frozenset(
+    (
+        "duplicate-spread-constraint", "label-keys-conflict", "empty-term", "redundant-term", "unknown-node-label",
+        "legacy-control-plane-toleration", "shadowed-toleration",
+    )
+)  # fmt: skip
+# A chart may set a selector that is missing or empty, unless it is known to add nothing to a constraint.
+_UNCHANGED_RULES = frozenset(("selector-matches-nothing", "selector-matches-everything"))
+
 _ADMISSION = frozenset(
     (
         "invalid-label-key", "invalid-label-value", "unknown-operator", "operator-values-mismatch", "weight-out-of-range",
@@ -47,17 +59,27 @@ IF_IT_REACHES = " (if this reaches a pod, the pod is rejected)"
 IF_THE_FIELD_REACHES = " (if this reaches a pod, kubectl rejects it, other clients drop it)"
 
 
-def applicable_rules(workload: Workload) -> frozenset[str]:
-    """Return the rules that apply to the pods of an operator."""
+def applicable_rules(workload: Workload, verified: VerifiedPlaces | None) -> frozenset[str]:
+    """Return the rules that apply to the pods of an operator or a chart."""
     assert isinstance(workload, CustomWorkload)
     if workload.place is not None and not workload.place.pods:
         return _SELECTION_RULES
-    return _SHAPE_RULES if workload.known == "shape" else _SCHEMA_RULES
+    if workload.known != "shape":
+        return _SCHEMA_RULES
+    if verified is None:
+        return _SHAPE_RULES
+    return _SHAPE_RULES | _VERIFIED_RULES | (_UNCHANGED_RULES if verified.unchanged else frozenset())
 
 
-def applies_to_custom(rule: str, match: Match, workload: Workload) -> bool:
-    """Return whether a match applies to the pods of an operator: not to generated values, nor to fields that only the kind has."""
+def applies_to_custom(rule: str, match: Match, workload: Workload, verified: VerifiedPlaces | None) -> bool:
+    """Return whether a match applies to these pods: not to generated values, nor to fields that only the kind of the resource has."""
     assert isinstance(workload, CustomWorkload)
+    if workload.known == "shape" and rule not in _SHAPE_RULES:
+        return (
+            verified is not None
+            and verified.cover(match.path)
+            and not (rule == "legacy-control-plane-toleration" and verified.is_extended(match.path))
+        )
     if rule in ("invalid-label-key", "invalid-label-value"):
         return "$" not in match.message  # The character is invalid, so that a template must replace it, such as `$mcp`.
     if rule == "selector-matches-nothing":
@@ -96,9 +118,14 @@ def _is_attribute(value: object) -> bool:
     return isinstance(value, dict) and len(value) == 1 and list(value.values()) == [None]
 
 
-def with_custom_wording(rule: str, match: Match, workload: Workload) -> Match:
-    """Return the match with a note on who rejects it: the API server, kubectl, a webhook, or only the creation of the pods."""
+def with_custom_wording(rule: str, match: Match, workload: Workload, verified: VerifiedPlaces | None) -> Match:
+    """Return the match with a note on who rejects it: the API server, kubectl, a webhook, or only the creation of the pods.
+
+    A constraint that a chart certainly writes into pods needs no note: it is judged like one in the pods themselves.
+    """
     assert isinstance(workload, CustomWorkload)
+    if verified is not None and verified.cover(match.path):
+        return match
     if rule not in _ADMISSION or (workload.place is not None and not workload.place.pods):
         return match
     if workload.known == "shape" and match.severity is not None:

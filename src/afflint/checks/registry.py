@@ -455,11 +455,14 @@ class Dispatch:
     def _of_operator(self, workload: Workload) -> Iterator[tuple[str, Match]]:
         """Yield the findings that apply to the pods of operators, with notes on who rejects them."""
         from afflint.checks.custom_resources import applicable_rules, applies_to_custom, with_custom_wording
+        from afflint.checks.verified_places import verified_places
 
-        target, names = self._target, applicable_rules(workload)
+        target = self._target
+        verified = verified_places(workload, target)
+        names = applicable_rules(workload, verified)
         checks = self._checks(*_CONSTRAINED) + (self._checks("mismatched") if mismatches_of(workload, target) else ())
         for rule, check, with_target, _ in checks + self._checks("operated"):
             if rule in names:
                 for match in check(workload, target) if with_target else check(workload):
-                    if applies_to_custom(rule, match, workload):
-                        yield rule, with_custom_wording(rule, match, workload)
+                    if applies_to_custom(rule, match, workload, verified):
+                        yield rule, with_custom_wording(rule, match, workload, verified)

@@ -43,6 +43,22 @@ class ChartRelease(NamedTuple):
     path: Path
     complete: bool = True
 
+    @property
+    def adds_nothing(self) -> bool:
+        """Whether the chart writes every constraint as it is, and no other one: bjw-s' common library."""
+        return self.chart.name == "app-template"
+
+    def is_verified(self, path: Path) -> bool:
+        """Return whether the chart certainly writes the field at a path of the values into pods: a rendered chart showed it.
+
+        A field that the chart makes of text is not certain. A chart whose history is known reads other places in the versions before it.
+        """
+        known = self.chart.labels_of
+        if known.before is None and not known.overlaps(self.versions):
+            return False
+        place = self.chart.place_of(path)
+        return place is not None and place.verified and not place.text
+
 
 class _ChartReference(NamedTuple):
     """How a release refers to its chart: a name, the address or the name of the repository, and a version."""

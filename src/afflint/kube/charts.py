@@ -96,6 +96,14 @@ class KnownChart(NamedTuple):
                 return place
         return None
 
+    def adds_to(self, path: Path) -> bool:
+        """Return whether the chart adds tolerations of control planes to the list at a path of the values."""
+        return (self.name, path) in _ADDING
+
+
+# charts/metallb/templates/speaker.yaml of metallb/metallb: `speaker.tolerateMaster`, which is true by default, adds them.
+_ADDING = frozenset((("metallb", ("speaker", "tolerations")),))
+
 
 def matches_path(pattern: Path, path: Path) -> bool:
     """Return whether a path is one of those of a pattern, in which EACH is any step."""

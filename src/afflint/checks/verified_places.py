@@ -1,0 +1,46 @@
+"""The constraints in the values of a chart that the chart certainly writes into pods."""
+
+from __future__ import annotations
+
+from afflint.checks.match import Target
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
+from afflint.kube.chart_releases import release_of
+from afflint.kube.custom_resources import CustomWorkload
+from afflint.kube.manifests import Workload
+
+
+class VerifiedPlaces(NamedTuple):
+    """The paths of constraints that certainly reach pods. ``unchanged``: the chart adds nothing to them.
+
+    ``extended`` are the paths of the lists to which the chart adds tolerations of control planes.
+    """
+
+    paths: frozenset[Path]
+    unchanged: bool
+    extended: frozenset[Path]
+
+    def cover(self, path: Path) -> bool:
+        """Return whether the value at a path of the document is in one of these constraints."""
+        return _is_in(path, self.paths)
+
+    def is_extended(self, path: Path) -> bool:
+        """Return whether the value at a path is in a list to which the chart adds tolerations of control planes."""
+        return _is_in(path, self.extended)
+
+
+def _is_in(path: Path, places: frozenset[Path]) -> bool:
+    return any(path[: len(each)] == each for each in places)
+
+
+def verified_places(workload: Workload, target: Target) -> VerifiedPlaces | None:
+    """Return the constraints of a workload that a chart certainly writes into pods; None if there are none, or no chart has them."""
+    if not isinstance(workload, CustomWorkload) or workload.known != "shape" or not workload.parts:
+        return None
+    release = release_of(workload, target.chart_sources)
+    if release is None:
+        return None
+    depth = len(release.path)
+    places = frozenset(part.path for part in workload.parts if release.is_verified(part.path[depth:]))
+    extended = frozenset(path for path in places if release.chart.adds_to(path[depth:]))
+    return VerifiedPlaces(places, release.adds_nothing, extended) if places else None

@@ -1,0 +1,103 @@
+"""Constraints in the values of a chart that the chart certainly writes into pods: judged like those of the pods themselves."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from linting import lint, places
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+LEGACY = "[{key: node-role.kubernetes.io/master, operator: Exists}]"
+SPREAD = "{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {}}"
+SHADOWED = "[{operator: Exists}, {key: a, operator: Exists}]"
+
+
+def release(chart: str, values: str, *, version: str = '"*"') -> str:
+    """A HelmRelease of Flux with these values, which begin on line 11."""
+    head = f"""\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {{name: web}}
+spec:
+  chart:
+    spec:
+      chart: {chart}
+      version: {version}
+      sourceRef: {{kind: HelmRepository, name: {chart}}}
+  values:
+"""
+    return head + textwrap.indent(textwrap.dedent(values).strip("\n"), "    ") + "\n"
+
+
+def found(chart: str, values: str, *, version: str = '"*"') -> list[str]:
+    """``11:5 error rule`` for each finding."""
+    return [each.removeprefix("a.yaml:") for each in places(lint(release(chart, values, version=version)))]
+
+
+class TestWholeConstraints:
+    @pytest.mark.parametrize(
+        ("values", "finding"),
+        [
+            (f"tolerations: {LEGACY}", "11:25 info legacy-control-plane-toleration"),
+            (f"tolerations: {SHADOWED}", "11:40 info shadowed-toleration"),
+            ("nodeSelector: {topology.kubernetes.io/zones: a}", "11:20 warning unknown-node-label"),
+            (f"affinity: {{nodeAffinity: {{{REQUIRED}: {{nodeSelectorTerms: [{{}}]}}}}}}", "11:100 warning empty-term"),
+            (f"topologySpreadConstraints: [{SPREAD}, {SPREAD}]", "11:146 error duplicate-spread-constraint"),
+        ],
+    )
+    def test_at_a_place_that_a_rendered_chart_showed_in_a_pod(self, values: str, finding: str) -> None:
+        assert found("metrics-server", values) == [finding]
+
+    def test_elsewhere_the_chart_may_add_to_them(self) -> None:
+        for values in (f"tolerations: {LEGACY}", f"tolerations: {SHADOWED}"):
+            assert found("some-chart", values) == []
+            assert found("metrics-server", f"other: {{{values}}}") == []
+
+    def test_one_constraint_of_two_at_a_verified_place(self) -> None:
+        values = f"tolerations: {LEGACY}\nfurther: {{tolerations: {LEGACY}}}"
+        assert found("metrics-server", values) == ["11:25 info legacy-control-plane-toleration"]
+
+    def test_a_list_to_which_the_chart_adds_tolerations_is_not_whole(self) -> None:
+        assert found("metallb", f"controller: {{tolerations: {LEGACY}}}") == ["11:38 info legacy-control-plane-toleration"]
+        assert found("metallb", f"speaker: {{tolerations: {LEGACY}}}") == []
+
+
+WRONG = "[{key: a, operator: Equals, value: b}]"
+
+
+class TestMessages:
+    """A mistake at a verified place has the severity and the message that it has in a Deployment."""
+
+    def test_at_a_verified_place_the_pods_are_certainly_rejected(self) -> None:
+        (finding,) = lint(release("metrics-server", f"tolerations: {WRONG}"))
+        assert (finding.severity, finding.message) == (
+            "error",
+            "a toleration does not support the operator `Equals`; did you mean `Equal`?",
+        )
+
+    def test_where_only_the_shape_is_known_the_message_says_so(self) -> None:
+        (finding,) = lint(release("some-chart", f"tolerations: {WRONG}"))
+        assert (finding.severity, finding.message.partition(" (")[2]) == ("warning", "if this reaches a pod, the pod is rejected)")
+
+    def test_the_first_version_of_app_template_reads_other_places(self) -> None:
+        values = f"defaultPodOptions: {{tolerations: {WRONG}}}"
+        assert found("app-template", values, version="4.1.1") == ["11:58 error unknown-operator"]
+        assert found("app-template", values, version="1.5.1") == ["11:58 warning unknown-operator"]
+
+    def test_a_chart_may_parse_text_before_it_reaches_a_pod(self) -> None:
+        terms = "[{matchExpressions: [{key: a, operator: Is}]}]"
+        values = f"server: {{affinity: {{nodeAffinity: {{{REQUIRED}: {{nodeSelectorTerms: {terms}}}}}}}}}"
+        assert found("vault", values) == ["11:148 warning unknown-operator"]
+
+
+class TestWithoutAdditions:
+    """bjw-s' common library writes constraints as they are."""
+
+    @pytest.mark.parametrize("chart", ["app-template", "metrics-server"])
+    def test_a_term_without_a_selector(self, chart: str) -> None:
+        affinity = f"affinity: {{podAntiAffinity: {{{REQUIRED}: [{{topologyKey: kubernetes.io/hostname}}]}}}}"
+        values = f"controllers: {{main: {{pod: {{{affinity}}}}}}}" if chart == "app-template" else affinity
+        expected = ["selector-matches-nothing"] if chart == "app-template" else []
+        assert [each.split()[-1] for each in found(chart, values, version="4.1.1" if chart == "app-template" else '"*"')] == expected
