@@ -102,6 +102,18 @@ class TestWords:
         assert message.endswith("(if this reaches a pod, the pod is rejected)")
 
 
+def test_a_field_of_the_operator_in_a_spread_constraint_is_known() -> None:
+    text = """
+        apiVersion: monitoring.coreos.com/v1
+        kind: Prometheus
+        metadata: {name: main}
+        spec:
+          topologySpreadConstraints:
+            - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, additionalLabelSelectors: OnShard}
+    """
+    assert lint(text) == []
+
+
 class TestPlaces:
     def test_older_versions_keep_their_places(self) -> None:
         text = """

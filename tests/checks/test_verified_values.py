@@ -101,3 +101,7 @@ class TestWithoutAdditions:
         values = f"controllers: {{main: {{pod: {{{affinity}}}}}}}" if chart == "app-template" else affinity
         expected = ["selector-matches-nothing"] if chart == "app-template" else []
         assert [each.split()[-1] for each in found(chart, values, version="4.1.1" if chart == "app-template" else '"*"')] == expected
+
+    def test_a_chart_for_an_operator_passes_on_the_fields_of_the_operator(self) -> None:
+        spread = SPREAD.replace("labelSelector: {}", "labelSelector: {}, additionalLabelSelectors: OnShard")
+        assert found("kube-prometheus-stack", f"prometheus: {{prometheusSpec: {{topologySpreadConstraints: [{spread}]}}}}") == []

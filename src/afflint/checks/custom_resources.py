@@ -95,6 +95,8 @@ def applies_to_custom(rule: str, match: Match, workload: Workload, verified: Ver
     if rule in _FIELD_RULES and workload.has_field(match.path):
         return False
     if rule == "unknown-field":
+        if match.path[-1] in _FIELDS_OF_OPERATORS:
+            return False
         # An affinity of the kind may have more fields than the affinity of a pod.
         part, name = workload.part_around(match.path), str(match.path[-1])
         depth = 0 if part is None else len(match.path) - len(part.path)
@@ -108,6 +110,9 @@ def applies_to_custom(rule: str, match: Match, workload: Workload, verified: Ver
             )  # Others, such as `clusterAffinity`, may select something else.
     return True
 
+
+_FIELDS_OF_OPERATORS = ("additionalLabelSelectors",)
+"""Fields of a spread constraint in the resources of the Prometheus operator (pkg/apis/monitoring/v1 TopologySpreadConstraint)."""
 
 _DEPTHS_OF_RULES = {"affinity": 2, "nodeAffinity": 1, "podAffinity": 1, "podAntiAffinity": 1}
 """How many levels below an affinity its required and preferred rules are, by the shape of the affinity."""
