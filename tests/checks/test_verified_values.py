@@ -105,3 +105,41 @@ class TestWithoutAdditions:
     def test_a_chart_for_an_operator_passes_on_the_fields_of_the_operator(self) -> None:
         spread = SPREAD.replace("labelSelector: {}", "labelSelector: {}, additionalLabelSelectors: OnShard")
         assert found("kube-prometheus-stack", f"prometheus: {{prometheusSpec: {{topologySpreadConstraints: [{spread}]}}}}") == []
+
+
+class TestNumbersAndBooleans:
+    def test_the_label_of_a_node_in_the_values_of_any_chart(self) -> None:
+        (finding,) = lint(release("some-chart", "nodeSelector: {openebs.io/storage: true}"))
+        assert places([finding]) == ["a.yaml:11:40 warning wrong-type"]
+        assert finding.message == (
+            "the value of `openebs.io/storage` must be a string, but unquoted `true` is a boolean"
+            " (if this reaches a pod, the pod is rejected)"
+        )
+
+    def test_in_a_values_file(self) -> None:
+        text = {"values.yaml": "app:\n  nodeSelector:\n    example.com/gpu: 1\n"}
+        assert places(lint(text)) == ["values.yaml:3:22 warning wrong-type"]
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            "nodeSelector: {enabled: true}",
+            "nodeSelector: {storage: true}",
+            "tolerations: [{key: a, operator: Equal, value: true}]",
+            "config: {example.com/gpu: 1}",
+            "nodeSelector: {example.com/gpu: null}",
+        ],
+    )
+    def test_words_and_values_that_a_chart_may_quote(self, values: str) -> None:
+        assert found("some-chart", values) == []
+
+    @pytest.mark.parametrize(
+        ("values", "column"),
+        [("nodeSelector: {storage: true}", 29), ("tolerations: [{key: a, operator: Equal, value: true}]", 52)],
+    )
+    def test_at_a_verified_place_each_is_a_mistake(self, values: str, column: int) -> None:
+        assert found("metrics-server", values) == [f"11:{column} error wrong-type"]
+
+    def test_a_custom_resource_of_an_unknown_kind_may_quote_them(self) -> None:
+        text = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec:\n  nodeSelector: {example.com/gpu: 1}\n"
+        assert lint(text) == []

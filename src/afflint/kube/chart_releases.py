@@ -87,6 +87,11 @@ def release_of(workload: CustomWorkload, sources: Iterable[ChartSource]) -> Char
     return _by_keys(values, path, workload.pod_path, reference)
 
 
+def is_in_values(workload: CustomWorkload) -> bool:
+    """Return whether the constraints of a workload are in the values of a chart."""
+    return _values_of(workload) is not None
+
+
 def _values_of(workload: CustomWorkload) -> tuple[dict[str, Any], Path, dict[str, Any]] | None:
     """Return the values that contain the constraints, their path, and the object that contains them; None for other constraints."""
     if workload.kind.name == "values" and not workload.kind.group:

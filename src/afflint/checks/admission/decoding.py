@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from afflint.checks.match import Target
 from afflint.findings.paths import Path
+from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.kube.versions import as_of
@@ -32,20 +33,38 @@ def _mismatches(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
         if root is not None and not manifest.kind.kubevirt:
             root = as_of(root, target.version)
         if root is None:
-            manifest.mismatches = tuple(_custom_mismatches(manifest))
+            manifest.mismatches = tuple(_custom_mismatches(manifest, target))
         else:
             # `fits` is fast, and nearly every manifest fits.
             manifest.mismatches = () if root.fits(manifest.data) else tuple(root.mismatches(manifest.data, manifest.base))
     return manifest.mismatches
 
 
-def _custom_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
+def _custom_mismatches(manifest: Manifest, target: Target) -> Iterator[Mismatch]:
     """Yield the mismatches in the placement fields of a custom resource's pod templates; its own fields are not checked."""
     if isinstance(manifest, Workload):
         for path, value, type_ in manifest.typed_values():
             for mismatch in type_.mismatches(value, path):
-                if not (manifest.converts_scalars and mismatch.is_scalar):
+                if not (mismatch.is_scalar and manifest.converts_scalars) or _stays_scalar(manifest, mismatch.path, target):
                     yield mismatch
+
+
+def _stays_scalar(workload: Workload, path: Path, target: Target) -> bool:
+    """Return whether a chart writes a number or a boolean in its values into pods without quotes.
+
+    This is certain at verified places. Elsewhere it is likely for the labels of a node, which nearly every chart writes as they are; a name
+    without a domain may be a word of the chart instead, as in ``enabled: true``.
+    """
+    from afflint.checks.verified_places import verified_places
+    from afflint.kube.chart_releases import is_in_values
+    from afflint.kube.custom_resources import CustomWorkload
+
+    verified = verified_places(workload, target)
+    if verified is not None and verified.cover(path):
+        return True
+    part = workload.part_around(path) if isinstance(workload, CustomWorkload) and is_in_values(workload) else None
+    name = str(path[-1])
+    return part is not None and part.shape == "nodeSelector" and "/" in name and is_key(name)
 
 
 def is_metadata_malformed(manifest: Manifest, template: Path, target: Target) -> bool:
