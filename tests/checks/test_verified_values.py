@@ -143,3 +143,62 @@ class TestNumbersAndBooleans:
     def test_a_custom_resource_of_an_unknown_kind_may_quote_them(self) -> None:
         text = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec:\n  nodeSelector: {example.com/gpu: 1}\n"
         assert lint(text) == []
+
+
+class TestValuesOfAnotherType:
+    @pytest.mark.parametrize(
+        ("chart", "values", "findings"),
+        [
+            # rafaribe/home-ops before 408b43ce5a.
+            ("traefik", "nodeSelector: odroid-h2", ["11:19 error wrong-type"]),
+            ("traefik", "nodeSelector: [{disk: ssd}]", ["11:5 error wrong-type"]),
+            ("traefik", "tolerations: {enabled: true}", ["11:5 error wrong-type"]),
+            ("app-template", "defaultPodOptions: {tolerations: all}", ["11:38 error wrong-type"]),
+            ("app-template", "controllers: {main: {pod: {affinity: soft}}}", ["11:42 error wrong-type"]),
+            ("traefik", "nodeSelector: odroid-h2\ntolerations: [{operator: Exists}]", ["11:19 error wrong-type"]),
+            (
+                "traefik",
+                "nodeSelector: odroid-h2\ntolerations: [{operator: Exists}]\nmyTolerations: [{operator: Exists}]",
+                ["11:19 error wrong-type"],
+            ),
+            # A chart may parse it, or replace it.
+            ("traefik", "nodeSelector: 'disk: ssd'", []),
+            ("traefik", "nodeSelector: ${NODES}", []),
+            ("traefik", "affinity: soft", []),
+            # Only the shape would say what these are.
+            ("some-chart", "nodeSelector: odroid-h2", []),
+            ("traefik", "other: {nodeSelector: odroid-h2}", []),
+            ("vault", "server: {affinity: none}", []),
+            ("traefik", "nodeSelector: ''", []),
+        ],
+    )
+    def test_in_place_of_a_constraint_on_its_own(self, chart: str, values: str, findings: list[str]) -> None:
+        assert found(chart, values, version="4.1.1" if chart == "app-template" else '"*"') == findings
+
+    def test_text_that_app_template_writes_into_the_pods_as_text(self) -> None:
+        values = """
+            defaultPodOptions:
+              affinity: |
+                podAntiAffinity:
+                  preferredDuringSchedulingIgnoredDuringExecution: []
+        """
+        (finding,) = lint(release("app-template", values, version="4.1.1"))
+        assert places([finding]) == ["a.yaml:12:17 error wrong-type"]
+        assert finding.message == "`affinity` must be an object, not a string"
+
+    def test_in_an_application_and_a_values_file(self) -> None:
+        application = """
+            apiVersion: argoproj.io/v1alpha1
+            kind: Application
+            metadata: {name: web}
+            spec:
+              source:
+                chart: traefik
+                repoURL: https://traefik.github.io/charts
+                helm:
+                  values: |
+                    nodeSelector: ssd
+        """
+        assert places(lint(application)) == ["a.yaml:11:23 error wrong-type"]
+        of_common = {"values.yaml": "controllers: {main: {containers: {app: {image: a}}, pod: {nodeSelector: ssd}}}\n"}
+        assert places(lint(of_common)) == ["values.yaml:1:73 error wrong-type"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from afflint.checks.admission.wrong_types import wrong_type_message
 from afflint.checks.match import Match, Target, moving, renaming
 from afflint.constraints.pods import PodAffinityTerm, TopologySpreadConstraint, pod_constraints
 from afflint.findings.edits import SymbolicEdit
@@ -15,12 +16,13 @@ from afflint.kube.chart_pods import OwnLabels, labels_at_place, labels_of_releas
 from afflint.kube.chart_releases import ChartRelease, release_of
 from afflint.kube.charts import matches_path
 from afflint.kube.constraints import PREFERRED, REQUIRED
-from afflint.kube.custom_resources import CustomWorkload, value_at
-from afflint.kube.kinds import EACH
+from afflint.kube.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
+from afflint.kube.kinds import EACH, part_types
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Requirement, Selector, describe
-from afflint.kube.shapes import AFFINITY_FIELDS, dedented_field
+from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, dedented_field, misshapen_fields
 from afflint.yaml.document import value_at_path
+from afflint.yaml.placeholders import is_placeholder
 
 _MOST_NAMED = 3
 
@@ -45,6 +47,31 @@ def ignored_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
         if match is not None:
             yield match
     yield from _misspelt_fields(workload, release)
+
+
+def misshapen_chart_value(workload: Workload, target: Target) -> Iterator[Match]:
+    """Report text, a list or a map in place of a constraint where the chart certainly writes it into pods.
+
+    The shape of such a value alone does not show what it is. A chart may parse text that could be a map.
+    """
+    assert isinstance(workload, CustomWorkload)
+    holder, judged = value_at(workload, workload.pod_path), {part.path[-1] for part in workload.parts}
+    if workload.known != "shape" or not isinstance(holder, dict) or not judged.issubset(POD_FIELDS):
+        return  # Constraints with other names are of other pods.
+    names = [name for name in misshapen_fields(holder) if name not in judged]
+    release = release_of(workload, target.chart_sources) if names else None
+    for name in names if release is not None else ():
+        path, value = (*workload.pod_path, name), holder[name]
+        if release is not None and release.is_verified(path[len(release.path) :]) and not _may_be_parsed(release, name, value):
+            (mismatch,) = part_types()[name].mismatches(value, path)
+            yield wrong_type_message(mismatch, workload)
+
+
+def _may_be_parsed(release: ChartRelease, name: str, value: Any) -> bool:
+    """Return whether a value is text that the chart may turn into a constraint: a word alone is never a nodeSelector."""
+    if type(value) is not str:
+        return False
+    return is_placeholder(value) or not (release.adds_nothing or (name == "nodeSelector" and ":" not in value))
 
 
 def _misspelt_fields(workload: CustomWorkload, release: ChartRelease) -> Iterator[Match]:
@@ -162,7 +189,7 @@ def _misspelt(release: ChartRelease, path: Path) -> Match | None:
 
 def _unused_presets(workload: CustomWorkload) -> Iterator[Match]:
     """Report presets for affinity in Bitnami's charts beside an affinity, which replaces all of them."""
-    if workload.kind.name not in _WITH_VALUES or not any(part.path[-1] == "affinity" for part in workload.parts):
+    if workload.kind.name not in KINDS_WITH_VALUES or not any(part.path[-1] == "affinity" for part in workload.parts):
         return
     holder = value_at(workload, workload.pod_path)
     if isinstance(holder, dict):
@@ -174,7 +201,6 @@ def _unused_presets(workload: CustomWorkload) -> Iterator[Match]:
                 )
 
 
-_WITH_VALUES = frozenset(("HelmRelease", "Application", "ApplicationSet", "Kustomization", "values"))
 _PRESETS = ("podAntiAffinityPreset", "podAffinityPreset")
 
 

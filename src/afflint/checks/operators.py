@@ -11,7 +11,7 @@ from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.kube.constraints import ShapedValue
 from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.manifests import Workload, labels_at
-from afflint.kube.shapes import shape_of
+from afflint.kube.shapes import POD_FIELDS, shape_of
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 
@@ -35,14 +35,11 @@ def beside_pod_spec(workload: Workload) -> Iterator[Match]:
     if place.form == "template" and not workload.copies_template and sum(each.path == place.path for each in workload.custom.places) == 1:
         path, home = workload.template_path, workload.pod_path
         where = field_of(home[len(workload.base) :])
-        for name in _POD_FIELD_NAMES:
+        for name in POD_FIELDS:
             if shape_of(name, workload.template.get(name)) == name:
                 around = field_of(path[len(workload.base) :])
                 message = f"{name} is set in {around}, where {workload.kind.name} ignores it; it belongs in {where}"
                 yield Match((*path, name), message, f"Move {name} to {where}.", key=True, edits=moving((*path, name), home, merge=True))
-
-
-_POD_FIELD_NAMES = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
 
 
 def invalid_operator_setting(workload: Workload) -> Iterator[Match]:

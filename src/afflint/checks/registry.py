@@ -141,6 +141,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("lost-template-label", "operators:lost_template_label"),
         RegisteredCheck("invalid-operator-setting", "operators:invalid_operator_setting"),
         RegisteredCheck("ignored-operator-setting", "operators:ignored_operator_setting"),
+        RegisteredCheck("wrong-type", "charts:misshapen_chart_value"),
         RegisteredCheck("ignored-chart-value", "charts:ignored_chart_value"),
         RegisteredCheck("spread-misses-itself", "charts:spread_misses_itself"),
         RegisteredCheck("anti-affinity-misses-itself", "charts:anti_affinity_misses_itself"),

@@ -6,8 +6,9 @@ from afflint.checks.match import Target
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.chart_releases import release_of
-from afflint.kube.custom_resources import CustomWorkload
+from afflint.kube.custom_resources import CustomWorkload, value_at
 from afflint.kube.manifests import Workload
+from afflint.yaml.document import map_at
 
 
 class VerifiedPlaces(NamedTuple):
@@ -35,12 +36,13 @@ def _is_in(path: Path, places: frozenset[Path]) -> bool:
 
 def verified_places(workload: Workload, target: Target) -> VerifiedPlaces | None:
     """Return the constraints of a workload that a chart certainly writes into pods; None if there are none, or no chart has them."""
-    if not isinstance(workload, CustomWorkload) or workload.known != "shape" or not workload.parts:
+    if not isinstance(workload, CustomWorkload) or workload.known != "shape":
         return None
     release = release_of(workload, target.chart_sources)
     if release is None:
         return None
     depth = len(release.path)
-    places = frozenset(part.path for part in workload.parts if release.is_verified(part.path[depth:]))
+    fields = [(*workload.pod_path, name) for name in map_at(value_at(workload, workload.pod_path))]
+    places = frozenset(path for path in fields if release.is_verified(path[depth:]))
     extended = frozenset(path for path in places if release.chart.adds_to(path[depth:]))
     return VerifiedPlaces(places, release.adds_nothing, extended) if places else None

@@ -30,6 +30,10 @@ Known = Literal["schema", "opened", "shape"]
 """
 
 
+KINDS_WITH_VALUES = frozenset(("HelmRelease", "Application", "ApplicationSet", "Kustomization", "values"))
+"""The kinds of resources that contain values of charts; those of a values file itself are the kind ``values``."""
+
+
 class CustomWorkload(Workload):
     """Pods that an operator creates for a custom resource. ``parts`` are their constraints, each with its own path.
 
@@ -302,7 +306,8 @@ def custom_workloads(
             yield CustomWorkload(document, data, base, kind, Holder((*base, *path), ()), "schema", custom, place)
         unread += unread_keys(data, base, custom, version)
         looked |= {each.path for each in unread}
-    for holder in (*holders_in(data, base, frozenset(looked), inside), *_in_metadata(data, base)):
+    found_by_shape = holders_in(data, base, frozenset(looked), inside, in_values=name in KINDS_WITH_VALUES)
+    for holder in (*found_by_shape, *_in_metadata(data, base)):
         yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
 
 

@@ -31,7 +31,7 @@ def constraints_in_values(document: Document, data: dict[str, Any], *, whole: bo
     ``whole`` is False for a document with one constraint instead of all values of a chart.
     """
     if type(document.data) is dict:
-        for holder in holders_in(document.data, ()):
+        for holder in holders_in(document.data, (), in_values=whole):
             yield CustomWorkload(document, data, (), _VALUES if whole else _ENTRY, holder, "shape")
 
 

@@ -16,6 +16,9 @@ from afflint.kube.constraints import PREFERRED, REQUIRED, ShapedValue
 
 AFFINITY_FIELDS = frozenset(("nodeAffinity", "podAffinity", "podAntiAffinity"))
 """The fields of an affinity."""
+_POD_FIELD_TYPES = (("affinity", dict), ("nodeSelector", dict), ("tolerations", list), ("topologySpreadConstraints", list))
+POD_FIELDS = tuple(name for name, _ in _POD_FIELD_TYPES)
+"""The placement fields of a pod spec that are maps and lists."""
 
 
 class Holder(NamedTuple):
@@ -36,13 +39,18 @@ _WORDS = (b"ffin", b"olerat", b"oleRat", b"odeSel", b"SpreadConstr", b"topologyK
 
 
 def holders_in(
-    value: Any, path: Path, passing: frozenset[Path] = frozenset(), manifests: list[tuple[dict[str, Any], Path]] | None = None
+    value: Any,
+    path: Path,
+    passing: frozenset[Path] = frozenset(),
+    manifests: list[tuple[dict[str, Any], Path]] | None = None,
+    *,
+    in_values: bool = False,
 ) -> Iterator[Holder]:
     """Yield the maps in ``value`` with placement constraints, recognised by the shape of their values.
 
     ``path`` is the path of ``value``. Values at and below the paths of ``passing`` are known already and skipped, and so are ``status`` and
     ``metadata``. Complete objects are not searched; those in a field in which policies and templates contain objects are added to
-    ``manifests``.
+    ``manifests``. ``in_values``: yield also the maps in which ``misshapen_fields`` are all that looks like a constraint.
     """
     # A map that contains a recognised constraint is not a constraint itself.
     above = frozenset(each[:length] for each in passing for length in range(len(path), len(each)))
@@ -73,7 +81,7 @@ def holders_in(
                 parts.append(ShapedValue(shape, to, each))
         if parts:
             yield from _group_by_pods(at, parts, is_pod_spec=is_pod_spec(here))
-        elif dedented_field(here):
+        elif dedented_field(here) or (in_values and misshapen_fields(here)):
             yield Holder(at, ())
         waiting += reversed(below)
 
@@ -132,6 +140,11 @@ def _shape_in_place(key: str, value: Any, holder: dict[str, Any]) -> str | None:
         return key if re.fullmatch(_ONE_LABEL, value) else None
     of_labels = type(value) is list and all(type(each) is str or (type(each) is dict and _holds_labels("", each)) for each in value)
     return key if of_labels else None
+
+
+def misshapen_fields(holder: dict[str, Any]) -> list[str]:
+    """Return the placement fields of a map whose value is text, or a list in place of a map, or a map in place of a list."""
+    return [name for name, type_ in _POD_FIELD_TYPES if type(holder.get(name)) in {str, list, dict} - {type_} and holder[name]]
 
 
 _ONE_LABEL = r"[\w./-]+(?: *[:=] *[\w.-]*)?"
@@ -223,10 +236,7 @@ def _is_misspelt(name: str, field: str) -> bool:
 
 def meant_field(name: str) -> str | None:
     """Return the placement field of a pod spec or an affinity that a misspelt name means; None for other names."""
-    return next((field for field in (*_POD_FIELDS, *sorted(AFFINITY_FIELDS)) if _is_misspelt(name, field)), None)
-
-
-_POD_FIELDS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
+    return next((field for field in (*POD_FIELDS, *sorted(AFFINITY_FIELDS)) if _is_misspelt(name, field)), None)
 
 
 def misspelt_rule(name: str) -> str | None:
