@@ -298,6 +298,27 @@ class TestSelectors:
         assert said(text("db"), SPREAD) == []
         assert len(said(text("cache"), SPREAD)) == 1
 
+    def test_a_controller_replaces_the_default_of_the_same_field(self) -> None:
+        def text(own: str, more: str = "") -> str:
+            constraint = spread("app.kubernetes.io/controller: db")
+            controllers = f"controllers: {{api: {{containers: {{}}}}, db: {{containers: {{}}, pod: {{{own}}}}}}}\n"
+            return flux(
+                "app-template", f"{controllers}{more}defaultPodOptions: {{topologySpreadConstraints: {constraint}}}", version="4.1.1"
+            )
+
+        replaced = f"topologySpreadConstraints: {spread('app.kubernetes.io/controller: db')}"
+        (message,) = said(text(replaced), SPREAD)
+        assert message.endswith("app-template sets `app.kubernetes.io/controller: api`")
+        assert said(text("nodeSelector: {disk: ssd}"), SPREAD) == []
+        assert said(text("topologySpreadConstraints: []"), SPREAD) == []
+        assert said(text(replaced, "defaultPodOptionsStrategy: merge\n"), SPREAD) == []
+
+    def test_a_default_that_every_controller_replaces_reaches_no_pod(self) -> None:
+        own = f"pod: {{topologySpreadConstraints: {spread('app.kubernetes.io/name: web')}}}"
+        default = f"defaultPodOptions: {{topologySpreadConstraints: {spread('app.kubernetes.io/name: other')}}}"
+        values = f"controllers: {{api: {{containers: {{}}, {own}}}}}\n{default}"
+        assert said(flux("app-template", values, version="4.1.1"), SPREAD) == []
+
     def test_pods_of_an_operator(self) -> None:
         values = f"prometheus: {{prometheusSpec: {{affinity: {anti('app: prometheus')}}}}}"
         (message,) = said(flux("kube-prometheus-stack", values, version="60.0.0"), ANTI)
@@ -380,3 +401,36 @@ def test_malformed_releases_are_read_as_far_as_they_go(spec: str) -> None:
     values = f"{{controllers: {{a: {{containers: {{}}, tolerations: {TOLERATIONS}}}}}, b: {{topologySpreadConstraints: {spread('a: b')}}}}}"
     head = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web}\n"
     assert all(each.rule == IGNORED for each in lint(f"{head}spec:\n  {spec}\n  values: {values}\n"))
+
+
+class TestDefaultOptions:
+    """A controller of app-template takes the default options of pods that it does not set."""
+
+    ARM = "nodeSelector: {kubernetes.io/arch: arm64}"
+    AMD = (
+        "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms:"
+        " [{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}]}}}"
+    )
+
+    def found(self, own: str, default: str) -> list[str]:
+        values = f"controllers: {{api: {{containers: {{}}, pod: {{{own}}}}}}}\ndefaultPodOptions: {{{default}}}"
+        return said(flux("app-template", values, version="4.1.1"), "contradictory-requirements")
+
+    def test_a_node_selector_that_contradicts_the_default_affinity(self) -> None:
+        (message,) = self.found(self.ARM, self.AMD)
+        assert message == (
+            "11:47 no node can satisfy `kubernetes.io/arch In [arm64]` and also `kubernetes.io/arch In [amd64]`;"
+            " the affinity is that of `defaultPodOptions`"
+        )
+
+    def test_an_affinity_that_contradicts_the_default_node_selector(self) -> None:
+        (message,) = self.found(self.AMD, self.ARM)
+        assert message.endswith("the nodeSelector is that of `defaultPodOptions`")
+
+    def test_a_controller_that_sets_the_field_itself(self) -> None:
+        assert self.found(f"{self.ARM}, affinity: {{}}", self.AMD) == []
+        assert self.found(self.ARM, self.ARM.replace("arm64", "amd64")) == []
+
+    def test_other_charts_have_no_such_defaults(self) -> None:
+        values = f"controllers: {{api: {{pod: {{{self.ARM}}}}}}}\ndefaultPodOptions: {{{self.AMD}}}"
+        assert said(flux("some-chart", values), "contradictory-requirements") == []

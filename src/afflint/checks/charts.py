@@ -6,21 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.checks.admission.wrong_types import wrong_type_message
+from afflint.checks.affinity import contradictory_requirements as contradictions
 from afflint.checks.match import Match, Target, moving, renaming
 from afflint.constraints.pods import PodAffinityTerm, TopologySpreadConstraint, pod_constraints
 from afflint.findings.edits import SymbolicEdit
 from afflint.findings.paths import Path, Step, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.findings.similarity import is_likely_typo
-from afflint.kube.chart_pods import OwnLabels, labels_at_place, labels_of_release, user_labels
+from afflint.kube.chart_pods import OwnLabels, default_of_pod, labels_at_place, labels_of_release, user_labels
 from afflint.kube.chart_releases import ChartRelease, release_of
 from afflint.kube.charts import matches_path
-from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.constraints import PREFERRED, REQUIRED, ShapedValue
 from afflint.kube.custom_resources import KINDS_WITH_VALUES, CustomWorkload, value_at
 from afflint.kube.kinds import EACH, part_types
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import Requirement, Selector, describe
-from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, dedented_field, misshapen_fields
+from afflint.kube.shapes import AFFINITY_FIELDS, POD_FIELDS, Holder, dedented_field, misshapen_fields
 from afflint.yaml.document import value_at_path
 from afflint.yaml.placeholders import is_placeholder
 
@@ -202,6 +203,38 @@ def _unused_presets(workload: CustomWorkload) -> Iterator[Match]:
 
 
 _PRESETS = ("podAntiAffinityPreset", "podAffinityPreset")
+
+
+# The default options of bjw-s' common library.
+
+
+def contradictory_requirements(workload: Workload, target: Target) -> Iterator[Match]:
+    """Report a nodeSelector or an affinity of a controller that no node can satisfy together with the default of the other one."""
+    assert isinstance(workload, CustomWorkload)
+    own = {part.shape: part for part in workload.parts if part.path[-1] in _OF_NODES}
+    release = release_of(workload, target.chart_sources) if workload.known == "shape" and len(own) == 1 else None
+    if release is None:
+        return
+    (part,) = own.values()
+    other = "affinity" if part.shape == "nodeSelector" else "nodeSelector"
+    default = default_of_pod(release, part.path[len(release.path) : -1], other)
+    if not isinstance(default, dict):
+        return
+    inherited = ShapedValue(other, (*release.path, "defaultPodOptions", other), default)
+    alone = {match.path for each in (part, inherited) for match in contradictions(_with_parts(workload, each))}
+    for match in contradictions(_with_parts(workload, part, inherited)):
+        if match.path not in alone:
+            message = f"{match.message}; the {other} is that of `defaultPodOptions`"
+            yield Match(part.path, message, f"Set {quoted(other)} for this controller, too.", key=True, severity=match.severity)
+            return
+
+
+_OF_NODES = ("nodeSelector", "affinity")
+
+
+def _with_parts(workload: CustomWorkload, *parts: ShapedValue) -> CustomWorkload:
+    """Return a workload with the same pods and only these constraints."""
+    return CustomWorkload(workload.document, workload.data, workload.base, workload.kind, Holder(workload.pod_path, parts), workload.known)
 
 
 # Selectors.

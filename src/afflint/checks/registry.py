@@ -143,6 +143,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("ignored-operator-setting", "operators:ignored_operator_setting"),
         RegisteredCheck("wrong-type", "charts:misshapen_chart_value"),
         RegisteredCheck("ignored-chart-value", "charts:ignored_chart_value"),
+        RegisteredCheck("contradictory-requirements", "charts:contradictory_requirements"),
         RegisteredCheck("spread-misses-itself", "charts:spread_misses_itself"),
         RegisteredCheck("anti-affinity-misses-itself", "charts:anti_affinity_misses_itself"),
         RegisteredCheck("affinity-target-missing", "charts:affinity_target_missing"),

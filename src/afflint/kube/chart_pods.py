@@ -11,8 +11,10 @@ from afflint.findings.similarity import is_likely_typo
 from afflint.kube.added_labels import OF_ANY_POD, is_one_of
 from afflint.kube.catalogue import custom_kind_of
 from afflint.kube.chart_releases import ChartRelease
-from afflint.kube.charts import ChartPods, VersionRange
+from afflint.kube.charts import ChartPods, VersionRange, matches_path
+from afflint.kube.kinds import EACH
 from afflint.kube.selectors import Requirement, Selector, is_met
+from afflint.yaml.document import map_at, value_at_path
 from afflint.yaml.placeholders import is_placeholder
 
 _OVERRIDES = ("nameOverride", "fullnameOverride")
@@ -96,11 +98,31 @@ def _varies(pods: ChartPods) -> bool:
 
 
 def _controller_keys(values: dict[str, Any], path: Path) -> tuple[str, ...]:
-    """Return the keys of the controllers that a field of bjw-s' common library reaches: one, or those of the defaults."""
+    """Return the keys of the controllers that a field of bjw-s' common library reaches: one, or those that do not replace the default.
+
+    With ``defaultPodOptionsStrategy: merge`` a controller may take a part of the default.
+    """
     controllers = values.get("controllers")
     if path[0] == "controllers":
         return (str(path[1]),)
-    return tuple(map(str, controllers)) if type(controllers) is dict else ("",)
+    if type(controllers) is not dict:
+        return ("",)
+    merged = "defaultPodOptionsStrategy" in values
+    return tuple([str(key) for key, each in controllers.items() if merged or not value_at_path(each, "pod", path[-1])])
+
+
+def default_of_pod(release: ChartRelease, pod: Path, field: str) -> Any:
+    """Return the default that a controller of bjw-s' common library takes for a field of its pods; None if it sets the field.
+
+    ``pod`` is the path in the values with the options of its pods. None also for other places, and for fields without a default.
+    """
+    if not release.adds_nothing or not matches_path(_OPTIONS, pod) or field in map_at(release.values, *pod):
+        return None
+    return map_at(release.values, _DEFAULTS).get(field)
+
+
+_DEFAULTS = "defaultPodOptions"
+_OPTIONS = ("controllers", EACH, "pod")
 
 
 def _filled(pods: ChartPods, release: str | None, controller: str) -> dict[str, str]:
