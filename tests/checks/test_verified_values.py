@@ -96,10 +96,17 @@ class TestWithoutAdditions:
     """bjw-s' common library writes constraints as they are."""
 
     @pytest.mark.parametrize("chart", ["app-template", "metrics-server"])
-    def test_a_term_without_a_selector(self, chart: str) -> None:
-        affinity = f"affinity: {{podAntiAffinity: {{{REQUIRED}: [{{topologyKey: kubernetes.io/hostname}}]}}}}"
+    @pytest.mark.parametrize(
+        ("term", "rule"),
+        [
+            ("{topologyKey: kubernetes.io/hostname}", "selector-matches-nothing"),
+            ("{topologyKey: kubernetes.io/hostname, labelSelector: {}}", "selector-matches-everything"),
+        ],
+    )
+    def test_a_term_without_a_selector(self, chart: str, term: str, rule: str) -> None:
+        affinity = f"affinity: {{podAntiAffinity: {{{REQUIRED}: [{term}]}}}}"
         values = f"controllers: {{main: {{pod: {{{affinity}}}}}}}" if chart == "app-template" else affinity
-        expected = ["selector-matches-nothing"] if chart == "app-template" else []
+        expected = [rule] if chart == "app-template" else []
         assert [each.split()[-1] for each in found(chart, values, version="4.1.1" if chart == "app-template" else '"*"')] == expected
 
     def test_a_chart_for_an_operator_passes_on_the_fields_of_the_operator(self) -> None:
