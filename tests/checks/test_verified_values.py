@@ -101,6 +101,7 @@ class TestWithoutAdditions:
         [
             ("{topologyKey: kubernetes.io/hostname}", "selector-matches-nothing"),
             ("{topologyKey: kubernetes.io/hostname, labelSelector: {}}", "selector-matches-everything"),
+            ("{topologyKey: kubernetes.io/hostname, matchLabelKeys: [pod-template-hash]}", "label-keys-conflict"),
         ],
     )
     def test_a_term_without_a_selector(self, chart: str, term: str, rule: str) -> None:

@@ -28,12 +28,12 @@ _SCHEMA_RULES = _SHAPE_RULES | {
 # These judge a whole constraint. In the values of a chart they apply where the chart writes the constraint into pods as it is.
 _VERIFIED_RULES = frozenset(
     (
-        "duplicate-spread-constraint", "label-keys-conflict", "empty-term", "redundant-term", "unknown-node-label",
+        "duplicate-spread-constraint", "empty-term", "redundant-term", "unknown-node-label",
         "legacy-control-plane-toleration", "shadowed-toleration",
     )
 )  # fmt: skip
 # A chart may set a selector that is missing or empty, unless it is known to add nothing to a constraint.
-_UNCHANGED_RULES = frozenset(("selector-matches-nothing", "selector-matches-everything"))
+_UNCHANGED_RULES = frozenset(("selector-matches-nothing", "selector-matches-everything", "label-keys-conflict"))
 
 _ADMISSION = frozenset(
     (
