@@ -81,6 +81,11 @@ class TestMessages:
         (finding,) = lint(release("some-chart", f"tolerations: {WRONG}"))
         assert (finding.severity, finding.message.partition(" (")[2]) == ("warning", "if this reaches a pod, the pod is rejected)")
 
+    def test_a_chart_may_set_a_field_that_is_missing(self) -> None:
+        spread = "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone}]"
+        assert found("metrics-server", spread) == ["11:34 warning invalid-spread-constraint"]
+        assert found("app-template", f"defaultPodOptions: {{{spread}}}", version="4.1.1") == ["11:54 error invalid-spread-constraint"]
+
     def test_the_first_version_of_app_template_reads_other_places(self) -> None:
         values = f"defaultPodOptions: {{tolerations: {WRONG}}}"
         assert found("app-template", values, version="4.1.1") == ["11:58 error unknown-operator"]

@@ -126,10 +126,11 @@ def _is_attribute(value: object) -> bool:
 def with_custom_wording(rule: str, match: Match, workload: Workload, verified: VerifiedPlaces | None) -> Match:
     """Return the match with a note on who rejects it: the API server, kubectl, a webhook, or only the creation of the pods.
 
-    A constraint that a chart certainly writes into pods needs no note: it is judged like one in the pods themselves.
+    A constraint that a chart certainly writes into pods needs no note: it is judged like one in the pods. A chart may set a field
+    that is missing, unless it is known to add nothing.
     """
     assert isinstance(workload, CustomWorkload)
-    if verified is not None and verified.cover(match.path):
+    if verified is not None and verified.cover(match.path) and (verified.unchanged or value_at(workload, match.path) is not None):
         return match
     if rule not in _ADMISSION or (workload.place is not None and not workload.place.pods):
         return match
