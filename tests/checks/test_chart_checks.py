@@ -431,6 +431,11 @@ class TestDefaultOptions:
         assert self.found(f"{self.ARM}, affinity: {{}}", self.AMD) == []
         assert self.found(self.ARM, self.ARM.replace("arm64", "amd64")) == []
 
+    def test_an_affinity_that_contradicts_itself_is_reported_once(self) -> None:
+        expressions = "{key: a, operator: Exists}, {key: a, operator: DoesNotExist}"
+        itself = self.AMD.replace("{key: kubernetes.io/arch, operator: In, values: [amd64]}", expressions)
+        assert len(self.found(itself, self.ARM)) == 1
+
     def test_other_charts_have_no_such_defaults(self) -> None:
         values = f"controllers: {{api: {{pod: {{{self.ARM}}}}}}}\ndefaultPodOptions: {{{self.AMD}}}"
         assert said(flux("some-chart", values), "contradictory-requirements") == []

@@ -14,7 +14,7 @@ SPREAD = "{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, lab
 SHADOWED = "[{operator: Exists}, {key: a, operator: Exists}]"
 
 
-def release(chart: str, values: str, *, version: str = '"*"') -> str:
+def release(chart: str, values: str, *, version: str = '"*"', repository: str = "") -> str:
     """A HelmRelease of Flux with these values, which begin on line 11."""
     head = f"""\
 apiVersion: helm.toolkit.fluxcd.io/v2
@@ -25,7 +25,7 @@ spec:
     spec:
       chart: {chart}
       version: {version}
-      sourceRef: {{kind: HelmRepository, name: {chart}}}
+      sourceRef: {{kind: HelmRepository, name: {repository or chart}}}
   values:
 """
     return head + textwrap.indent(textwrap.dedent(values).strip("\n"), "    ") + "\n"
@@ -81,6 +81,10 @@ class TestMessages:
         (finding,) = lint(release("some-chart", f"tolerations: {WRONG}"))
         assert (finding.severity, finding.message.partition(" (")[2]) == ("warning", "if this reaches a pod, the pod is rejected)")
 
+    def test_a_place_that_no_render_showed_in_a_pod(self) -> None:
+        values = f"redis-ha: {{tolerations: {WRONG}}}\nserver: {{tolerations: {WRONG}}}"
+        assert found("argo-cd", values) == ["11:49 warning unknown-operator", "12:47 error unknown-operator"]
+
     def test_a_chart_may_set_a_field_that_is_missing(self) -> None:
         spread = "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone}]"
         assert found("metrics-server", spread) == ["11:34 warning invalid-spread-constraint"]
@@ -94,7 +98,7 @@ class TestMessages:
     def test_a_chart_may_parse_text_before_it_reaches_a_pod(self) -> None:
         terms = "[{matchExpressions: [{key: a, operator: Is}]}]"
         values = f"server: {{affinity: {{nodeAffinity: {{{REQUIRED}: {{nodeSelectorTerms: {terms}}}}}}}}}"
-        assert found("vault", values) == ["11:148 warning unknown-operator"]
+        assert places(lint(release("vault", values, repository="hashicorp"))) == ["a.yaml:11:148 warning unknown-operator"]
 
 
 class TestWithoutAdditions:
