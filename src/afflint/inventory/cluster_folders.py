@@ -13,7 +13,7 @@ _SHARED = frozenset(
         "apps", "app", "base", "bases", "bootstrap", "charts", "clusterconfig", "common", "components", "config", "core", "crds", "flux",
         "infra", "infrastructure", "lib", "manifests", "namespaces", "platform", "provision", "setup", "shared", "system", "talhelper",
         "talos", "templates", "workloads", "clusters", "cluster", "kubernetes", "k8s", "kube", "machines", "nodes", "home",
-        "homelab", "archive", "",
+        "homelab", "archive", "ansible", "inventory", "",
     )
 )  # fmt: skip
 """Names of folders that say what is in them rather than which cluster it is for."""

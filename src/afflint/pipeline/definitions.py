@@ -6,7 +6,6 @@ files that contain such words are parsed for them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -49,9 +48,8 @@ _NO_SIGNS = DefinitionSigns()
 _MAX_TEXTS = 1 << 24
 _KNOWN = frozenset((kind.group, kind.name) for kind in KINDS)
 _DEFINITION, _NODE = b"CustomResourceDefinition", b"Node"
-# Node lists written by hand, and the settings of RKE2, k3s and Talos, have no kind.
-_WITHOUT_KIND = re.compile(rb"node(?:s:|-label|-taint|Labels\b|Taints\b)")
-_TALOS_SCHEDULING = b"allowSchedulingOn"
+_LIST_OF_NODES = b"nodes:"
+"""How node lists written by hand begin, which have no kind."""
 _GROUP = prefilter.value_pattern(rb"apiVersion", rb"[\"']?([A-Za-z0-9-]+\.[A-Za-z0-9.-]+)/")
 
 
@@ -189,7 +187,7 @@ class DefinitionReader:
 def signs_of(data: bytes) -> DefinitionSigns:
     """Return what the text of a file shows of its content."""
     kinds = prefilter.kinds_named(data)
-    without_kind = _WITHOUT_KIND.search(data) is not None or _TALOS_SCHEDULING in data
+    without_kind = _LIST_OF_NODES in data or any(mark in data for mark in MARKS[b""])
     without_kind = without_kind and not all(prefilter.has_kind(piece) for piece, _, _ in documents.split(data))
     return DefinitionSigns(
         kinds,

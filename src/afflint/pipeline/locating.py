@@ -65,9 +65,11 @@ def pools_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSet
     if not holders:
         return None
     from afflint.inventory.pool_files import Pools
+    from afflint.pools.ansible_hosts import with_hosts
 
     facts = [mapped[file].facts.of_file(file, files.folder(file)) for file in holders]
     pools, parts = [pool for each in facts for pool in each.pools], [part for each in facts for part in each.pool_parts]
+    pools = with_hosts(pools, parts, lambda file: files.sources[file].path)
     return Pools(tuple(pools), tuple(parts), bool(files.nodes))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from afflint.findings.paths import Path
 from afflint.kube.node_labels import CONTROL_PLANE, ETCD, MASTER, WORKER
 from afflint.kube.taints import Taint
 from afflint.pools.fields import (
@@ -20,7 +21,8 @@ from afflint.pools.fields import (
     text,
     unreachable_labels,
 )
-from afflint.pools.pool import Declared, Pool, PoolTaint, Reader
+from afflint.pools.kubeadm import Registration
+from afflint.pools.pool import Declared, Label, Pool, PoolTaint, Reader
 from afflint.yaml.document import list_at, map_at
 
 
@@ -56,26 +58,39 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
 _ROLES = (("controlPlaneRole", CONTROL_PLANE), ("etcdRole", ETCD), ("workerRole", WORKER))
 
 
+SERVER_LABELS = tuple([label(role, "true") for role in (CONTROL_PLANE, MASTER, ETCD)])
+"""The labels of every server."""
+
+
+def node_settings(data: dict[str, Any], path: Path) -> Registration | None:
+    """Return the labels and taints in the settings of a node, the content of a config.yaml of RKE2 or k3s; None if they are malformed."""
+    given = {field: [data[field]] if type(data.get(field)) is str else data.get(field) for field in ("node-label", "node-taint")}
+    if any(value is not None and type(value) is not list for value in given.values()):
+        return None
+    labels: list[Label] = []
+    for index, entry in enumerate(given["node-label"] or ()):
+        where = (*path, "node-label", index) if type(data["node-label"]) is list else (*path, "node-label")
+        labels += [label(key, value, where) for key, value in parse_pairs(entry).items()] if is_known(entry) else []
+    taints = taints_in_texts(given["node-taint"], (*path, "node-taint"))
+    # A flag of the kubelet may set further labels.
+    flags = [data["kubelet-arg"]] if type(data.get("kubelet-arg")) is str else list_at(data, "kubelet-arg")
+    known = all(map(is_known, given["node-label"] or ())) and not any("node-labels" in str(flag) for flag in flags)
+    return Registration(tuple(labels), taints.taints, (*kubelet_mistakes(labels), *taints.faults), known)
+
+
 def _settings(declared: Declared) -> Iterator[Pool]:
     """Yield the node of a config.yaml of RKE2 or k3s, which is a server if the file does not name a server to join."""
     data = declared.data
-    given = {field: [data[field]] if type(data.get(field)) is str else data.get(field) for field in ("node-label", "node-taint")}
-    if any(value is not None and type(value) is not list for value in given.values()):
+    settings, server = node_settings(data, ()), "server" not in data
+    if settings is None:
         return
-    labels: list[Any] = []
-    for index, entry in enumerate(given["node-label"] or ()):
-        path = ("node-label", index) if type(data["node-label"]) is list else ("node-label",)
-        labels += [label(key, value, path) for key, value in parse_pairs(entry).items()] if is_known(entry) else []
-    taints = taints_in_texts(given["node-taint"], ("node-taint",))
-    server = "server" not in data
-    roles = [label(role, "true") for role in (CONTROL_PLANE, MASTER, ETCD)] if server else []
     yield declared.pool(text(data, "node-name") or ("server" if server else "agent"), "RKE2 or k3s node", (), "described")._replace(
-        labels=(*labels, *roles),
-        taints=taints.taints,
-        closed=all(map(is_known, given["node-label"] or ())),
+        labels=(*settings.labels, *(SERVER_LABELS if server else ())),
+        taints=settings.taints,
+        closed=settings.known,
         least=1,
         most=None,
-        faults=(*kubelet_mistakes(labels), *taints.faults),
+        faults=settings.faults,
     )
 
 
