@@ -161,7 +161,7 @@ NO_NODES: list[str] = []
     ("arguments", "files", "complaint"),
     [
         pytest.param(NO_NODES, {}, "no nodes are known: name a node dump (`kubectl get nodes -o yaml`)", id="no nodes"),
-        pytest.param(["--nodes", "node.yaml"], {}, "--nodes: no such file: 'node.yaml'", id="no such file"),
+        pytest.param(["--nodes", "node.yaml"], {}, "--nodes: no such file or folder: 'node.yaml'", id="no such file"),
         pytest.param(["--nodes", "web.yaml"], {}, "web.yaml:1:1: no nodes in this file", id="no inventory"),
         pytest.param(["--lose", "w11"], {}, "no node is named 'w11'; did you mean 'w1'?", id="a node that is not there"),
         pytest.param(["--lose", "zone=c"], {}, "no node has zone=c; the values of zone are a, b", id="a zone that is not there"),
@@ -175,7 +175,7 @@ NO_NODES: list[str] = []
         pytest.param(["--pods", "web.yaml"], {}, "web.yaml:1:1: no pods in this file", id="no pods"),
         pytest.param(["--pods", "cut.yaml"], {"cut": "items: [\n"}, "cut.yaml:2:1: a value is missing or cut off here", id="broken pods"),
         pytest.param(
-            ["--nodes", "."], {}, ".: is a directory, but a file is required; name the files in it instead", id="a folder of nodes"
+            ["--nodes", "."], {"nodes": WEB}, ".: no nodes or node pools in the files of this folder", id="a folder without nodes"
         ),
         pytest.param(["--pods", "none.yaml"], {}, "none.yaml: cannot be read: ", id="no such file of pods"),
         pytest.param(["--format", "jsn"], {}, "--format: unknown value 'jsn'; did you mean 'json'?", id="no such format"),
@@ -187,6 +187,17 @@ def test_wrong_usage_is_said_on_one_line(place: Place, arguments: list[str], fil
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"afflint: {complaint}")
     assert done.err.count("\n") == 1
+
+
+def test_a_folder_of_nodes_is_read_with_the_folders_in_it(place: Place, tmp_path: Path) -> None:
+    one, other = NODES.splitlines(keepends=True)[1:3]
+    (tmp_path / "cluster" / "more").mkdir(parents=True)
+    beside = {"kustomization": "resources: [a.yaml]\n", "broken": "a: [\n"}
+    for name, text in {"a": "nodes:\n" + one, "more/b": "nodes:\n" + other, **beside}.items():
+        (tmp_path / "cluster" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    done = place("web.yaml", "--nodes", "cluster")
+    assert (done.code, done.err) == (0, "")
+    assert "2 of 2 replicas scheduled" in done.out
 
 
 def test_a_manifest_that_cannot_be_a_pod_is_a_problem_at_its_place_and_the_others_are_placed(place: Place) -> None:

@@ -73,7 +73,7 @@ nodes = option(
     metavar="FILE",
     kind=MULTIPLE,
     completion=file,
-    help_text="Take nodes from a dump (- for stdin), manifests, pools or a list; or none.",
+    help_text="Take nodes from a dump (- for stdin), manifests, pools, a list or a folder; or none.",
 )
 COLORS = ("auto", "always", "never")
 color = option(
@@ -161,7 +161,7 @@ def configuration(options: ConfigOverrides, *, was_found: bool = False) -> Confi
     words = options.nodes in ((settings.AUTO_NODES,), (settings.NO_NODES,))
     for file in () if words else options.nodes:
         if file != "-" and not os.path.exists(file):
-            raise UserError(f"--nodes: no such file: {file!r}")
+            raise UserError(f"--nodes: no such file or folder: {file!r}")
     fail_on = _severity(options.fail_on)
     return settings.with_overrides(
         config,

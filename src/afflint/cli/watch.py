@@ -161,7 +161,9 @@ def _paths_to_watch(args: CheckOptions, before: _WatchedPaths | None) -> _Watche
         # Templates and other files of charts and kustomizations may have any suffix.
         whole += folders if renderers(config) else []
         folders += [config.root] if config.context else []
-        files += [*config.nodes, *config.extends, *([config.baseline] if config.baseline else [])]
+        for path in config.nodes:
+            (folders if os.path.isdir(path) else files).append(path)
+        files += [*config.extends, *([config.baseline] if config.baseline else [])]
         files += [origin.file for origin in config.origins.values() if origin.file is not None]
     files += [args.config_file] if args.config_file else []
     files += [os.path.join(folder, name) for folder in _folder_and_parents(os.getcwd()) for name in _CONFIGURATIONS]

@@ -119,6 +119,12 @@ def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, r
     return found
 
 
+def has_nodes(name: str, data: bytes) -> bool:
+    """Return whether a file has nodes or declares node pools. Raises NodeFileError for one that cannot be read."""
+    found = (node for document in documents_of(name, data) for node in _nodes_in(document, name, resources=False))
+    return next(found, None) is not None or declares_pools(name, data)
+
+
 def declares_pools(name: str, data: bytes) -> bool:
     """Return whether a file declares node pools, or completes some. Raises NodeFileError."""
     from afflint.pools.reader import pools_in

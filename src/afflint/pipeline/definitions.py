@@ -198,6 +198,15 @@ def signs_of(data: bytes) -> DefinitionSigns:
     )
 
 
+def may_have_nodes(data: bytes) -> bool:
+    """Return whether the text of a file may declare nodes or pools."""
+    try:
+        signs = signs_of(documents.to_utf8(data))
+    except UnicodeDecodeError:
+        return True  # Reading it as nodes reports it.
+    return signs.nodes or signs.pools
+
+
 # The group of Flux's sources; the releases that refer to them are of another group.
 _CHART_SOURCES = b"source.toolkit.fluxcd.io"
 _ALL_MARKS = frozenset(mark for marks in MARKS.values() for mark in marks)

@@ -100,7 +100,27 @@ class Session:
         missing = next((path for path in self.config.nodes if not (asked or os.path.lexists(path))), None)
         if missing is not None:
             raise UserError(f"{self.config.origins['nodes']}: `nodes`: the file `{missing}` does not exist")
-        return self._buffered(self._named(path) if asked else Source(os.path.normpath(path), path) for path in self.config.nodes)
+        sources: list[Source] = []
+        for path in self.config.nodes:
+            if os.path.isdir(path):
+                sources += self._node_files_in(path)
+            else:
+                sources.append(self._named(path) if asked else Source(os.path.normpath(path), path))
+        return self._buffered(sources)
+
+    def _node_files_in(self, folder: str) -> list[Source]:
+        """Return the files of a folder that declare nodes or pools. Raises UserError if none does, or if one of them is invalid."""
+        from afflint.inventory.node_files import bytes_of, has_nodes
+        from afflint.pipeline.definitions import may_have_nodes
+
+        found = []
+        for source in self._buffered(discover((folder,))):
+            data = bytes_of(source)
+            if may_have_nodes(data) and has_nodes(source.name, data):
+                found.append(source)
+        if not found:
+            raise UserError(f"{folder}: no nodes or node pools in the files of this folder")
+        return found
 
     def _named(self, path: str) -> Source:
         """Return the source for a name on the command line. Raises UserError if standard input is named twice."""
