@@ -85,8 +85,11 @@ LABELLED = {
 # kueue apis/kueue/v1beta1/resourceflavor_types.go, topology_types.go; kubernetes pkg/apis/node/validation.
 _KARMADA = [
     {"path": "spec.placement", "shape": "clusterTolerations=tolerations spreadConstraints=clusterGroups"},
-    {"path": "spec.placement.clusterAffinity", "shape": "labelSelector=clusterSelector"},
-    {"path": "spec.placement.clusterAffinities[*]", "shape": "labelSelector=clusterSelector"},
+    {"path": "spec.placement.clusterAffinity", "shape": "fieldSelector=clusterFields labelSelector=clusterSelector"},
+    {
+        "path": "spec.placement.clusterAffinities[*]",
+        "shape": "fieldSelector=clusterFields labelSelector=clusterSelector",
+    },
 ]
 SELECTIONS = {
     "cluster.open-cluster-management.io/Placement": [

@@ -651,3 +651,18 @@ class TestSelectionsOfNodesAndClusters:
             "a.yaml:10:45 error unknown-operator",
             "a.yaml:11:41 error wrong-type",
         ]
+
+    def test_fields_of_clusters_of_karmada(self) -> None:
+        text = """
+            apiVersion: policy.karmada.io/v1alpha1
+            kind: ClusterPropagationPolicy
+            metadata: {name: p}
+            spec:
+              placement:
+                clusterAffinities:
+                - affinityName: near
+                  fieldSelector: {matchExpressions: [{key: %s, operator: %s, values: [eu]}]}
+        """
+        assert lint(text % ("region", "NotIn")) == []
+        assert said(text % ("regions", "In"), "wrong-type") == ["9:48 `key` must be one of provider, region, zone, not `regions`"]
+        assert said(text % ("zone", "Exists"), "wrong-type") == ["9:64 `operator` must be one of In, NotIn, not `Exists`"]

@@ -19,7 +19,14 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, summarize_names
 from afflint.kube import node_labels
 from afflint.kube.constraints import NodeTerm, items
-from afflint.kube.label_places import PREFERRED_NODE_AFFINITY, REQUIRED_NODE_AFFINITY, SPREAD, LabelPlace, topology_keys
+from afflint.kube.label_places import (
+    PREFERRED_NODE_AFFINITY,
+    QUEUED,
+    REQUIRED_NODE_AFFINITY,
+    SPREAD,
+    LabelPlace,
+    topology_keys,
+)
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import ROLES
@@ -192,7 +199,11 @@ def _repeated_pod_terms(workload: Workload) -> Iterator[Match]:
 
 def deprecated_node_label(manifest: Workload, target: Target) -> Iterator[Match]:
     """Report deprecated node labels in any constraint."""
-    places = node_label_places(manifest)
+    return deprecated_at(node_label_places(manifest), manifest, target)
+
+
+def deprecated_at(places: tuple[LabelPlace, ...], manifest: Workload, target: Target) -> Iterator[Match]:
+    """Report deprecated node labels at some places of a workload."""
     for place in places:
         found = node_labels.deprecated(place.key)
         if found is None or (place.key == node_labels.MASTER and is_for_openshift(manifest)):
@@ -232,7 +243,11 @@ def _has_sibling(place: LabelPlace, key: str, places: tuple[LabelPlace, ...]) ->
 
 def unknown_node_label(manifest: Workload, target: Target) -> Iterator[Match]:
     """Report keys in reserved domains that no component sets."""
-    places = node_label_places(manifest)
+    return unknown_at(node_label_places(manifest), target)
+
+
+def unknown_at(places: tuple[LabelPlace, ...], target: Target) -> Iterator[Match]:
+    """Report keys in reserved domains that no component sets, at some places of a workload."""
     for place in places:
         meant = node_labels.suggested_label(place.key)
         if meant is not None and place.key not in target.known_labels:
@@ -247,6 +262,8 @@ def _effect(place: LabelPlace) -> str:
         return "this excludes no node"
     if not place.required:
         return "this preference is ignored"
+    if place.what == QUEUED:
+        return "Kueue does not start the pods"
     if place.what == "required podAntiAffinity":
         return "this required podAntiAffinity has no effect"
     return "this term matches no node" if place.what == REQUIRED_NODE_AFFINITY else "the pods stay Pending"

@@ -90,6 +90,8 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("ignored-annotation", "tolerations:ignored_annotation"),
         RegisteredCheck("overwritten-node-selector", "kubevirt:overwritten_node_selector"),
         RegisteredCheck("pinned-node", "affinity:pinned_node"),
+        RegisteredCheck("deprecated-node-label", "topology_annotations:deprecated_node_label", evidence="lone entry"),
+        RegisteredCheck("unknown-node-label", "topology_annotations:unknown_node_label", evidence="term"),
         RegisteredCheck("misplaced-descheduler-annotation", "kubevirt:misplaced_descheduler_annotation"),
     ),
     "constrained": (

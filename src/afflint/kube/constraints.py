@@ -198,7 +198,7 @@ def _add_pod_terms(pod: Data, at: Path, anti: bool, terms: list[PodTerm], prefer
             terms.append(PodTerm(term.path, term.data, anti, weighted.data))
 
 
-_NOT_OF_PODS = ("labelKey", "taints", "clusterTolerations", "clusterSpreadConstraints", "clusterGroups")
+_NOT_OF_PODS = ("labelKey", "taints", "clusterTolerations", "clusterSpreadConstraints", "clusterGroups", "clusterFields")
 
 
 def constraints_of_parts(parts: Iterable[ShapedValue]) -> Constraints:

@@ -183,7 +183,7 @@ _CLUSTER_TYPES: dict[str, Type] = {
             },
         )
     ),
-    # Karmada: pkg/apis/policy/v1alpha1/propagation_types.go.
+    # Karmada: pkg/apis/policy/v1alpha1/propagation_types.go, pkg/util/validation ValidatePolicyFieldSelector.
     "clusterGroups": ListOf(
         Struct(
             "spread constraint",
@@ -193,6 +193,17 @@ _CLUSTER_TYPES: dict[str, Type] = {
                 **_fields("maxGroups minGroups", INT64),
             },
         )
+    ),
+    "clusterFields": Struct(
+        "field selector",
+        {
+            "matchExpressions": ListOf(
+                Struct(
+                    "match expression",
+                    {"key": OneOf("provider", "region", "zone"), "operator": OneOf("In", "NotIn"), "values": ListOf(TEXT)},
+                )
+            )
+        },
     ),
 }
 """Fields that select clusters or describe nodes, by shape: the catalogue names the kinds that have them."""

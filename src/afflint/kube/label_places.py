@@ -1,10 +1,13 @@
 """The places in placement constraints that contain the key of a node label."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.constraints import Constraints, items
+from afflint.kube.manifests import Workload
+from afflint.yaml.document import map_at
 
 NODE_SELECTOR = "nodeSelector"
 REQUIRED_NODE_AFFINITY, PREFERRED_NODE_AFFINITY = "required node affinity", "preferred node affinity"
@@ -69,3 +72,34 @@ def topology_keys(constraints: Constraints) -> Iterator[LabelPlace]:
         if type(key) is str and key:
             hard = spread.data.get("whenUnsatisfiable") == "DoNotSchedule"
             yield LabelPlace((*spread.path, "topologyKey"), key, SPREAD, spread.path, hard)
+
+
+EXCLUSIVE, QUEUED = "annotation", "annotation for Kueue"
+_EXCLUSIVE_IN_JOB_SET = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_EXCLUSIVE_IN_GROUPS = ("leaderworkerset.sigs.k8s.io/exclusive-topology", "leaderworkerset.sigs.k8s.io/subgroup-exclusive-topology")
+_REQUIRED_BY_KUEUE = ("kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-slice-required-topology")
+_PREFERRED_BY_KUEUE = "kueue.x-k8s.io/podset-preferred-topology"
+
+
+def annotated_topology_keys(workload: Workload) -> Iterator[LabelPlace]:
+    """Yield the topology keys in annotations from which webhooks make constraints of the pods.
+
+    Semantics: setExclusiveAffinities of jobset (pkg/webhooks) and SetExclusiveAffinities of lws; apis/kueue/v1beta1 topology_types.go.
+    """
+    kind, of_object = (workload.kind.group, workload.kind.name), (*workload.base, "metadata", "annotations")
+    if kind == ("jobset.x-k8s.io", "JobSet"):
+        job = (*workload.template_path[:-2], "metadata", "annotations")
+        if 0 in workload.template_path[len(workload.base) :]:  # Each job is a workload of its own.
+            yield from _annotated(map_at(workload.data, "metadata", "annotations"), of_object, EXCLUSIVE, _EXCLUSIVE_IN_JOB_SET)
+        yield from _annotated(map_at(workload.above(2), "metadata", "annotations"), job, EXCLUSIVE, _EXCLUSIVE_IN_JOB_SET)
+    elif kind == ("leaderworkerset.x-k8s.io", "LeaderWorkerSet") and workload.template_path[-1] == "workerTemplate":
+        yield from _annotated(map_at(workload.data, "metadata", "annotations"), of_object, EXCLUSIVE, *_EXCLUSIVE_IN_GROUPS)
+    of_pods = (*workload.template_path, "metadata", "annotations")
+    yield from _annotated(map_at(workload.template, "metadata", "annotations"), of_pods, QUEUED, *_REQUIRED_BY_KUEUE, _PREFERRED_BY_KUEUE)
+
+
+def _annotated(annotations: dict[str, Any], path: Path, what: str, *names: str) -> Iterator[LabelPlace]:
+    for name in names:
+        key = annotations.get(name)
+        if type(key) is str and key:
+            yield LabelPlace((*path, name), key, what, path, required=name != _PREFERRED_BY_KUEUE)

@@ -15,6 +15,7 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, visible
 from afflint.kube.added_labels import JOB, RESERVED_BY_KUBEVIRT
 from afflint.kube.constraints import ConstraintItem, PodTerm
+from afflint.kube.label_places import EXCLUSIVE, annotated_topology_keys
 from afflint.kube.label_syntax import is_dns_label, is_key, is_value, value_fault
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import HOSTNAME
@@ -36,6 +37,10 @@ def invalid_label_key(manifest: Manifest) -> Iterator[Match]:
         yield from _bad_keys(labels, path, rejected)
     if isinstance(manifest, Workload):
         yield from _invalid_constraint_keys(manifest)
+        for place in annotated_topology_keys(manifest):
+            if not is_key(place.key) and not is_placeholder(place.key):
+                match = Match(place.path, invalid_key_message("label key", place.key), _KEY_HELP)
+                yield with_rejection_note(match, place.what == EXCLUSIVE)
 
 
 def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
