@@ -121,3 +121,65 @@ def test_without_its_object_a_merge_patch_fails_the_build(name: str, expected: l
 def test_kustomizations_that_include_each_other_are_unknown() -> None:
     other = "resources: [../]\n"
     assert found(targeted("kind: Deployment", "resources: [other]"), other__kustomization=other) == []
+
+
+FLUX = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: shop}
+spec:
+  path: ./apps/shop
+  sourceRef: {kind: GitRepository, name: home}
+  MORE
+  patches:
+    - target: {kind: TARGET}
+      patch: '[{op: add, path: /spec/template/spec/tolerations, value: []}]'
+"""
+
+
+def of_flux(
+    target: str, more: str = "prune: true", *, path: str = "./apps/shop", kustomization: str = "resources: [web.yaml]\n"
+) -> list[str]:
+    """The findings of the rule in an object of Flux, beside the kustomization of the folder ``apps/shop``."""
+    flux = FLUX.replace("TARGET", target).replace("MORE", more).replace("./apps/shop", path)
+    files = {"flux/shop.yaml": flux, "apps/shop/kustomization.yaml": kustomization, "apps/shop/web.yaml": WEB}
+    return [each for each in places(lint(files)) if each.endswith(RULE)]
+
+
+def test_a_patch_of_flux_without_an_object_is_reported_in_the_object_of_flux() -> None:
+    assert of_flux("Deployment") == []
+    assert of_flux("Deployment, namespace: shop") == []
+    assert of_flux("StatefulSet") == [f"flux/shop.yaml:13:22 warning {RULE}"]
+    assert of_flux("Deployment, name: wed") == [f"flux/shop.yaml:13:40 warning {RULE}"]
+
+
+def test_the_namespace_that_flux_sets_counts() -> None:
+    assert of_flux("Deployment, namespace: store", "targetNamespace: store") == []
+    assert of_flux("Deployment, namespace: other", "targetNamespace: store") == [f"flux/shop.yaml:13:45 warning {RULE}"]
+
+
+@pytest.mark.parametrize("more", ["components: [../parts]", "namePrefix: a-", "nameSuffix: -a"])
+def test_what_flux_adds_makes_the_objects_unknown(more: str) -> None:
+    assert of_flux("StatefulSet", more) == []
+
+
+@pytest.mark.parametrize("path", ["./", "./shop", "./apps/other", "./apps/${APP}", "../apps/shop"])
+def test_a_folder_that_may_be_in_another_repository_is_silent(path: str) -> None:
+    assert of_flux("StatefulSet", path=path) == []
+
+
+def test_objects_that_the_run_does_not_have_are_unknown_to_flux() -> None:
+    assert of_flux("StatefulSet", kustomization="resources: [web.yaml, https://example.com/more.yaml]\n") == []
+
+
+def test_patches_in_older_objects_of_flux_are_data() -> None:
+    operations = "patchesJson6902: [{target: {kind: Job}, patch: [{op: add, path: /spec/template/spec/tolerations, value: []}]}]"
+    assert of_flux("Deployment", operations) == [f"flux/shop.yaml:11:37 warning {RULE}"]
+    spec = "{template: {spec: {tolerations: []}}}"
+    merged = f"patchesStrategicMerge: [{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: NAME}}, spec: {spec}}}]"
+    assert of_flux("Deployment", merged.replace("NAME", "web")) == []
+    assert of_flux("Deployment", merged.replace("NAME", "other")) == [f"flux/shop.yaml:11:28 error {RULE}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -21,23 +22,27 @@ _SELECTORS = ("labelSelector", "annotationSelector")
 
 
 class KustomizationOfRun(NamedTuple):
-    """A kustomization of the run: its folder, its document, its bytes, and a function that reads other files of the run."""
+    """A kustomization of the run: its folder, its content as data and as text, and a function that reads other files of the run.
+
+    Its patches are at ``base`` in a document: that of the kustomization, or of an object of Flux that adds patches to it.
+    """
 
     folder: str
-    document: Document
+    data: dict[str, Any]
     text: bytes
     read_file: ReadFile
+    document: Document
+    base: Path = ()
 
 
 def patch_without_target(kustomization: KustomizationOfRun) -> Iterator[Match]:
     """Report patches about placement that select none of the objects which the kustomization builds."""
-    data = kustomization.document.data
-    if data.get("kind", "Kustomization") != "Kustomization":
+    if kustomization.data.get("kind", "Kustomization") != "Kustomization":
         return  # The patches of a Component apply to objects of the kustomizations that use it.
     patches = [each for each in _patches(kustomization) if mentions_placement(each.text)]
     if not patches:
         return
-    built = objects_of(kustomization.folder, data, kustomization.text, kustomization.read_file)
+    built = objects_of(kustomization.folder, kustomization.data, kustomization.text, kustomization.read_file)
     if built is None:
         return
     for patch in patches:
@@ -53,22 +58,24 @@ class _PlacementPatch(NamedTuple):
 
 
 def _patches(kustomization: KustomizationOfRun) -> Iterator[_PlacementPatch]:
-    data = kustomization.document.data
+    data, base = map_at(kustomization.document.data, *kustomization.base), kustomization.base
     for field in ("patches", "patchesJson6902"):
         for index, entry in enumerate(list_at(data, field)):
             if type(entry) is dict:
                 target = entry.get("target")
                 text = _text(kustomization, entry.get("patch"), entry.get("path"))
                 if text is not None and (type(target) is dict or (target is None and field == "patches")):
-                    yield _PlacementPatch((field, index), text, target or None)
+                    yield _PlacementPatch((*base, field, index), text, target or None)
     for index, entry in enumerate(list_at(data, "patchesStrategicMerge")):
-        inline = type(entry) is str and "\n" in entry
+        inline = type(entry) is dict or (type(entry) is str and "\n" in entry)
         text = _text(kustomization, entry if inline else None, None if inline else entry)
         if text is not None:
-            yield _PlacementPatch(("patchesStrategicMerge", index), text, None)
+            yield _PlacementPatch((*base, "patchesStrategicMerge", index), text, None)
 
 
 def _text(kustomization: KustomizationOfRun, inline: Any, path: Any) -> bytes | None:
+    if type(inline) in (dict, list):
+        return json.dumps(inline, default=str).encode()  # Older versions of Flux take patches as data.
     if type(inline) is str and inline:
         return inline.encode("utf-8", "surrogatepass")
     return kustomization.read_file(os.path.normpath(os.path.join(kustomization.folder, path))) if type(path) is str and path else None

@@ -95,9 +95,14 @@ def _listed(path: str, read_file: ReadFile, texts: list[bytes], depth: int) -> l
     if nested is None or document is None:
         raise _UnknownError
     texts.append(nested)
-    if b"allowNameChange" in nested or b"allowKindChange" in nested or b"/metadata/name" in nested or b"/kind" in nested:
+    if may_rename(nested):
         raise _UnknownError
     return _built(path, document.data, read_file, texts, depth + 1)
+
+
+def may_rename(text: bytes) -> bool:
+    """Return whether patches in the text of a kustomization may change the names or kinds of objects."""
+    return any(word in text for word in (b"allowNameChange", b"allowKindChange", b"/metadata/name", b"/kind"))
 
 
 def only_document(data: bytes) -> Document | None:

@@ -132,7 +132,7 @@ def _mapped(
 def _with_kustomizations(reduced: ReducedRun) -> ReducedRun:
     """Return the same with what rules about kustomizations find in those among the checked files."""
     files, rules = reduced.files, [each for each in reduced.settings.rules if each.subject == "kustomization"]
-    kustomizations = [file for file in files.checked if rules and files.sources[file].path.endswith(NAMES)]
+    kustomizations = [file for file in files.checked if rules and _may_patch(files.sources[file], reduced.all_results.get(file))]
     if not kustomizations:
         return reduced
     from afflint.pipeline.kustomization_checks import found_in_kustomizations
@@ -141,6 +141,11 @@ def _with_kustomizations(reduced: ReducedRun) -> ReducedRun:
     for file, found in found_in_kustomizations(rules, files, kustomizations, reduced.all_results):
         across.setdefault(file, []).append(found)
     return reduced._replace(across=across)
+
+
+def _may_patch(source: Source, result: FileResult | None) -> bool:
+    """Return whether a file may have a kustomization, or an object of Flux that adds patches to one."""
+    return source.path.endswith(NAMES) or (result is not None and "Kustomization" in result.passed)
 
 
 def _with_cluster_policies(reduced: ReducedRun) -> ReducedRun:
