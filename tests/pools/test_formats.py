@@ -12,6 +12,7 @@ from afflint.pipeline.map_step import Checker, default_settings
 from afflint.pools.kinds import FAMILIES, MARKS
 from afflint.pools.pool import Pool
 from afflint.pools.references import resolve_references
+from linting import lint, places
 from shared_material import shared
 
 FOLDER = Path(__file__).parent / "formats"
@@ -366,3 +367,23 @@ def test_karpenter_ignores_a_requirement_on_the_host_name() -> None:
     )
     written = [[label.key for label in pools_of(text.replace("KEY", key))[0].labels if label.path] for key in ("disk", HOSTNAME)]
     assert written == [["disk"], []]
+
+
+PATCH = "machine:\n  nodeLabels:\n    disk: ssd\n    node-role.kubernetes.io/gpu: ''\n"
+
+
+@pytest.mark.parametrize("name", ["talos/worker/w1.yaml", "talos/patches/worker.yaml", "workers/labels.yml"])
+def test_the_api_server_rejects_a_role_in_a_patch_that_its_name_gives_to_workers(name: str) -> None:
+    assert places(lint({name: PATCH})) == [f"{name}:4:5 warning unreachable-node-label"]
+
+
+@pytest.mark.parametrize("name", ["talos/controlplane/c1.yaml", "worker/talos/all.yaml", "talos/patches/worker-and-more.yaml"])
+def test_another_patch_without_a_machine_type_may_be_for_a_control_plane(name: str) -> None:
+    assert lint({name: PATCH}) == []
+
+
+def test_a_patch_with_a_machine_type_says_itself_what_it_is_for() -> None:
+    assert places(lint({"worker/a.yaml": PATCH.replace("machine:\n", "machine:\n  type: worker\n")})) == [
+        "worker/a.yaml:5:5 error unreachable-node-label"
+    ]
+    assert lint({"worker/a.yaml": PATCH.replace("machine:\n", "machine:\n  type: controlplane\n")}) == []

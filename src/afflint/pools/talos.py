@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from afflint.findings.finding import FileId
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
+from afflint.kube.node_labels import CONTROL_PLANE
 from afflint.pools.fields import UNREACHABLE_LABEL, is_open, kubelet_rejects, labels_of, taints_in_map, text
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
 from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolPart, Reader
@@ -47,13 +49,33 @@ def _pool(declared: Declared, name: str, own: Any, given: Any, base: Path, prefi
     control_plane = kind in ("controlplane", "init")
     all_taints = [*taints.taints, *([CONTROL_PLANE_TAINT] if control_plane and not schedulable else [])]
     refused = rejected_labels(labels) if kind == "worker" else ()
-    return declared.pool(name, "Talos machine", base, "described", text(declared.data, "cluster", "clusterName"))._replace(
+    return declared.pool(name, _WORD, base, "described", text(declared.data, "cluster", "clusterName"))._replace(
         labels=(*labels, *(CONTROL_PLANE_LABELS if control_plane else ())),
         taints=tuple(all_taints),
         closed=bool(kind) and not is_open(own),
         least=1,
         faults=(*refused, *taints.faults),
     )
+
+
+def with_workers(pools: Iterable[Pool], name_of: Callable[[FileId], str]) -> list[Pool]:
+    """Return the pools, with the labels that the API server rejects in patches without a machine type whose names say ``worker``.
+
+    ``name_of`` returns the name of a file: such patches are in ``worker/host.yaml`` or ``patches/worker.yaml``.
+    """
+    return [_as_worker(pool) if _is_for_worker(pool, name_of(pool.site.file)) else pool for pool in pools]
+
+
+def _is_for_worker(pool: Pool, name: str) -> bool:
+    if pool.word != _WORD or CONTROL_PLANE in pool.keys or any(fault.rule == UNREACHABLE_LABEL for fault in pool.faults):
+        return False
+    *folders, file = name.replace("\\", "/").split("/")
+    return not {file.partition(".")[0], *folders[-1:]}.isdisjoint(("worker", "workers"))
+
+
+def _as_worker(pool: Pool) -> Pool:
+    rejected = [fault._replace(severity="warning") for fault in rejected_labels(pool.labels)]
+    return pool._replace(faults=(*pool.faults, *rejected))
 
 
 def rejected_labels(labels: Iterable[Label]) -> Iterator[PoolMistake]:
@@ -64,4 +86,5 @@ def rejected_labels(labels: Iterable[Label]) -> Iterator[PoolMistake]:
             yield PoolMistake(UNREACHABLE_LABEL, each.path, message, "Use your own domain or `node.kubernetes.io/`.", key=True)
 
 
+_WORD = "Talos machine"
 READERS: Mapping[tuple[str, str], Reader] = {("", ""): _machine, ("", "KubeNodeConfig"): _node_config}
