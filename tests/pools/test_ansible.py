@@ -187,3 +187,10 @@ def test_every_variable_is_among_the_words_that_are_looked_for() -> None:
 )
 def test_malformed_inventories_and_variables_say_nothing(text: str) -> None:
     assert said({"inventory/hosts.yml": textwrap.dedent(text), "web.yaml": pod("disk: flash")}, "no-matching-pool") == []
+
+
+def test_an_inventory_with_more_hosts_than_a_cluster_can_have_is_not_read() -> None:
+    hosts = ", ".join(f"h{number}: " for number in range(5001))
+    files = {"inventory/hosts.yml": f"k3s: {{children: {{worker: {{hosts: {{{hosts}}}}}}}}}\n", "inventory/group_vars/worker.yml": WORKER}
+    (found,) = unmatched("gpu: 'true'", files=files)
+    assert found.startswith("info k3s node agent, the only pool here")

@@ -32,7 +32,8 @@ NODE_TAINTS, NODE_LABELS = ("rke2_server_node_taints", "rke2_agent_node_taints")
 """The settings of ``lablabs.rke2``: lists of taints and of labels."""
 VARIABLES = (CONTROL_NODE, *SETTINGS, *ARGUMENTS, *TEXTS, *NODE_TAINTS, NODE_LABELS)
 _OF_CLUSTERS = re.compile(rb"k3s|rke2|kube|k8s")
-_MOST_GROUPS = 1000
+_MOST_GROUPS, _MOST_HOSTS = 200, 5000
+"""Larger inventories are not read: a cluster of Kubernetes has at most 5000 nodes."""
 
 
 def is_inventory(data: dict[str, Any], raw_bytes: bytes) -> bool:
@@ -62,7 +63,7 @@ def _hosts(declared: Declared) -> Iterator[Pool | PoolPart]:
                 members.setdefault(host, ((*path, "hosts", host), set()))[1].add(group)
                 yield from _variables(declared, own, (*path, "hosts", host), f"host {host}")
     order = _in_order(parents)
-    for host, (path, groups) in members.items() if order else ():
+    for host, (path, groups) in members.items() if order and len(parents) < _MOST_GROUPS and len(members) <= _MOST_HOSTS else ():
         holding = _with_parents(groups, parents)
         yield declared.pool(host, "node", path, "described")._replace(
             optional=tuple([(GROUP, "", group) for group in order if group in holding]), least=1, most=None if "[" in host else 1
@@ -73,8 +74,10 @@ def _groups(declared: Declared) -> Iterator[tuple[str, str, dict[str, Any], Path
     """Yield each group with the one above it; the same group may be written in several places."""
     waiting: list[tuple[str, str, Any, Path]] = [(name, "", data, (*declared.base, name)) for name, data in declared.data.items()]
     for name, above, data, path in waiting:
-        if type(name) is not str or len(waiting) > _MOST_GROUPS:
+        if type(name) is not str:
             continue
+        if len(waiting) > 2 * _MOST_GROUPS:
+            return
         yield name, above, data if type(data) is dict else {}, path
         waiting += [(each, name, inner, (*path, "children", each)) for each, inner in map_at(data, "children").items()]
 
