@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from afflint.findings.finding import Finding
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import field_of
-from afflint.rendering.chart_probes import probes_in
+from afflint.rendering.chart_probes import ChartProbes, probes_in
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from afflint.checks.match import Target
     from afflint.checks.registry import BoundRule
     from afflint.rendering.builds import Build
-    from afflint.rendering.chart_probes import ChartProbes, ProbedOutput
+    from afflint.rendering.chart_probes import ProbedOutput
     from afflint.rendering.helm_origins import ChartSourceMap
 
 
@@ -32,9 +32,9 @@ class PlacedFinding(NamedTuple):
 
 def findings_in(build: Build, rules: Iterable[BoundRule], target: Target) -> list[PlacedFinding]:
     """Return the findings in the placement values of a rendered chart."""
-    if build.probes is None:
+    if build.trials is None:
         return []
-    probes = build.probes()
+    probes = ChartProbes(build.trials())
     probes.run()
     if not probes.probes:
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from afflint.checks.match import Target
     from afflint.checks.registry import BoundRule
     from afflint.index.facts import Pods
+    from afflint.pipeline.chart_presets import CheckAlone, PresetFinding
     from afflint.pipeline.chart_values import PlacedFinding
     from afflint.yaml.document import Document
 
@@ -93,12 +94,22 @@ class RenderedRun:
     def probed(self, rules: Iterable[BoundRule], target: Target) -> list[PlacedFinding]:
         """Return the findings of the rules for charts. They render each chart again with values that are empty by default."""
         rules = [each for each in rules if each.subject == "charts"]
-        builds = {build.folder: build for build in reversed(self._builds.values()) if build.probes is not None}
+        builds = {build.folder: build for build in reversed(self._builds.values()) if build.trials is not None}
         if not rules or not builds:
             return []
         from afflint.pipeline.chart_values import findings_in
 
         found = self._crew.each(lambda build: findings_in(build, rules, target), [builds[folder] for folder in sorted(builds)])
+        return [each for of_chart in found for each in of_chart]
+
+    def of_presets(self, check: CheckAlone) -> list[PresetFinding]:
+        """Return what charts have only with one of their presets. ``check`` returns the findings in a file as if it were alone."""
+        builds = {build.folder: build for build in reversed(self._builds.values()) if build.trials is not None}
+        if not builds:
+            return []
+        from afflint.pipeline.chart_presets import findings_in
+
+        found = self._crew.each(lambda build: findings_in(build, check), [builds[folder] for folder in sorted(builds)])
         return [each for of_chart in found for each in of_chart]
 
     def placed(
@@ -107,10 +118,11 @@ class RenderedRun:
         sources: tuple[Source, ...],
         unsilenced: Unsilenced,
         probed: Iterable[PlacedFinding] = (),
+        of_presets: Iterable[PresetFinding] = (),
     ) -> OriginalFindings:
         """Return the findings of a run at their origins. A mistake that several roots render is one finding.
 
-        ``probed`` are further findings, of the rules for charts.
+        ``probed`` are further findings, of the rules for charts, and ``of_presets`` those in the output of charts with their presets.
         ``unsilenced`` returns the findings of a source that no suppression there applies to, and how many its comments suppress.
         """
         numbers = _Numbers(sources, self._given, self.covered)
@@ -126,7 +138,8 @@ class RenderedRun:
                 kept.append(each)
             elif not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
                 at_source.setdefault(each.source, []).append(each)
-        for each in (_in_file(placed, numbers) for placed in probed):
+        shown = {(each.rule, each.source, each.span) for found in at_source.values() for each in found}
+        for each in (*(_in_file(placed, numbers) for placed in probed), *_of_presets(of_presets, shown, numbers)):
             if not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
                 at_source.setdefault(each.source, []).append(each)
         suppressed = 0
@@ -207,6 +220,22 @@ class _Moving:
         whole = cursor_at(text.document, place.span.line, place.span.column).path
         same = next((each for each in text.inside(whole) if each.data == inner.data), None)
         return place if same is None else same.place(at.path, place.kind, key=at.on_key, exact=True)
+
+
+def _of_presets(found: Iterable[PresetFinding], shown: set[tuple[str, int, Span]], numbers: _Numbers) -> Iterator[Finding]:
+    """Yield findings in the output of charts with a preset at their origins, each once, without those at the places in ``shown``.
+
+    A finding without an origin is in a packed chart, which the user cannot edit.
+    """
+    moving: dict[int, _Moving] = {}
+    for finding, source, build in found:
+        if id(build) not in moving:
+            moving[id(build)] = _Moving(build)
+        each = _moved(finding, {source.path: moving[id(build)]}, (source,), numbers)
+        known = each is not None and numbers.of(build.root_file) != each.source
+        if each is not None and known and (each.rule, each.source, each.span) not in shown:
+            shown.add((each.rule, each.source, each.span))
+            yield each
 
 
 def _kinds_in(file: str) -> frozenset[str]:

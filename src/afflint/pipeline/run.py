@@ -169,7 +169,9 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
     sources, checked = files.sources, [files.sources[file].name for file in results]
     if options.renders is not None:
         probed = options.renders.probed(reduced.settings.rules, reduced.settings.target)
-        findings, silenced, sources = options.renders.placed(findings, sources, reduced.suppression_filter.remaining_in_source, probed)
+        of_presets = options.renders.of_presets(lambda source: _checked_alone(source, reduced.settings))
+        unsilenced = reduced.suppression_filter.remaining_in_source
+        findings, silenced, sources = options.renders.placed(findings, sources, unsilenced, probed, of_presets)
         suppressed += silenced
         checked += [source.name for source in options.renders.covered]
     findings = sorted([*findings, *reduced.faults], key=sort_key)
@@ -184,6 +186,16 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
         summary = summary._replace(renders=options.renders.count())
     empty = tuple([file for file in files.checked if is_empty(results[file])])
     return Outcome(findings, summary, sources, gone, reduced.unused_nodes, empty, reduced.undecided, tuple(_unevaluated_policies(reduced)))
+
+
+_OF_ONE_CHART = frozenset(("manifest", "workload", "constrained", "mismatched", "operated", "resource", "cross-manifest"))
+"""The subjects of rules that need no more than the output of one chart."""
+
+
+def _checked_alone(source: Source, settings: MapSettings) -> list[Finding]:
+    """Return the findings in a file as if it were the only one of the run."""
+    rules = tuple([each for each in settings.rules if each.subject in _OF_ONE_CHART])
+    return run([source], settings._replace(rules=rules, auto_nodes=False, policies=())).findings
 
 
 def _suppressed(reduced: ReducedRun) -> tuple[list[Finding], int]:

@@ -12,7 +12,7 @@ from afflint.config import RENDERERS
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.rendering.boundary import Boundary
-from afflint.rendering.chart_probes import ChartProbes
+from afflint.rendering.chart_trials import ChartTrials
 from afflint.rendering.gitops import Hint, Inline, UnsupportedObject, hints, set_namespace, substitute
 from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
@@ -52,8 +52,8 @@ class Build:
     """Create the source map. This runs the program again, so it is only called for roots with findings. Raises RenderError."""
     missing_dependencies: tuple[str, ...] = ()
     """The names of chart dependencies that are not in the repository; the chart was rendered without them."""
-    probes: Callable[[], ChartProbes] | None = None
-    """Create the probes of a chart, which run the program again; None for a kustomization."""
+    trials: Callable[[], ChartTrials] | None = None
+    """Return new renderings of a chart with values of afflint's own, which run the program again; None for a kustomization."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def _build_chart(
         covered,
         lambda: ChartSourceMap(output, root_file, files, texts),
         missing_dependencies,
-        lambda: ChartProbes(chart.folder, output, root_file, files, rendering, texts),
+        lambda: ChartTrials(chart.folder, output, root_file, files, rendering, texts),
     )
 
 

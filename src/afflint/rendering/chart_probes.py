@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from afflint.findings.paths import Path
-from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering, line_place
+from afflint.rendering.chart_trials import ChartTrials, TrialOutput, parts_of, set_value
+from afflint.rendering.helm_origins import ChartSourceMap, line_place
 from afflint.rendering.kustomize_origins import identity_of
 from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.programs import RenderError
-from afflint.rendering.roots import chart_data
 from afflint.rendering.source_documents import SourcePlace, SourceText, SourceTexts, documents_of, leaves, value_at
 from afflint.rendering.template_reads import TemplateReads
 from afflint.source.sources import VALUES
@@ -29,7 +28,6 @@ from afflint.yaml.document import Document
 
 _MARKER = "afflint-probe-"
 _MARKERS = re.compile(rf"{_MARKER}(\d{{4}})")
-_MOST_RENDERS = 24
 _MOST_PROBES = 400
 _MOST_DEPTH = 8
 _SWITCH = "enabled"
@@ -87,7 +85,7 @@ def probes_in(text: str) -> frozenset[int]:
 class ChartBaseline:
     """The output of a chart without probes, rendered when it is first needed. ``enabled`` are the values that enable further components."""
 
-    def __init__(self, enabled: Mapping[str, Any], render: Callable[[Mapping[str, Any]], bytes | None]) -> None:
+    def __init__(self, enabled: Mapping[str, Any], render: Callable[[Mapping[str, Any]], TrialOutput | None]) -> None:
         self.enabled = enabled
         self._render = render
 
@@ -97,7 +95,7 @@ class ChartBaseline:
             output = self._render(self.enabled)
         except RenderError:
             return None
-        return None if output is None else documents_of(output)
+        return None if output is None else documents_of(output.data)
 
     @property
     def is_valid(self) -> bool:
@@ -143,32 +141,25 @@ class StrayText:
 
 @dataclass(slots=True)
 class ChartProbes:
-    """The probes of one chart. ``folder`` is the chart, ``files`` are its inputs, ``output`` is what it renders to without probes."""
+    """The probes of one chart, which ``trials`` renders."""
 
-    folder: str
-    output: bytes
-    root_file: str
-    files: ChartFiles
-    rendering: Callable[[Mapping[str, Any]], Rendering]
-    """Renders the chart with further values, which take precedence."""
-    texts: SourceTexts
+    trials: ChartTrials
     outputs: list[ProbedOutput] = field(default_factory=list)
     broken: list[BrokenProbe] = field(default_factory=list)
     stray: list[StrayText] = field(default_factory=list)
     probes: tuple[Probe, ...] = ()
-    _renders: int = 0
 
     def run(self) -> None:
         """Render the chart with all of its probes, and again with all components enabled if some are not.
 
         If the chart cannot be rendered with some probes, each half of them is rendered by itself.
         """
-        self.probes = tuple(_probes_of(self.folder, self.texts))
+        self.probes = tuple(_probes_of(self.trials.folder, self.trials.texts))
         if not self.probes:
             return
-        default = ChartBaseline({}, lambda _: self.output)
+        default = ChartBaseline({}, self.trials.rendered)
         self._explore(self.probes, default)
-        if _lacks_workload(self.folder, self.output):
+        if _lacks_workload(self.trials.folder, self.trials.output):
             known = {each.probe.number for each in self.broken}
             remaining = [each for each in self.probes if each.number not in known]
             any(self._explore(remaining, baseline) for baseline in self._with_components())
@@ -177,14 +168,14 @@ class ChartProbes:
 
     def _with_components(self) -> Iterator[ChartBaseline]:
         """Yield the chart with the components that are disabled by default: all of them, or those that have placement values."""
-        off = [path for text in self.texts.of(os.path.join(self.folder, VALUES)) for path in _disabled(text.data, ())]
+        off = [path for text in self.trials.texts.of(os.path.join(self.trials.folder, VALUES)) for path in _disabled(text.data, ())]
         near = [path for path in off if any(probe.path[: len(path) - 1] == path[:-1] for probe in self.probes)]
         for paths in dict.fromkeys((tuple(off), tuple(near))):
             enabled: dict[str, Any] = {}
             for path in paths:
-                _set(enabled, path, True)
+                set_value(enabled, path, True)
             if enabled:
-                yield ChartBaseline(enabled, self._output)
+                yield ChartBaseline(enabled, self.trials.rendered)
 
     def _explore(self, probes: Sequence[Probe], baseline: ChartBaseline) -> bool:
         """Render the chart with some probes. If that fails, find those that break it. Return whether it can be rendered without them."""
@@ -196,7 +187,7 @@ class ChartProbes:
             if len(probes) > 1:
                 self._explore(probes[: len(probes) // 2], baseline)
                 self._explore(probes[len(probes) // 2 :], baseline)
-            elif probes and self._renders < _MOST_RENDERS:
+            elif probes and not self.trials.exhausted:
                 self.broken.append(BrokenProbe(probes[0], error.reason, baseline))
             return True
         if rendered is not None:
@@ -226,30 +217,11 @@ class ChartProbes:
         """Return the output with some probes; None if the limit is reached. Raises RenderError."""
         values = deepcopy(dict(baseline.enabled))
         for probe in probes:
-            _set(values, probe.path, probe.value)
-        output = self._output(values)
+            set_value(values, probe.path, probe.value)
+        output = self.trials.rendered(values)
         if output is None:
             return None
-        files = replace(self.files, render=self.rendering(values))
-        return ProbedOutput(
-            baseline,
-            documents_of(output),
-            {each.number: each for each in probes},
-            lambda: ChartSourceMap(output, self.root_file, files, self.texts),
-        )
-
-    def _output(self, values: Mapping[str, Any]) -> bytes | None:
-        """Return the output with further values; None if the limit is reached. Raises RenderError."""
-        if self._renders >= _MOST_RENDERS:
-            return None
-        self._renders += 1
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-            top = os.path.join(os.path.realpath(folder), "chart")
-            try:
-                self.files.copy(top)
-            except OSError:
-                return None
-            return self.rendering(values)(top, {}, None)
+        return ProbedOutput(baseline, documents_of(output.data), {each.number: each for each in probes}, output.source_map)
 
     def unread(self) -> Iterator[Probe]:
         """Yield the probes of values that the chart declares, that appear in no output, and that none of its templates can read."""
@@ -258,7 +230,7 @@ class ChartProbes:
         hidden = [each for each in self.probes if each.number not in seen and each.declared is not None]
         if not hidden:
             return
-        reads = TemplateReads(self.folder)
+        reads = TemplateReads(self.trials.folder)
         for probe in hidden:
             if self._declares(probe) and reads.cannot_read(probe.path):
                 yield probe
@@ -276,26 +248,16 @@ class ChartProbes:
         """
         blamed = _BLAMED.findall(reason)
         name, line = blamed[-1] if blamed else ("", "")
-        first = os.path.join(self.folder, *name.split("/"))
-        if line and first in templates_of(self.folder):  # A chart chooses what its errors name.
+        first = os.path.join(self.trials.folder, *name.split("/"))
+        if line and first in templates_of(self.trials.folder):  # A chart chooses what its errors name.
             return line_place(first, int(line))
-        read = TemplateReads(self.folder).line_of(probe.path, first)
+        read = TemplateReads(self.trials.folder).line_of(probe.path, first)
         if read is not None:
             return line_place(*read)
         if probe.declared is not None:
             text, path = probe.declared
             return text.place(path, "value", key=True, exact=True)
-        return line_place(self.root_file, 1)
-
-
-def _set(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
-    """Set a value at a path, unless a value above it is not a map."""
-    for step in path[:-1]:
-        below = values.setdefault(step, {})
-        if type(below) is not dict:
-            return
-        values = below
-    values[path[-1]] = value
+        return line_place(self.trials.root_file, 1)
 
 
 def _disabled(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -345,7 +307,7 @@ def _stray_in(before: Mapping[int, Document], after: Mapping[int, Document]) -> 
 def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
     """Yield the probes of a chart and its unpacked subcharts: empty placement values in values files, and those that templates read."""
     found: dict[tuple[str, ...], tuple[SourceText, Path] | None] = {}
-    for prefix, part in _parts(folder):
+    for prefix, part in parts_of(folder):
         declared = texts.of(os.path.join(part, VALUES))
         if len(declared) > 1:
             continue
@@ -365,18 +327,6 @@ def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
             if reads.prints(path):
                 continue
         yield Probe(number, path, place)
-
-
-def _parts(folder: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield a chart and its unpacked subcharts, with the paths of their values."""
-    yield (), folder
-    below = os.path.join(folder, "charts")
-    names = sorted(os.listdir(below)) if os.path.isdir(below) else []
-    aliased = {each.get("name") for each in chart_data(folder).get("dependencies") or () if type(each) is dict and "alias" in each}
-    for name in names:
-        data = chart_data(os.path.join(below, name))
-        if type(data.get("name")) is str and data["name"] not in aliased and data.get("type") != "library":
-            yield (data["name"],), os.path.join(below, name)
 
 
 def _empty_values(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from afflint.rendering.line_marks import Mark, add_marks, marks_in, read_templat
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace, SourceText, SourceTexts, documents_of, is_leaf, leaves, same, value_at
 from afflint.source.files import read_regular
+from afflint.source.repositories import is_inside
 from afflint.source.sources import VALUES
 from afflint.yaml.document import Document
 from afflint.yaml.documents import read, split
@@ -55,9 +56,13 @@ class ChartFiles:
 
 
 class ChartSourceMap:
-    """The source map of one chart."""
+    """The source map of one chart.
 
-    def __init__(self, output: bytes, root_file: str, files: ChartFiles, texts: SourceTexts) -> None:
+    ``own_lines``: what its own templates include from libraries beside it is at the line that includes it.
+    """
+
+    def __init__(self, output: bytes, root_file: str, files: ChartFiles, texts: SourceTexts, *, own_lines: bool = False) -> None:
+        self._own_lines = own_lines
         self._files = files
         self._texts = texts
         self._root_file = root_file
@@ -73,7 +78,10 @@ class ChartSourceMap:
     def place(self, document: int, _identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
         """Return the key of a values file that sets the value at a path, if there is one, and the lines of templates that put it there."""
         word = self._literal_text(document, path, key=key)
-        lines = [line_place(self._sources[mark.file], mark.line, word) for mark in self.marks(document, path, key=key)]
+        marks = self.marks(document, path, key=key)
+        if self._own_lines:
+            marks = self._own_marks(document, path, marks)
+        lines = [line_place(self._sources[mark.file], mark.line, word) for mark in marks]
         found = self._by_values(document, path)
         if found is not None:
             text, where = found
@@ -115,6 +123,19 @@ class ChartSourceMap:
                 several = [number for number, mark in enumerate(following) if mark.is_multiline]
                 return following[several[0] :] if several else []
         return []
+
+    def _own_marks(self, document: int, path: Path, marks: list[Mark]) -> list[Mark]:
+        """Return the marks of the chart's own templates among some, or that of the own line that included a template of a library."""
+
+        def own(among: Iterable[Mark]) -> list[Mark]:
+            return [each for each in among if is_inside(self._sources[each.file], os.path.dirname(self._root_file))]
+
+        parsed = self._marked_documents.get(document)
+        if not marks or own(marks) or parsed is None:
+            return own(marks) or marks
+        below = parsed.text().split("\n")[parsed.locate(path, key=True).line - parsed.line - 1 :]
+        including = next((inside for line in below if (inside := own(marks_in(line)))), [])
+        return including if including and including[0].is_multiline else marks
 
     def _literal_text(self, document: int, path: Path, *, key: bool) -> str:
         """Return the text of a template line that has the value at a path literally; "" if the value is not a string or an integer."""

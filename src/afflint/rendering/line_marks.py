@@ -43,8 +43,13 @@ def templates_of(chart: str) -> list[str]:
         folders.sort()
         parts = os.path.relpath(folder, chart).split(os.sep)
         if "templates" in parts:
-            found += [os.path.join(folder, name) for name in sorted(names) if name.lower().endswith(_SUFFIXES)]
+            found += [os.path.join(folder, name) for name in sorted(names) if is_template_name(name)]
     return found
+
+
+def is_template_name(name: str) -> bool:
+    """Return whether a file in the templates folder of a chart is a template, by its name."""
+    return name.lower().endswith(_SUFFIXES)
 
 
 def add_marks(text: str, file: int, without: Iterable[int] = ()) -> str:

@@ -255,6 +255,32 @@ def template_text(data: bytes, first: int = 0) -> TemplateText | None:
     return text if text.balanced else None
 
 
+class Branch(NamedTuple):
+    """A branch of a template: the action that begins it, and the text in it without that of the branches inside it."""
+
+    action: str
+    text: str
+
+
+def branches_in(text: str) -> Iterator[Branch]:
+    """Yield the branches of a template that have an end, the innermost first."""
+    open_branches: list[tuple[str, list[str]]] = []
+    position = 0
+    for start, end, action in _actions_in(text) or ():
+        if open_branches:
+            open_branches[-1][1].append(text[position:start])
+        position = end
+        level = _level(action)
+        ends = level < 0 or _word(action) in ("else", "elif")
+        if ends and open_branches:
+            begun, parts = open_branches.pop()
+            yield Branch(begun, "".join(parts))
+        if level > 0 or (ends and level == 0):
+            open_branches.append((action, []))
+        elif open_branches and not ends:
+            open_branches[-1][1].append(action)
+
+
 def _parsed(text: bytes, index: int, line: int) -> Document:
     return parse_document(unmasked(text.decode()).encode(), text, index, line)
 

@@ -1,0 +1,83 @@
+"""Renderings of a chart with values of afflint's own, which show what the chart does when a user sets them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
+from afflint.rendering.roots import chart_data
+from afflint.rendering.source_documents import SourceTexts
+
+_MOST_RENDERS = 24
+
+
+class TrialOutput(NamedTuple):
+    """The output of a chart with further values."""
+
+    data: bytes
+    source_map: Callable[[], ChartSourceMap]
+    """Create the source map. This renders the chart again. Raises RenderError and OSError."""
+
+
+@dataclass(slots=True)
+class ChartTrials:
+    """Renders one chart with further values, up to a limit. ``output`` is what the chart in ``folder`` renders to without them."""
+
+    folder: str
+    output: bytes
+    root_file: str
+    files: ChartFiles
+    rendering: Callable[[Mapping[str, Any]], Rendering]
+    """Renders the chart with further values, which take precedence."""
+    texts: SourceTexts
+    renders: int = 0
+    """The number of renderings so far."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the limit is reached."""
+        return self.renders >= _MOST_RENDERS
+
+    def rendered(self, values: Mapping[str, Any]) -> TrialOutput | None:
+        """Return the output with further values, if any; None if the limit is reached. Raises RenderError."""
+        if not values:
+            return TrialOutput(self.output, lambda: ChartSourceMap(self.output, self.root_file, self.files, self.texts))
+        if self.exhausted:
+            return None
+        self.renders += 1
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+            top = os.path.join(os.path.realpath(folder), "chart")
+            try:
+                self.files.copy(top)
+            except OSError:
+                return None
+            output = self.rendering(values)(top, {}, None)
+        files = replace(self.files, render=self.rendering(values))
+        return TrialOutput(output, lambda: ChartSourceMap(output, self.root_file, files, self.texts, own_lines=True))
+
+
+def set_value(values: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    """Set a value at a path, unless a value above it is not a map."""
+    for step in path[:-1]:
+        below = values.setdefault(step, {})
+        if type(below) is not dict:
+            return
+        values = below
+    values[path[-1]] = value
+
+
+def parts_of(folder: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield a chart and its unpacked subcharts, with the paths of their values."""
+    yield (), folder
+    below = os.path.join(folder, "charts")
+    names = sorted(os.listdir(below)) if os.path.isdir(below) else []
+    aliased = {each.get("name") for each in chart_data(folder).get("dependencies") or () if type(each) is dict and "alias" in each}
+    for name in names:
+        data = chart_data(os.path.join(below, name))
+        if type(data.get("name")) is str and data["name"] not in aliased and data.get("type") != "library":
+            yield (data["name"],), os.path.join(below, name)
