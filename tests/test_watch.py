@@ -115,7 +115,7 @@ def test_what_cannot_matter_is_no_change(watch: Callable[..., Watching]) -> None
 def test_whatever_a_chart_is_made_of_is_watched_where_charts_are_rendered(watch: Callable[..., Watching]) -> None:
     watching = watch("--render", "deploy")
     watching.says("no findings in 1 file")
-    Path("deploy/_labels.tpl").write_text("x")
+    Path("deploy/labels.txt").write_text("x")
     watching.says("no findings in 1 file")
 
 

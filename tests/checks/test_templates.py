@@ -192,6 +192,33 @@ def test_a_template_gives_no_facts_and_is_counted_as_a_template() -> None:
     assert (without.templated, without.literal) == (True, False)
 
 
+NAMES = ("web.yaml.j2", "web.yml.template", "web.gotmpl", "a/WEB.TPL")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_with_the_name_of_a_template_is_read_as_one(name: str) -> None:
+    """Even if it could be read as YAML: other lines may be added to it."""
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  tolerations: [{key: a, operator: Is}]\n  containerz: []\n"
+    [found] = lint({name: text})
+    assert (found.rule, found.span.line) == ("unknown-operator", 5)
+    result = Checker(settings_of()).check(name, text.encode())
+    assert (result.templated, result.literal, result.documents, result.facts.pods) == (True, True, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "skipped"),
+    [
+        pytest.param("server {\n  listen {{ port }};\n", False, id="no manifest"),
+        pytest.param("kind: Pod\nspec: [\n", True, id="broken YAML"),
+        pytest.param("{% if a %}\nkind: Pod\n", True, id="an open branch"),
+        pytest.param("kind: ConfigMap\ndata: {a: {{ a }}}\n", True, id="no constraints"),
+    ],
+)
+def test_a_file_with_the_name_of_a_template_is_silent_without_literal_constraints(text: str, skipped: bool) -> None:
+    result = Checker(settings_of()).check("web.j2", text.encode())
+    assert (result.found, result.templated, result.literal) == ((), skipped, False)
+
+
 def test_a_comment_in_a_template_silences_its_findings_and_is_never_unused() -> None:
     text = DEPLOYMENT % "tolerations: [{key: a, operator: Is}]  # afflint: ignore[unknown-operator]"
     assert findings_of({"web.yaml": text.encode()}, settings_of(), inline=True) == []

@@ -116,6 +116,24 @@ def test_a_folder_gives_its_manifests_in_order(tree: Tree) -> None:
     assert names("k") == names("./k/") == ["k/a.yaml", "k/m/a.yaml"]
 
 
+def test_a_folder_gives_its_templates(tree: Tree) -> None:
+    templates = [
+        "a.tmpl",
+        "b.yaml.tpl",
+        "c.gotmpl",
+        "d.yml.j2",
+        "e.jinja",
+        "f.jinja2",
+        "g.yaml.template",
+        "h.YML.Template",
+        "i.json.template",
+    ]
+    tree(*templates, "j.template", "k.j2.bak", "tmpl")
+    assert names() == templates
+    assert names(".", included=lambda path: path.endswith(".yaml.tpl")) == ["b.yaml.tpl"]
+    assert names(".", excluded=lambda path: "yaml" in path) == [each for each in templates if "yaml" not in each]
+
+
 def test_folders_that_hold_no_manifests_of_anybody_are_skipped(tree: Tree) -> None:
     skipped = [".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"]
     tree("a.yaml", ".github/b.yaml", *(f"{folder}/x.yaml" for folder in skipped), "deep/node_modules/x/y.yaml")
@@ -135,7 +153,7 @@ def test_an_empty_folder_gives_nothing(tree: Tree) -> None:
 
 
 def test_exclusion_and_inclusion_are_asked_about_absolute_paths(tree: Tree, tmp_path: Path) -> None:
-    tree("a.yaml", "vendor/b.yaml", "deploy/c.tpl", "deploy/d.yaml")
+    tree("a.yaml", "vendor/b.yaml", "deploy/c.txt", "deploy/d.yaml")
     asked: list[str] = []
 
     def excluded(path: str) -> bool:
@@ -144,7 +162,7 @@ def test_exclusion_and_inclusion_are_asked_about_absolute_paths(tree: Tree, tmp_
 
     assert names(".", excluded=excluded) == ["a.yaml"]
     assert sorted(asked) == ["./", "a.yaml", "deploy/", "deploy/d.yaml", "vendor/"]
-    assert names(".", included=lambda path: path.endswith(".tpl")) == ["deploy/c.tpl"]
+    assert names(".", included=lambda path: path.endswith(".txt")) == ["deploy/c.txt"]
     # What is named stays, a folder too.
     assert names("deploy/d.yaml", "vendor/b.yaml", excluded=lambda _: True) == ["deploy/d.yaml", "vendor/b.yaml"]
     assert names("vendor", excluded=excluded) == ["vendor/b.yaml"]

@@ -14,7 +14,7 @@ from afflint.kube.kinds import KINDS, NAMES, is_custom
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import Checker, MapSettings, read_pools
 from afflint.pools.kinds import MARKS
-from afflint.source.sources import Source, read_bytes
+from afflint.source.sources import Source, is_template, read_bytes
 from afflint.yaml import documents, prefilter
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ class DefinitionReader:
         """The different signs of files: most files share those of others."""
 
     def signs(self, source: Source) -> DefinitionSigns:
-        """Return what a file may contain; nothing for a file that cannot be read."""
-        signs = self._read(("signs",), source, signs_of, _NO_SIGNS)
+        """Return what a file may contain; nothing for a template, and for a file that cannot be read."""
+        signs = _NO_SIGNS if is_template(source.name) else self._read(("signs",), source, signs_of, _NO_SIGNS)
         return self._signs.setdefault(signs, signs)
 
     def custom_kinds(self, source: Source) -> frozenset[_CustomKindName]:

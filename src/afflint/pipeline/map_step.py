@@ -19,6 +19,7 @@ from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import PHYSICAL_HOST
 from afflint.pools.kinds import MARKS, may_declare
+from afflint.source.sources import is_template
 from afflint.yaml import documents, prefilter
 from afflint.yaml.document import Duplicate
 from afflint.yaml.documents import Document
@@ -152,6 +153,9 @@ class Checker:
             data = documents.to_utf8(data)
         except UnicodeDecodeError as error:
             return self.unreadable(f"broken UTF-16: {error.reason}", "Save the file as UTF-8.")
+        if is_template(name):
+            result = self._template(data)
+            return result if result.literal or prefilter.has_kind(data) else FileResult()
         skipped: list[str] = []
         results = self._document_results(data, skipped, kept)
         skipped += [each.other for each in results if each.other is not None]

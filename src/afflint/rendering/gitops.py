@@ -23,6 +23,7 @@ from afflint.rendering.source_documents import SourceText, documents_of
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.source.repositories import is_inside, is_root
+from afflint.source.sources import is_template
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 from afflint.yaml.prefilter import is_values_file
 
@@ -83,6 +84,8 @@ def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
     """Return what GitOps objects in some files render from their own repository, and the values files that kustomizations name."""
     found = Hints([], [], set())
     for path in paths:
+        if is_template(path):
+            continue
         try:
             data = read_regular(path, _LARGEST)
         except OSError:

@@ -1,7 +1,8 @@
 """Finds the files that the command line names, and reads them.
 
-A file on the command line is read whatever its name is. In folders, afflint reads .yaml, .yml and .json files, except for those that
-git ignores and those in folders of version control. It follows neither links to folders nor links to files outside the repository.
+A file on the command line is read whatever its name is. In folders, afflint reads .yaml, .yml and .json files and templates, except for
+those that git ignores and those in folders of version control. It follows neither links to folders nor links to files outside the
+repository.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
     from afflint.source.globs import Patterns
 
-SUFFIXES = (".yaml", ".yml", ".json")
+TEMPLATE_SUFFIXES = (".tmpl", ".tpl", ".gotmpl", ".j2", ".jinja", ".jinja2", ".yaml.template", ".yml.template", ".json.template")
+"""How the names of templates end. Only the literal text of such a file is checked, whatever it contains."""
+SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
+"""How the names of the files end that are read in folders."""
 STDIN = "-"
 CHART, VALUES = "Chart.yaml", "values.yaml"
 LARGEST = 256 * 1024 * 1024
@@ -57,6 +61,11 @@ class Source(NamedTuple):
     def known_as(self) -> str:
         """The name by which the map step determines the type of the file."""
         return VALUES if self.values else self.name
+
+
+def is_template(name: str) -> bool:
+    """Return whether a file is a template by its name."""
+    return name.lower().endswith(TEMPLATE_SUFFIXES)
 
 
 class Identities:
