@@ -174,8 +174,16 @@ def test_a_key_at_a_place_where_it_does_nothing_whatever_its_value_is() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["{{ " * 50_000, "{{ " + '"' * 50_000, "{{/* " * 50_000, "{% " * 50_000, "{{ if x }}" * 20_000, "{{ if x }}\n" * 20_000],
-    ids=["open", "quotes", "comments", "Jinja", "one line", "deep"],
+    [
+        '{{define "a"}}affinity{{end}}' * 20_000,
+        "{{ " * 50_000,
+        "{{ " + '"' * 50_000,
+        "{{/* " * 50_000,
+        "{% " * 50_000,
+        "{{ if x }}" * 20_000,
+        "{{ if x }}\n" * 20_000,
+    ],
+    ids=["named", "open", "quotes", "comments", "Jinja", "one line", "deep"],
 )
 def test_the_time_for_a_template_is_linear(text: str) -> None:
     started = time.process_time()
@@ -190,6 +198,54 @@ def test_a_template_gives_no_facts_and_is_counted_as_a_template() -> None:
     assert (result.templated, result.literal, result.documents, result.facts.pods) == (True, True, 0, ())
     without = checker.check("chart/templates/web.yaml", (DEPLOYMENT % "hostNetwork: true").encode())
     assert (without.templated, without.literal) == (True, False)
+
+
+AFFINITY_OF_NODES = """\
+nodeAffinity:
+  requiredDuringSchedulingIgnoredDuringExecution:
+    nodeSelectorTerms:
+    - matchExpressions: [{key: zone, operator: Inn, values: [a]}]
+"""
+
+
+SPREADS = "- maxSkew: 0\n  topologyKey: zone\n  whenUnsatisfiable: DoNotSchedule\n"
+NO_TERMS = "nodeAffinity:\n  requiredDuringSchedulingIgnoredDuringExecution:\n    nodeSelectorTerms: []\n"
+
+
+def in_named_template(text: str) -> list[str]:
+    """``12:5 rule`` for each finding in a named template with this text; lines count from that of the text."""
+    above = '{{/* Names. */}}\n{{- define "web.name" -}}\nweb\n{{- end }}\n{{- define "web.pod" -}}\n'
+    found = lint({"chart/templates/_helpers.tpl": f"{above}{text}{{{{- end -}}}}\n"})
+    assert all(each.object.kind == "template" and each.fix is None for each in found)
+    return [f"{each.span.line - 5}:{each.span.column} {each.rule}" for each in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(AFFINITY_OF_NODES, ["4:48 unknown-operator"], id="an affinity"),
+        pytest.param(f"{{{{- if .a }}}}\n{AFFINITY_OF_NODES}{{{{- end }}}}\n", ["5:48 unknown-operator"], id="in a branch"),
+        pytest.param("    tolerations:\n    - {key: a, operator: Is}\n", ["2:26 unknown-operator"], id="a field, indented"),
+        pytest.param(SPREADS, ["1:12 invalid-spread-constraint"], id="a list of spread constraints"),
+        pytest.param(AFFINITY_OF_NODES.replace("Inn", "{{ .operator }}"), [], id="an action in the mistake"),
+        pytest.param("operators: [Inn]\nlabels: {a: b}\n", [], id="other data"),
+        pytest.param("affinity: {}\ntolerations: [{operator: Exists}]\nnodeSelctor: {a: b}\n", [], id="a key whose map is unknown"),
+        pytest.param(NO_TERMS, [], id="a constraint that may grow"),
+    ],
+)
+def test_the_text_of_a_named_template(text: str, expected: list[str]) -> None:
+    assert in_named_template(text) == expected
+
+
+def test_a_comment_in_a_named_template_silences_its_findings() -> None:
+    text = AFFINITY_OF_NODES.replace("[a]}]", "[a]}]  # afflint: ignore[unknown-operator]")
+    assert findings_of({"_helpers.tpl": f'{{{{ define "a" }}}}\n{text}{{{{ end }}}}\n'.encode()}, settings_of(), inline=True) == []
+
+
+def test_a_named_template_in_a_template_of_a_manifest() -> None:
+    named = f'{{{{ define "affinity" }}}}\n{AFFINITY_OF_NODES}{{{{ end }}}}\n---\n'
+    found = lint({"web.yaml": named + DEPLOYMENT % "tolerations: [{key: a, operator: Is}]"})
+    assert [(each.span.line, each.object.kind) for each in found] == [(5, "template"), (18, "Deployment")]
 
 
 NAMES = ("web.yaml.j2", "web.yml.template", "web.gotmpl", "a/WEB.TPL")

@@ -27,12 +27,20 @@ class TemplateChecks:
         self._evidence = evidence()
         self._dispatch = Dispatch([rule for rule in rules if rule.name in self._evidence], target)
 
-    def matches(self, manifest: Manifest, text: TemplateText) -> Iterator[tuple[str, Match]]:
-        """Yield the certain findings in the constraints of a manifest of a template, each with the name of its rule."""
+    def matches(self, manifest: Manifest, text: TemplateText, *, grows: bool = False) -> Iterator[tuple[str, Match]]:
+        """Yield the certain findings in the constraints of a manifest of a template, each with the name of its rule.
+
+        ``grows``: another template includes the text, and may add items and fields to it.
+        """
         if not isinstance(manifest, Workload):
             return
         for rule, match in self._dispatch.matches(manifest):
-            if _is_certain(match, self._evidence[rule], manifest, text) or (rule in _ABOUT_KEYS and _is_certain_key(match, manifest, text)):
+            evidence = self._evidence[rule]
+            if grows and evidence == "constraint":
+                continue
+            if _is_certain(match, evidence, manifest, text) or (
+                not grows and rule in _ABOUT_KEYS and _is_certain_key(match, manifest, text)
+            ):
                 yield rule, match
 
 

@@ -14,14 +14,16 @@ from typing import Any
 from afflint.findings.paths import Path
 from afflint.kube.custom_resources import CustomWorkload
 from afflint.kube.kinds import Kind
-from afflint.kube.shapes import holders_in, mentions_placement
+from afflint.kube.shapes import holders_in, mentions_placement, shape_of
 from afflint.yaml.document import Document
 from afflint.yaml.embedded import EmbeddedDocument, documents_in_block, entry_with_text, text_of_block
 from afflint.yaml.prefilter import is_values_file
+from afflint.yaml.template_text import named_templates_in, template_text
 
 _VALUES = Kind("values", "", (), (), None)
 _ENTRY = Kind("values", "text", (), (), None)
 """One constraint as text; its path in the values is not part of the document."""
+_NAMED = Kind("template", "text", (), (), None)
 _FIELDS = frozenset(("values", "valuesContent", "valuesTemplate"))
 
 
@@ -52,6 +54,35 @@ def embedded_constraints(document: Document) -> Iterator[tuple[Path, EmbeddedDoc
         found = entry_with_text(document, path)
         if found is not None:
             yield path[:-1], found
+
+
+def constraints_in_named_templates(text: str) -> Iterator[tuple[EmbeddedDocument, list[CustomWorkload]]]:
+    """Yield the documents in the named templates of a file with constraints: fields of a pod, an affinity, or spread constraints.
+
+    A template that includes them may add further items.
+    """
+    for body, line in named_templates_in(text):
+        written = body.encode("utf-8", "replace")
+        for read in _literal_documents(written, line) if mentions_placement(written) else ():
+            document = read.document
+            holders = holders_in(document.data, ()) if type(document.data) is dict else ()
+            found = [CustomWorkload(document, {}, (), _NAMED, holder, "shape") for holder in holders]
+            if found:
+                yield read, found
+
+
+def _literal_documents(text: bytes, line: int) -> Iterator[EmbeddedDocument]:
+    """Yield the documents in the text of a named template below ``line`` lines; a list of spread constraints gets the key of its field."""
+    template = template_text(text, line)
+    for document in template.documents(mentions_placement) if template is not None else ():
+        if not shape_of(_SPREAD, document.data):
+            yield EmbeddedDocument(document, template)
+        elif text.lstrip(b" \r").startswith(b"\n"):  # The key takes the place of the action that begins the template.
+            keyed = template_text(f"{_SPREAD}:".encode() + text.lstrip(b" "), line)
+            yield from (EmbeddedDocument(each, keyed) for each in keyed.documents(mentions_placement)) if keyed is not None else ()
+
+
+_SPREAD = "topologySpreadConstraints"
 
 
 def _has_values(key: Any, _text: str) -> bool:

@@ -191,6 +191,8 @@ class Checker:
         from afflint.kube.shapes import mentions_placement
 
         text = None
+        found: list[Found] = []
+        silenced: list[Suppression] = []
         if mentions_placement(data):
             from afflint.checks.templates import has_constraints
             from afflint.yaml.template_text import template_text
@@ -198,15 +200,30 @@ class Checker:
             text = template_text(data)
         if text is None:
             return FileResult(templated=True)
-        found: list[Found] = []
-        silenced: list[Suppression] = []
+        literal = self._named_templates(data, found, silenced)
         read = [(document, self.manifests(document)) for document in text.documents(mentions_placement)]
         for document, manifests in read:
             found += self._matches(manifests, text, fixing=False)
             if _MARKER in document.raw_bytes:
                 self._suppressions(document, manifests, [], silenced)
-        literal = any(has_constraints(manifests) for _, manifests in read)
+        literal = literal or any(has_constraints(manifests) for _, manifests in read)
         return FileResult(tuple(found), suppressions=tuple(silenced), templated=True, literal=literal or bool(found))
+
+    def _named_templates(self, data: bytes, found: list[Found], silenced: list["Suppression"]) -> bool:
+        """Add what is found in the named templates of a file; return whether they contain constraints."""
+        if b"define" not in data:
+            return False
+        from afflint.kube.helm_values import constraints_in_named_templates
+
+        literal = False
+        for (document, template), workloads in constraints_in_named_templates(data.decode("utf-8")):
+            literal = True
+            for workload in workloads:
+                for rule, match in self._matches_of(workload, template, grows=True):
+                    found.append(located(rule, match, (), workload.ref, document, fixing=False))
+            if _MARKER in document.raw_bytes:
+                self._suppressions(document, (), [], silenced)
+        return literal
 
     def _document_results(self, data: bytes, skipped: list[str], kept: "DocumentCache | None") -> "list[_DocumentResult]":
         """Return the results of the documents that may matter, and add the kinds of the others to ``skipped``."""
@@ -329,14 +346,14 @@ class Checker:
                     continue
                 yield located(rule, match, manifest.base, manifest.ref, document, fixing=fixing and self._fixing[rule] != "none")
 
-    def _matches_of(self, manifest: Manifest, template: "TemplateText | None") -> Iterator[tuple[str, Match]]:
+    def _matches_of(self, manifest: Manifest, template: "TemplateText | None", *, grows: bool = False) -> Iterator[tuple[str, Match]]:
         if template is None:
             return self._dispatch.matches(manifest)
         from afflint.checks.templates import TemplateChecks
 
         if self._template_checks is None:
             self._template_checks = TemplateChecks(self._settings.rules, self._settings.target)
-        return self._template_checks.matches(manifest, template)
+        return self._template_checks.matches(manifest, template, grows=grows)
 
     def _values(self, name: str, data: bytes, found: list[Found], silenced: list["Suppression"], demands: "list[Fact]") -> int:
         """Add what is found in a values file of a chart to ``found`` and ``demands``; return how many documents contain constraints."""

@@ -255,6 +255,21 @@ def template_text(data: bytes, first: int = 0) -> TemplateText | None:
     return text if text.balanced else None
 
 
+def named_templates_in(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the text of each named template (``define``) of several lines, at its columns in the file, and the number of lines above it."""
+    begin, open_structures, line, counted = -1, 0, 0, 0
+    for start, end, action in _actions_in(text) or ():
+        open_structures = max(open_structures + _level(action), 0)
+        if begin < 0 and open_structures == 1 and _word(action) in _DEFINING:
+            begin = end
+        elif begin >= 0 and open_structures == 0:
+            line += text.count("\n", counted, begin)
+            counted = begin
+            if "\n" in (body := text[begin:start]):
+                yield " " * (begin - text.rfind("\n", 0, begin) - 1) + body, line
+            begin = -1
+
+
 class Branch(NamedTuple):
     """A branch of a template: the action that begins it, and the text in it without that of the branches inside it."""
 
