@@ -30,6 +30,11 @@ spec:
 
 
 TOLERATIONS = "[{key: a, operator: Exists}]"
+NODE_AFFINITY = (
+    "{nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+    "{nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}}"
+)
+SPREADS = "[{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule}]"
 
 
 class TestIgnored:
@@ -89,8 +94,56 @@ class TestIgnored:
     def test_facts_of_one_version_apply_to_this_major_version(self) -> None:
         values = f"tolerations: {TOLERATIONS}"
         assert said(flux("postgresql", values, version="17.0.0", repository="bitnami"), IGNORED) != []
-        assert said(flux("postgresql", values, version="10.0.0", repository="bitnami"), IGNORED) == []
+        assert said(flux("postgresql", values, version="9.0.0", repository="bitnami"), IGNORED) == []
         assert said(flux("redis", values, version="10.0.0", repository="bitnami"), IGNORED) != []
+
+    def test_a_place_that_a_chart_reads_elsewhere_since_a_version(self) -> None:
+        values = f"cronjob: {{tolerations: {TOLERATIONS}, affinity: {NODE_AFFINITY}}}"
+        (finding, other) = lint(flux("nextcloud", values, version="9.0.3"))
+        assert (finding.rule, finding.message) == (IGNORED, "nextcloud does not read `cronjob.tolerations`: it reaches no pod")
+        assert (other.rule, other.message) == (IGNORED, "nextcloud does not read `cronjob.affinity`: it reaches no pod")
+        assert other.help == "Set `cronjob.cronjob.affinity` instead."
+        assert lint(flux("nextcloud", f"cronjob: {{cronjob: {{affinity: {NODE_AFFINITY}}}}}", version="9.0.3")) == []
+
+    def test_an_older_version_did_not_read_it(self) -> None:
+        values = "priorityClassName: high"
+        assert lint(flux("nextcloud", f"affinity: {NODE_AFFINITY}\n{values}", version="8.1.0")) == []
+        assert said(flux("nextcloud", f"topologySpreadConstraints: {SPREADS}", version="7.1.0"), IGNORED) == [
+            "11:5 nextcloud does not read `topologySpreadConstraints`: it reaches no pod"
+        ]
+
+    def test_without_a_version_only_what_all_versions_ignore_is_known(self) -> None:
+        assert said(flux("nextcloud", f"topologySpreadConstraints: {SPREADS}"), IGNORED) == []
+
+    def test_values_of_a_dependency_go_into_its_own_chart(self) -> None:
+        values = f"postgresql: {{persistence: {{affinity: {NODE_AFFINITY}}}}}"
+        (finding,) = lint(flux("home-assistant", values, version="12.0.1", repository="k8s-at-home-charts"))
+        assert (finding.rule, finding.message) == (IGNORED, "postgresql does not read `persistence.affinity`: it reaches no pod")
+        assert finding.help == "Set `primary.affinity` or `readReplicas.affinity` instead."
+
+    def test_values_at_the_root_of_dependencies(self) -> None:
+        values = """
+            nodeSelector: {disk: ssd}
+            postgresql: {nodeSelector: {disk: ssd}, primary: {nodeSelector: {disk: ssd}}}
+            redis: {nodeSelector: {disk: ssd}, master: {nodeSelector: {disk: ssd}}}
+        """
+        assert said(flux("authentik", values, version="5.2.1", repository="authentik-charts"), IGNORED) == [
+            "12:18 postgresql does not read `nodeSelector`: it reaches no pod",
+            "13:13 redis does not read `nodeSelector`: it reaches no pod",
+        ]
+
+    @pytest.mark.parametrize(
+        ("chart", "repository", "version", "values"),
+        [
+            ("home-assistant", "k8s-at-home-charts", "12.0.1", f"postgresql: {{primary: {{affinity: {NODE_AFFINITY}}}}}"),
+            ("home-assistant", "k8s-at-home-charts", "1.0.0", f"postgresql: {{persistence: {{affinity: {NODE_AFFINITY}}}}}"),
+            ("home-assistant", "other", "12.0.1", f"postgresql: {{persistence: {{affinity: {NODE_AFFINITY}}}}}"),
+            ("sonarr", "k8s-at-home", "16.0.0", f"affinity: {NODE_AFFINITY}\npod: {{affinity: {NODE_AFFINITY}}}"),
+            ("own-chart", "k8s-at-home", "1.0.0", f"postgresql: {{persistence: {{affinity: {NODE_AFFINITY}}}}}"),
+        ],
+    )
+    def test_other_versions_and_publishers_are_not_known(self, chart: str, repository: str, version: str, values: str) -> None:
+        assert lint(flux(chart, values, version=version, repository=repository)) == []
 
     @pytest.mark.parametrize("repository", ["other", "https://charts.example.com"])
     def test_a_name_of_many_publishers_is_not_enough(self, repository: str) -> None:

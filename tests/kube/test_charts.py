@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,7 @@ def test_the_catalogue_is_what_the_script_makes(tmp_path: Path) -> None:
     facts = shared("facts", "charts.jsonl.gz")
     (tmp_path / "tools").mkdir()
     (tmp_path / "schemas").mkdir()
+    shutil.copy(ROOT / "tools" / "chart_facts.jsonl.gz", tmp_path / "tools")
     script = tmp_path / "tools" / "charts.py"
     script.write_text((ROOT / "tools" / "charts.py").read_text(encoding="utf-8"), encoding="utf-8")
     subprocess.run([sys.executable, str(script), str(facts)], check=True, capture_output=True)
@@ -46,6 +48,45 @@ def test_the_catalogue_is_what_the_script_makes(tmp_path: Path) -> None:
 
 def test_each_line_names_its_source() -> None:
     assert all(len(each["source"].split(" ")) >= 4 for each in entries())
+
+
+def test_each_dependency_has_its_own_line() -> None:
+    names = {each["chart"] for each in entries()}
+    for each in entries():
+        members = each.get("members", "").split()
+        for dependency in each.get("dependencies", ()):
+            assert dependency["chart"] in names
+            assert dependency["since"] < dependency["before"]
+            assert dependency["chart_since"] < dependency["chart_before"]
+            assert dependency.get("of") in members or not members
+
+
+def test_the_versions_of_each_line_are_ranges() -> None:
+    for each in entries():
+        for part in (*each["places"], *each.get("pods", ()), *each.get("ignored", ())):
+            assert part.get("since", 0) < part.get("before", 10_000), each["chart"]
+
+
+def test_no_version_both_reads_and_ignores_a_value() -> None:
+    for name in [each["chart"] for each in entries()]:
+        chart = chart_of(name)
+        assert chart is not None
+        for ignored in chart.ignored:
+            if ignored.versions.since is not None:
+                versions = VersionRange(ignored.versions.since, ignored.versions.since + 1)
+                known = chart.in_versions(versions)
+                places = [known.place_of((*ignored.path, field)) for field in ignored.fields if not ignored.only_kubernetes]
+                assert not any(place.verified for place in places if place is not None), (name, ignored)
+
+
+def test_places_of_some_versions() -> None:
+    chart, inner = chart_of("nextcloud"), ("cronjob", "cronjob", "affinity")
+    assert chart is not None
+    assert chart.in_versions(VersionRange(7, 8)).place_of(inner) is None
+    for versions, verified in ((VersionRange(9, 10), True), (VersionRange(), False)):
+        place = chart.in_versions(versions).place_of(inner)
+        assert place is not None
+        assert place.verified == verified
 
 
 def test_a_place_has_its_fields_and_pods() -> None:

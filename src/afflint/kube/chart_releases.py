@@ -13,11 +13,12 @@ from afflint.kube.custom_resources import CustomWorkload
 from afflint.yaml.document import list_at, map_at
 from afflint.yaml.placeholders import is_placeholder
 
+_K8S_AT_HOME = "k8s-at-home"
 # Publishers with charts of their own under common names, as their addresses contain them.
 _OTHER_PUBLISHERS = (
     "bitnami",
     "truecharts",
-    "k8s-at-home",
+    _K8S_AT_HOME,
     "cowboysysop",
     "gabe565",
     "geek-cookbook",
@@ -81,7 +82,8 @@ def release_of(workload: CustomWorkload, sources: Iterable[ChartSource]) -> Char
     if chart is not None and reference is not None:
         major = reference.version if type(reference.version) is int else major_of(reference.version)
         versions = VersionRange(major, major + 1) if major is not None else _versions_by_values(chart, values)
-        return ChartRelease(chart, versions, _release_name(reference.release), values, path, reference.complete)
+        release = ChartRelease(chart.in_versions(versions), versions, _release_name(reference.release), values, path, reference.complete)
+        return _of_dependency(release, workload.pod_path)
     if reference is not None and chart_of(last_part(reference.chart)) is not None:
         return None  # A chart of another publisher with the name of a known one.
     return _by_keys(values, path, workload.pod_path, reference)
@@ -198,10 +200,13 @@ def _source_of_argo(spec: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def _known_chart(reference: _ChartReference) -> KnownChart | None:
     """Return the chart of the catalogue that is referred to; None if it has none, or if another publisher may have made it."""
-    chart = chart_of(last_part(reference.chart))
+    name, address = last_part(reference.chart), reference.repository or reference.chart.rpartition("/")[0]
+    if _K8S_AT_HOME in address:
+        library = chart_of(f"{_K8S_AT_HOME}/common")
+        return library._replace(name=name) if library is not None and name in library.members else None
+    chart = chart_of(name)
     if chart is None:
         return None
-    address = reference.repository or reference.chart.rpartition("/")[0]
     where = address.removesuffix(f"/{chart.name}").lower()
     if any(each in where for each in chart.publishers):
         return chart
@@ -246,3 +251,22 @@ def _has_controllers(values: dict[str, Any]) -> bool:
 def _versions_by_values(chart: KnownChart, values: dict[str, Any]) -> VersionRange:
     """Return the versions of a chart that read some keys of the values."""
     return VersionRange(2) if chart.name == "app-template" and _has_controllers(values) else VersionRange()
+
+
+# Values of dependencies.
+
+
+def _of_dependency(release: ChartRelease, pod_path: Path) -> ChartRelease | None:
+    """Return the release of the dependency whose values contain a path; None if its version is not certain; else the release itself."""
+    below = str(pod_path[len(release.path)]) if len(pod_path) > len(release.path) else ""
+    chart = chart_of(below) if any(each.chart == below for each in release.chart.dependencies) else None
+    own = [each for each in release.chart.dependencies if each.chart == below and each.member in ("", release.chart.name)]
+    uses = [each.uses for each in own if each.versions.overlaps(release.versions)]
+    if chart is None:
+        return release
+    lows, highs = [each.since for each in uses if each.since is not None], [each.before for each in uses if each.before is not None]
+    if not lows or not highs:
+        return None
+    versions = VersionRange(min(lows), max(highs))
+    values = map_at(release.values, below)
+    return ChartRelease(chart.in_versions(versions), versions, release.name, values, (*release.path, below), release.complete)

@@ -36,7 +36,8 @@ class VersionRange(NamedTuple):
 class ChartPlace(NamedTuple):
     """A map of the values with placement fields. ``pods`` are the numbers of the pods that these reach, empty if not all are known.
 
-    ``verified``: a rendered chart showed the fields in a pod. ``text``: the chart expects text, which it renders.
+    ``verified``: a rendered chart showed the fields in a pod. ``text``: the chart expects text, which it renders. ``versions`` are those
+    that read the fields.
     """
 
     path: Path
@@ -44,6 +45,7 @@ class ChartPlace(NamedTuple):
     pods: tuple[int, ...] = ()
     verified: bool = True
     text: bool = False
+    versions: VersionRange = VersionRange()
 
 
 class IgnoredPlace(NamedTuple):
@@ -73,11 +75,24 @@ class ChartPods(NamedTuple):
     group: str = ""
 
 
+class ChartDependency(NamedTuple):
+    """A chart that another one uses: its values are below its name. ``versions`` of the latter use the versions ``uses``.
+
+    ``member`` is the chart that uses it, if a line of the catalogue is for several charts; else "".
+    """
+
+    chart: str
+    versions: VersionRange
+    uses: VersionRange
+    member: str = ""
+
+
 class KnownChart(NamedTuple):
     """A chart. ``publishers`` are words by which the address of its repository is recognised; ``unique``: its name alone identifies it.
 
     ``labels_of`` are the versions whose pods have exactly the labels of ``pods``. ``closed`` are maps in which the chart reads no
-    constraints except those of ``places``, each with the maps to use instead.
+    constraints except those of ``places``, each with the maps to use instead. ``members`` are the charts with these values, if these are
+    several.
     """
 
     name: str
@@ -88,6 +103,15 @@ class KnownChart(NamedTuple):
     ignored: tuple[IgnoredPlace, ...]
     closed: tuple[tuple[Path, tuple[Path, ...]], ...]
     labels_of: VersionRange
+    members: frozenset[str] = frozenset()
+    dependencies: tuple[ChartDependency, ...] = ()
+
+    def in_versions(self, versions: VersionRange) -> "KnownChart":
+        """Return the chart with the places of some versions; those that only some of these versions read are not verified."""
+        if all(each.versions == _EVERY for each in self.places):
+            return self
+        places = [each if each.versions.covers(versions) else each._replace(verified=False) for each in self.places]
+        return self._replace(places=tuple([each for each in places if each.versions.overlaps(versions)]))
 
     def place_of(self, path: Path) -> ChartPlace | None:
         """Return the place of the placement field at a path of the values; None if the chart has none there."""
@@ -134,13 +158,15 @@ def _chart(entry: dict[str, Any]) -> KnownChart:
         entry.get("unique", False),
         tuple([_place(each) for each in entry["places"]]),
         tuple([_pods(each) for each in entry.get("pods", ())]),
-        tuple([_ignored(each) for each in entry.get("ignored", ())]),
+        tuple([_ignored(each, path) for each in entry.get("ignored", ()) for path in each["path"].split(" ")]),
         tuple([(parse_path(each["path"]), tuple(map(parse_path, each["use"]))) for each in entry.get("closed", ())]),
         VersionRange(entry.get("labels_since"), entry.get("labels_before")) if "labels_since" in entry else NO_VERSION,
+        frozenset(entry.get("members", "").split()),
+        tuple([_dependency(each) for each in entry.get("dependencies", ())]),
     )
 
 
-NO_VERSION = VersionRange(0, 0)
+NO_VERSION, _EVERY = VersionRange(0, 0), VersionRange()
 
 
 def _place(entry: dict[str, Any]) -> ChartPlace:
@@ -151,6 +177,7 @@ def _place(entry: dict[str, Any]) -> ChartPlace:
         tuple(entry.get("pods", ())),
         "unverified" not in entry,
         "text" in entry,
+        VersionRange(entry.get("since"), entry.get("before")),
     )
 
 
@@ -164,9 +191,14 @@ def _pods(entry: dict[str, Any]) -> ChartPods:
     )
 
 
-def _ignored(entry: dict[str, Any]) -> IgnoredPlace:
+def _dependency(entry: dict[str, Any]) -> ChartDependency:
+    versions, uses = VersionRange(entry["since"], entry["before"]), VersionRange(entry["chart_since"], entry["chart_before"])
+    return ChartDependency(entry["chart"], versions, uses, entry.get("of", ""))
+
+
+def _ignored(entry: dict[str, Any], path: str) -> IgnoredPlace:
     return IgnoredPlace(
-        parse_path(entry["path"]),
+        parse_path(path),
         tuple(entry["fields"].split(" ")),
         VersionRange(entry.get("since"), entry.get("before")),
         tuple(map(parse_path, entry.get("use", ()))),
