@@ -195,6 +195,7 @@ def test_a_folder_of_nodes_is_read_with_the_folders_in_it(place: Place, tmp_path
     beside = {"kustomization": "resources: [a.yaml]\n", "broken": "a: [\n"}
     for name, text in {"a": "nodes:\n" + one, "more/b": "nodes:\n" + other, **beside}.items():
         (tmp_path / "cluster" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "cluster" / "node.yaml.j2").write_text("{% for a in b %}\nnodes:\n- {{ a }}\nkind: Node\n{% endfor %}\n", encoding="utf-8")
     done = place("web.yaml", "--nodes", "cluster")
     assert (done.code, done.err) == (0, "")
     assert "2 of 2 replicas scheduled" in done.out

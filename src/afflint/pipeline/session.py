@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from afflint import config as configuration
 from afflint.config import Config
 from afflint.findings.errors import UserError
-from afflint.source.sources import STDIN, SUFFIXES, Source, discover, each_once, named, relative, standard_input
+from afflint.source.sources import STDIN, SUFFIXES, Source, discover, each_once, is_template, named, relative, standard_input
 
 if TYPE_CHECKING:
     from afflint.findings.finding import Finding
@@ -115,6 +115,8 @@ class Session:
 
         found = []
         for source in self._buffered(discover((folder,))):
+            if is_template(source.name):
+                continue
             data = bytes_of(source)
             if may_have_nodes(data) and has_nodes(source.name, data):
                 found.append(source)
