@@ -282,12 +282,6 @@ def test_a_finding_in_an_object_that_may_be_a_patch_searches_each_folder_once(re
     assert len(searched) == len({*searched}) == 1 + 30 * 2 + 1
 
 
-def test_a_field_that_a_kustomization_in_the_folder_above_may_add_searches_no_folder(repo: Path, searched: list[str]) -> None:
-    write(repo / "base" / "kustomization.yaml", "resources: [web/dep.yaml]")
-    assert rules_of(write(repo / "base" / "web" / "dep.yaml", PATCH + TEMPLATE)) == []
-    assert searched == []
-
-
 @pytest.mark.parametrize("folder", ["patches", "."])
 def test_a_kustomization_above_uses_a_whole_object_as_a_patch_of_another_kind(folder: str, repo: Path) -> None:
     file = write(repo / "patches" / "p.yaml", WHOLE + "  serviceName: db\n")

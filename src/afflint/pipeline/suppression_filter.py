@@ -119,9 +119,9 @@ def _without_excused(findings: list[Finding], source: Source, pods: Iterable[Pod
             return False
         if finding.rule in _ABOUT_LABELS:
             return any(finding.field.endswith((f".{key}", f"[{key}]")) for key in added)
-        above = kustomizations.use_above(path)
         if finding.rule in _ABOUT_ABSENT_FIELDS:
-            return above is not None or kustomizations.use_of(path) is not None
+            return _may_be_completed(path, finding, kustomizations)
+        above = kustomizations.use_above(path)
         # A patch with placeholders for apiVersion and kind is not a whole object.
         if above is None and not partial.get((finding.document, finding.object), True):
             return False
@@ -131,3 +131,13 @@ def _without_excused(findings: list[Finding], source: Source, pods: Iterable[Pod
         return use.targeted if finding.rule in _ABOUT_VERSIONS else bool(use.kinds) and finding.object.kind not in use.kinds
 
     return [finding for finding in findings if not is_excused(finding)]
+
+
+def _may_be_completed(path: str, finding: Finding, kustomizations: Kustomizations) -> bool:
+    """Return whether a kustomization may add what a finding misses: one with the file as a resource, or any if it is only a patch."""
+    folders = dict.fromkeys(kustomizations.listing(path))
+    if not folders:
+        return kustomizations.use_of(path) is not None
+    from afflint.source.kustomized_labels import may_change_selection
+
+    return any(may_change_selection(each, finding.object.kind or "") for each in folders)

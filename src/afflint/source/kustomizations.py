@@ -1,6 +1,7 @@
 """How the kustomizations of a repository use a manifest: as a resource that they complete, or as a patch for other manifests.
 
-What such a manifest leaves out proves nothing; and if a patch has a target, its apiVersion, kind and name are placeholders.
+What such a manifest leaves out may be added, see ``kustomized_labels``. If a patch has a target, its apiVersion, kind and name are
+placeholders.
 """
 
 from __future__ import annotations
@@ -110,17 +111,23 @@ class Kustomizations:
 
     def labels_added(self, path: str) -> frozenset[str]:
         """Return the keys of the labels that kustomizations add to the pods of a file, directly or through listed folders."""
-        keys: frozenset[str] = frozenset()
+        return frozenset(key for _, labels in self._listing(path) for key in labels)
+
+    def listing(self, path: str) -> Iterator[str]:
+        """Yield the folders of the kustomizations that have a file as a resource, directly or through listed folders."""
+        return (folder for folder, _ in self._listing(path))
+
+    def _listing(self, path: str) -> Iterator[tuple[str, frozenset[str]]]:
+        """Yield these folders, each with the labels that its kustomization adds; a folder may occur several times."""
         pending = _real_paths(path)
         seen = {*pending}
         while pending:
             here = pending.pop()
             for folder, labels in self._repository_of(here).listing(here):
-                keys |= labels
+                yield folder, labels
                 if folder not in seen:
                     seen.add(folder)
                     pending.append(folder)
-        return keys
 
     def _repository_of(self, path: str) -> _KustomizationTree:
         top = self._top(os.path.dirname(path))
