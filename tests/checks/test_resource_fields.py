@@ -214,3 +214,54 @@ def test_a_key_inside_a_list_of_objects_has_its_own_position() -> None:
     assert said({"crd.yaml": DEFINITION, "w.yaml": text}, "unknown-field")[0].startswith(
         "8:5 unknown field `affinity` in spec of this Widget"
     )
+
+
+# The metadata of an object, which has the same fields for every kind.
+
+RELEASE = """\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata:
+  name: open-webui
+  label:
+    app: open-webui
+spec: {chart: {spec: {chart: podinfo}}}
+"""
+
+
+def test_a_misspelt_field_of_the_metadata_of_any_resource_is_reported() -> None:
+    assert said({"a.yaml": RELEASE}, "unknown-field") == [
+        f"5:3 unknown field `label` in metadata of this HelmRelease; did you mean `labels`? {REJECTED}"
+    ]
+    assert said({"a.yaml": RELEASE.replace("label:\n    app: open-webui", "label: open-webui")}, "unknown-field") == []
+    assert said({"a.yaml": RELEASE.replace("label:", "labels: {}\n  label:")}, "unknown-field") == []
+
+
+def test_any_field_of_the_metadata_is_known_for_a_kind_of_the_catalogue() -> None:
+    workflow = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: a, title: b}\nspec: {nodeSelector: {a: b}}\n"
+    assert said({"a.yaml": workflow}, "unknown-field") == [f"3:21 unknown field `title` in metadata of this Workflow {REJECTED}"]
+    assert said({"a.yaml": workflow.replace("argoproj.io", "backstage.io")}, "unknown-field") == []
+    assert said({"a.yaml": workflow.replace("title: b", "clusterName: b")}, "unknown-field") == []
+
+
+@pytest.mark.parametrize("kind", ["v1\nkind: Service", "v1\nkind: Namespace", "policy/v1\nkind: PodDisruptionBudget"])
+def test_the_metadata_of_objects_that_create_no_pods_is_checked(kind: str) -> None:
+    manifest = f"apiVersion: {kind}\nmetadata:\n  name: a\n  label: {{a: b}}\n"
+    assert said({"a.yaml": manifest}, "unknown-field") == ["5:3 unknown field `label` in this metadata; did you mean `labels`?"]
+    nested = "apiVersion: v1\nkind: List\nitems:\n- null\n- " + manifest.replace("\n", "\n  ")
+    assert said({"a.yaml": nested}, "unknown-field") == ["9:5 unknown field `label` in this metadata; did you mean `labels`?"]
+
+
+def test_the_metadata_of_an_object_with_several_templates_is_checked_once() -> None:
+    job = "template: {spec: {template: {spec: {containers: [{name: a, image: b}]}}}}"
+    manifest = f"""\
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {{name: a, annotation: {{a: b}}}}
+spec:
+  replicatedJobs:
+  - {{name: x, {job}}}
+  - {{name: y, {job}}}
+"""
+    files = {"a.yaml": "apiVersion: v1\nkind: List\nitems:\n- null\n- " + manifest.replace("\n", "\n  ")}
+    assert said(files, "unknown-field") == ["7:23 unknown field `annotation` in this metadata; did you mean `annotations`?"]

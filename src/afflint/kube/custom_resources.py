@@ -14,7 +14,7 @@ from afflint.kube.catalogue import CatalogueField, ConstraintPlace, CustomKind, 
 from afflint.kube.constraints import REQUIRED, Constraints, ShapedValue, constraints_of_parts
 from afflint.kube.kinds import EACH, POD_TEMPLATE, RUNTIME_CLASS, Kind, Template, TypeMeta, is_custom, part_types
 from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, labels_at, maps_at_steps
-from afflint.kube.resource_fields import UnreadKey, unread_keys
+from afflint.kube.resource_fields import UnreadKey, unread_keys, unread_metadata_keys
 from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec, shape_of
 from afflint.kube.types import Type
 from afflint.yaml.document import map_at
@@ -306,6 +306,7 @@ def custom_workloads(
             yield CustomWorkload(document, data, base, kind, Holder((*base, *path), ()), "schema", custom, place)
         unread += unread_keys(data, base, custom, version)
         looked |= {each.path for each in unread}
+    unread += unread_metadata_keys(data, base, known_kind=custom is not None)
     found_by_shape = holders_in(data, base, frozenset(looked), inside, in_values=name in KINDS_WITH_VALUES)
     for holder in (*found_by_shape, *_in_metadata(data, base)):
         yield CustomWorkload(document, data, base, kind, holder, "shape", custom)

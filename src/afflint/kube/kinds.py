@@ -601,6 +601,11 @@ class TypeMeta(NamedTuple):
 _NOT_OURS = TypeMeta(None, True)
 
 
+def is_listed(kind: Kind) -> bool:
+    """Return whether a kind is one of ``KINDS`` that is not read as a custom resource, too."""
+    return _BY_GROUP.get((kind.group, kind.name)) is kind and not kind.holds_placement
+
+
 def identify(api_version: object, name: object, custom: dict[tuple[str, str], Kind] | None = None) -> TypeMeta:
     """Identify the kind of an object. The same kind name in another API group or without an apiVersion is another kind.
 

@@ -14,10 +14,11 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.similarity import is_likely_typo
 from afflint.kube.catalogue import CustomKind
-from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, part_types
+from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, METADATA, part_types
 from afflint.kube.shapes import AFFINITY_FIELDS, holders_in, shape_of
 from afflint.kube.structural_schemas import UNREAD_FIELDS
 from afflint.kube.types import ListOf, Struct, Type
+from afflint.yaml.document import map_at
 
 _PLACEMENT_NAMES = frozenset((*CUSTOM_PLACEMENT, *AFFINITY_FIELDS))
 _NO_NAMES: frozenset[str] = frozenset()
@@ -38,6 +39,30 @@ class UnreadKey(NamedTuple):
     home: Path | None
     proved: bool
     in_pod_spec: bool = False
+
+
+def unread_metadata_keys(data: dict[str, Any], base: Path, *, known_kind: bool) -> list[UnreadKey]:
+    """Return the keys in the metadata of a custom resource that no object has.
+
+    The API server decodes the metadata of every kind as ObjectMeta (apiextensions-apiserver, pkg/apiserver/schema/objectmeta). A file of an
+    unknown kind may be for another tool, with metadata of its own: only a typo proves that ObjectMeta is meant. Constraints in metadata
+    are not among the keys.
+    """
+    found = []
+    path, fields = (*base, "metadata"), METADATA.fields
+    for key, value in map_at(data, "metadata").items():
+        if key in fields or key in _REMOVED or type(key) is not str or value is None or _is_directive(key) or shape_of(key, value) == key:
+            continue
+        meant = _meant(key, frozenset(fields))
+        if meant is not None and (not fields[meant].fits(value) or meant in data["metadata"]):
+            meant = None
+        if known_kind or meant is not None:
+            found.append(UnreadKey((*path, key), value, frozenset(fields), meant, None, True))
+    return found
+
+
+_REMOVED = frozenset(("clusterName", "initializers"))
+"""Fields that ObjectMeta had in older versions of Kubernetes."""
 
 
 class _Map:

@@ -548,7 +548,13 @@ def _may_matter(name: bytes, piece: bytes) -> bool:
     from afflint.kube.catalogue import groups_without_words
     from afflint.kube.shapes import mentions_placement
 
+    if any(word in piece for word in _MISSPELT_METADATA):
+        return True
     return mentions_placement(piece) or any(group in piece for group in groups_without_words(name))
+
+
+_MISSPELT_METADATA = (b"\n  label:", b"\n  annotation:")
+"""The most common mistakes in the metadata of an object."""
 
 
 _OF_TEXTS = (b"ConfigMap", b"Secret")

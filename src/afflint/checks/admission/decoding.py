@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from afflint.checks.match import Target
 from afflint.findings.paths import Path
+from afflint.kube.kinds import METADATA, is_listed
 from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.kube.versions import as_of
+from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -33,11 +35,27 @@ def _mismatches(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
         if root is not None and not manifest.kind.kubevirt:
             root = as_of(root, target.version)
         if root is None:
-            manifest.mismatches = tuple(_custom_mismatches(manifest, target))
+            manifest.mismatches = (*_metadata_mismatches(manifest), *_custom_mismatches(manifest, target))
         else:
             # `fits` is fast, and nearly every manifest fits.
             manifest.mismatches = () if root.fits(manifest.data) else tuple(root.mismatches(manifest.data, manifest.base))
     return manifest.mismatches
+
+
+def _metadata_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
+    """Yield the unknown fields in the metadata of an object whose own fields are not checked; see ``kube.resource_fields`` for others."""
+    metadata = map_at(manifest.data, "metadata")
+    if not metadata.keys() <= METADATA.fields.keys() and is_listed(manifest.kind) and not _is_further(manifest):
+        found = METADATA.mismatches(metadata, (*manifest.base, "metadata"))
+        yield from (each for each in found if each.struct is METADATA)
+
+
+def _is_further(manifest: Manifest) -> bool:
+    """Return whether a workload is not the first of its object."""
+    if not isinstance(manifest, Workload):
+        return False
+    place = manifest.template_path[len(manifest.base) :]
+    return manifest.declared != manifest.kind.templates[0] or any(type(step) is int and step for step in place)
 
 
 def _custom_mismatches(manifest: Manifest, target: Target) -> Iterator[Mismatch]:
