@@ -54,6 +54,9 @@ FILLED = {
     "pxc.percona.com/PerconaXtraDBCluster": ("maxSkew", "topologyKey", "whenUnsatisfiable"),
     "psmdb.percona.com/PerconaServerMongoDB": ("maxSkew", "topologyKey", "whenUnsatisfiable"),
 }
+# Label selectors for nodes that select none if they are absent, and a field that every whole object has:
+# system-upgrade-controller pkg/upgrade/plan/plan.go, NodeSelector, since v0.1.0.
+NODE_SELECTORS = {"upgrade.cattle.io/Plan": ("spec.nodeSelector", "spec.upgrade")}
 # The paths of the pods with the known labels, if they are not the pods that `replicas` counts: prefixes of the
 # paths, or complete paths after `=`.
 LABELLED = {
@@ -136,6 +139,8 @@ def entry(kind: dict[str, Any]) -> dict[str, Any]:
         found["fills"] = FILLED[name]
     if name in WEBHOOKS:
         found["webhooks"] = WEBHOOKS[name]
+    if name in NODE_SELECTORS:
+        found["node_selector"] = NODE_SELECTORS[name]
     places = [place(each, kind, name) for each in kind["placements"]]
     found["places"] = [part for each in places if each is not None for part in split(each, name)]
     add_operator_labels(found["places"], name)

@@ -265,3 +265,23 @@ spec:
 """
     files = {"a.yaml": "apiVersion: v1\nkind: List\nitems:\n- null\n- " + manifest.replace("\n", "\n  ")}
     assert said(files, "unknown-field") == ["7:23 unknown field `annotation` in this metadata; did you mean `annotations`?"]
+
+
+# Selectors that a kind needs.
+
+PLAN = """\
+apiVersion: upgrade.cattle.io/v1
+kind: Plan
+metadata: {name: os}
+spec:
+  concurrency: 1
+  upgrade: {image: upgrade}
+"""
+
+
+def test_a_plan_without_a_node_selector_upgrades_no_node() -> None:
+    assert said({"a.yaml": PLAN}, "selector-matches-nothing") == ["4:1 this Plan has no nodeSelector, so it selects no node"]
+    assert said({"a.yaml": PLAN + "  nodeSelector: {}\n"}, "selector-matches-nothing") == []
+    assert said({"a.yaml": PLAN + "  nodeSelector:\n"}, "selector-matches-nothing") != []
+    assert said({"a.yaml": PLAN.replace("  upgrade: {image: upgrade}\n", "")}, "selector-matches-nothing") == []
+    assert said({"a.yaml": PLAN.replace("upgrade.cattle.io", "backups.example.io")}, "selector-matches-nothing") == []

@@ -106,3 +106,13 @@ def test_a_missing_selector_is_certain_as_well(repo: Path) -> None:
 def test_a_file_that_is_only_a_patch_may_be_completed(repo: Path) -> None:
     write(repo / "manager" / "kustomization.yaml", "patches: [{path: manager.yaml}]")
     assert found_in(repo) == []
+
+
+def test_a_kustomization_may_add_the_selector_of_a_plan(repo: Path) -> None:
+    plan = "apiVersion: upgrade.cattle.io/v1\nkind: Plan\nmetadata: {name: os}\nspec: {upgrade: {image: a}}\n"
+    write(repo / "manager" / "manager.yaml", plan)
+    write(repo / "manager" / "kustomization.yaml", PLAIN)
+    assert found_in(repo) == [("selector-matches-nothing", 4, 1)]
+    write(repo / "manager" / "nodes.yaml", "kind: Plan\nmetadata: {name: os}\nspec: {nodeSelector: {matchExpressions: []}}\n")
+    write(repo / "manager" / "kustomization.yaml", PLAIN + "patches: [{path: nodes.yaml}]\n")
+    assert found_in(repo) == []

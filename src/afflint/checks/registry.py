@@ -28,7 +28,7 @@ Subject = Literal[
 - ``constrained``: workloads with affinity, nodeSelector, tolerations or spread constraints;
 - ``mismatched``: objects with a field that does not fit its type;
 - ``operated``: custom resources whose operators create pods, if their kind is known;
-- ``resource``: custom resources with keys that look like placement constraints and that their kind does not have;
+- ``resource``: custom resources with keys that their kind does not have, or without a selector that they need;
 - ``cross-manifest``: all objects of the run together;
 - ``nodes``: all objects of the run together with its nodes;
 - ``pools``: all objects of the run together with the node pools that manifests declare;
@@ -153,6 +153,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
     "resource": (
         RegisteredCheck("unknown-field", "resource_fields:unknown_in_resource"),
         RegisteredCheck("misplaced-constraint", "resource_fields:outside_affinity"),
+        RegisteredCheck("selector-matches-nothing", "resource_fields:selects_no_node"),
     ),
     "cross-manifest": (
         RegisteredCheck("label-not-on-template", "labels:label_not_on_template"),

@@ -1,4 +1,4 @@
-"""Keys in custom resources that look like placement constraints and that their kinds do not have."""
+"""Keys in custom resources that their kinds do not have, and selectors that they lack."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def outside_affinity(resource: Manifest) -> Iterator[Match]:
             message = f"{name} is set in {around}, where {resource.kind.name} ignores it; it belongs in {where}"
             edits = moving(each.path, each.home, merge=True)
             yield _worded(Match(each.path, message, f"Move {name} to {where}.", key=True, edits=edits), each)
+
+
+def selects_no_node(resource: Manifest) -> Iterator[Match]:
+    """Report custom resources without the label selector for the nodes that they are about."""
+    if isinstance(resource, CustomResource) and resource.absent is not None:
+        name = resource.absent[-1]
+        remedy = f"Add `{name}: {{matchLabels: …}}`; `{name}: {{}}` selects all nodes."
+        yield Match(resource.absent, f"this {resource.kind.name} has no {name}, so it selects no node", remedy)
 
 
 def _unread(resource: Manifest) -> list[UnreadKey]:

@@ -88,6 +88,8 @@ class CustomKind(NamedTuple):
     known_by: str = "catalogue"
     fills: tuple[str, ...] = ()
     """The fields of spread constraints that the operator sets if they are empty."""
+    node_selector: tuple[Path, Path] | None = None
+    """The path of a label selector that selects no node if it is absent, and that of a field that every whole object has."""
     maps: tuple[SchemaMap, ...] = ()
     """The maps of the resource that a CustomResourceDefinition describes, if one is available."""
 
@@ -137,14 +139,17 @@ def custom_kind_of(group: str, name: str) -> CustomKind | None:
 def groups_without_words(name: bytes) -> frozenset[bytes]:
     """Return the API groups in which an object of a kind with this name matters even without the words of constraints.
 
-    The catalogue has labels for its pods, or fields that select clusters, name node labels or are a node selector under another name.
+    The catalogue has labels for its pods, or fields that select clusters, name node labels or are a node selector under another name, or a
+    node selector whose absence matters.
     """
     data, head = _data(), b'\n{"kind":"' + name + b'","group":"'
     groups: set[bytes] = set()
     at = data.find(head)
     while at >= 0:
         end = data.index(b"\n", at + 1)
-        if any(data.find(mark, at, end) >= 0 for mark in (b'"labels":', b'clusterSelector"', b'labelKey"', b"nodeLabels=")):
+        if any(
+            data.find(mark, at, end) >= 0 for mark in (b'"labels":', b'clusterSelector"', b'labelKey"', b"nodeLabels=", b'"node_selector":')
+        ):
             groups.add(data[at + len(head) : data.index(b'"', at + len(head))])
         at = data.find(head, end)
     return frozenset(groups)
@@ -160,6 +165,7 @@ def _data() -> bytes:
 
 
 def _kind(entry: dict[str, Any]) -> CustomKind:
+    selector = entry.get("node_selector")
     return CustomKind(
         entry["kind"],
         entry["group"],
@@ -169,6 +175,7 @@ def _kind(entry: dict[str, Any]) -> CustomKind:
         entry.get("fills_selectors", False),
         tuple(entry.get("webhooks", {}).items()),
         fills=tuple(entry.get("fills", ())),
+        node_selector=(parse_path(selector[0]), parse_path(selector[1])) if selector else None,
     )
 
 

@@ -17,7 +17,7 @@ from afflint.kube.manifests import DefinedKinds, Labels, Manifest, Workload, lab
 from afflint.kube.resource_fields import UnreadKey, unread_keys, unread_metadata_keys
 from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec, shape_of
 from afflint.kube.types import Type
-from afflint.yaml.document import map_at
+from afflint.yaml.document import map_at, value_at_path
 from afflint.yaml.documents import Document
 from afflint.yaml.placeholders import is_placeholder
 
@@ -216,14 +216,18 @@ class CustomWorkload(Workload):
 
 
 class CustomResource(Manifest):
-    """A custom resource with keys that look like placement constraints and that its kind does not have."""
+    """A custom resource with keys that its kind does not have (``unread``), or without a selector that selects no node if it is absent.
 
-    __slots__ = ("unread",)
+    ``absent`` is the path of such a selector.
+    """
 
-    def __init__(self, document: Document, data: dict[str, Any], base: Path, unread: list[UnreadKey]) -> None:
+    __slots__ = ("absent", "unread")
+
+    def __init__(self, document: Document, data: dict[str, Any], base: Path, unread: list[UnreadKey], absent: Path | None) -> None:
         kind = Kind(data["kind"], data["apiVersion"].rpartition("/")[0], (), (), None)
         super().__init__(document, data, base, TypeMeta(kind, True), kind)
         self.unread = unread
+        self.absent = absent
 
     @property
     def operated(self) -> bool:
@@ -310,6 +314,16 @@ def custom_workloads(
     found_by_shape = holders_in(data, base, frozenset(looked), inside, in_values=name in KINDS_WITH_VALUES)
     for holder in (*found_by_shape, *_in_metadata(data, base)):
         yield CustomWorkload(document, data, base, kind, holder, "shape", custom)
+
+
+def absent_selector(data: dict[str, Any], base: Path) -> Path | None:
+    """Return the path of the label selector that a custom resource lacks, and that selects no node if it is absent; None: no such one."""
+    group = data["apiVersion"].rpartition("/")[0]
+    custom = custom_kind_of(group, data["kind"]) if is_custom(group) else None
+    if custom is None or custom.node_selector is None:
+        return None
+    path, required = custom.node_selector
+    return (*base, *path) if value_at_path(data, *required) and value_at_path(data, *path) is None else None
 
 
 def _in_metadata(data: dict[str, Any], base: Path) -> Iterator[Holder]:

@@ -100,13 +100,14 @@ def _custom_manifests(
 
         yield from monitoring_workloads(document, data, base)
         return
-    from afflint.kube.custom_resources import CustomResource, custom_workloads
+    from afflint.kube.custom_resources import CustomResource, absent_selector, custom_workloads
 
     inside: list[tuple[dict[str, Any], Path]] = []
     unread: list[UnreadKey] = []
     yield from custom_workloads(document, data, base, defined, inside, unread)
-    if unread:
-        yield CustomResource(document, data, base, unread)
+    absent = absent_selector(data, base)
+    if unread or absent is not None:
+        yield CustomResource(document, data, base, unread, absent)
     for held, path in inside:
         for each, where in _objects_below(held, path):
             yield from _manifests_of(document, each, where, custom, defined)

@@ -95,7 +95,9 @@ _ABOUT_LABELS = frozenset(("label-not-on-template", "spread-misses-itself"))
 # About apiVersion and kind, which are placeholders in a patch that has a target.
 _ABOUT_VERSIONS = frozenset(("unserved-api-version", "deprecated-kubevirt-api", "missing-api-version"))
 _ABOUT_KINDS = frozenset(("unknown-field", "misplaced-constraint", "wrong-type", "invalid-scheduling-field", "invalid-replicas"))
-_EXCUSABLE = _ABOUT_ABSENT_FIELDS | _ABOUT_LABELS | _ABOUT_VERSIONS | _ABOUT_KINDS
+# About the selector of a custom resource, or of a pod term, which is another field.
+_ABOUT_SELECTORS, _OF_TERMS = "selector-matches-nothing", "labelSelector"
+_EXCUSABLE = {_ABOUT_SELECTORS} | _ABOUT_ABSENT_FIELDS | _ABOUT_LABELS | _ABOUT_VERSIONS | _ABOUT_KINDS
 
 
 def _without_excused(findings: list[Finding], source: Source, pods: Iterable[Pods], kustomizations: Kustomizations) -> list[Finding]:
@@ -119,8 +121,8 @@ def _without_excused(findings: list[Finding], source: Source, pods: Iterable[Pod
             return False
         if finding.rule in _ABOUT_LABELS:
             return any(finding.field.endswith((f".{key}", f"[{key}]")) for key in added)
-        if finding.rule in _ABOUT_ABSENT_FIELDS:
-            return _may_be_completed(path, finding, kustomizations)
+        if finding.rule in _ABOUT_ABSENT_FIELDS or finding.rule == _ABOUT_SELECTORS:
+            return not finding.field.endswith(_OF_TERMS) and _may_be_completed(path, finding, kustomizations)
         above = kustomizations.use_above(path)
         # A patch with placeholders for apiVersion and kind is not a whole object.
         if above is None and not partial.get((finding.document, finding.object), True):

@@ -13,7 +13,7 @@ from afflint.yaml.documents import read
 
 _FIELDS = ("commonLabels", "transformers", "components", "replacements", "configurations")
 """Fields that may change labels and selectors."""
-_WORDS = (b"label", b"matchExpressions", b"selector", b"$patch", b"move", b"copy")
+_WORDS = (b"label", b"matchexpressions", b"selector", b"$patch", b"move", b"copy")
 """A patch without any of these words changes neither labels nor selectors, and removes no object."""
 
 
@@ -32,7 +32,7 @@ def may_change_selection(folder: str, kind: str) -> bool:
         return True
     if any(each.keys() - {"pairs", "includeSelectors"} or each.get("includeSelectors") for each in maps_at(data, "labels")):
         return True
-    return any(patch is None or any(word in patch for word in _WORDS) for patch in _patches(folder, data, kind))
+    return any(patch is None or any(word in patch.lower() for word in _WORDS) for patch in _patches(folder, data, kind))
 
 
 def _patches(folder: str, data: dict[str, Any], kind: str) -> Iterator[bytes | None]:
