@@ -301,3 +301,34 @@ def test_objects_for_openshift_may_tolerate_only_the_taint_of_masters(namespace:
         "spec: {containers: [{name: a, image: b}], tolerations: [{key: node-role.kubernetes.io/master, effect: NoSchedule}]}\n"
     )
     assert [each.rule for each in lint(text)].count("legacy-control-plane-toleration") == expected
+
+
+VALUED = "legacy-control-plane-toleration"
+ROLE = "{key: node-role.kubernetes.io/%s, value: 'true', effect: NoSchedule}"
+
+
+def tolerating(*tolerations: str) -> str:
+    items = "".join(f"  - {each}\n" for each in tolerations)
+    return f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec:\n  containers: [{{name: a, image: b}}]\n  tolerations:\n{items}"
+
+
+def test_the_taint_of_control_planes_has_no_value() -> None:
+    said_of = "this toleration matches the taint `node-role.kubernetes.io/%s` only with the value `true`; kubeadm sets it without a value"
+    assert said(tolerating(ROLE % "control-plane"), VALUED) == ["7:57 " + said_of % "control-plane"]
+    assert said(tolerating(ROLE % "master", ROLE % "control-plane"), VALUED) == ["8:57 " + said_of % "control-plane"]
+    assert said(tolerating(ROLE % "master", ROLE % "controlplane"), VALUED) == ["7:50 " + said_of % "master"]
+
+
+@pytest.mark.parametrize(
+    "tolerations",
+    [
+        (ROLE % "controlplane",),
+        (ROLE % "control-plane", "{key: node-role.kubernetes.io/control-plane, operator: Exists}"),
+        (ROLE % "master", "{key: node-role.kubernetes.io/control-plane, effect: NoSchedule}"),
+        (ROLE % "control-plane", "{operator: Exists}"),
+        (ROLE % "control-plane", "{key: '{{ .Values.key }}'}"),
+        (ROLE.replace("'true'", "''") % "control-plane",),
+    ],
+)
+def test_it_may_have_one_if_another_toleration_matches(tolerations: tuple[str, ...]) -> None:
+    assert said(tolerating(*tolerations), VALUED) == []

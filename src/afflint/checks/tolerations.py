@@ -42,11 +42,14 @@ def _tolerates_unknown(workload: Workload) -> bool:
 
 
 def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
-    """Report tolerations of the old master taint without the one for control-plane."""
+    """Report tolerations of the old master taint without the one for control-plane, and those of either only with a value."""
     if not manifest.constraints.tolerations or is_for_openshift(manifest):
         return
     parsed = _parsed(manifest)
-    if any(toleration.key.startswith(f"{ROLES}control") for _, toleration in parsed) or _tolerates_unknown(manifest):
+    if _tolerates_unknown(manifest):
+        return
+    if any(toleration.key.startswith(f"{ROLES}control") for _, toleration in parsed):
+        yield from _only_with_value(parsed)
         return
     for item, toleration in parsed:
         taint = Taint(CONTROL_PLANE, "", toleration.effect or "NoSchedule")
@@ -56,6 +59,21 @@ def legacy_control_plane_toleration(manifest: Workload) -> Iterator[Match]:
             yield Match(
                 (*item.path, "key"), message, edits=inserting(item.path[:-1], int(item.path[-1]) + 1, _control_plane_toleration(item.data))
             )
+
+
+def _only_with_value(parsed: list[tuple[ConstraintItem, Toleration]]) -> Iterator[Match]:
+    """Yield one toleration of a control-plane taint with a value, if none matches the taint that kubeadm sets, which has no value."""
+    tolerations = [toleration for _, toleration in parsed]
+    for item, toleration in sorted(parsed, key=lambda each: each[1].key != CONTROL_PLANE):
+        is_equal = toleration.operator in ("", "Equal") and toleration.value
+        if toleration.key not in (CONTROL_PLANE, MASTER) or not is_equal:
+            continue
+        effect = toleration.effect or "NoSchedule"
+        if not any(tolerated(Taint(key, "", effect), tolerations) for key in (CONTROL_PLANE, MASTER)):
+            taint, value = quoted(toleration.key), quoted(toleration.value)
+            message = f"this toleration matches the taint {taint} only with the value {value}; kubeadm sets it without a value"
+            yield Match((*item.path, "value"), message, "Write `operator: Exists` without a value, which matches the taint with any value.")
+            return
 
 
 def _control_plane_toleration(legacy: dict[str, Any]) -> dict[str, Any]:
