@@ -478,3 +478,19 @@ def test_the_anti_affinity_of_a_bare_pod_can_only_mean_other_pods() -> None:
         for name in ("one", "two")
     )
     assert lint(pods) == []
+
+
+class TestAntiAffinityToOwnLabelsInOtherNamespaces:
+    OWN = deployment("web", "tier: x", "- tier: x @ zone in data", namespace="shop")
+    FOUND = ("web.yaml:13:12 warning namespace-misses-target",)
+
+    def test_it_does_not_separate_the_pods(self) -> None:
+        assert places(lint({"web.yaml": self.OWN})) == [*self.FOUND]
+
+    def test_a_copy_for_another_cluster_may_be_in_any_namespace_and_proves_nothing(self) -> None:
+        copy = deployment("web", "tier: x")
+        assert places(lint({"other/web.yaml": copy, "web.yaml": self.OWN})) == [*self.FOUND]
+
+    def test_other_pods_may_be_in_the_named_namespace(self) -> None:
+        for other in (deployment("web", "tier: x", namespace="data"), deployment("front", "tier: x")):
+            assert lint({"other.yaml": other, "web.yaml": self.OWN}) == []

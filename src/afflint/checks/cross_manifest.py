@@ -287,12 +287,9 @@ def _near_miss_match(reach: SelectorRef, miss: NearMiss, owner: Pods) -> Match:
 def namespace_misses_target(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
     """Report pod terms whose selector matches pods, but only in one namespace, which the term does not cover."""
     for reach in manifest_index.reaches:
-        if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements or manifest_index.is_selected(reach):
+        if reach.what not in _POD_TERMS or reach.scope is None or not reach.selector.requirements:
             continue
-        elsewhere = list(islice(manifest_index.selected_anywhere(reach), _MOST_TARGETS))
-        if len({pods.namespace for pods in elsewhere}) > 1:
-            continue  # Several tenants: the namespace of this one may be missing in these manifests.
-        pods = next((each for each in elsewhere if close(reach, each)), None)
+        pods = _own_pods_outside(manifest_index, reach) or _only_elsewhere(manifest_index, reach)
         if pods is None or any(is_placeholder(name) for name in (pods.namespace or "", *reach.scope)):
             continue
         names = [quoted(name) for name in reach.scope]
@@ -303,6 +300,34 @@ def namespace_misses_target(manifest_index: ManifestIndex) -> Iterator[CrossMani
         )
         remedy = "List the namespace in `namespaces` next to topologyKey; without that field, a term applies only to its own namespace."
         yield _at(reach, Match(reach.path, message, remedy, key=True, related=(_placed(pods, pods.title),)))
+
+
+def _only_elsewhere(manifest_index: ManifestIndex, reach: SelectorRef) -> Pods | None:
+    """Return pods that a selector matches, if all that it matches are in one namespace, which it does not cover."""
+    if manifest_index.is_selected(reach):
+        return None
+    elsewhere = list(islice(manifest_index.selected_anywhere(reach), _MOST_TARGETS))
+    if len({pods.namespace for pods in elsewhere}) > 1:
+        return None  # Several tenants: the namespace of this one may be missing in these manifests.
+    return next((each for each in elsewhere if close(reach, each)), None)
+
+
+def _own_pods_outside(manifest_index: ManifestIndex, reach: SelectorRef) -> Pods | None:
+    """Return the pods with an anti-affinity that selects their own labels, but names only other namespaces.
+
+    Pods there show that it separates the two on purpose. A copy of the object without a namespace does not: it is for another cluster.
+    """
+    own = manifest_index.owner(reach) if reach.what in _ANTI and reach.namespaces else None
+    if own is None or own.namespace is None or own.namespace in reach.namespaces or not own.pod_labels.all(reach.selector):
+        return None
+    selected = list(islice(manifest_index.selected(reach), _MOST_TARGETS + 1))
+    is_named_only_here = all(each.namespace is None and _is_copy(each, own) for each in selected)
+    return own if is_named_only_here and len(selected) <= _MOST_TARGETS and not reach.everywhere else None
+
+
+def _is_copy(one: Pods, other: Pods) -> bool:
+    """Return whether two objects have the same kind and name: copies for several clusters or namespaces."""
+    return one.ref.name is not None and (one.ref.kind, one.ref.name) == (other.ref.kind, other.ref.name)
 
 
 # Anti-affinity.
