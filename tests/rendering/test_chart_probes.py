@@ -305,3 +305,45 @@ def test_nothing_is_written_into_the_chart(checking: Checking, project: Path) ->
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
     found(checking)
     assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
+
+
+def test_a_value_in_an_item_of_a_list(checking: Checking) -> None:
+    ranged = "{{- range .Values.pools }}\n---\n" + HEAD.replace("name: web}\nspec", "name: '{{ .name }}'}\nspec")
+    bad = "          {{- with .nodeSelector }}\n          nodeSelector: {{- toYaml . | nindent 12 }}\n          {{- end }}\n{{- end }}\n"
+    values = "pools:\n- name: one\n  nodeSelector: {}\n"
+    write({"chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "chart/values.yaml": values})
+    write({"chart/templates/web.yaml": ranged + bad})
+    assert found(checking) == [
+        "templates/web.yaml:15 if `pools[0].nodeSelector` is set, `nodeSelector` becomes an unknown field of the container"
+    ]
+
+
+def test_a_component_of_the_tests_of_the_chart(checking: Checking) -> None:
+    """The chart renders nothing without a key; the values of its tests have one."""
+    template = f"{{{{- if .Values.key }}}}\n{HEAD}{IN_CONTAINER}{{{{- end }}}}\n"
+    write({"chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "chart/values.yaml": VALUES + "key: ''\n"})
+    write({"chart/templates/web.yaml": template, "chart/ci/test-values.yaml": "key: abc\n"})
+    assert found(checking)[0] == (
+        "templates/web.yaml:14 if `nodeSelector` is set and the values of `ci/test-values.yaml` are used, "
+        "`nodeSelector` becomes an unknown field of the container"
+    )
+
+
+def test_a_component_for_each_item_of_an_empty_list(checking: Checking) -> None:
+    template = f"{{{{- range .Values.tasks }}}}\n---\n{HEAD}{IN_CONTAINER.replace('.Values', '$.Values')}{{{{- end }}}}\n"
+    write({"chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "chart/values.yaml": VALUES + "tasks: []\n"})
+    write({"chart/templates/web.yaml": template})
+    assert found(checking)[0] == (
+        "templates/web.yaml:15 if `nodeSelector` is set and each of `tasks` has an item, "
+        "`nodeSelector` becomes an unknown field of the container"
+    )
+
+
+def test_a_value_of_which_nothing_is_left(checking: Checking) -> None:
+    """`fromJson` reads no lists: Helm puts an error in their place."""
+    chart(
+        "      {{- with .Values.tolerations }}\n      tolerations: {{- . | toJson | fromJson | toYaml | nindent 8 }}\n      {{- end }}\n",
+        "tolerations: []\n",
+    )
+    [only] = found(checking)
+    assert only.endswith("if `tolerations` is set, the API server rejects this Deployment: `tolerations` must be a list")

@@ -85,13 +85,18 @@ def _rejected(output: ProbedOutput, document: Document, target: Target) -> Itera
 
 
 def _cause(output: ProbedOutput, manifest: Manifest, mismatch: Mismatch) -> Probe | None:
-    """Return the probe that a mismatch contains, or whose content is next to it."""
+    """Return the probe that a mismatch contains, whose content is next to it, or that a field of its name replaces."""
     path = mismatch.path
     inside = probes_in(f"{path[-1]} {mismatch.value}")
     if inside:
         return next((output.probes[number] for number in sorted(inside) if number in output.probes), None)
     beside = probes_in(str(value_at(manifest.data, path[len(manifest.base) : -1])))
-    return next((each for number in sorted(beside) if (each := output.probes[number]).name in path), None)
+    found = next((each for number in sorted(beside) if (each := output.probes[number]).name in path), None)
+    if found is not None:
+        return found
+    # Nothing of the value is left, as if `fromJson` is given a list.
+    lost = [each for each in output.probes.values() if each.name == path[-1] and each.number not in output.shown]
+    return min(lost, key=lambda each: len(each.path), default=None)
 
 
 def _elsewhere(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
@@ -135,12 +140,12 @@ def _mismatches(document: Document, target: Target) -> Iterator[tuple[Manifest, 
 
 
 def _name(probe: Probe) -> str:
-    return quoted(".".join(probe.path))
+    return quoted(probe.field)
 
 
 def _message(probe: Probe, baseline: ChartBaseline, words: str) -> str:
-    enabled = " and all components are enabled" if baseline.enabled else ""
-    return f"if {_name(probe)} is set{enabled}, {words}"
+    condition = f" and {baseline.condition}" if baseline.condition else ""
+    return f"if {_name(probe)} is set{condition}, {words}"
 
 
 def _words(mismatch: Mismatch, manifest: Manifest) -> str:

@@ -89,7 +89,7 @@ def _placed(rule: BoundRule, match: ChartMatch, place: SourcePlace, root: str) -
             place.document,
             place.span,
             match.ref,
-            field_of(field if match.path else match.probe.path),
+            field_of(field) if match.path else match.probe.field,
             rendered=(root,),
         ),
         place,

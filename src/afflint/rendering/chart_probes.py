@@ -13,9 +13,11 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
+from glob import escape, glob
 from typing import Any
 
-from afflint.findings.paths import Path
+from afflint.findings.paths import Path, field_of
+from afflint.findings.phrases import join_words, quoted
 from afflint.rendering.chart_trials import ChartTrials, TrialOutput, parts_of, set_value
 from afflint.rendering.helm_origins import ChartSourceMap, line_place
 from afflint.rendering.kustomize_origins import identity_of
@@ -30,6 +32,8 @@ _MARKER = "afflint-probe-"
 _MARKERS = re.compile(rf"{_MARKER}(\d{{4}})")
 _MOST_PROBES = 400
 _MOST_DEPTH = 8
+_MOST_TESTS = 3
+"""The most values files of a chart's own tests that are used."""
 _SWITCH = "enabled"
 _WORKLOAD = re.compile(r"(?m)^\s*kind:\s*[\"']?(?:Deployment|StatefulSet|DaemonSet|CronJob|Job|Pod)\b")
 _SOURCE = re.compile(r"(?m)^# Source: [^/\s]+/(\S+)")
@@ -58,6 +62,27 @@ _READ = re.compile(rf"\.Values((?:\.\w+)*\.(?:{'|'.join(PROBE_VALUES)}))(?![\w.]
 
 
 @dataclass(frozen=True, slots=True)
+class ListItem:
+    """An item of a list of the default values: the path of the list, its items, and the path of a value in the list."""
+
+    path: tuple[str, ...]
+    items: list[Any]
+    inside: Path
+
+    def fill(self, values: dict[str, Any], value: Any) -> None:
+        """Set the value in the list, which has its default items otherwise: Helm replaces whole lists."""
+        above: Any = values
+        for step in self.path[:-1]:
+            above = above.setdefault(step, {}) if type(above) is dict else {}
+        if type(above) is not dict:
+            return
+        target = above.setdefault(self.path[-1], deepcopy(self.items))
+        with suppress(LookupError, TypeError):
+            *above_value, name = self.inside
+            value_at(target, tuple(above_value))[name] = value
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """A placement value of a chart that is empty by default, by its path in the values. ``number`` identifies it in the output."""
 
@@ -65,11 +90,18 @@ class Probe:
     path: tuple[str, ...]
     declared: tuple[SourceText, Path] | None
     """The values file of the chart that declares it, and its path there; None if only templates name it."""
+    in_list: ListItem | None = None
+    """The list of the default values that contains it, if it is in an item of a list."""
 
     @property
     def name(self) -> str:
         """The name of the value, such as `nodeSelector`."""
         return self.path[-1]
+
+    @property
+    def field(self) -> str:
+        """The path of the value in the values, such as ``deployments[0].nodeSelector``."""
+        return field_of((*self.in_list.path, *self.in_list.inside) if self.in_list is not None else self.path)
 
     @property
     def value(self) -> Any:
@@ -83,16 +115,20 @@ def probes_in(text: str) -> frozenset[int]:
 
 
 class ChartBaseline:
-    """The output of a chart without probes, rendered when it is first needed. ``enabled`` are the values that enable further components."""
+    """The output of a chart without probes, rendered when it is first needed.
 
-    def __init__(self, enabled: Mapping[str, Any], render: Callable[[Mapping[str, Any]], TrialOutput | None]) -> None:
-        self.enabled = enabled
+    ``values`` are values that create further components, and ``condition`` describes them in messages.
+    """
+
+    def __init__(self, values: Mapping[str, Any], condition: str, render: Callable[[Mapping[str, Any]], TrialOutput | None]) -> None:
+        self.values = values
+        self.condition = condition
         self._render = render
 
     @cached_property
     def _rendered(self) -> Mapping[int, Document] | None:
         try:
-            output = self._render(self.enabled)
+            output = self._render(self.values)
         except RenderError:
             return None
         return None if output is None else documents_of(output.data)
@@ -113,10 +149,16 @@ class ProbedOutput:
     """The output of a chart with some probes."""
 
     baseline: ChartBaseline
+    data: bytes
     documents: Mapping[int, Document]
     probes: Mapping[int, Probe]
     source_map: Callable[[], ChartSourceMap]
     """Create the source map. This renders the chart again. Raises RenderError and OSError."""
+
+    @property
+    def shown(self) -> frozenset[int]:
+        """The numbers of the probes that are somewhere in the output."""
+        return probes_in(self.data.decode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,25 +199,42 @@ class ChartProbes:
         self.probes = tuple(_probes_of(self.trials.folder, self.trials.texts))
         if not self.probes:
             return
-        default = ChartBaseline({}, self.trials.rendered)
+        default = ChartBaseline({}, "", self.trials.rendered)
         self._explore(self.probes, default)
-        if _lacks_workload(self.trials.folder, self.trials.output):
+        if self._lacks_workload():
             known = {each.probe.number for each in self.broken}
             remaining = [each for each in self.probes if each.number not in known]
-            any(self._explore(remaining, baseline) for baseline in self._with_components())
+            for baseline in self._with_components():
+                if self._explore(remaining, baseline) and not self._lacks_workload():
+                    break
         for output in [each for each in self.outputs if each.baseline is default]:
             self._find_stray(output, list(output.probes.values()))
 
     def _with_components(self) -> Iterator[ChartBaseline]:
-        """Yield the chart with the components that are disabled by default: all of them, or those that have placement values."""
-        off = [path for text in self.trials.texts.of(os.path.join(self.trials.folder, VALUES)) for path in _disabled(text.data, ())]
+        """Yield the chart with components that it does not create by default.
+
+        These are the components that are disabled, all of them or those that have placement values; the same with an item in each list that
+        is empty; and those of the values of the chart's own tests.
+        """
+        declared = [text.data for text in self.trials.texts.of(os.path.join(self.trials.folder, VALUES))]
+        off = [path for data in declared for path in _disabled(data, ())]
         near = [path for path in off if any(probe.path[: len(path) - 1] == path[:-1] for probe in self.probes)]
-        for paths in dict.fromkeys((tuple(off), tuple(near))):
-            enabled: dict[str, Any] = {}
+        lists = [path for path in TemplateReads(self.trials.folder).ranges() if any(_value_at(data, path) == [] for data in declared)]
+        for paths, filled in dict.fromkeys((((*off,), ()), ((*near,), ()), ((*off,), (*lists,)))):
+            values: dict[str, Any] = {}
             for path in paths:
-                set_value(enabled, path, True)
-            if enabled:
-                yield ChartBaseline(enabled, self.trials.rendered)
+                set_value(values, path, True)
+            for path in filled:
+                set_value(values, path, [{"name": "name"}])
+            if values:
+                item = f"each of {join_words([quoted('.'.join(path)) for path in filled])} has an item" if filled else ""
+                enabled = "all components are enabled" if paths else ""
+                yield ChartBaseline(values, " and ".join(each for each in (enabled, item) if each), self.trials.rendered)
+        for file in sorted(glob(os.path.join(escape(self.trials.folder), "ci", "*-values.yaml")))[:_MOST_TESTS]:
+            of_test = [text.data for text in self.trials.texts.of(file) if type(text.data) is dict]
+            if of_test:
+                name = os.path.relpath(file, self.trials.folder).replace(os.sep, "/")
+                yield ChartBaseline(of_test[0], f"the values of {quoted(name)} are used", self.trials.rendered)
 
     def _explore(self, probes: Sequence[Probe], baseline: ChartBaseline) -> bool:
         """Render the chart with some probes. If that fails, find those that break it. Return whether it can be rendered without them."""
@@ -199,6 +258,16 @@ class ChartProbes:
                     self._explore((each,), baseline)
         return True
 
+    def _lacks_workload(self) -> bool:
+        """Return whether a template with a kind that creates pods is in no output of the chart."""
+        outputs = [self.trials.output, *(each.data for each in self.outputs)]
+        shown = {name for each in outputs for name in _SOURCE.findall(each.decode("utf-8", "replace"))}
+        for file in templates_of(self.trials.folder):
+            name = os.path.relpath(file, self.trials.folder).replace(os.sep, "/")
+            if name not in shown and _WORKLOAD.search(read_template(file) or ""):
+                return True
+        return False
+
     def _find_stray(self, output: ProbedOutput, probes: Sequence[Probe]) -> None:
         """Find the probes that add text to other values of an output, by rendering each half of them by itself."""
         found = next(_stray_in(output.baseline.documents, output.documents), None)
@@ -215,13 +284,16 @@ class ChartProbes:
 
     def _rendered(self, probes: Sequence[Probe], baseline: ChartBaseline) -> ProbedOutput | None:
         """Return the output with some probes; None if the limit is reached. Raises RenderError."""
-        values = deepcopy(dict(baseline.enabled))
+        values = deepcopy(dict(baseline.values))
         for probe in probes:
-            set_value(values, probe.path, probe.value)
+            if probe.in_list is None:
+                set_value(values, probe.path, probe.value)
+            else:
+                probe.in_list.fill(values, probe.value)
         output = self.trials.rendered(values)
         if output is None:
             return None
-        return ProbedOutput(baseline, documents_of(output.data), {each.number: each for each in probes}, output.source_map)
+        return ProbedOutput(baseline, output.data, documents_of(output.data), {each.number: each for each in probes}, output.source_map)
 
     def unread(self) -> Iterator[Probe]:
         """Yield the probes of values that the chart declares, that appear in no output, and that none of its templates can read."""
@@ -270,14 +342,12 @@ def _disabled(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
                 yield from _disabled(value, (*path, key))
 
 
-def _lacks_workload(folder: str, output: bytes) -> bool:
-    """Return whether a template with a kind that creates pods is not in the output of a chart."""
-    shown = set(_SOURCE.findall(output.decode("utf-8", "replace")))
-    for file in templates_of(folder):
-        name = os.path.relpath(file, folder).replace(os.sep, "/")
-        if name not in shown and _WORKLOAD.search(read_template(file) or ""):
-            return True
-    return False
+def _value_at(data: Any, path: Sequence[str]) -> Any:
+    """Return the value at a path of maps; None if there is none."""
+    try:
+        return value_at(data, tuple(path))
+    except (LookupError, TypeError):
+        return None
 
 
 def _hidden_in(documents: Iterable[Document]) -> frozenset[int]:
@@ -319,6 +389,7 @@ def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
             whole = (*prefix, *path)
             if whole not in found and _is_absent(data, path):
                 found[whole] = None
+    in_lists = [each for text in texts.of(os.path.join(folder, VALUES))[:1] for each in _in_lists(text.data, (), text)]
     reads: TemplateReads | None = None
     for number, (path, place) in enumerate(list(found.items())[:_MOST_PROBES]):
         # Only a default that is a map or a list shows that the chart does not expect text.
@@ -327,6 +398,24 @@ def _probes_of(folder: str, texts: SourceTexts) -> Iterator[Probe]:
             if reads.prints(path):
                 continue
         yield Probe(number, path, place)
+    for number, (item, place) in enumerate(in_lists[: max(_MOST_PROBES - len(found), 0)], len(found)):
+        yield Probe(number, tuple(str(step) for step in (*item.path, *item.inside)), place, item)
+
+
+def _in_lists(data: Any, path: tuple[str, ...], text: SourceText) -> Iterator[tuple[ListItem, tuple[SourceText, Path]]]:
+    """Yield the empty placement values in the items of lists, such as ``deployments[0].nodeSelector``."""
+    if type(data) is not dict or len(path) > _MOST_DEPTH:
+        return
+    for key, value in data.items():
+        if type(key) is not str or key in PROBE_VALUES:
+            continue
+        here = (*path, key)
+        if type(value) is list:
+            for number, each in enumerate(value):
+                for inside in _empty_values(each, ()):
+                    yield ListItem(here, value, (number, *inside)), (text, (*here, number, *inside))
+        else:
+            yield from _in_lists(value, here, text)
 
 
 def _empty_values(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

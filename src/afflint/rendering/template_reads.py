@@ -10,6 +10,7 @@ from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.roots import chart_data
 
 _CHAIN = re.compile(r"\.Values\b((?:\.\w+)*)")
+_RANGE = re.compile(r"\brange\s+(?:\$\w+(?:,\s*\$\w+)?\s*:=\s*)?\$?\.Values((?:\.\w+)+)")
 _DEFINED = re.compile(r"\{\{-?\s*(?:define|block)\s+\"([^\"]+)\"")
 _INCLUDED = re.compile(r"\b(?:include|template)\s+(\"[^\"]*\"|\S+)(?:\s+\$?\.?Template\.BasePath)?")
 _OF_FILE = re.compile(r"\(\s*print(?:f\s+\"[^\"]*\")?\s+\$?\.Template\.BasePath")
@@ -41,6 +42,10 @@ class TemplateReads:
             return False
         mentions = len(re.findall(rf"[.\"`]{re.escape(path[-1])}\b", self._text))
         return mentions == sum(chain.count(path[-1]) for chain in self._chains)
+
+    def ranges(self) -> list[tuple[str, ...]]:
+        """Return the paths of the values that templates range over."""
+        return list(dict.fromkeys(tuple(match[1].split(".")[1:]) for match in _RANGE.finditer(self._text)))
 
     def prints(self, path: Sequence[str]) -> bool:
         """Return whether a template prints the value at a path as it is, so that the chart expects text."""
