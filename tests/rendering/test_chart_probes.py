@@ -341,9 +341,6 @@ def test_a_component_for_each_item_of_an_empty_list(checking: Checking) -> None:
 
 def test_a_value_of_which_nothing_is_left(checking: Checking) -> None:
     """`fromJson` reads no lists: Helm puts an error in their place."""
-    chart(
-        "      {{- with .Values.tolerations }}\n      tolerations: {{- . | toJson | fromJson | toYaml | nindent 8 }}\n      {{- end }}\n",
-        "tolerations: []\n",
-    )
+    chart(GOOD.replace("tolerations: {{- toYaml . ", "tolerations: {{- . | toJson | fromJson | toYaml "))
     [only] = found(checking)
     assert only.endswith("if `tolerations` is set, the API server rejects this Deployment: `tolerations` must be a list")

@@ -343,7 +343,7 @@ def _disabled(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _value_at(data: Any, path: Sequence[str]) -> Any:
-    """Return the value at a path of maps; None if there is none."""
+    """Return the value at a path; None if a part of the path is missing."""
     try:
         return value_at(data, tuple(path))
     except (LookupError, TypeError):
