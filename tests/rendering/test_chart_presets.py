@@ -228,3 +228,12 @@ def pack(file: Path, texts: dict[str, str]) -> None:
             member = tarfile.TarInfo(name)
             member.size = len(text.encode())
             archive.addfile(member, io.BytesIO(text.encode()))
+
+
+def test_a_chart_that_renders_workloads_only_with_the_values_of_its_tests(checking: Checking) -> None:
+    template = "{{- if .Values.key }}\n" + WEB.replace("labels: {app: web}", "labels: {app: other}") + "{{- end }}\n"
+    files = {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "values.yaml": "key: ''\n", "ci/test-values.yaml": "key: abc\n"}
+    write({f"chart/{name}": text for name, text in ({"templates/web.yaml": template} | files).items()})
+    [finding] = checking.report()["findings"]
+    assert (finding["file"], finding["line"], finding["rule"]) == ("chart/templates/web.yaml", 7, "selector-template-mismatch")
+    assert finding["message"].startswith("with the values of `ci/test-values.yaml`, the selector does not match the pod template")

@@ -344,3 +344,8 @@ def test_a_value_of_which_nothing_is_left(checking: Checking) -> None:
     chart(GOOD.replace("tolerations: {{- toYaml . ", "tolerations: {{- . | toJson | fromJson | toYaml "))
     [only] = found(checking)
     assert only.endswith("if `tolerations` is set, the API server rejects this Deployment: `tolerations` must be a list")
+
+
+def test_a_field_that_is_rendered_twice(checking: Checking) -> None:
+    chart(GOOD + "      {{- with .Values.affinity }}\n      affinity: {{- toYaml . | nindent 8 }}\n      {{- end }}\n")
+    assert found(checking) == ["templates/web.yaml:22 if `affinity` is set, kubectl rejects this Deployment: it has `affinity` twice"]

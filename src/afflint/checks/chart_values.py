@@ -16,6 +16,7 @@ from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.rendering.chart_probes import PROBE_VALUES, BrokenProbe, ChartBaseline, ChartProbes, Probe, ProbedOutput, probes_in
+from afflint.rendering.kustomize_origins import identity_of
 from afflint.rendering.source_documents import value_at
 from afflint.yaml.document import Document
 
@@ -62,7 +63,7 @@ def misrendered_chart_value(chart: ChartProbes, target: Target) -> Iterator[Char
 def _misplaced(output: ProbedOutput, document: Document, target: Target) -> Iterator[ChartMatch]:
     """Yield the values that are in the wrong place of a document, each once."""
     reported: set[int] = set()
-    for probe, manifest, path, words in (*_rejected(output, document, target), *_elsewhere(output, document)):
+    for probe, manifest, path, words in (*_rejected(output, document, target), *_elsewhere(output, document), *_twice(output, document)):
         if probe.number not in reported:
             reported.add(probe.number)
             yield ChartMatch(probe, _message(probe, output.baseline, words), output, document.index, path, manifest.ref)
@@ -113,6 +114,23 @@ def _elsewhere(output: ProbedOutput, document: Document) -> Iterator[_Misplaceme
                     yield probe, manifest, path, f"{quoted(probe.name)} becomes an unknown field of {quoted(field_of(path[:-1]))}"
                 elif path[:-1] == manifest.pod_path and path[-1] in _STRINGS:
                     yield probe, manifest, path, f"it becomes {quoted(path[-1])} of this {manifest.kind.name}"
+
+
+def _twice(output: ProbedOutput, document: Document) -> Iterator[_Misplacement]:
+    """Yield the values whose field the chart renders twice in an object, unless it does so without the probes."""
+    if not document.duplicates:
+        return
+    known = {(identity_of(each.data), repeated.path) for each in output.baseline.documents.values() for repeated in each.duplicates}
+    for manifest in manifests_in(document):
+        for repeated in document.duplicates:
+            if repeated.path[: len(manifest.base)] != manifest.base or (identity_of(document.data), repeated.path) in known:
+                continue
+            inside = probes_in(str(value_at(document.data, repeated.path))) & output.probes.keys()
+            probe = next((each for number in sorted(inside) if (each := output.probes[number]).name == repeated.path[-1]), None)
+            # Otherwise another value is rendered as this field, which is a mistake of its own.
+            if probe is not None and probe.is_twice_in(document.text()):
+                words = f"kubectl rejects this {manifest.kind.name}: it has {quoted(probe.name)} twice"
+                yield probe, manifest, repeated.path, words
 
 
 def _paths_of(value: Any, data: Any, path: Path) -> Iterator[Path]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import Finding
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
 from afflint.rendering.chart_presets import ChartPresets, Preset, Setting
+from afflint.rendering.programs import RenderError
 from afflint.source.sources import Source
 
 if TYPE_CHECKING:
@@ -29,10 +32,11 @@ class PresetFinding(NamedTuple):
 
 
 def findings_in(build: Build, check: CheckAlone) -> list[PresetFinding]:
-    """Return the findings that a chart has only with one of its presets."""
+    """Return the findings that a chart has only with one of its presets, or with the values of its own tests."""
     if build.trials is None:
         return []
-    return list(_PresetSearch(build, build.trials(), check).found())
+    search = _PresetSearch(build, build.trials(), check)
+    return [*search.found(), *search.found_by_tests()]
 
 
 class _PresetSearch:
@@ -40,6 +44,7 @@ class _PresetSearch:
 
     def __init__(self, build: Build, trials: ChartTrials, check: CheckAlone) -> None:
         self._build = build
+        self._trials = trials
         self._presets = ChartPresets(trials)
         self._plain = trials.output
         self._check = check
@@ -58,9 +63,26 @@ class _PresetSearch:
                 yield from self._of(presets[: len(presets) // 2])
                 yield from self._of(presets[len(presets) // 2 :])
         elif new and output is not None:
-            build = replace(self._build, output=output.data, source_map=output.source_map)
-            for finding in new:
-                yield PresetFinding(finding._replace(message=f"if {presets[0]}, {finding.message}"), self._source(output.data), build)
+            yield from self._with_condition(new, f"if {presets[0]}", output)
+
+    def found_by_tests(self) -> Iterator[PresetFinding]:
+        """Yield the findings of a chart that renders some workloads only with the values of its own tests, as for a required key."""
+        if not self._trials.lacks_workload(self._plain):
+            return
+        known = {_identity(each) for each in self._check(self._source(self._plain))}
+        for name, values in self._trials.test_values():
+            with suppress(RenderError):
+                output = self._trials.rendered(values)
+                if output is not None:
+                    found = self._check(self._source(output.data))
+                    new = [each for each in found if _identity(each) not in known]
+                    known.update(map(_identity, new))
+                    yield from self._with_condition(new, f"with the values of {quoted(name)}", output)
+
+    def _with_condition(self, found: Sequence[Finding], condition: str, output: TrialOutput) -> Iterator[PresetFinding]:
+        build = replace(self._build, output=output.data, source_map=output.source_map)
+        for finding in found:
+            yield PresetFinding(finding._replace(message=f"{condition}, {finding.message}"), self._source(output.data), build)
 
     def _new(self, presets: Sequence[Preset], output: TrialOutput | None) -> list[Finding] | None:
         """Return the findings in an output that the chart does not have without the presets; None without an output."""

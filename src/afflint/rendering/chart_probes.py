@@ -13,7 +13,6 @@ from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
-from glob import escape, glob
 from typing import Any
 
 from afflint.findings.paths import Path, field_of
@@ -32,11 +31,7 @@ _MARKER = "afflint-probe-"
 _MARKERS = re.compile(rf"{_MARKER}(\d{{4}})")
 _MOST_PROBES = 400
 _MOST_DEPTH = 8
-_MOST_TESTS = 3
-"""The most values files of a chart's own tests that are used."""
 _SWITCH = "enabled"
-_WORKLOAD = re.compile(r"(?m)^\s*kind:\s*[\"']?(?:Deployment|StatefulSet|DaemonSet|CronJob|Job|Pod)\b")
-_SOURCE = re.compile(r"(?m)^# Source: [^/\s]+/(\S+)")
 _STRAY = re.compile(r"[\]\[(){}<>,;:'\"`]+")
 _ALIAS = re.compile(r"(?m)[:\-]\s+\*\w")
 _BLAMED = re.compile(r"(?:error on|template:) [^/\s]+/([^\s:]+)(?::(\d+))?")
@@ -97,6 +92,11 @@ class Probe:
     def name(self) -> str:
         """The name of the value, such as `nodeSelector`."""
         return self.path[-1]
+
+    def is_twice_in(self, text: str) -> bool:
+        """Return whether a text contains the value more than once."""
+        marker = f"{_MARKER}{self.number:04}"
+        return text.count(marker) > str(self.value).count(marker)
 
     @property
     def field(self) -> str:
@@ -201,11 +201,11 @@ class ChartProbes:
             return
         default = ChartBaseline({}, "", self.trials.rendered)
         self._explore(self.probes, default)
-        if self._lacks_workload():
+        if self.trials.lacks_workload(self.trials.output):
             known = {each.probe.number for each in self.broken}
             remaining = [each for each in self.probes if each.number not in known]
             for baseline in self._with_components():
-                if self._explore(remaining, baseline) and not self._lacks_workload():
+                if self._explore(remaining, baseline) and not self.trials.lacks_workload(*(each.data for each in self.outputs)):
                     break
         for output in [each for each in self.outputs if each.baseline is default]:
             self._find_stray(output, list(output.probes.values()))
@@ -230,11 +230,8 @@ class ChartProbes:
                 item = f"each of {join_words([quoted('.'.join(path)) for path in filled])} has an item" if filled else ""
                 enabled = "all components are enabled" if paths else ""
                 yield ChartBaseline(values, " and ".join(each for each in (enabled, item) if each), self.trials.rendered)
-        for file in sorted(glob(os.path.join(escape(self.trials.folder), "ci", "*-values.yaml")))[:_MOST_TESTS]:
-            of_test = [text.data for text in self.trials.texts.of(file) if type(text.data) is dict]
-            if of_test:
-                name = os.path.relpath(file, self.trials.folder).replace(os.sep, "/")
-                yield ChartBaseline(of_test[0], f"the values of {quoted(name)} are used", self.trials.rendered)
+        for name, of_test in self.trials.test_values():
+            yield ChartBaseline(of_test, f"the values of {quoted(name)} are used", self.trials.rendered)
 
     def _explore(self, probes: Sequence[Probe], baseline: ChartBaseline) -> bool:
         """Render the chart with some probes. If that fails, find those that break it. Return whether it can be rendered without them."""
@@ -257,16 +254,6 @@ class ChartProbes:
                 if each.number in hidden:
                     self._explore((each,), baseline)
         return True
-
-    def _lacks_workload(self) -> bool:
-        """Return whether a template with a kind that creates pods is in no output of the chart."""
-        outputs = [self.trials.output, *(each.data for each in self.outputs)]
-        shown = {name for each in outputs for name in _SOURCE.findall(each.decode("utf-8", "replace"))}
-        for file in templates_of(self.trials.folder):
-            name = os.path.relpath(file, self.trials.folder).replace(os.sep, "/")
-            if name not in shown and _WORKLOAD.search(read_template(file) or ""):
-                return True
-        return False
 
     def _find_stray(self, output: ProbedOutput, probes: Sequence[Probe]) -> None:
         """Find the probes that add text to other values of an output, by rendering each half of them by itself."""

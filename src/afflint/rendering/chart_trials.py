@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from glob import escape, glob
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
+from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.roots import chart_data
 from afflint.rendering.source_documents import SourceTexts
 
 _MOST_RENDERS = 24
+_MOST_TESTS = 3
+"""The most values files of a chart's own tests that are used."""
+_WORKLOAD = re.compile(r"(?m)^\s*kind:\s*[\"']?(?:Deployment|StatefulSet|DaemonSet|CronJob|Job|Pod)\b")
+_SOURCE = re.compile(r"(?m)^# Source: [^/\s]+/(\S+)")
 
 
 class TrialOutput(NamedTuple):
@@ -42,6 +49,22 @@ class ChartTrials:
     def exhausted(self) -> bool:
         """Whether the limit is reached."""
         return self.renders >= _MOST_RENDERS
+
+    def lacks_workload(self, *outputs: bytes) -> bool:
+        """Return whether a template with a kind that creates pods is in none of these outputs of the chart."""
+        shown = {name for each in outputs for name in _SOURCE.findall(each.decode("utf-8", "replace"))}
+        for file in templates_of(self.folder):
+            name = os.path.relpath(file, self.folder).replace(os.sep, "/")
+            if name not in shown and _WORKLOAD.search(read_template(file) or ""):
+                return True
+        return False
+
+    def test_values(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the values of the chart's own tests, with the names of their files: a chart may render nothing without them."""
+        for file in sorted(glob(os.path.join(escape(self.folder), "ci", "*-values.yaml")))[:_MOST_TESTS]:
+            for text in self.texts.of(file)[:1]:
+                if type(text.data) is dict:
+                    yield os.path.relpath(file, self.folder).replace(os.sep, "/"), text.data
 
     def rendered(self, values: Mapping[str, Any]) -> TrialOutput | None:
         """Return the output with further values, if any; None if the limit is reached. Raises RenderError."""
