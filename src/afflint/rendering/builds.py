@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from afflint.config import RENDERERS
@@ -16,11 +17,10 @@ from afflint.rendering.chart_trials import ChartTrials
 from afflint.rendering.gitops import Hint, Inline, UnsupportedObject, hints, set_namespace, substitute
 from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
-from afflint.rendering.kustomize import build_annotated, build_kustomization
-from afflint.rendering.kustomize_origins import Origins, RenderedIdentity
+from afflint.rendering.kustomize_builds import KustomizeBuilder
+from afflint.rendering.kustomize_origins import RenderedIdentity
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
-from afflint.rendering.references import rejection_reason
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
 from afflint.rendering.source_documents import SourcePlace, SourceTexts
 from afflint.source.sources import CHART, relative
@@ -54,6 +54,8 @@ class Build:
     """The names of chart dependencies that are not in the repository; the chart was rendered without them."""
     trials: Callable[[], ChartTrials] | None = None
     """Return new renderings of a chart with values of afflint's own, which run the program again; None for a kustomization."""
+    left_out: tuple[str, ...] = ()
+    """The URLs, repositories and charts that a kustomization was built without, because they need the network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
     boundary = Boundary(paths)
     hinted, unsupported, values = hints(paths, boundary)
     if "kustomize" in wanted.tools:
-        results += _kustomizations(runner, paths, hinted, texts, network=wanted.network)
+        results += _kustomizations(runner, paths, hinted, texts, boundary, network=wanted.network)
     if "helm" in wanted.tools:
         results += _charts(runner, paths, hinted, texts, wanted.kubernetes_version, boundary)
     builds, failures = [each for each in results if isinstance(each, Build)], [each for each in results if isinstance(each, BuildFailure)]
@@ -103,7 +105,7 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
 
 
 def _kustomizations(
-    runner: ProgramRunner, paths: Sequence[str], hinted: Sequence[Hint], texts: SourceTexts, *, network: bool
+    runner: ProgramRunner, paths: Sequence[str], hinted: Sequence[Hint], texts: SourceTexts, boundary: Boundary, *, network: bool
 ) -> list[Build | BuildFailure]:
     known = RootKustomizations()
     all_folders = kustomization_folders(paths)
@@ -120,21 +122,19 @@ def _kustomizations(
         missing = "neither `kustomize` nor `kubectl` is on PATH"
         return [*cycles, *(BuildFailure("kustomize", _name(root.folder, hint), missing) for root, hint in roots)]
 
+    builder = KustomizeBuilder(runner, program, known, boundary.top, network=network)
+
     def build(root_and_hint: tuple[Kustomization, Hint]) -> Build | BuildFailure:
         root, hint = root_and_hint
         name = _name(root.folder, hint)
-        reason = rejection_reason(known, [root.folder, *hint.wrapper.get("components", ())], network=network)
-        if reason is not None:
-            return BuildFailure("kustomize", name, reason)
         try:
-            output = build_kustomization(runner, program, root.folder, hint.wrapper)
+            output, left_out = builder.build(root, hint)
         except RenderError as error:
             return BuildFailure("kustomize", name, error.reason)
         output = set_namespace(substitute(output, hint.substitutes), hint.namespace)
         covered = frozenset(known.covered(root))
-        return Build(
-            "kustomize", name, root.folder, root.file, output, covered, lambda: _KustomizeSourceMap(runner, program, root, hint, texts)
-        )
+        source_map = partial(builder.source_map, root, hint, texts)
+        return Build("kustomize", name, root.folder, root.file, output, covered, source_map, left_out=left_out)
 
     return [*cycles, *runner.each(build, roots)]
 
@@ -146,23 +146,6 @@ def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:
 
 
 _MAX_SHOWN_OF_CYCLE = 5
-
-
-class _KustomizeSourceMap:
-    """The source map of a kustomization, from the annotations of a second build."""
-
-    def __init__(self, runner: ProgramRunner, program: Sequence[str], root: Kustomization, hint: Hint, texts: SourceTexts) -> None:
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-            wrapper = os.path.realpath(folder)
-            metadata = root.data.get("buildMetadata")
-            output = build_annotated(runner, program, root.folder, wrapper, metadata if type(metadata) is list else (), hint.wrapper)
-            self._origins = Origins(output, wrapper, root.file, texts)
-
-    def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:  # noqa: ARG002
-        return (self._origins.place(identity, path, key=key),)
-
-    def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
-        return self._origins.source_identity(identity)
 
 
 def _charts(
@@ -201,21 +184,21 @@ def _build_chart(
     if known.missing(chart.folder):
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
             copy = known.copy(chart.folder, os.path.join(os.path.realpath(folder), "chart"))
-            output, values = render_template(runner, program, chart, copy.folder, version)
+            output, chart = render_template(runner, program, chart, copy.folder, version)
             missing_dependencies = copy.missing_dependencies
     else:
-        output, values = render_template(runner, program, chart, chart.folder, version)
+        output, chart = render_template(runner, program, chart, chart.folder, version)
 
     def rendering(extra: Mapping[str, Any]) -> Rendering:
         def render(folder: str, replaced: Mapping[str, str], inline_values: Mapping[str, Any] | None = None) -> bytes:
-            files = [replaced.get(os.path.realpath(each), each) for each in values]
+            files = [replaced.get(os.path.realpath(each), each) for each in chart.values]
             with_inline = chart if inline_values is None else replace(chart, inline=inline_values)
             return render_chart(runner, program, with_inline, folder, version, files, extra)
 
         return render
 
     inline_place = (inline.text, inline.path) if inline.text is not None and inline.values else None
-    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, rendering({}), values, inline_place)
+    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, rendering({}), chart.values, inline_place)
     root_file = os.path.join(chart.folder, CHART)
     covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
     name = relative(chart.folder)

@@ -7,10 +7,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from glob import escape, glob
 from typing import Any
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.kube.label_syntax import is_subdomain
 from afflint.rendering.boundary import Boundary, link_outside
@@ -191,24 +193,44 @@ def render_chart(
         return runner.output(_command(program, chart, folder, kubernetes_version, [*values, *names]), chart.folder)
 
 
-def render_template(
-    runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str
-) -> tuple[bytes, tuple[str, ...]]:
-    """Render a chart, and return the output and the values files that were used.
+class RenderedChart(NamedTuple):
+    """The output of a chart, and the chart with the values files and options that it was rendered with."""
 
-    A chart that cannot be rendered with its default values is rendered with values of its own tests (``ci/*-values.yaml``). Raises the
+    output: bytes
+    chart: Chart
+
+
+def render_template(runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str) -> RenderedChart:
+    """Render a chart in a folder: ``chart.folder`` or a copy of it.
+
+    A schema of values that loads other schemas from the network is not used. A chart that cannot be rendered with its default values is
+    rendered with values of its own tests (``ci/*-values.yaml``), or with those of an environment beside it (``values-*.yaml``). Raises the
     RenderError of the first attempt.
     """
+
+    def rendered(chart: Chart) -> RenderedChart:
+        return RenderedChart(render_chart(runner, program, chart, folder, kubernetes_version, chart.values), chart)
+
     try:
-        return render_chart(runner, program, chart, folder, kubernetes_version, chart.values), chart.values
+        return rendered(chart)
     except RenderError as error:
-        for extra in sorted(glob(os.path.join(escape(chart.folder), "ci", "*-values.yaml")))[:3]:
-            values = (*chart.values, extra)
-            try:
-                return render_chart(runner, program, chart, folder, kubernetes_version, values), values
-            except RenderError:
-                continue
+        if error.needs_network and NO_SCHEMA not in chart.options:
+            return render_template(runner, program, replace(chart, options=(*chart.options, NO_SCHEMA)), folder, kubernetes_version)
+        for extra in _values_beside(chart):
+            with suppress(RenderError):
+                return rendered(replace(chart, values=(*chart.values, extra)))
         raise error
+
+
+NO_SCHEMA = "--skip-schema-validation"
+_VALUES_BESIDE = (os.path.join("ci", "*-values.yaml"), "values-*.yaml", "values.*.yaml")
+_MOST_VALUES = 3
+"""The most values files of each pattern that are tried."""
+
+
+def _values_beside(chart: Chart) -> Iterator[str]:
+    for pattern in _VALUES_BESIDE:
+        yield from sorted(glob(os.path.join(escape(chart.folder), pattern)))[:_MOST_VALUES]
 
 
 def render_named_chart(chart: str, values: Sequence[str] = ()) -> tuple[Source, tuple[str, ...]]:

@@ -14,6 +14,8 @@ from typing import Any
 
 from afflint.rendering.programs import ProgramRunner
 
+UNRESTRICTED = ("--load-restrictor", "LoadRestrictionsNone")
+"""Options that let a build read files outside its folder, as Flux does. afflint keeps it inside the repository."""
 _ANNOTATIONS = ("originAnnotations", "transformerAnnotations")
 ORIGIN = "config.kubernetes.io/origin"
 TRANSFORMATIONS = "alpha.config.kubernetes.io/transformations"

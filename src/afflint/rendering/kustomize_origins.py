@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,13 +83,16 @@ class _Hit(NamedTuple):
 class Origins:
     """The sources of the objects of one build.
 
-    ``annotated`` is the output with annotations, ``wrapper`` the folder that paths in the annotations are relative to.
+    ``annotated`` is the output with annotations, ``wrapper`` the folder that paths in the annotations are relative to. ``original`` returns
+    the file that a built file is a copy of.
     """
 
-    def __init__(self, annotated: bytes, wrapper: str, root_file: str, texts: SourceTexts) -> None:
+    def __init__(
+        self, annotated: bytes, wrapper: str, root_file: str, texts: SourceTexts, original: Callable[[str], str] = os.path.normpath
+    ) -> None:
         self._texts = texts
         self._root_file = root_file
-        self._objects = {each.identity: each for each in _objects(annotated, wrapper)}
+        self._objects = {each.identity: each for each in _objects(annotated, wrapper, original)}
 
     def _find(self, identity: RenderedIdentity) -> _BuiltObject | None:
         """Return the built object; its namespace may have been set after the build."""
@@ -314,7 +317,10 @@ class Origins:
         return SourcePlace(self._root_file, 0, Span(1, 1, 1, 1), "root")
 
 
-def _objects(annotated: bytes, wrapper: str) -> Iterator[_BuiltObject]:
+def _objects(annotated: bytes, wrapper: str, original: Callable[[str], str]) -> Iterator[_BuiltObject]:
+    def file_of(name: Any) -> str:
+        return original(os.path.normpath(os.path.join(wrapper, name))) if type(name) is str and name else ""
+
     for piece, line, _ in split(annotated):
         data = read(piece, 0, line).data
         metadata = data.get("metadata") if type(data) is dict else None
@@ -329,10 +335,10 @@ def _objects(annotated: bytes, wrapper: str) -> Iterator[_BuiltObject]:
         yield _BuiltObject(
             data,
             identity_of(data),
-            "" if remote else _file_of(wrapper, origin.get("path")),
-            "" if remote else _file_of(wrapper, origin.get("configuredIn")),
+            "" if remote else file_of(origin.get("path")),
+            "" if remote else file_of(origin.get("configuredIn")),
             tuple(
-                _Step(_file_of(wrapper, each.get("configuredIn")), str(map_at(each, "configuredBy").get("kind", "")))
+                _Step(file_of(each.get("configuredIn")), str(map_at(each, "configuredBy").get("kind", "")))
                 for each in steps
                 if type(each) is dict
             ),
@@ -342,10 +348,6 @@ def _objects(annotated: bytes, wrapper: str) -> Iterator[_BuiltObject]:
 def _parse_annotation(text: Any, kind: type) -> Any:
     data = read(text.encode(), 0, 0).data if type(text) is str else None
     return data if type(data) is kind else kind()
-
-
-def _file_of(wrapper: str, name: Any) -> str:
-    return os.path.normpath(os.path.join(wrapper, name)) if type(name) is str and name else ""
 
 
 def _same_value(text: SourceText, base: Path, data: Any, rendered: Any, path: Path, value: Any, kind: str) -> _Hit | None:

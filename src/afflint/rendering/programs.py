@@ -32,11 +32,15 @@ _REASON_START = 80
 
 
 class RenderError(UserError):
-    """A folder that could not be rendered. ``reason`` is the message without the name of the folder."""
+    """A folder that could not be rendered. ``reason`` is the message without the name of the folder.
 
-    def __init__(self, message: str, reason: str = "") -> None:
+    ``needs_network``: it can be rendered with the network.
+    """
+
+    def __init__(self, message: str, reason: str = "", *, needs_network: bool = False) -> None:
         super().__init__(message)
         self.reason = reason or message
+        self.needs_network = needs_network
 
 
 def kustomize(folder: str, time_limit: float = TIME_LIMIT) -> Source:
@@ -138,7 +142,8 @@ class ProgramRunner:
                 reason = network_reason(remote)
             elif ran_out_of_memory(stderr):
                 reason = f"{tool} needed more than {MOST_MEMORY >> 20} MB of memory"
-            raise RenderError(f"{tool} failed with exit code {process.returncode} for {about}: {reason}", reason)
+            message = f"{tool} failed with exit code {process.returncode} for {about}: {reason}"
+            raise RenderError(message, reason, needs_network=remote is not None)
         return output
 
     def _start(self, command: Sequence[str], about: str, tool: str) -> subprocess.Popen[bytes]:

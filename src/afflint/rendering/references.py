@@ -1,23 +1,25 @@
-"""References of a kustomization to URLs, git repositories, and folders outside the repository.
+"""What the build of a kustomization loads: URLs, git repositories, charts, and files and folders outside the repository.
 
-kustomize has no option that disables remote resources, so all kustomizations that a build reads are searched before it starts. After
-``loader.IsRemoteFile`` and ``git.NewRepoSpecFromURL`` of kustomize.
+kustomize has no option that disables remote resources, and the one that keeps it inside a folder also keeps it from other folders of the
+repository. So all kustomizations that a build reads are searched before it starts. After ``loader.IsRemoteFile`` and
+``git.NewRepoSpecFromURL`` of kustomize.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
-from afflint.rendering.programs import network_reason
+from afflint.rendering import kustomize_charts
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import documents_of
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import kustomization_in
-from afflint.source.repositories import is_inside, root_of
+from afflint.source.repositories import is_inside
 from afflint.yaml.document import list_at
 
 _LARGEST = 1 << 20
@@ -26,58 +28,109 @@ _HTTP = re.compile(r"https?:", re.IGNORECASE)
 _REMOTE = re.compile(r"https?:|[a-z][a-z0-9+.-]+://|git::|gh:|git@|[\w.+-]+@[\w.-]+:|github\.com[:/]", re.IGNORECASE)
 _URL = re.compile(r"https?:[^\s'\"]+|\S+://[^\s'\"]+", re.IGNORECASE)
 _COPIED = "annotations commonAnnotations commonLabels data images labels literals metadata pairs patch stringData value vars"
-# kustomize rejects these: afflint never starts it with --enable-helm.
-_OF_HELM = "helmCharts helmChartInflationGenerator helmGlobals"
-_DATA = frozenset((*_COPIED.split(), *_OF_HELM.split()))
-"""Fields whose values are never loaded from a URL or path."""
+_DATA = frozenset((*_COPIED.split(), kustomize_charts.FIELD, "helmGlobals"))
+"""Fields whose values are never loaded from a URL or path; charts are examined for themselves."""
 
 
-def rejection_reason(known: RootKustomizations, folders: Iterable[str], *, network: bool) -> str | None:
-    """Return the reason why the folders must not be built: what they, or kustomizations that they include, would load. None to allow it.
+class BuildInputs(NamedTuple):
+    """What the build of some folders loads, as far as their kustomizations say.
 
-    ``folders`` must have their links resolved.
+    ``rejections`` are reasons not to build them. ``remote`` are the URLs, repositories and charts that each kustomization downloads, by its
+    folder. ``is_predictable``: no kustomization generates the configuration of another, so the build loads nothing else.
     """
-    return next(_rejection_reasons(known, folders, network=network), None)
+
+    rejections: tuple[str, ...]
+    remote: Mapping[str, tuple[str, ...]]
+    has_charts: bool
+    is_predictable: bool
 
 
-def _rejection_reasons(known: RootKustomizations, folders: Iterable[str], *, network: bool) -> Iterator[str]:
+def build_inputs(known: RootKustomizations, folders: Iterable[str], top_of: Callable[[str], str]) -> BuildInputs:
+    """Return what a build of some folders loads: they, and the kustomizations that they include.
+
+    ``folders`` must have their links resolved. ``top_of`` returns the top of the repository of a folder.
+    """
     waiting = [(folder, False) for folder in folders]
-    top = root_of(waiting[0][0])
+    top = top_of(waiting[0][0])
     seen = {*waiting}
+    rejections: list[str] = []
+    remote: dict[str, tuple[str, ...]] = {}
+    has_charts, is_predictable = False, True
     while waiting:
         folder, is_plugin = waiting.pop()
-        if top is not None and not is_inside(folder, top):
-            yield f"{quoted(os.path.relpath(folder, top))} is outside the repository"
+        if not is_inside(folder, top):
+            rejections.append(_outside(folder, top))
             continue
         here = known.at(folder)
         if here is None:
             if kustomization_in(folder) is not None:
-                yield f"the kustomization in {quoted(os.path.relpath(folder, top))} cannot be parsed"
+                rejections.append(f"the kustomization in {quoted(os.path.relpath(folder, top))} cannot be parsed")
             continue
-        if not network:
-            yield from map(network_reason, _remote_in(here, is_plugin=is_plugin))
+        loaded = _Loaded(here, is_plugin=is_plugin)
+        rejections += loaded.rejections(top)
+        remote |= {folder: found} if (found := tuple(loaded.remote())) else {}
+        has_charts = has_charts or any(each.charts for each in loaded.charts)
+        is_predictable = is_predictable and not is_plugin and loaded.is_readable
         below = {(real, is_plugin) for name in here.named if os.path.isdir(real := os.path.realpath(name))}
         below |= {(real, True) for name in _plugins(here) if os.path.isdir(real := os.path.realpath(name))}
         waiting += below - seen
         seen |= below
+    return BuildInputs(tuple(rejections), remote, has_charts, is_predictable)
 
 
-def _remote_in(here: Kustomization, *, is_plugin: bool) -> Iterator[str]:
-    """Yield the URLs and repositories in a kustomization and in the plugin configurations that it names.
+class _Loaded:
+    """What one kustomization loads itself. ``is_plugin``: it generates plugin configurations, so each of its files may be one."""
 
-    ``is_plugin``: the kustomization generates plugin configurations, so each of its files may be one.
-    """
-    yield from remote_texts(here.data, here.folder)
-    for field in _PLUGINS:
-        for each in list_at(here.data, field):
-            if type(each) is str and "\n" in each:
-                yield from _remote_in_documents(each.encode("utf-8", "replace"), here.folder)
-    for path in (*_plugins(here), *(here.named if is_plugin else ())):
-        try:
-            data = read_regular(path, _LARGEST)
-        except OSError:
-            continue  # A folder, or a file that kustomize cannot read either.
-        yield from _remote_in_documents(data, here.folder)
+    def __init__(self, here: Kustomization, *, is_plugin: bool) -> None:
+        self._folder = here.folder
+        self._data: list[Mapping[str, Any]] = [here.data]
+        self._unreadable_texts: list[str] = []
+        self.is_readable = True
+        self.charts = [kustomize_charts.declarations_in(here.data, here.folder)]
+        for field in _PLUGINS:
+            for each in list_at(here.data, field):
+                if type(each) is str and "\n" in each:
+                    self._add(each.encode("utf-8", "replace"))
+        for path in (*_plugins(here), *(here.named if is_plugin else ())):
+            if _is_file(path):
+                try:
+                    self._add(read_regular(path, _LARGEST))
+                except OSError:
+                    self.is_readable = False
+
+    def _add(self, text: bytes) -> None:
+        for document in documents_of(text).values():
+            if document.problem is not None:
+                self.is_readable = False
+                self._unreadable_texts += _URL.findall(document.text())
+            elif type(document.data) is dict:
+                if kustomize_charts.is_generator(document.data):
+                    self.charts.append(kustomize_charts.declarations_in(document.data, self._folder))
+                else:
+                    self._data.append(document.data)
+
+    def remote(self) -> Iterator[str]:
+        """Yield the URLs and repositories that the build would load, and the charts that it would download."""
+        yield from (text for data in self._data for text in texts_of(data) if is_remote(text, self._folder))
+        yield from self._unreadable_texts
+        yield from (f"the chart {each.name}" for declared in self.charts for each in declared.charts if not each.is_here)
+
+    def rejections(self, top: str) -> Iterator[str]:
+        """Yield the reasons not to build the kustomization: files outside the repository, and charts that could do harm."""
+        for declared in self.charts:
+            yield from declared.rejections(top)
+        for text in (text for data in self._data for text in texts_of(data)):
+            path = os.path.join(self._folder, text)
+            if _is_file(path) and not is_inside(real := os.path.realpath(path), top):
+                yield _outside(real, top)
+
+
+def _outside(path: str, top: str) -> str:
+    return f"{quoted(os.path.relpath(path, top))} is outside the repository"
+
+
+def _is_file(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isdir(path)
 
 
 def _plugins(here: Kustomization) -> set[str]:
@@ -85,32 +138,22 @@ def _plugins(here: Kustomization) -> set[str]:
     return {os.path.normpath(os.path.join(here.folder, name)) for name in names if name and "\0" not in name and "\n" not in name}
 
 
-def _remote_in_documents(data: bytes, folder: str) -> Iterator[str]:
-    for document in documents_of(data).values():
-        if document.problem is not None:
-            yield from _URL.findall(document.text())
-        elif type(document.data) is dict and document.data.get("kind") != "HelmChartInflationGenerator":
-            yield from remote_texts(document.data, folder)
-
-
-def remote_texts(data: Mapping[str, Any], folder: str) -> Iterator[str]:
-    """Yield the URLs and repositories in some data, except in fields that kustomize only copies. Paths are relative to ``folder``."""
+def texts_of(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts in some data that kustomize may take for a path or URL: all except in fields that it only copies."""
     waiting: list[Any] = [data]
     seen: set[int] = set()  # Aliases can repeat one list a million times.
     while waiting:
         each = waiting.pop()
         if type(each) is str:
-            # `files` of a generator takes KEY=PATH.
-            for text in (each, each.partition("=")[2]):
-                if _is_remote(text, folder):
-                    yield text
+            if "\n" not in each and "\0" not in each:
+                # `files` of a generator takes KEY=PATH.
+                yield from (text for text in (each, each.partition("=")[2]) if text)
         elif type(each) in (dict, list) and id(each) not in seen:
             seen.add(id(each))
             waiting += each if type(each) is list else [value for key, value in each.items() if key not in _DATA]
 
 
-def _is_remote(text: str, folder: str) -> bool:
-    if "\n" in text or "\0" in text or _REMOTE.match(text) is None:
-        return False
+def is_remote(text: str, folder: str) -> bool:
+    """Return whether kustomize takes a text for a URL or a repository. Paths are relative to ``folder``."""
     # kustomize prefers an existing file, except for HTTP URLs.
-    return _HTTP.match(text) is not None or not os.path.isfile(os.path.join(folder, text))
+    return _REMOTE.match(text) is not None and (_HTTP.match(text) is not None or not os.path.isfile(os.path.join(folder, text)))

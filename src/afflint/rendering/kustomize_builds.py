@@ -1,0 +1,132 @@
+"""Builds of kustomizations: with the files and charts of the repository, and without what only the network has."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
+from afflint.rendering.gitops import Hint
+from afflint.rendering.kustomize import UNRESTRICTED, build_annotated, build_kustomization
+from afflint.rendering.kustomize_origins import Origins, RenderedIdentity
+from afflint.rendering.offline_copies import OfflineCopy
+from afflint.rendering.programs import ProgramRunner, RenderError, helm_command, network_reason
+from afflint.rendering.references import BuildInputs, build_inputs
+from afflint.rendering.roots import Kustomization, RootKustomizations
+from afflint.rendering.source_documents import SourcePlace, SourceTexts
+
+
+class KustomizeOutput(NamedTuple):
+    """The output of a build, and the URLs, repositories and charts that it was built without."""
+
+    output: bytes
+    left_out: tuple[str, ...]
+
+
+class _Prepared(NamedTuple):
+    """A build that is ready to run: the program with its options, the folder, the fields of a wrapper, and the original of each file."""
+
+    program: Sequence[str]
+    folder: str
+    wrapper: Mapping[str, Any]
+    original: Callable[[str], str]
+
+
+class KustomizeBuilder:
+    """Builds the kustomizations of a run.
+
+    ``program`` is the command without options, ``top_of`` returns the top of the repository of a folder. ``network``: builds may download
+    what they name; otherwise they are built without it.
+    """
+
+    def __init__(
+        self, runner: ProgramRunner, program: Sequence[str], known: RootKustomizations, top_of: Callable[[str], str], *, network: bool
+    ) -> None:
+        self._runner = runner
+        self._program = program
+        self._known = known
+        self._top_of = top_of
+        self._network = network
+
+    def build(self, root: Kustomization, hint: Hint) -> KustomizeOutput:
+        """Build a kustomization. Raises RenderError."""
+        inputs = self._inputs(root, hint)
+        left_out = () if self._network else tuple(dict.fromkeys(each for found in inputs.remote.values() for each in found))
+        with self._prepared(root, hint, inputs) as prepared:
+            try:
+                output = build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper)
+            except RenderError as error:
+                raise _needs_network(left_out[0]) if left_out else error from None
+        return KustomizeOutput(output, left_out)
+
+    def source_map(self, root: Kustomization, hint: Hint, texts: SourceTexts) -> KustomizeSourceMap:
+        """Return the source map of a kustomization, from the annotations of a second build. Raises RenderError."""
+        metadata = root.data.get("buildMetadata")
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder, self._prepared(root, hint, self._inputs(root, hint)) as prepared:
+            wrapper = os.path.realpath(folder)
+            output = build_annotated(
+                self._runner, prepared.program, prepared.folder, wrapper, metadata if type(metadata) is list else (), prepared.wrapper
+            )
+            return KustomizeSourceMap(Origins(output, wrapper, root.file, texts, prepared.original))
+
+    def _inputs(self, root: Kustomization, hint: Hint) -> BuildInputs:
+        inputs = build_inputs(self._known, _folders(root, hint), self._top_of)
+        if inputs.rejections:
+            raise RenderError(inputs.rejections[0])
+        return inputs
+
+    @contextmanager
+    def _prepared(self, root: Kustomization, hint: Hint, inputs: BuildInputs) -> Iterator[_Prepared]:
+        program = [*self._program, *self._options(inputs)]
+        if self._network or not inputs.remote:
+            yield _Prepared(program, root.folder, hint.wrapper, str)
+            return
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+            try:
+                copy = OfflineCopy(self._known, _folders(root, hint), self._top_of(root.folder), os.path.realpath(folder))
+            except OSError as error:
+                raise RenderError(f"the kustomization cannot be copied: {error.strerror or error}") from None
+            folders = [copy.of(each) for each in _folders(root, hint)]
+            remaining = build_inputs(RootKustomizations(), folders, lambda _: os.path.realpath(folder)).remote
+            for found in remaining.values():
+                raise _needs_network(found[0])
+            wrapper = {**hint.wrapper, "components": folders[1:]} if folders[1:] else hint.wrapper
+            yield _Prepared(program, folders[0], wrapper, copy.original)
+
+    def _options(self, inputs: BuildInputs) -> Sequence[str]:
+        """Return the options for a build. It may read the whole repository if nothing is loaded that is only known during the build."""
+        if not inputs.is_predictable or (self._network and inputs.remote):
+            return ()
+        if not inputs.has_charts:
+            return UNRESTRICTED
+        helm = helm_command()
+        if helm is None:
+            raise RenderError("`helm` is not on PATH, which renders the charts of the kustomization")
+        return [*UNRESTRICTED, "--enable-helm", "--helm-command", helm[0]]
+
+
+def _folders(root: Kustomization, hint: Hint) -> list[str]:
+    return [root.folder, *hint.wrapper.get("components", ())]
+
+
+def _needs_network(what: str) -> RenderError:
+    return RenderError(network_reason(what), needs_network=True)
+
+
+class KustomizeSourceMap:
+    """The source map of a kustomization."""
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+
+    def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:  # noqa: ARG002
+        """Return the source position of a rendered value, or of its key."""
+        return (self._origins.place(identity, path, key=key),)
+
+    def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
+        """Return the identity of a rendered object in its source; None if it is unknown."""
+        return self._origins.source_identity(identity)

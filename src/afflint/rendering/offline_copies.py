@@ -1,0 +1,124 @@
+"""Copies of kustomizations without the resources and charts that the network would have to provide.
+
+One remote resource must not hide the objects that an overlay has in the repository. The copy has the same folders, with links to the files
+of the original; only the kustomizations are written anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from afflint.rendering import kustomize_charts
+from afflint.rendering.references import is_remote, texts_of
+from afflint.rendering.roots import Kustomization, RootKustomizations
+from afflint.rendering.source_documents import documents_of
+from afflint.source.files import read_regular
+from afflint.source.repositories import is_inside
+from afflint.yaml.document import list_at, map_at, maps_at, text_at
+
+_LARGEST = 1 << 20
+_REMOVABLE = ("resources", "bases", "components", "crds")
+"""Fields whose entries can be left out, so that the other objects are still built."""
+_STRATEGIC = "patchesStrategicMerge"
+
+
+class OfflineCopy:
+    """A copy of some kustomizations, and of those that they include, in ``target``. Raises OSError.
+
+    ``top`` is the top of their repository; all these folders have their links resolved.
+    """
+
+    def __init__(self, known: RootKustomizations, folders: list[str], top: str, target: str) -> None:
+        self._top, self._target = top, target
+        for here in _included(known, folders):
+            self._copy(here)
+
+    def of(self, path: str) -> str:
+        """Return the copy of a file or folder."""
+        return os.path.join(self._target, os.path.relpath(path, self._top))
+
+    def original(self, path: str) -> str:
+        """Return the original of a file of the copy; other paths are returned as they are."""
+        return os.path.join(self._top, os.path.relpath(path, self._target)) if is_inside(path, self._target) else path
+
+    def _copy(self, here: Kustomization) -> None:
+        folder = self.of(here.folder)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, os.path.basename(here.file)), "w", encoding="utf-8") as file:
+            json.dump(_without_remote(here), file)
+        with os.scandir(here.folder) as entries:
+            names = [entry.name for entry in entries if entry.is_file()]
+        charts = kustomize_charts.declarations_in(here.data, here.folder).charts
+        paths = [*names, *texts_of(here.data), *(path for each in charts for path in (each.folder, *each.values))]
+        for path in paths:
+            original = os.path.normpath(os.path.join(here.folder, path))
+            if os.path.exists(original) and is_inside(os.path.realpath(original), self._top) and is_inside(original, self._top):
+                self._link(original, is_chart=any(original == each.folder for each in charts))
+
+    def _link(self, original: str, *, is_chart: bool) -> None:
+        link = self.of(original)
+        if is_chart or os.path.isfile(original):
+            os.makedirs(os.path.dirname(link), exist_ok=True)
+            with suppress(FileExistsError):
+                os.symlink(os.path.realpath(original), link)
+
+
+def _included(known: RootKustomizations, folders: list[str]) -> Iterator[Kustomization]:
+    """Yield the kustomizations in some folders, and those that they include."""
+    waiting, seen = list(folders), {*folders}
+    while waiting:
+        here = known.at(waiting.pop())
+        if here is None:
+            continue
+        yield here
+        for name in sorted(here.named):
+            real = os.path.realpath(name)
+            if os.path.isdir(real) and real not in seen:
+                seen.add(real)
+                waiting.append(real)
+
+
+def _without_remote(here: Kustomization) -> Mapping[str, Any]:
+    """Return the data of a kustomization without what it would download. Patches of objects that are left out no longer fail."""
+    data = dict(here.data)
+    for field in _REMOVABLE:
+        if field in data:
+            data[field] = [each for each in list_at(data, field) if type(each) is not str or not is_remote(each, here.folder)]
+    if kustomize_charts.FIELD in data:
+        charts = kustomize_charts.declarations_in(data, here.folder).charts
+        entries = maps_at(data, kustomize_charts.FIELD)
+        data[kustomize_charts.FIELD] = [entry for entry, chart in zip(entries, charts, strict=True) if chart.is_here]
+    patches = [each for patch in list_at(data, _STRATEGIC) for each in _targeted(patch, here.folder)]
+    for each in list_at(data, "patches"):
+        untargeted = type(each) is dict and "target" not in each
+        patches += _targeted(each.get("patch") or each.get("path"), here.folder, each) if untargeted else [each]
+    data.pop(_STRATEGIC, None)
+    return {**data, "patches": patches} if patches else data
+
+
+def _targeted(patch: object, folder: str, entry: object = None) -> list[Any]:
+    """Return a strategic merge patch, inline or in a file, as patches with a target: kustomize skips these if the target is missing."""
+    unchanged = [entry] if entry is not None else [{"path": patch}]
+    if type(patch) is not str:
+        return unchanged
+    if "\n" in patch:
+        text = patch.encode("utf-8", "replace")
+    else:
+        try:
+            text = read_regular(os.path.join(folder, patch), _LARGEST)
+        except (OSError, ValueError):
+            return unchanged
+    found = []
+    for document in documents_of(text).values():
+        data = map_at(document.data)
+        if document.problem is not None or not text_at(data, "metadata", "name"):
+            return unchanged
+        group, _, version = text_at(data, "apiVersion").rpartition("/")
+        target = {"group": group, "version": version, "kind": text_at(data, "kind"), "name": text_at(data, "metadata", "name")}
+        found.append({"target": {key: re.escape(value) for key, value in target.items() if value}, "patch": json.dumps(data)})
+    return found or unchanged
