@@ -56,7 +56,7 @@ class RenderedRun:
     def __init__(self, given: Sequence[Source], wanted: RenderOptions, excluded: Callable[[str], bool]) -> None:
         builds, failures, self._unread, values, self._crew = render_roots([each.path for each in given if each.data is None], wanted)
         # The output counts as a file in the folder of its root, with a path that does not exist.
-        self._builds = {os.path.join(build.folder, f"<{build.tool} {number}>"): build for number, build in enumerate(builds)}
+        self._builds = {build.path: build for build in builds}
         self._failures = failures
         self._excluded = excluded
         self._given = {path: each._replace(values=each.values or path in values) for each in given if (path := _real(each.path))}

@@ -14,7 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.chart_trials import ChartTrials
-from afflint.rendering.gitops import Hint, Inline, UnsupportedObject, hints, set_namespace, substitute
+from afflint.rendering.gitops import Hint, Hints, Inline, UnsupportedObject, hints, hints_in_output, set_namespace, substitute
 from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
 from afflint.rendering.kustomize_builds import KustomizeBuilder
@@ -54,6 +54,10 @@ class Build:
     """The names of chart dependencies that are not in the repository; the chart was rendered without them."""
     trials: Callable[[], ChartTrials] | None = None
     """Return new renderings of a chart with values of afflint's own, which run the program again; None for a kustomization."""
+    is_declared: bool = False
+    """Whether an object of Argo CD or Flux declares the root."""
+    path: str = ""
+    """The path of the output: a name in the folder of the root that is not a file."""
     left_out: tuple[str, ...] = ()
     """The URLs, repositories and charts that a kustomization was built without, because they need the network."""
 
@@ -89,54 +93,158 @@ class Rendered(NamedTuple):
 
 
 def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
-    """Render all roots among some files."""
+    """Render all roots among some files, and those that rendered objects of Argo CD and Flux name."""
     paths = list(paths)
-    runner = ProgramRunner(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
-    texts = SourceTexts()
-    results: list[Build | BuildFailure] = []
     boundary = Boundary(paths)
-    hinted, unsupported, values = hints(paths, boundary)
-    if "kustomize" in wanted.tools:
-        results += _kustomizations(runner, paths, hinted, texts, boundary, network=wanted.network)
-    if "helm" in wanted.tools:
-        results += _charts(runner, paths, hinted, texts, wanted.kubernetes_version, boundary)
-    builds, failures = [each for each in results if isinstance(each, Build)], [each for each in results if isinstance(each, BuildFailure)]
-    return Rendered(builds, failures, unsupported, frozenset(values), runner)
+    in_files = hints(paths, boundary)
+    roots = _Roots(paths, wanted, boundary)
+    results: dict[str, Build | BuildFailure] = {}
+    chosen = _Chosen(in_files, {})
+    for _ in range(_MOST_ROUNDS):
+        planned = roots.planned(chosen.hints)
+        waiting = {key: root for key, root in planned.items() if key not in results}
+        if not waiting and chosen.is_final:
+            break
+        results.update(roots.build(waiting))
+        current = [build for key in planned if isinstance(build := results[key], Build)]
+        chosen = _Chosen(in_files, {build.path: hints_in_output(build.output, build.path, boundary) for build in current}, current, chosen)
+    else:
+        planned = {key: root for key, root in planned.items() if key in results}
+    of_plan = [*roots.cycles(planned.values()), *(results[key] for key in planned)]
+    builds, failures = [each for each in of_plan if isinstance(each, Build)], [each for each in of_plan if isinstance(each, BuildFailure)]
+    return Rendered(builds, failures, chosen.unsupported, frozenset(chosen.values), roots.runner)
 
 
-def _kustomizations(
-    runner: ProgramRunner, paths: Sequence[str], hinted: Sequence[Hint], texts: SourceTexts, boundary: Boundary, *, network: bool
-) -> list[Build | BuildFailure]:
-    known = RootKustomizations()
-    all_folders = kustomization_folders(paths)
-    roots = [(root, Hint(root.folder, "")) for root in known.roots(all_folders)]
-    referenced = [(root, hint) for hint in hinted if (root := known.at(hint.folder)) is not None and not root.is_component]
-    # Argo CD and Flux define how a folder is rendered, so they override the folder itself.
-    folders = {root.folder for root, _ in referenced}
-    roots = [*referenced, *((root, hint) for root, hint in roots if root.folder not in folders)]
-    cycles = [_cycle_failure(cycle) for cycle in known.cycles(all_folders, [root for root, _ in roots])]
-    if not roots:
-        return [*cycles]
-    program = kustomize_command()
-    if program is None:
-        missing = "neither `kustomize` nor `kubectl` is on PATH"
-        return [*cycles, *(BuildFailure("kustomize", _name(root.folder, hint), missing) for root, hint in roots)]
+_MOST_ROUNDS = 10
+"""How often rendered objects may name more roots: an Application of Applications of Applications has three."""
 
-    builder = KustomizeBuilder(runner, program, known, boundary.top, network=network)
 
-    def build(root_and_hint: tuple[Kustomization, Hint]) -> Build | BuildFailure:
-        root, hint = root_and_hint
-        name = _name(root.folder, hint)
-        try:
-            output, left_out = builder.build(root, hint)
-        except RenderError as error:
-            return BuildFailure("kustomize", name, error.reason)
-        output = set_namespace(substitute(output, hint.substitutes), hint.namespace)
-        covered = frozenset(known.covered(root))
-        source_map = partial(builder.source_map, root, hint, texts)
-        return Build("kustomize", name, root.folder, root.file, output, covered, source_map, left_out=left_out)
+class _Chosen:
+    """The GitOps objects that count: those in files, or their rendered form where a root renders them.
 
-    return [*cycles, *runner.each(build, roots)]
+    ``rendered`` are the objects in the output of ``builds``, by the path of the output.
+    """
+
+    def __init__(self, in_files: Hints, rendered: Mapping[str, Hints], builds: Iterable[Build] = (), before: _Chosen | None = None) -> None:
+        # A chart that no object declares has its default values, which may leave objects out.
+        covered = {file for build in builds if build.tool == "kustomize" or build.is_declared for file in build.covered}
+        self.hints = [each for each in in_files.hints if each.file not in covered]
+        self.unsupported = [each for each in in_files.unsupported if each.file not in covered]
+        self.values = {*in_files.values, *(value for each in rendered.values() for value in each.values)}
+        # An object that is rendered unchanged is taken from its file, where its positions are known.
+        by_key = {each.key: each for each in in_files.hints}
+        self.hints += [by_key.get(each.key, each) for found in rendered.values() for each in found.hints]
+        self.unsupported += [each for found in rendered.values() for each in found.unsupported]
+        self.is_final = before is not None and [each.key for each in self.hints] == [each.key for each in before.hints]
+
+
+class _Root(NamedTuple):
+    """A folder that is rendered: a kustomization, or a chart if there is none, and how."""
+
+    kustomization: Kustomization | None
+    hint: Hint
+
+
+class _Roots:
+    """The render roots of a run, each rendered once."""
+
+    def __init__(self, paths: Sequence[str], wanted: RenderOptions, boundary: Boundary) -> None:
+        self.runner = ProgramRunner(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
+        self._wanted = wanted
+        self._boundary = boundary
+        self._texts = SourceTexts()
+        self._known = RootKustomizations()
+        self._kustomization_folders = kustomization_folders(paths) if "kustomize" in wanted.tools else []
+        self._charts = chart_folders(paths) if "helm" in wanted.tools else []
+        self._chart_files = [path for path in paths if os.path.basename(path) == CHART]
+        self._count = 0
+
+    def planned(self, hinted: Sequence[Hint]) -> dict[str, _Root]:
+        """Return the roots by a key. Argo CD and Flux define how a folder is rendered, so they override the folder itself."""
+        planned: dict[str, _Root] = {}
+        kustomizations: set[str] = set()
+        charts: set[str] = set()
+        for hint in hinted:
+            here = self._known.at(hint.folder) if "kustomize" in self._wanted.tools else None
+            if here is not None and not here.is_component:
+                planned.setdefault(f"kustomize {hint.key}", _Root(here, hint))
+                kustomizations.add(here.folder)
+            if "helm" in self._wanted.tools and os.path.isfile(os.path.join(hint.folder, CHART)):
+                planned.setdefault(f"helm {hint.key}", _Root(None, hint))
+                charts.add(hint.folder)
+        for each in self._known.roots(self._kustomization_folders):
+            if each.folder not in kustomizations:
+                planned[f"kustomize {each.folder}"] = _Root(each, Hint(each.folder, ""))
+        planned |= {f"helm {folder}": _Root(None, Hint(folder, "")) for folder in self._charts if folder not in charts}
+        return dict(sorted(planned.items(), key=lambda item: item[1].kustomization is None))
+
+    def cycles(self, roots: Iterable[_Root]) -> list[BuildFailure]:
+        """Return a failure for each cycle of kustomizations that include each other."""
+        known = [each.kustomization for each in roots if each.kustomization is not None]
+        return [_cycle_failure(cycle) for cycle in self._known.cycles(self._kustomization_folders, known)]
+
+    def build(self, roots: Mapping[str, _Root]) -> dict[str, Build | BuildFailure]:
+        """Render some roots."""
+        kustomize, helm = self._kustomize(), self._helm()
+        build_functions = [helm if each.kustomization is None else kustomize for each in roots.values()]
+        built = self.runner.each(lambda pair: pair[0](pair[1]), list(zip(build_functions, roots.values(), strict=True)))
+        return {key: self._numbered(each) for key, each in zip(roots, built, strict=True)}
+
+    def _numbered(self, built: Build | BuildFailure) -> Build | BuildFailure:
+        if isinstance(built, BuildFailure):
+            return built
+        self._count += 1
+        return replace(built, path=os.path.join(built.folder, f"<{built.tool} {self._count}>"))
+
+    def _kustomize(self) -> Callable[[_Root], Build | BuildFailure]:
+        program = kustomize_command()
+        builder = KustomizeBuilder(self.runner, program or (), self._known, self._boundary.top, network=self._wanted.network)
+
+        def build(asked: _Root) -> Build | BuildFailure:
+            root, hint = asked
+            name = _name(hint.folder, hint)
+            if program is None or root is None:
+                return BuildFailure("kustomize", name, "neither `kustomize` nor `kubectl` is on PATH")
+            try:
+                output, left_out = builder.build(root, hint)
+            except RenderError as error:
+                return BuildFailure("kustomize", name, error.reason)
+            output = set_namespace(substitute(output, hint.substitutes), hint.namespace)
+            covered = frozenset(self._known.covered(root))
+            source_map = partial(builder.source_map, root, hint, self._texts)
+            return Build(
+                "kustomize",
+                name,
+                root.folder,
+                root.file,
+                output,
+                covered,
+                source_map,
+                is_declared=bool(hint.declared_by),
+                left_out=left_out,
+            )
+
+        return build
+
+    def _helm(self) -> Callable[[_Root], Build | BuildFailure]:
+        program = helm_command()
+        known = Charts([os.path.realpath(os.path.dirname(path) or os.curdir) for path in self._chart_files], self._boundary)
+
+        def build(asked: _Root) -> Build | BuildFailure:
+            hint = asked.hint
+            name = _name(hint.folder, hint)
+            if program is None:
+                return BuildFailure("helm", name, "`helm` is not on PATH")
+            chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, hint.inline.values, hint.options)
+            try:
+                build = _build_chart(self.runner, program, known, chart, hint.inline, self._wanted.kubernetes_version, self._texts)
+            except RenderError as error:
+                return BuildFailure("helm", name, error.reason)
+            except OSError as error:
+                return BuildFailure("helm", name, f"the chart cannot be copied: {error.strerror or error}")
+            return replace(build, name=name, output=set_namespace(build.output, hint.namespace), is_declared=bool(hint.declared_by))
+
+        return build
 
 
 def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:
@@ -146,34 +254,6 @@ def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:
 
 
 _MAX_SHOWN_OF_CYCLE = 5
-
-
-def _charts(
-    runner: ProgramRunner, paths: Sequence[str], hinted: Sequence[Hint], texts: SourceTexts, kubernetes_version: str, boundary: Boundary
-) -> list[Build | BuildFailure]:
-    referenced = [hint for hint in hinted if os.path.isfile(os.path.join(hint.folder, CHART))]
-    folders = {hint.folder for hint in referenced}
-    referenced += [Hint(folder, "") for folder in chart_folders(paths) if folder not in folders]
-    if not referenced:
-        return []
-    program = helm_command()
-    if program is None:
-        return [BuildFailure("helm", _name(hint.folder, hint), "`helm` is not on PATH") for hint in referenced]
-    folders_of_charts = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in paths if os.path.basename(path) == CHART]
-    known = Charts(folders_of_charts, boundary)
-
-    def build(hint: Hint) -> Build | BuildFailure:
-        name = _name(hint.folder, hint)
-        chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, hint.inline.values, hint.options)
-        try:
-            build = _build_chart(runner, program, known, chart, hint.inline, kubernetes_version, texts)
-        except RenderError as error:
-            return BuildFailure("helm", name, error.reason)
-        except OSError as error:
-            return BuildFailure("helm", name, f"the chart cannot be copied: {error.strerror or error}")
-        return replace(build, name=name, output=set_namespace(build.output, hint.namespace))
-
-    return runner.each(build, referenced)
 
 
 def _build_chart(

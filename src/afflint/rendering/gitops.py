@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -51,11 +51,12 @@ class Hint:
 
     ``declared_by`` is the name of the object in reports. ``namespace`` applies to objects without one, ``wrapper`` are the fields of a
     kustomization around the folder, ``substitutes`` the variables that Flux replaces in the output. ``release``, ``values`` (files),
-    ``inline`` (values that override the files) and ``options`` are for Helm.
+    ``inline`` (values that override the files) and ``options`` are for Helm. ``file`` is the file of the object, or the rendered output.
     """
 
     folder: str
     declared_by: str
+    file: str = ""
     namespace: str | None = None
     wrapper: Mapping[str, Any] = field(default_factory=dict)
     substitutes: Mapping[str, str] = field(default_factory=dict)
@@ -64,12 +65,20 @@ class Hint:
     inline: Inline = _NO_VALUES
     options: tuple[str, ...] = ()
 
+    @property
+    def key(self) -> str:
+        """A text that is equal for hints that render the same, wherever they are declared."""
+        wrapper, substitutes, values = (repr(each) for each in (self.wrapper, self.substitutes, self.inline.values))
+        named = (self.folder, self.declared_by, self.namespace or "", self.release)
+        return repr((*named, wrapper, substitutes, values, self.values, self.options))
+
 
 class UnsupportedObject(NamedTuple):
-    """A GitOps object that is not supported, with the reason."""
+    """A GitOps object that is not supported, with the reason. ``file`` is the file of the object, or the rendered output."""
 
     declared_by: str
     reason: str
+    file: str = ""
 
 
 class Hints(NamedTuple):
@@ -86,21 +95,29 @@ def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
     for path in paths:
         if is_template(path):
             continue
-        try:
-            data = read_regular(path, _LARGEST)
-        except OSError:
-            continue
-        if any(mark in data for mark in (*_GROUPS, *_NAMING_VALUES)):
-            for document in documents_of(data).values():
-                text = SourceText(os.path.realpath(path), document, document.index)
-                for each in _bounded_hints(text, boundary) if document.problem is None else ():
-                    if isinstance(each, Hint):
-                        found.hints.append(each)
-                    elif isinstance(each, UnsupportedObject):
-                        found.unsupported.append(each)
-                    else:
-                        found.values.add(each)
+        with suppress(OSError):
+            _add_hints(found, os.path.realpath(path), read_regular(path, _LARGEST), boundary)
     return found
+
+
+def hints_in_output(output: bytes, path: str, boundary: Boundary) -> Hints:
+    """Return what GitOps objects in rendered output render. ``path`` is that of the output: a name in the folder of its root."""
+    found = Hints([], [], set())
+    _add_hints(found, path, output, boundary)
+    return found
+
+
+def _add_hints(found: Hints, path: str, data: bytes, boundary: Boundary) -> None:
+    if any(mark in data for mark in (*_GROUPS, *_NAMING_VALUES)):
+        for document in documents_of(data).values():
+            text = SourceText(path, document, document.index)
+            for each in _bounded_hints(text, boundary) if document.problem is None else ():
+                if isinstance(each, Hint):
+                    found.hints.append(replace(each, file=path))
+                elif isinstance(each, UnsupportedObject):
+                    found.unsupported.append(each._replace(file=path))
+                else:
+                    found.values.add(each)
 
 
 class _OutsideError(Exception):
@@ -151,7 +168,7 @@ def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str
         title = declared_by if has_placeholder(application_name) else f"{declared_by}, {application_name}"
         for each in _from_application(title, application_name, map_at(application, "spec"), tops, None):
             if isinstance(each, Hint):
-                generated.setdefault(repr(each), each)
+                generated.setdefault(each.key, each)
             elif isinstance(each, UnsupportedObject):
                 is_incomplete = True
             else:
@@ -214,7 +231,7 @@ def _argo_hint(
     wrapper: dict[str, Any] = {key: kustomize[key] for key in _WRAPPER_FIELDS if key in kustomize}
     wrapper |= _labels(map_at(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
     release = next((each for each in (text_at(helm, "releaseName"), name) if each and not has_placeholder(each)), "")
-    return Hint(folder, declared_by, _known_namespace(namespace), wrapper, {}, release, values, inline, tuple(options))
+    return Hint(folder, declared_by, "", _known_namespace(namespace), wrapper, {}, release, values, inline, tuple(options))
 
 
 def _value_file(tops: Sequence[str], folder: str | None, name: str) -> str | None:
@@ -260,7 +277,7 @@ def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, top
         namespace = text_at(spec, "targetNamespace") or text_at(text.data, "metadata", "namespace")
         release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
         inline = Inline(map_at(spec, "values"), text, ("spec", "values"))
-        yield Hint(folder, f"HelmRelease {name}", namespace or None, {}, {}, release, values, inline)
+        yield Hint(folder, f"HelmRelease {name}", "", namespace or None, {}, {}, release, values, inline)
 
 
 def _values_files_of(data: Mapping[str, Any], tops: Sequence[str]) -> Iterator[str]:
@@ -286,7 +303,7 @@ def _flux_hint(declared_by: str, folder: str, spec: Mapping[str, Any]) -> Hint:
         wrapper["namespace"] = spec["targetNamespace"]
     wrapper |= _labels(map_at(spec, "commonMetadata", "labels"), selectors=False) | _patches(spec) | _components(spec, folder)
     substitutes = {key: value for key, value in map_at(spec, "postBuild", "substitute").items() if type(value) is str}
-    return Hint(folder, declared_by, None, wrapper, substitutes)
+    return Hint(folder, declared_by, "", None, wrapper, substitutes)
 
 
 def substitute(output: bytes, values: Mapping[str, str]) -> bytes:

@@ -61,6 +61,8 @@ class KustomizeBuilder:
                 output = build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper)
             except RenderError as error:
                 raise _needs_network(left_out[0]) if left_out else error from None
+        if left_out and not output.strip():
+            raise _needs_network(left_out[0])
         return KustomizeOutput(output, left_out)
 
     def source_map(self, root: Kustomization, hint: Hint, texts: SourceTexts) -> KustomizeSourceMap:
