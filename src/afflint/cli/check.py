@@ -89,7 +89,7 @@ def _sources(session: Session, args: CheckOptions) -> list[Source]:
             raise UserError("--values FILE needs --helm CHART")
         rendered = session.rendered(args.kustomizations, args.charts, args.values)
         if session.missing_dependencies:
-            from afflint.report.text import missing_dependencies_line
+            from afflint.report.coverage import missing_dependencies_line
 
             notify(f"afflint: {missing_dependencies_line(session.missing_dependencies)}")
     named = args.paths or (() if rendered else (".",))

@@ -49,6 +49,7 @@ class CheckOptions(NamedTuple):
     diff: bool
     fail_on: str | None
     fail_on_empty: bool
+    fail_on_unrendered: bool
     exit_zero: bool
     jobs: int | None
     no_cache: bool
@@ -90,6 +91,7 @@ class CheckOptions(NamedTuple):
             fail_on_empty=self.fail_on_empty,
             exit_zero=self.exit_zero,
             unsafe_fixes=self.unsafe_fixes,
+            fail_on_unrendered=self.fail_on_unrendered,
         )
 
 
@@ -194,6 +196,7 @@ SECTIONS: Mapping[str, Sequence[Option]] = {
             help_text="Exit with 1 for findings of at least this severity: error, warning (default) or info.",
         ),
         flag("--fail-on-empty", help_text="Exit with 1 if no manifest was found."),
+        flag("--fail-on-unrendered", help_text="Exit with 1 if a chart, kustomization, HelmRelease or Application was not rendered."),
         flag("--exit-zero", help_text="Exit with 0 even if there are findings."),
     ),
     "Execution": (

@@ -36,6 +36,7 @@ class ReportingOptions(NamedTuple):
     fail_on_empty: bool
     exit_zero: bool
     unsafe_fixes: bool = False
+    fail_on_unrendered: bool = False
 
     def check(self) -> None:
         """Raise UserError, before anything is read, for options that cannot be combined."""
@@ -107,9 +108,9 @@ def report_outcome(
         and (renders.failed or renders.without or renders.unread)
         and not any(name in ("text", "json") for name, _ in targets)
     ):
-        from afflint.report.text import rendered_lines
+        from afflint.report.coverage import coverage_lines
 
-        for line in rendered_lines(renders, args.verbose):
+        for line in coverage_lines(outcome.summary, args.verbose):
             notify(f"afflint: {line}")
     if outcome.unused_nodes:
         notify(f"afflint: {visible(outcome.unused_nodes)}; so no nodes are used: name the nodes of one cluster with --nodes")
@@ -128,6 +129,7 @@ def report_outcome(
         )
         notify(f"afflint: {entries}; --write-baseline removes {'it' if outcome.gone == 1 else 'them'}")
     failed = _fails(outcome, config.fail_on) or (args.fail_on_empty and not outcome.summary.documents)
+    failed = failed or (args.fail_on_unrendered and bool(outcome.summary.coverage.not_seen))
     return FOUND if failed and not args.exit_zero else 0
 
 

@@ -18,6 +18,7 @@ from afflint.kube.kinds import HOLDER_NAMES, NAMES, WITHOUT_PODS, Kind
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import PHYSICAL_HOST
+from afflint.kube.workload_sources import DeclaredSource, declared_sources
 from afflint.pools.kinds import MARKS, may_declare
 from afflint.source.sources import is_template
 from afflint.yaml import documents, prefilter
@@ -97,6 +98,8 @@ class FileResult(NamedTuple):
     """The kinds, by group and name, that seem to create pods, but have neither a definition nor an entry in the catalogue."""
     custom: tuple[tuple[str, str], ...] = ()
     """The kinds of the checked custom resources, each with the source of its placement fields, one for each resource."""
+    sources: tuple[DeclaredSource, ...] = ()
+    """The objects that create workloads when a controller renders them."""
 
 
 class _DocumentResult(NamedTuple):
@@ -172,7 +175,7 @@ class Checker:
         templated = (broken or not count) and prefilter.looks_templated(name, data) and (broken or not prefilter.parses(data))
         if templated or any(each.is_template for each in results):
             result = self._template(data) if templated else FileResult(templated=True)
-            return result._replace(broken=tuple(range(max(count, 1))))
+            return result._replace(broken=tuple(range(max(count, 1))), sources=tuple(declared_sources(data)))
         facts = self._facts(data, results, demands)
         return FileResult(
             tuple(_certain(found, name, data, is_broken=bool(broken))),
@@ -184,6 +187,7 @@ class Checker:
             broken=broken,
             unknown=tuple(dict.fromkeys(kind for each in results for kind in each.unknown)),
             custom=tuple([way for each in results for way in each.custom]),
+            sources=tuple(declared_sources(data)),
         )
 
     def _template(self, data: bytes) -> FileResult:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource
 from afflint.findings.finding import NO_OBJECT, Finding, ObjectRef, Related, Span, sort_key
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
-from afflint.rendering.builds import Build, RenderOptions, SourceMap, render_roots
+from afflint.rendering.builds import Build, BuildFailure, RenderOptions, SourceMap, render_roots
 from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
 from afflint.rendering.programs import RenderError
@@ -54,10 +55,10 @@ class RenderedRun:
     """The rendered output of a run. ``sources`` are the files of the run: the output of each root, and the files that no root covers."""
 
     def __init__(self, given: Sequence[Source], wanted: RenderOptions, excluded: Callable[[str], bool]) -> None:
-        builds, failures, self._unread, values, self._crew = render_roots([each.path for each in given if each.data is None], wanted)
+        self._rendered = render_roots([each.path for each in given if each.data is None], wanted)
+        builds, values, self._crew = self._rendered.builds, self._rendered.values, self._rendered.runner
         # The output counts as a file in the folder of its root, with a path that does not exist.
         self._builds = {build.path: build for build in builds}
-        self._failures = failures
         self._excluded = excluded
         self._given = {path: each._replace(values=each.values or path in values) for each in given if (path := _real(each.path))}
         covered = frozenset(file for build in builds for file in build.covered)
@@ -69,10 +70,35 @@ class RenderedRun:
     def count(self) -> Count:
         """Return the number of rendered roots, and the roots that failed."""
         tools = tuple(build.tool for build in self._builds.values())
-        failed = tuple((each.tool, each.name, each.reason) for each in self._failures)
+        failed = tuple((each.tool, each.name, each.reason) for each in self._rendered.failures)
         partly = tuple((build.name, name) for build in self._builds.values() for name in build.missing_dependencies)
-        unread = tuple((each.declared_by, each.reason) for each in self._unread)
+        unread = tuple((each.declared_by, each.reason) for each in self._rendered.unsupported)
         return Count(tools.count("kustomize"), tools.count("helm"), failed, partly, unread)
+
+    def coverage(self) -> Coverage:
+        """Return which sources of workloads were rendered, and which were not."""
+        rendered = self._rendered
+        seen = [self._source(each) for each in rendered.builds]
+        not_seen = [self._source(each, each.reason) for each in rendered.failures]
+        not_seen += [self._declared(each.declared_by, each.file, each.reason) for each in rendered.unsupported]
+        for remote in rendered.remote:
+            source = self._declared(remote.declared_by, remote.file, f"the {remote.what} is not in the repository")
+            not_seen.append(source._replace(missing=remote.what))
+        for build in rendered.builds:
+            file = relative(build.root_file)
+            not_seen += [WorkloadSource(REMOTE_RESOURCE, each, file, "it requires the network") for each in build.left_out]
+            not_seen += [WorkloadSource("chart", each, file, "it is not in the repository") for each in build.missing_dependencies]
+        return Coverage(tuple(seen), tuple(dict.fromkeys(not_seen)))
+
+    def _source(self, root: Build | BuildFailure, reason: str = "") -> WorkloadSource:
+        if root.declared_by:
+            return self._declared(root.declared_by, root.file, reason)
+        return WorkloadSource("kustomization" if root.tool == "kustomize" else "chart", root.name, relative(root.file), reason)
+
+    def _declared(self, declared_by: str, file: str, reason: str = "") -> WorkloadSource:
+        kind, _, name = declared_by.partition(" ")
+        declaring = self._builds.get(file)
+        return WorkloadSource(kind, name, relative(file if declaring is None else declaring.root_file), reason)
 
     def clusters(self, pods_of: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool]) -> list[frozenset[str]]:
         """Return the paths of the output for each cluster; output in no set is for all clusters.

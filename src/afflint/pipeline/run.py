@@ -14,6 +14,7 @@ from afflint.pipeline.reduce_step import reduction_of
 from afflint.pipeline.reduced_run import ReducedRun
 from afflint.pipeline.summary import is_empty, summary_of
 from afflint.pipeline.suppression_filter import SuppressionFilter
+from afflint.pipeline.unrendered import coverage_of
 from afflint.report import Summary
 from afflint.source.kustomizations import NAMES, Kustomizations
 from afflint.source.sources import Source, read_bytes
@@ -183,7 +184,9 @@ def outcome(reduced: ReducedRun, options: Options = _DEFAULT) -> Outcome:
         suppressed, gone = suppressed + silenced, len(entries)
     summary = summary_of(results.values(), findings, suppressed)
     if options.renders is not None:
-        summary = summary._replace(renders=options.renders.count())
+        summary = summary._replace(renders=options.renders.count(), coverage=options.renders.coverage())
+    else:
+        summary = summary._replace(coverage=coverage_of((sources[file].name, result) for file, result in results.items()))
     empty = tuple([file for file in files.checked if is_empty(results[file])])
     return Outcome(findings, summary, sources, gone, reduced.unused_nodes, empty, reduced.undecided, tuple(_unevaluated_policies(reduced)))
 

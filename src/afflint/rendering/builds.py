@@ -12,9 +12,10 @@ from typing import Any, Protocol
 from afflint.config import RENDERERS
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.findings.phrases import join_words, quoted
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.chart_trials import ChartTrials
-from afflint.rendering.gitops import Hint, Hints, Inline, UnsupportedObject, hints, hints_in_output, set_namespace, substitute
+from afflint.rendering.gitops import Hint, Hints, Inline, RemoteObject, UnsupportedObject, hints, hints_in_output, set_namespace, substitute
 from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
 from afflint.rendering.kustomize_builds import KustomizeBuilder
@@ -22,7 +23,7 @@ from afflint.rendering.kustomize_origins import RenderedIdentity
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
-from afflint.rendering.source_documents import SourcePlace, SourceTexts
+from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
 from afflint.source.sources import CHART, relative
 
 
@@ -54,8 +55,10 @@ class Build:
     """The names of chart dependencies that are not in the repository; the chart was rendered without them."""
     trials: Callable[[], ChartTrials] | None = None
     """Return new renderings of a chart with values of afflint's own, which run the program again; None for a kustomization."""
-    is_declared: bool = False
-    """Whether an object of Argo CD or Flux declares the root."""
+    declared_by: str = ""
+    """The object of Argo CD or Flux that declares the root, such as ``HelmRelease web``."""
+    file: str = ""
+    """The file of that object, which may be the output of another root; otherwise ``root_file``."""
     path: str = ""
     """The path of the output: a name in the folder of the root that is not a file."""
     left_out: tuple[str, ...] = ()
@@ -64,11 +67,13 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class BuildFailure:
-    """A root that was not rendered, with the reason."""
+    """A root that was not rendered, with the reason. ``declared_by`` and ``file`` are as for a build."""
 
     tool: str
     name: str
     reason: str
+    declared_by: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,7 @@ class Rendered(NamedTuple):
     builds: list[Build]
     failures: list[BuildFailure]
     unsupported: list[UnsupportedObject]
+    remote: list[RemoteObject]
     values: frozenset[str]
     """The values files that Argo CD and Flux use, even if their chart is not in the repository; links resolved."""
     runner: ProgramRunner
@@ -112,7 +118,7 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
         planned = {key: root for key, root in planned.items() if key in results}
     of_plan = [*roots.cycles(planned.values()), *(results[key] for key in planned)]
     builds, failures = [each for each in of_plan if isinstance(each, Build)], [each for each in of_plan if isinstance(each, BuildFailure)]
-    return Rendered(builds, failures, chosen.unsupported, frozenset(chosen.values), roots.runner)
+    return Rendered(builds, failures, chosen.unsupported, chosen.remote, frozenset(chosen.values), roots.runner)
 
 
 _MOST_ROUNDS = 10
@@ -127,9 +133,11 @@ class _Chosen:
 
     def __init__(self, in_files: Hints, rendered: Mapping[str, Hints], builds: Iterable[Build] = (), before: _Chosen | None = None) -> None:
         # A chart that no object declares has its default values, which may leave objects out.
-        covered = {file for build in builds if build.tool == "kustomize" or build.is_declared for file in build.covered}
+        covered = {file for build in builds if build.tool == "kustomize" or build.declared_by for file in build.covered}
         self.hints = [each for each in in_files.hints if each.file not in covered]
         self.unsupported = [each for each in in_files.unsupported if each.file not in covered]
+        self.remote = [each for each in in_files.remote if each.file not in covered]
+        self.remote += [each for found in rendered.values() for each in found.remote]
         self.values = {*in_files.values, *(value for each in rendered.values() for value in each.values)}
         # An object that is rendered unchanged is taken from its file, where its positions are known.
         by_key = {each.key: each for each in in_files.hints}
@@ -143,6 +151,22 @@ class _Root(NamedTuple):
 
     kustomization: Kustomization | None
     hint: Hint
+
+    @property
+    def name(self) -> str:
+        """The name of the root in reports."""
+        folder = relative(self.hint.folder)
+        return f"{folder} ({self.hint.declared_by})" if self.hint.declared_by else folder
+
+    @property
+    def file(self) -> str:
+        """The file of the object that declares the root; otherwise its kustomization or Chart.yaml."""
+        own = os.path.join(self.hint.folder, CHART) if self.kustomization is None else self.kustomization.file
+        return self.hint.file or own
+
+    def failure(self, reason: str) -> BuildFailure:
+        """Return the failure to render the root."""
+        return BuildFailure("helm" if self.kustomization is None else "kustomize", self.name, reason, self.hint.declared_by, self.file)
 
 
 class _Roots:
@@ -202,25 +226,25 @@ class _Roots:
 
         def build(asked: _Root) -> Build | BuildFailure:
             root, hint = asked
-            name = _name(hint.folder, hint)
             if program is None or root is None:
-                return BuildFailure("kustomize", name, "neither `kustomize` nor `kubectl` is on PATH")
+                return asked.failure("neither `kustomize` nor `kubectl` is on PATH")
             try:
                 output, left_out = builder.build(root, hint)
             except RenderError as error:
-                return BuildFailure("kustomize", name, error.reason)
+                return asked.failure(error.reason)
             output = set_namespace(substitute(output, hint.substitutes), hint.namespace)
             covered = frozenset(self._known.covered(root))
             source_map = partial(builder.source_map, root, hint, self._texts)
             return Build(
                 "kustomize",
-                name,
+                asked.name,
                 root.folder,
                 root.file,
                 output,
                 covered,
                 source_map,
-                is_declared=bool(hint.declared_by),
+                declared_by=hint.declared_by,
+                file=asked.file,
                 left_out=left_out,
             )
 
@@ -232,17 +256,20 @@ class _Roots:
 
         def build(asked: _Root) -> Build | BuildFailure:
             hint = asked.hint
-            name = _name(hint.folder, hint)
             if program is None:
-                return BuildFailure("helm", name, "`helm` is not on PATH")
+                return asked.failure("`helm` is not on PATH")
             chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, hint.inline.values, hint.options)
             try:
                 build = _build_chart(self.runner, program, known, chart, hint.inline, self._wanted.kubernetes_version, self._texts)
             except RenderError as error:
-                return BuildFailure("helm", name, error.reason)
+                return asked.failure(error.reason)
             except OSError as error:
-                return BuildFailure("helm", name, f"the chart cannot be copied: {error.strerror or error}")
-            return replace(build, name=name, output=set_namespace(build.output, hint.namespace), is_declared=bool(hint.declared_by))
+                return asked.failure(f"the chart cannot be copied: {error.strerror or error}")
+            if build.missing_dependencies and not documents_of(build.output):
+                names = join_words([quoted(each) for each in build.missing_dependencies])
+                return asked.failure(f"it only contains charts that are not in the repository: {names}")
+            output = set_namespace(build.output, hint.namespace)
+            return replace(build, name=asked.name, output=output, declared_by=hint.declared_by, file=asked.file)
 
         return build
 
@@ -250,7 +277,7 @@ class _Roots:
 def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:
     names = [relative(each.folder) for each in cycle]
     shown = names if len(names) <= _MAX_SHOWN_OF_CYCLE else [*names[:_MAX_SHOWN_OF_CYCLE], "…"]
-    return BuildFailure("kustomize", names[0], f"includes itself: {' -> '.join([*shown, names[0]])}")
+    return BuildFailure("kustomize", names[0], f"includes itself: {' -> '.join([*shown, names[0]])}", file=cycle[0].file)
 
 
 _MAX_SHOWN_OF_CYCLE = 5
@@ -293,8 +320,3 @@ def _build_chart(
         missing_dependencies,
         lambda: ChartTrials(chart.folder, output, root_file, files, rendering, texts),
     )
-
-
-def _name(folder: str, hint: Hint) -> str:
-    """Return the name of a root in reports."""
-    return f"{relative(folder)} ({hint.declared_by})" if hint.declared_by else relative(folder)

@@ -81,17 +81,31 @@ class UnsupportedObject(NamedTuple):
     file: str = ""
 
 
+class RemoteObject(NamedTuple):
+    """A GitOps object that renders something in another place: ``what`` is the chart or folder. ``file`` is as for a hint."""
+
+    declared_by: str
+    what: str
+    file: str = ""
+
+
 class Hints(NamedTuple):
-    """All hints, the unsupported GitOps objects, and the values files that they name, even for charts in other repositories."""
+    """All hints, the unsupported and the remote GitOps objects, and the values files that they name, even for charts in other places."""
 
     hints: list[Hint]
     unsupported: list[UnsupportedObject]
+    remote: list[RemoteObject]
     values: set[str]
+
+    @classmethod
+    def none(cls) -> Hints:
+        """Return hints to which others can be added."""
+        return cls([], [], [], set())
 
 
 def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
     """Return what GitOps objects in some files render from their own repository, and the values files that kustomizations name."""
-    found = Hints([], [], set())
+    found = Hints.none()
     for path in paths:
         if is_template(path):
             continue
@@ -102,7 +116,7 @@ def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
 
 def hints_in_output(output: bytes, path: str, boundary: Boundary) -> Hints:
     """Return what GitOps objects in rendered output render. ``path`` is that of the output: a name in the folder of its root."""
-    found = Hints([], [], set())
+    found = Hints.none()
     _add_hints(found, path, output, boundary)
     return found
 
@@ -116,22 +130,28 @@ def _add_hints(found: Hints, path: str, data: bytes, boundary: Boundary) -> None
                     found.hints.append(replace(each, file=path))
                 elif isinstance(each, UnsupportedObject):
                     found.unsupported.append(each._replace(file=path))
+                elif isinstance(each, RemoteObject):
+                    found.remote.append(each._replace(file=path))
                 else:
                     found.values.add(each)
+
+
+_Read = Hint | UnsupportedObject | RemoteObject | str
+"""What an object declares; a string is the path of a values file."""
 
 
 class _OutsideError(Exception):
     """A path that is outside the repository."""
 
 
-def _bounded_hints(text: SourceText, boundary: Boundary) -> Iterator[Hint | UnsupportedObject | str]:
+def _bounded_hints(text: SourceText, boundary: Boundary) -> Iterator[_Read]:
     try:
         yield from _hints_in(text, list(boundary.folders_above(text.file)))
     except _OutsideError as error:
         yield UnsupportedObject(f"{text_at(text.data, 'kind')} {text_at(text.data, 'metadata', 'name')}", str(error))
 
 
-def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[Hint | UnsupportedObject | str]:
+def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
     """Yield hints, unsupported objects, and values files.
 
     ``tops`` are the folders above the file that may be the top of its repository, nearest first; nothing outside the last is read.
@@ -144,9 +164,12 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[Hint | Unsuppor
     elif group == "argoproj.io" and kind == "ApplicationSet":
         yield from _from_application_set(name, spec, tops)
     elif group == "kustomize.toolkit.fluxcd.io" and kind == "Kustomization":
-        folder = _in_repository(tops, text_at(spec, "path"))
+        path = text_at(spec, "path")
+        folder = _in_repository(tops, path)
         if folder is not None:
             yield _flux_hint(f"Kustomization {name}", folder, spec)
+        elif not has_placeholder(name + path):
+            yield RemoteObject(f"Kustomization {name}", f"folder {path or '.'}")
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
         yield from _from_helm_release(name, spec, text, tops)
     elif kind == "HelmChartInflationGenerator" or group == _KUSTOMIZE or os.path.basename(text.file) in NAMES_OF_KUSTOMIZATIONS:
@@ -156,7 +179,7 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[Hint | Unsuppor
 # Argo CD.
 
 
-def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str]) -> Iterator[Hint | UnsupportedObject | str]:
+def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str]) -> Iterator[_Read]:
     """Yield the hints of the Applications that an ApplicationSet generates, as far as its generators are supported."""
     declared_by, template = f"ApplicationSet {name}", map_at(spec, "template")
     generators = Generators(tops)
@@ -182,7 +205,7 @@ def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str
 
 def _from_application(
     declared_by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText | None
-) -> Iterator[Hint | UnsupportedObject | str]:
+) -> Iterator[_Read]:
     several = type(spec.get("sources")) is list
     for number, source in enumerate(spec["sources"] if several else [map_at(spec, "source")]):
         path = text_at(source, "path")
@@ -195,6 +218,9 @@ def _from_application(
         values = tuple([each for each in paths if each is not None])
         yield from values
         if folder is None:
+            if not has_placeholder(name):
+                chart = text_at(source, "chart")
+                yield RemoteObject(declared_by, f"chart {chart}" if chart else f"folder {path}")
             continue
         if any(map(has_placeholder, _texts(source, "helm", "valueFiles"))):
             yield UnsupportedObject(declared_by, "the names of its values files contain placeholders")
@@ -263,17 +289,21 @@ def _known_namespace(text: str) -> str | None:
 # Flux.
 
 
-def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequence[str]) -> Iterator[Hint | str]:
+def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
     """Yield the hint for a chart in the repository, and its values files. A release with ``postRenderers`` is ignored."""
     chart = map_at(spec, "chart", "spec")
     path = text_at(chart, "chart")
     paths = [_in_repository(tops, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
     values = tuple([each for each in paths if each is not None])
     yield from values
-    if "/" not in path or text_at(chart, "sourceRef", "kind") not in ("GitRepository", "Bucket") or "postRenderers" in spec:
-        return
-    folder = _in_repository(tops, path)
-    if folder is not None:
+    in_git = "/" in path and text_at(chart, "sourceRef", "kind") in ("GitRepository", "Bucket")
+    folder = _in_repository(tops, path) if in_git else None
+    if folder is None:
+        if not has_placeholder(name):
+            yield RemoteObject(f"HelmRelease {name}", f"chart {path or text_at(spec, 'chartRef', 'name')}")
+    elif "postRenderers" in spec:
+        yield UnsupportedObject(f"HelmRelease {name}", "`postRenderers` are not supported")
+    else:
         namespace = text_at(spec, "targetNamespace") or text_at(text.data, "metadata", "namespace")
         release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
         inline = Inline(map_at(spec, "values"), text, ("spec", "values"))

@@ -31,6 +31,12 @@ def render(report: Report) -> Iterator[str]:
             "fixed": summary.fixed,
             **({} if summary.renders is None else {"rendered": _renders(summary.renders)}),
         },
+        "coverage": {
+            "seen": [{"kind": each.kind, "name": each.name, "file": each.file} for each in summary.coverage.seen],
+            "not_seen": [
+                {"kind": each.kind, "name": each.name, "file": each.file, "reason": each.reason} for each in summary.coverage.not_seen
+            ],
+        },
     }
     return document(frame, "findings", map(_finding, report.findings), indent=2)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from afflint.findings.coverage import Coverage
 from afflint.findings.finding import SEVERITIES, FileId, Finding, Severity
 from afflint.findings.namedtuples import NamedTuple
 
@@ -61,6 +62,7 @@ class Summary(NamedTuple):
     custom: tuple[tuple[str, int], ...] = ()
     """The kinds of custom resources, each with the source of its pod template paths, and the number of resources."""
     literal: int = 0
+    coverage: Coverage = Coverage()
 
     @property
     def counts(self) -> list[tuple[int, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from afflint.findings.finding import Finding, Fix, Span
 from afflint.findings.phrases import pluralize, visible
-from afflint.report.model import RenderSummary, Report, Summary
+from afflint.report.model import Report, Summary
 from afflint.report.phrases import MOST_ROOTS, object_words, roots
 
 if TYPE_CHECKING:
@@ -175,8 +175,10 @@ def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
         yield from _summary(report.summary, paint, report.verbose)
     else:
         yield "Nothing was checked, because no rule is selected."
-    if report.summary.renders is not None:
-        yield from rendered_lines(report.summary.renders, report.verbose)
+    if report.summary.renders is not None or report.summary.coverage.not_seen:
+        from afflint.report.coverage import coverage_lines
+
+        yield from coverage_lines(report.summary, report.verbose)
     yield from _fixes(report)
 
 
@@ -191,6 +193,8 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
         yield f"Found {total}: {left}. Read {read}.{suppressed}"
     elif found:
         yield f"Found {', '.join(found)}." + (f" Read {read}." if summary.files > summary.unread else "") + suppressed
+    elif summary.documents and summary.coverage.not_seen:
+        yield f"{paint('good', 'No findings')} in what was read: {read}.{suppressed}"
     elif summary.documents:
         yield f"{paint('good', 'No findings.')} Read {read}.{suppressed}"
     elif summary.files > summary.unread:
@@ -213,43 +217,12 @@ def _summary(summary: Summary, paint: Paint, verbose: bool) -> Iterator[str]:
         yield f"{files} template placeholders; values that depend on them were not checked."
     if summary.unread:
         yield f"{pluralize(summary.unread, 'file')} could not be read."
-    rendering = "`--render` checks what charts render to, with your `helm`."
+    rendering = "; `--render` checks what charts render to, with your `helm`" if summary.renders is None else ""
     if summary.literal:
         files = pluralize(summary.literal, "Go-templated file")
-        yield f"In {files}, only constraints without template actions were checked" + ("." if summary.templated else f"; {rendering}")
+        yield f"In {files}, only constraints without template actions were checked{'' if summary.templated else rendering}."
     if summary.templated:
-        yield f"{pluralize(summary.templated, 'Go-templated file')} skipped; {rendering}"
-
-
-_MAX_FAILED = 10
-
-
-def rendered_lines(renders: RenderSummary, verbose: bool) -> Iterator[str]:
-    """Yield what was rendered, and what was not and why."""
-    failed = [tool for tool, _, _ in renders.failed]
-    parts = [
-        f"{done} of {pluralize(done + failed.count(tool), noun)}"
-        for done, tool, noun in ((renders.kustomizations, "kustomize", "kustomization"), (renders.charts, "helm", "chart"))
-        if done or tool in failed
-    ]
-    yield f"Rendered {' and '.join(parts)}." if parts else "No kustomization or chart found to render."
-    shown = renders.failed if verbose else renders.failed[:_MAX_FAILED]
-    for tool, name, reason in shown:
-        yield f"Not rendered: {visible(name)} ({tool}): {visible(reason)}"
-    if len(shown) < len(failed):
-        yield f"Not rendered: {len(failed) - len(shown)} more; `-v` lists them."
-    for name, reason in renders.unread if verbose else renders.unread[:_MAX_FAILED]:
-        yield f"Cannot determine what {visible(name)} renders: {visible(reason)}"
-    if not verbose and len(renders.unread) > _MAX_FAILED:
-        yield f"Cannot determine what {len(renders.unread) - _MAX_FAILED} more render; `-v` lists them."
-    if renders.without:
-        yield missing_dependencies_line(renders.without)
-
-
-def missing_dependencies_line(missing: Iterable[tuple[str, str]]) -> str:
-    """Return the line about charts that were rendered without a dependency, from their names and those of the dependencies."""
-    charts = ", ".join(f"{visible(dependency)} (for {visible(name)})" for name, dependency in missing)
-    return f"Rendered without charts that are not in the repository: {charts}; `helm dependency build` fetches them."
+        yield f"{pluralize(summary.templated, 'Go-templated file')} skipped{rendering}."
 
 
 def _fixes(report: Report) -> Iterator[str]:

@@ -1,0 +1,42 @@
+"""Which sources of workloads a run has seen: objects, charts and folders that create workloads when they are rendered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, pluralize
+
+
+class WorkloadSource(NamedTuple):
+    """A source of workloads: its kind, such as HelmRelease or ``chart``, its name, and its file.
+
+    ``reason``: why it was not seen. ``missing``: what it needs that is not in the repository, such as ``chart redis``.
+    """
+
+    kind: str
+    name: str
+    file: str
+    reason: str = ""
+    missing: str = ""
+
+
+class Coverage(NamedTuple):
+    """The sources of workloads that a run has seen, and those that it has not."""
+
+    seen: tuple[WorkloadSource, ...] = ()
+    not_seen: tuple[WorkloadSource, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.seen or self.not_seen)
+
+
+REMOTE_RESOURCE = "remote resource"
+NOT_RENDERED = "it was not rendered; `--render` renders it"
+
+
+def counted_kinds(sources: Iterable[WorkloadSource]) -> str:
+    """Return ``64 HelmReleases and 2 charts``, the most frequent kind first."""
+    counts = sorted(Counter(each.kind for each in sources).items(), key=lambda each: (-each[1], each[0]))
+    return join_words([pluralize(count, kind) for kind, count in counts])

@@ -1,0 +1,70 @@
+"""The lines of a report about what was rendered, and which sources of workloads were not seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, counted_kinds
+from afflint.findings.phrases import pluralize, visible
+from afflint.report.model import RenderSummary, Summary
+
+_MAX_FAILED = 10
+
+
+def rendered_lines(renders: RenderSummary, verbose: bool) -> Iterator[str]:
+    """Yield what was rendered, and what was not and why."""
+    failed = [tool for tool, _, _ in renders.failed]
+    parts = [
+        f"{done} of {pluralize(done + failed.count(tool), noun)}"
+        for done, tool, noun in ((renders.kustomizations, "kustomize", "kustomization"), (renders.charts, "helm", "chart"))
+        if done or tool in failed
+    ]
+    yield f"Rendered {' and '.join(parts)}." if parts else "No kustomization or chart found to render."
+    shown = renders.failed if verbose else renders.failed[:_MAX_FAILED]
+    for tool, name, reason in shown:
+        yield f"Not rendered: {visible(name)} ({tool}): {visible(reason)}"
+    if len(shown) < len(failed):
+        yield f"Not rendered: {len(failed) - len(shown)} more; `-v` lists them."
+    for name, reason in renders.unread if verbose else renders.unread[:_MAX_FAILED]:
+        yield f"Cannot determine what {visible(name)} renders: {visible(reason)}"
+    if not verbose and len(renders.unread) > _MAX_FAILED:
+        yield f"Cannot determine what {len(renders.unread) - _MAX_FAILED} more render; `-v` lists them."
+    if renders.without:
+        yield missing_dependencies_line(renders.without)
+
+
+def missing_dependencies_line(missing: Iterable[tuple[str, str]]) -> str:
+    """Return the line about charts that were rendered without a dependency, from their names and those of the dependencies."""
+    charts = ", ".join(f"{visible(dependency)} (for {visible(name)})" for name, dependency in missing)
+    return f"Rendered without charts that are not in the repository: {charts}; `helm dependency build` fetches them."
+
+
+def coverage_lines(summary: Summary, verbose: bool) -> Iterator[str]:
+    """Yield what was rendered, and which sources of workloads were not seen, with the option that changes this."""
+    if summary.renders is not None:
+        yield from rendered_lines(summary.renders, verbose)
+        yield from _missing_lines(summary.coverage, verbose)
+    elif summary.coverage.not_seen:
+        yield f"Not rendered: {counted_kinds(summary.coverage.not_seen)}; `--render` checks what they create."
+
+
+def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:
+    elsewhere = [each for each in coverage.not_seen if each.missing]
+    if elsewhere and verbose:
+        for each in elsewhere:
+            yield f"Not rendered: {each.kind} {visible(each.name)}: {visible(each.reason)}"
+    elif elsewhere:
+        counts = sorted(Counter(each.missing for each in elsewhere).items(), key=lambda each: (-each[1], each[0]))
+        shown = [f"{visible(what)}{f' ({count})' if count > 1 else ''}" for what, count in counts[:_MAX_MISSING]]
+        more = [f"{len(counts) - _MAX_MISSING} more (`-v` lists them)"] if len(counts) > _MAX_MISSING else []
+        yield f"Not rendered: {counted_kinds(elsewhere)}. Not in the repository: {', '.join([*shown, *more])}."
+    remote = [each for each in coverage.not_seen if each.kind == REMOTE_RESOURCE]
+    if remote:
+        names = list(dict.fromkeys(each.name for each in remote))
+        resources = f"{pluralize(len(names), REMOTE_RESOURCE)}, such as" if len(names) > 1 else REMOTE_RESOURCE
+        kustomizations = pluralize(len({each.file for each in remote}), "kustomization")
+        yield f"Left out of {kustomizations}: {resources} {visible(names[0])}; `--render-network` loads them."
+
+
+_MAX_MISSING = 4
