@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource
@@ -176,10 +177,22 @@ class RenderedRun:
         return OriginalFindings(_each_once(_without_guesses(kept)), suppressed, tuple(numbers.sources))
 
     def _moving(self, findings: Iterable[Finding], sources: Sequence[Source]) -> dict[str, _Moving]:
-        """Return the builds that findings are in or point to, by their paths, each with its source map."""
+        """Return the builds that findings are in or point to, by their paths, each with its source map.
+
+        The values of a chart may be in an object that another root has rendered, so the roots of these objects are included.
+        """
         pointed = dict.fromkeys(number for each in findings for number in (each.source, *(place.source for place in each.related)))
-        paths = sorted(path for number in pointed if (path := sources[number].path) in self._builds)
-        return dict(zip(paths, self._crew.each(lambda path: _Moving(self._builds[path]), paths), strict=True))
+        paths = {path for number in pointed if (path := sources[number].path) in self._builds}
+        waiting = [*paths]
+        while waiting:
+            declaring = self._builds[waiting.pop()].file
+            if declaring in self._builds and declaring not in paths:
+                paths.add(declaring)
+                waiting.append(declaring)
+        moving: dict[str, _Moving] = {}
+        built = self._crew.each(lambda path: _Moving(self._builds[path], moving), sorted(paths))
+        moving.update(zip(sorted(paths), built, strict=True))
+        return moving
 
 
 class _Numbers:
@@ -205,10 +218,14 @@ class _Numbers:
 
 
 class _Moving:
-    """A build with findings: its documents, and its source map if the program can render it again."""
+    """A build with findings: its documents, and its source map if the program can render it again.
 
-    def __init__(self, build: Build) -> None:
+    ``others`` are the other builds of the run by the path of their output: values of a chart may come from an object in one of them.
+    """
+
+    def __init__(self, build: Build, others: Mapping[str, _Moving]) -> None:
         self.build = build
+        self._others = others
         self._documents = documents_of(build.output)
         self._texts = SourceTexts()
         self._way: SourceMap | None = None
@@ -231,8 +248,13 @@ class _Moving:
             items = (path[:end] for end in range(1, len(path)) if type(path[end - 1]) is int)
             path, key = next(((each, False) for each in items if field_of(each) == field), (path, key))
         identity = identity_of(parsed.data)
-        first, *others = self._way.place(parsed.index, identity, path, key=key)
+        first, *others = map(self._written, self._way.place(parsed.index, identity, path, key=key))
         return (self._in_text(parsed, path, span, first), *others), self._way.source_identity(identity)
+
+    def _written(self, place: SourcePlace) -> SourcePlace:
+        """Return where a value was written, if ``place`` is in the output of another build."""
+        other = self._others.get(place.file)
+        return place if other is None else replace(other.places(place.document, place.span)[0][0], kind=place.kind)
 
     def _in_text(self, parsed: Document, path: Path, span: Span, place: SourcePlace) -> SourcePlace:
         """Return the position inside a block of text if the source has the same block at ``place``; otherwise ``place``."""

@@ -155,8 +155,11 @@ class _Root(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the root in reports."""
-        folder = relative(self.hint.folder)
-        return f"{folder} ({self.hint.declared_by})" if self.hint.declared_by else folder
+        folder, declared_by = relative(self.hint.folder), self.hint.declared_by
+        in_folder, file = os.path.split(self.hint.file)
+        if file.startswith("<"):  # The object itself was rendered, which may be so in several folders.
+            declared_by += f" of {relative(in_folder)}"
+        return f"{folder} ({declared_by})" if declared_by else folder
 
     @property
     def file(self) -> str:

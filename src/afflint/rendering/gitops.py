@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from glob import escape, glob
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -213,21 +214,49 @@ def _from_application(
             yield UnsupportedObject(declared_by, f"its path {quoted(path)} contains a placeholder")
             continue
         folder = _in_repository(tops, path)
+        named = _texts(source, "helm", "valueFiles")
+        choices = [named] if folder is None else _without_placeholders(named, folder, tops[-1])
         # Missing files are skipped, as with ignoreMissingValueFiles in Argo CD.
-        paths = [_value_file(tops, folder, each) for each in _texts(source, "helm", "valueFiles")]
-        values = tuple([each for each in paths if each is not None])
-        yield from values
+        files = [tuple([file for each in names if (file := _value_file(tops, folder, each)) is not None]) for names in choices]
+        yield from dict.fromkeys(path for paths in files for path in paths)
         if folder is None:
             if not has_placeholder(name):
                 chart = text_at(source, "chart")
                 yield RemoteObject(declared_by, f"chart {chart}" if chart else f"folder {path}")
             continue
-        if any(map(has_placeholder, _texts(source, "helm", "valueFiles"))):
+        if not choices:
             yield UnsupportedObject(declared_by, "the names of its values files contain placeholders")
-            continue
         base: Path = ("spec", "sources", number) if several else ("spec", "source")
         inline = _inline(map_at(source, "helm"), text, (*base, "helm"))
-        yield _argo_hint(declared_by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline)
+        for values in files:
+            yield _argo_hint(declared_by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline)
+
+
+_PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
+_MOST_CHOICES = 20
+"""The most files that a placeholder in the name of a values file is tried with."""
+
+
+def _without_placeholders(names: Sequence[str], folder: str, top: str) -> list[list[str]]:
+    """Return the names of values files with each text for their placeholder for which the first file exists: one list for each text.
+
+    ``values-{{ .Values.environment }}.yaml`` stands for ``values-production.yaml`` beside the chart. Empty if no text fits, or if the
+    names have several placeholders.
+    """
+    placeholders = {match for name in names for match in _PLACEHOLDER.findall(name)}
+    if not placeholders:
+        return [list(names)]
+    first = next(name for name in names if has_placeholder(name))
+    if len(placeholders) > 1 or first.startswith(("$", "/")) or "://" in first:
+        return []
+    [placeholder] = placeholders
+    where, base = os.path.split(os.path.join(folder, first))
+    before, _, after = base.partition(placeholder)
+    if has_placeholder(where) or not is_inside(os.path.realpath(where), top):
+        return []
+    found = sorted(map(os.path.basename, glob(os.path.join(escape(where), f"{escape(before)}*{escape(after)}"))))[:_MOST_CHOICES]
+    texts = [each[len(before) : len(each) - len(after)] for each in found]
+    return [[name.replace(placeholder, text) for name in names] for text in texts]
 
 
 def _inline(helm: Mapping[str, Any], text: SourceText | None, path: Path) -> Inline:
