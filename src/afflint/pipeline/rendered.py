@@ -251,6 +251,16 @@ class _Moving:
         first, *others = map(self._written, self._way.place(parsed.index, identity, path, key=key))
         return (self._in_text(parsed, path, span, first), *others), self._way.source_identity(identity)
 
+    def place_of_line(self, document: int, line: int) -> SourcePlace | None:
+        """Return the origin of a line of the output."""
+        parsed = self._documents.get(document)
+        lines = [] if parsed is None else parsed.text().split("\n")
+        if parsed is None or not 0 < line - parsed.line <= len(lines):
+            return None
+        text = lines[line - parsed.line - 1]
+        column = len(text) - len(text.lstrip(" -")) + 1
+        return self.places(document, Span(line, column, line, column))[0][0]
+
     def _written(self, place: SourcePlace) -> SourcePlace:
         """Return where a value was written, if ``place`` is in the output of another build."""
         other = self._others.get(place.file)
@@ -321,6 +331,7 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         related.append(Related(numbers.sources[number].name, other.span, message, number))
     return finding._replace(
         file=numbers.sources[source].name,
+        message=_LINE.sub(lambda match: _line_at_origin(match, finding, moving, place, numbers), finding.message),
         document=place.document,
         span=place.span,
         object=ref,
@@ -329,6 +340,20 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         source=source,
         rendered=(moving.build.name,),
     )
+
+
+_LINE = re.compile(r"\b(on|from) line (\d+)\b")
+"""A line of the output in a message."""
+
+
+def _line_at_origin(match: re.Match[str], finding: Finding, moving: _Moving, place: SourcePlace, numbers: _Numbers) -> str:
+    """Return the origin of a line that a message names, with the file if it is another one than that of the finding."""
+    origin = moving.place_of_line(finding.document, int(match[2]))
+    if origin is None or (origin.file, origin.span.line) == (place.file, place.span.line):
+        return f"{match[1]} another line of the rendered object"  # Two keys with one path have one origin.
+    if origin.file == place.file:
+        return f"{match[1]} line {origin.span.line}"
+    return f"{match[1]} line {origin.span.line} of {numbers.sources[numbers.of(origin.file)].name}"
 
 
 def _in_file(placed: PlacedFinding, numbers: _Numbers) -> Finding:
