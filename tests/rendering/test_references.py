@@ -55,6 +55,13 @@ def failure(checking: Checking) -> str:
     return reason
 
 
+def left_out(checking: Checking) -> list[str]:
+    """What the only root was rendered without."""
+    report = checking.report()
+    assert report["summary"]["rendered"]["kustomizations"] == 1
+    return [each["name"] for each in report["coverage"]["not_seen"] if each["kind"] == "remote resource"]
+
+
 GENERATOR = "{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: a}, files: ['a=URL/a']}"
 PATCHER = "{apiVersion: builtin, kind: PatchTransformer, metadata: {name: a}, path: 'URL/a'}"
 FIELDS = {
@@ -88,10 +95,31 @@ def test_a_url_is_rejected_in_every_field_that_loads_files(
     text = FIELDS[field].replace("HOST", server.url.removeprefix("http://")).replace("URL", server.url)
     more = "" if field == "resources" or "resources:" in text else "resources: [web.yaml]\n"
     write({"kustomization.yaml": f"{more}{text}\n", "web.yaml": POD})
-    reason = failure(checking)
-    assert reason.startswith("rendering requires the network for ")
-    assert reason.endswith("; `--render-network` allows it")
+    if field in ("bases", "components", "crds"):
+        assert len(left_out(checking)) == 1
+    else:
+        reason = failure(checking)
+        assert reason.startswith("rendering requires the network for ")
+        assert reason.endswith("; `--render-network` allows it")
     assert server.asked == []
+
+
+def test_what_the_network_has_is_left_out_of_a_build(server: Server, checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Findings in the rest are at their lines, and a patch for an object that is left out does not stop the build."""
+    on_path(monkeypatch, "kustomize")
+    write(
+        {
+            "k/kustomization.yaml": f"resources: [../base, '{server.url}/a.yaml']\npatches:\n- path: patch.yaml\n- path: other.yaml\n",
+            "k/patch.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  nodeSelector: {disk: [ssd]}\n",
+            "k/other.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: remote}\nspec: {nodeSelector: {disk: hdd}}\n",
+            "base/kustomization.yaml": "resources: [web.yaml]\n",
+            "base/web.yaml": POD + "spec: {containers: [{name: web, image: nginx}]}\n",
+        }
+    )
+    assert left_out(checking) == [f"{server.url}/a.yaml"]
+    assert checking.told() == ["k/patch.yaml:5:18 wrong-type spec.nodeSelector.disk ['k']"]
+    assert server.asked == []
+    assert f"Left out of 1 kustomization: remote resource {server.url}/a.yaml; `--render-network` loads them." in checking("--render")
 
 
 INCLUDED = {

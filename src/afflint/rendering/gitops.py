@@ -169,8 +169,8 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
         folder = _in_repository(tops, path)
         if folder is not None:
             yield _flux_hint(f"Kustomization {name}", folder, spec)
-        elif not has_placeholder(name + path):
-            yield RemoteObject(f"Kustomization {name}", f"folder {path or '.'}")
+        elif path and not has_placeholder(name + path):
+            yield RemoteObject(f"Kustomization {name}", f"folder {path}")
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
         yield from _from_helm_release(name, spec, text, tops)
     elif kind == "HelmChartInflationGenerator" or group == _KUSTOMIZE or os.path.basename(text.file) in NAMES_OF_KUSTOMIZATIONS:
@@ -220,8 +220,8 @@ def _from_application(
         files = [tuple([file for each in names if (file := _value_file(tops, folder, each)) is not None]) for names in choices]
         yield from dict.fromkeys(path for paths in files for path in paths)
         if folder is None:
-            if not has_placeholder(name):
-                chart = text_at(source, "chart")
+            chart = text_at(source, "chart")
+            if (chart or path) and not has_placeholder(name):  # A patch may leave both out.
                 yield RemoteObject(declared_by, f"chart {chart}" if chart else f"folder {path}")
             continue
         if not choices:
@@ -328,8 +328,9 @@ def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, top
     in_git = "/" in path and text_at(chart, "sourceRef", "kind") in ("GitRepository", "Bucket")
     folder = _in_repository(tops, path) if in_git else None
     if folder is None:
-        if not has_placeholder(name):
-            yield RemoteObject(f"HelmRelease {name}", f"chart {path or text_at(spec, 'chartRef', 'name')}")
+        chart_name = path or text_at(spec, "chartRef", "name")
+        if chart_name and not has_placeholder(name):  # A patch may leave it out.
+            yield RemoteObject(f"HelmRelease {name}", f"chart {chart_name}")
     elif "postRenderers" in spec:
         yield UnsupportedObject(f"HelmRelease {name}", "`postRenderers` are not supported")
     else:

@@ -1,0 +1,70 @@
+"""Each run says which sources of workloads it has seen, and which it has not and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from rendering.real_tools import on_path
+from rendering.rendered_trees import Checking, write
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: web, image: nginx}]}\n"
+RELEASE = """\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: NAME}
+spec:
+  chartRef: {kind: OCIRepository, name: app-template}
+"""
+TREE = {
+    ".git/HEAD": "",
+    "pod.yaml": POD,
+    "apps/releases.yaml": RELEASE.replace("NAME", "one") + "---\n" + RELEASE.replace("NAME", "two"),
+    "apps/kustomization.yaml": "resources: [releases.yaml]\n",
+    "chart/Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}\n",
+    "chart/templates/web.yaml": POD.replace("name: web}", "name: '{{ .Release.Name }}'}"),
+    "wrapper/Chart.yaml": "apiVersion: v2\nname: w\nversion: 1.0.0\ndependencies:\n- {name: redis, version: 1.x.x, repository: 'https://x'}\n",
+    "app.yaml": "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: db}\nspec: {source: {chart: redis, repoURL: 'https://x'}}\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(monkeypatch, "kustomize", "helm")
+
+
+def test_a_run_without_rendering_says_what_it_has_not_seen(checking: Checking) -> None:
+    write(TREE)
+    shown = checking(code=0)
+    assert "No findings in what was read: " in shown
+    assert "Not rendered: 2 HelmReleases, 2 charts, 1 Application and 1 kustomization; `--render` checks what they create." in shown
+
+
+def test_a_rendered_run_says_what_is_not_in_the_repository(checking: Checking) -> None:
+    write(TREE)
+    report = checking.report()
+    assert [(each["kind"], each["name"], each["file"]) for each in report["coverage"]["seen"]] == [
+        ("kustomization", "apps", "apps/kustomization.yaml"),
+        ("chart", "chart", "chart/Chart.yaml"),
+    ]
+    assert [(each["kind"], each["name"], each["reason"]) for each in report["coverage"]["not_seen"]] == [
+        ("chart", "wrapper", "it only contains charts that are not in the repository: `redis`"),
+        ("Application", "db", "the chart redis is not in the repository"),
+        ("HelmRelease", "one", "the chart app-template is not in the repository"),
+        ("HelmRelease", "two", "the chart app-template is not in the repository"),
+    ]
+    shown = checking("--render", code=0)
+    assert "Rendered 1 of 1 kustomization and 1 of 2 charts." in shown
+    assert "Not rendered: 2 HelmReleases and 1 Application. Not in the repository: chart app-template (2), chart redis." in shown
+
+
+def test_what_was_not_rendered_can_fail_the_run(checking: Checking) -> None:
+    write(TREE)
+    checking("--fail-on-unrendered", code=1)
+    checking("--render", "--fail-on-unrendered", code=1)
+    checking("--render", "--fail-on-unrendered", "chart", "pod.yaml", code=0)
+
+
+def test_a_tree_of_plain_manifests_has_no_such_sources(checking: Checking) -> None:
+    write({"pod.yaml": POD})
+    assert checking.report("--fail-on-unrendered")["coverage"] == {"seen": [], "not_seen": []}
+    assert "No findings. Read 1 document in 1 file." in checking(code=0)
