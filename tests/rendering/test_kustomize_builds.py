@@ -145,3 +145,20 @@ def test_a_chart_that_is_not_in_the_repository_is_left_out(checking: Checking, r
     assert report["coverage"]["not_seen"] == [
         {"kind": "remote resource", "name": "the chart redis", "file": "kustomization.yaml", "reason": "it requires the network"}
     ]
+
+
+def test_flux_builds_a_folder_without_a_kustomization(checking: Checking, repository: Path) -> None:  # noqa: ARG001
+    """All its manifests, those of folders below, and the kustomizations there, with the labels that the object of Flux adds."""
+    write(
+        {
+            "clusters/web.yaml": FLUX.replace("apps/web}", "apps/web, postBuild: {substitute: {disk: '-ssd'}}}"),
+            "apps/web/web.yaml": WEB.replace("spec: {containers", "spec: {nodeSelector: {disk: '${disk}'}, containers"),
+            "apps/web/more/db.yaml": WEB.replace("web", "db"),
+            "apps/web/built/kustomization.yaml": "resources: [cache.yaml]\nnamePrefix: my-\n",
+            "apps/web/built/cache.yaml": WEB.replace("web", "cache"),
+        }
+    )
+    report = checking.report()
+    assert [each["name"] for each in report["coverage"]["seen"]] == ["web"]
+    assert [(each["file"], each["line"], each["rule"]) for each in report["findings"]] == [("apps/web/web.yaml", 8, "invalid-label-value")]
+    assert report["summary"]["documents"] == 3

@@ -106,7 +106,7 @@ def test_the_schema_knows_every_severity() -> None:
 
 def test_json_has_the_keys_in_the_order_of_the_contract() -> None:
     read = json.loads(rendered("json", report(*FINDINGS)))
-    assert list(read) == ["version", "findings", "summary"]
+    assert list(read) == ["version", "findings", "summary", "coverage"]
     assert list(read["summary"]) == [
         *("files", "documents", "errors", "warnings", "info", "suppressed"),
         *("templated", "templates_in_part", "placeholders", "unread", "passed_over", "passed_over_kinds", "fixed"),

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import join_words, pluralize
 
 
 class WorkloadSource(NamedTuple):
@@ -34,9 +30,3 @@ class Coverage(NamedTuple):
 
 REMOTE_RESOURCE = "remote resource"
 NOT_RENDERED = "it was not rendered; `--render` renders it"
-
-
-def counted_kinds(sources: Iterable[WorkloadSource]) -> str:
-    """Return ``64 HelmReleases and 2 charts``, the most frequent kind first."""
-    counts = sorted(Counter(each.kind for each in sources).items(), key=lambda each: (-each[1], each[0]))
-    return join_words([pluralize(count, kind) for kind, count in counts])

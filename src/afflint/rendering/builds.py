@@ -105,7 +105,7 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
     in_files = hints(paths, boundary)
     roots = _Roots(paths, wanted, boundary)
     results: dict[str, Build | BuildFailure] = {}
-    chosen = _Chosen(in_files, {})
+    chosen = _EffectiveObjects(in_files, {})
     for _ in range(_MOST_ROUNDS):
         planned = roots.planned(chosen.hints)
         waiting = {key: root for key, root in planned.items() if key not in results}
@@ -113,7 +113,9 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
             break
         results.update(roots.build(waiting))
         current = [build for key in planned if isinstance(build := results[key], Build)]
-        chosen = _Chosen(in_files, {build.path: hints_in_output(build.output, build.path, boundary) for build in current}, current, chosen)
+        chosen = _EffectiveObjects(
+            in_files, {build.path: hints_in_output(build.output, build.path, boundary) for build in current}, current, chosen
+        )
     else:
         planned = {key: root for key, root in planned.items() if key in results}
     of_plan = [*roots.cycles(planned.values()), *(results[key] for key in planned)]
@@ -125,13 +127,15 @@ _MOST_ROUNDS = 10
 """How often rendered objects may name more roots: an Application of Applications of Applications has three."""
 
 
-class _Chosen:
+class _EffectiveObjects:
     """The GitOps objects that count: those in files, or their rendered form where a root renders them.
 
     ``rendered`` are the objects in the output of ``builds``, by the path of the output.
     """
 
-    def __init__(self, in_files: Hints, rendered: Mapping[str, Hints], builds: Iterable[Build] = (), before: _Chosen | None = None) -> None:
+    def __init__(
+        self, in_files: Hints, rendered: Mapping[str, Hints], builds: Iterable[Build] = (), before: _EffectiveObjects | None = None
+    ) -> None:
         # A chart that no object declares has its default values, which may leave objects out.
         covered = {file for build in builds if build.tool == "kustomize" or build.declared_by for file in build.covered}
         self.hints = [each for each in in_files.hints if each.file not in covered]
@@ -146,8 +150,8 @@ class _Chosen:
         self.is_final = before is not None and [each.key for each in self.hints] == [each.key for each in before.hints]
 
 
-class _Root(NamedTuple):
-    """A folder that is rendered: a kustomization, or a chart if there is none, and how."""
+class _RenderRoot(NamedTuple):
+    """A folder that is rendered, and how: its kustomization, or None for a chart."""
 
     kustomization: Kustomization | None
     hint: Hint
@@ -186,31 +190,35 @@ class _Roots:
         self._chart_files = [path for path in paths if os.path.basename(path) == CHART]
         self._count = 0
 
-    def planned(self, hinted: Sequence[Hint]) -> dict[str, _Root]:
+    def planned(self, hinted: Sequence[Hint]) -> dict[str, _RenderRoot]:
         """Return the roots by a key. Argo CD and Flux define how a folder is rendered, so they override the folder itself."""
-        planned: dict[str, _Root] = {}
+        planned: dict[str, _RenderRoot] = {}
         kustomizations: set[str] = set()
         charts: set[str] = set()
         for hint in hinted:
-            here = self._known.at(hint.folder) if "kustomize" in self._wanted.tools else None
+            here = self._kustomization_of(hint) if "kustomize" in self._wanted.tools else None
             if here is not None and not here.is_component:
-                planned.setdefault(f"kustomize {hint.key}", _Root(here, hint))
-                kustomizations.add(here.folder)
+                planned.setdefault(f"kustomize {hint.key}", _RenderRoot(here, hint))
+                kustomizations |= {here.folder, *(here.named if here.is_generated else ())}
             if "helm" in self._wanted.tools and os.path.isfile(os.path.join(hint.folder, CHART)):
-                planned.setdefault(f"helm {hint.key}", _Root(None, hint))
+                planned.setdefault(f"helm {hint.key}", _RenderRoot(None, hint))
                 charts.add(hint.folder)
         for each in self._known.roots(self._kustomization_folders):
             if each.folder not in kustomizations:
-                planned[f"kustomize {each.folder}"] = _Root(each, Hint(each.folder, ""))
-        planned |= {f"helm {folder}": _Root(None, Hint(folder, "")) for folder in self._charts if folder not in charts}
+                planned[f"kustomize {each.folder}"] = _RenderRoot(each, Hint(each.folder, ""))
+        planned |= {f"helm {folder}": _RenderRoot(None, Hint(folder, "")) for folder in self._charts if folder not in charts}
         return dict(sorted(planned.items(), key=lambda item: item[1].kustomization is None))
 
-    def cycles(self, roots: Iterable[_Root]) -> list[BuildFailure]:
+    def _kustomization_of(self, hint: Hint) -> Kustomization | None:
+        here = self._known.at(hint.folder)
+        return self._known.generate(hint.folder, hint.file) if here is None and hint.is_flux else here
+
+    def cycles(self, roots: Iterable[_RenderRoot]) -> list[BuildFailure]:
         """Return a failure for each cycle of kustomizations that include each other."""
         known = [each.kustomization for each in roots if each.kustomization is not None]
         return [_cycle_failure(cycle) for cycle in self._known.cycles(self._kustomization_folders, known)]
 
-    def build(self, roots: Mapping[str, _Root]) -> dict[str, Build | BuildFailure]:
+    def build(self, roots: Mapping[str, _RenderRoot]) -> dict[str, Build | BuildFailure]:
         """Render some roots."""
         kustomize, helm = self._kustomize(), self._helm()
         build_functions = [helm if each.kustomization is None else kustomize for each in roots.values()]
@@ -223,11 +231,11 @@ class _Roots:
         self._count += 1
         return replace(built, path=os.path.join(built.folder, f"<{built.tool} {self._count}>"))
 
-    def _kustomize(self) -> Callable[[_Root], Build | BuildFailure]:
+    def _kustomize(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
         program = kustomize_command()
         builder = KustomizeBuilder(self.runner, program or (), self._known, self._boundary.top, network=self._wanted.network)
 
-        def build(asked: _Root) -> Build | BuildFailure:
+        def build(asked: _RenderRoot) -> Build | BuildFailure:
             root, hint = asked
             if program is None or root is None:
                 return asked.failure("neither `kustomize` nor `kubectl` is on PATH")
@@ -253,11 +261,11 @@ class _Roots:
 
         return build
 
-    def _helm(self) -> Callable[[_Root], Build | BuildFailure]:
+    def _helm(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
         program = helm_command()
         known = Charts([os.path.realpath(os.path.dirname(path) or os.curdir) for path in self._chart_files], self._boundary)
 
-        def build(asked: _Root) -> Build | BuildFailure:
+        def build(asked: _RenderRoot) -> Build | BuildFailure:
             hint = asked.hint
             if program is None:
                 return asked.failure("`helm` is not on PATH")

@@ -67,6 +67,11 @@ class Hint:
     options: tuple[str, ...] = ()
 
     @property
+    def is_flux(self) -> bool:
+        """Whether the object is a Kustomization of Flux, for which a folder of plain manifests is a kustomization."""
+        return self.declared_by.startswith("Kustomization ")
+
+    @property
     def key(self) -> str:
         """A text that is equal for hints that render the same, wherever they are declared."""
         wrapper, substitutes, values = (repr(each) for each in (self.wrapper, self.substitutes, self.inline.values))
@@ -240,8 +245,8 @@ _MOST_CHOICES = 20
 def _without_placeholders(names: Sequence[str], folder: str, top: str) -> list[list[str]]:
     """Return the names of values files with each text for their placeholder for which the first file exists: one list for each text.
 
-    ``values-{{ .Values.environment }}.yaml`` stands for ``values-production.yaml`` beside the chart. Empty if no text fits, or if the
-    names have several placeholders.
+    ``values-{{ .Values.environment }}.yaml`` means ``values-production.yaml``, if the folder has that file. Empty if no text fits, or if
+    the names have several placeholders.
     """
     placeholders = {match for name in names for match in _PLACEHOLDER.findall(name)}
     if not placeholders:

@@ -84,7 +84,7 @@ class KustomizeBuilder:
     @contextmanager
     def _prepared(self, root: Kustomization, hint: Hint, inputs: BuildInputs) -> Iterator[_Prepared]:
         program = [*self._program, *self._options(inputs)]
-        if self._network or not inputs.remote:
+        if not root.is_generated and (self._network or not inputs.remote):
             yield _Prepared(program, root.folder, hint.wrapper, str)
             return
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:

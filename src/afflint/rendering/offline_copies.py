@@ -1,7 +1,7 @@
 """Copies of kustomizations without the resources and charts that the network would have to provide.
 
 One remote resource must not hide the objects that an overlay has in the repository. The copy has the same folders, with links to the files
-of the original; only the kustomizations are written anew.
+of the original; only the kustomizations differ.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from afflint.rendering.references import is_remote, texts_of
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import documents_of
 from afflint.source.files import read_regular
+from afflint.source.kustomizations import NAMES
 from afflint.source.repositories import is_inside
 from afflint.yaml.document import list_at, map_at, maps_at, text_at
 
@@ -49,7 +50,8 @@ class OfflineCopy:
     def _copy(self, here: Kustomization) -> None:
         folder = self.of(here.folder)
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, os.path.basename(here.file)), "w", encoding="utf-8") as file:
+        name = NAMES[0] if here.is_generated else os.path.basename(here.file)
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             json.dump(_without_remote(here), file)
         with os.scandir(here.folder) as entries:
             names = [entry.name for entry in entries if entry.is_file()]

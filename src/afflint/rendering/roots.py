@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from afflint.source.files import read_regular
@@ -18,12 +20,16 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Kustomization:
-    """A kustomization: its folder with links resolved, its file, its data, and the files and folders that it names."""
+    """A kustomization: its folder with links resolved, its file, its data, and the files and folders that it names.
+
+    ``is_generated``: the folder has none, and Flux generates it; the file is that of the object of Flux.
+    """
 
     folder: str
     file: str
     data: Mapping[str, Any]
     named: frozenset[str]
+    is_generated: bool = False
 
     @property
     def is_component(self) -> bool:
@@ -42,6 +48,20 @@ class RootKustomizations:
         if folder not in self._by_folder:
             text = kustomization_in(folder)
             self._by_folder[folder] = None if text is None else _parsed(text)
+        return self._by_folder[folder]
+
+    def generate(self, folder: str, file: str) -> Kustomization | None:
+        """Return the kustomization that Flux generates for a folder without one: all its manifests, and the kustomizations below it.
+
+        ``file`` is the file of the object of Flux. None if the folder holds no manifest or too many. After ``scanManifests`` of
+        github.com/fluxcd/pkg/kustomize.
+        """
+        if folder not in self._by_folder or self._by_folder[folder] is None:
+            resources = sorted(islice(_manifests_below(folder), _MOST_RESOURCES + 1))
+            if not 0 < len(resources) <= _MOST_RESOURCES:
+                return None
+            named = frozenset(os.path.join(folder, each) for each in resources)
+            self._by_folder[folder] = Kustomization(folder, file, {"resources": resources}, named, is_generated=True)
         return self._by_folder[folder]
 
     def roots(self, folders: Iterable[str]) -> list[Kustomization]:
@@ -90,12 +110,13 @@ class RootKustomizations:
                 yield below
 
     def covered(self, root: Kustomization) -> set[str]:
-        """Return the files that the build of a root reads, including the kustomizations, as far as kustomizations name them."""
+        """Return the files that the build of a root reads, as far as kustomizations name them, with the kustomizations that are files."""
         files: set[str] = set()
         waiting, seen = [root], {root.folder}
         while waiting:
             here = waiting.pop()
-            files.add(here.file)
+            if not here.is_generated:
+                files.add(here.file)
             for name in here.named:
                 if os.path.isdir(name):
                     real = os.path.realpath(name)
@@ -106,6 +127,27 @@ class RootKustomizations:
                 else:
                     files.add(os.path.realpath(name))
         return files
+
+
+_MOST_RESOURCES = 1000
+"""The most manifests and folders of a generated kustomization."""
+
+
+def _manifests_below(folder: str) -> Iterator[str]:
+    """Yield the manifests in a folder and below, and the folders below that have a kustomization, relative to the folder."""
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        with suppress(OSError), os.scandir(here) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                path = os.path.relpath(entry.path, folder).replace(os.sep, "/")
+                if entry.is_dir(follow_symlinks=False):
+                    if kustomization_in(entry.path) is not None:
+                        yield path
+                    elif not entry.name.startswith("."):
+                        waiting.append(entry.path)
+                elif entry.name.endswith((".yaml", ".yml")):
+                    yield path
 
 
 def _parsed(text: UnparsedKustomization) -> Kustomization | None:

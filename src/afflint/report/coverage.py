@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, counted_kinds
-from afflint.findings.phrases import pluralize, visible
+from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource
+from afflint.findings.phrases import join_words, pluralize, visible
 from afflint.report.model import RenderSummary, Summary
 
 _MAX_FAILED = 10
@@ -46,7 +46,7 @@ def coverage_lines(summary: Summary, verbose: bool) -> Iterator[str]:
         yield from rendered_lines(summary.renders, verbose)
         yield from _missing_lines(summary.coverage, verbose)
     elif summary.coverage.not_seen:
-        yield f"Not rendered: {counted_kinds(summary.coverage.not_seen)}; `--render` checks what they create."
+        yield f"Not rendered: {_counted_kinds(summary.coverage.not_seen)}; `--render` checks what they create."
 
 
 def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:
         counts = sorted(Counter(each.missing for each in elsewhere).items(), key=lambda each: (-each[1], each[0]))
         shown = [f"{visible(what)}{f' ({count})' if count > 1 else ''}" for what, count in counts[:_MAX_MISSING]]
         more = [f"{len(counts) - _MAX_MISSING} more (`-v` lists them)"] if len(counts) > _MAX_MISSING else []
-        yield f"Not rendered: {counted_kinds(elsewhere)}. Not in the repository: {', '.join([*shown, *more])}."
+        yield f"Not rendered: {_counted_kinds(elsewhere)}. Not in the repository: {', '.join([*shown, *more])}."
     remote = [each for each in coverage.not_seen if each.kind == REMOTE_RESOURCE]
     if remote:
         names = list(dict.fromkeys(each.name for each in remote))
@@ -68,3 +68,9 @@ def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:
 
 
 _MAX_MISSING = 4
+
+
+def _counted_kinds(sources: Iterable[WorkloadSource]) -> str:
+    """Return ``64 HelmReleases and 2 charts``, the most frequent kind first."""
+    counts = sorted(Counter(each.kind for each in sources).items(), key=lambda each: (-each[1], each[0]))
+    return join_words([pluralize(count, kind) for kind, count in counts])
