@@ -288,7 +288,7 @@ def _of_presets(found: Iterable[PresetFinding], shown: set[tuple[str, int, Span]
     moving: dict[int, _Moving] = {}
     for finding, source, build in found:
         if id(build) not in moving:
-            moving[id(build)] = _Moving(build)
+            moving[id(build)] = _Moving(build, {})
         each = _moved(finding, {source.path: moving[id(build)]}, (source,), numbers)
         known = each is not None and numbers.of(build.root_file) != each.source
         if each is not None and known and (each.rule, each.source, each.span) not in shown:
