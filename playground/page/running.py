@@ -75,7 +75,7 @@ class Playground:
         action, _, what = disruption.partition(":")
         asked = DisruptionRequest(**{action: (f"each:{what}",)}) if action else DisruptionRequest()
         try:
-            simulation_input, problems, names, notes, _, classes = _session().simulation_input(_sources((manifest, nodes)))
+            simulation_input, problems, names, notes, _, classes, *_ = _session().simulation_input(_sources((manifest, nodes)))
             plan = make_plan(
                 simulation_input.inventory,
                 simulation_input.pod_sources,

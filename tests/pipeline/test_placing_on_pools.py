@@ -80,7 +80,7 @@ def plan_of(pools: str, *workloads: str, named: bool = True, asked: DisruptionRe
     manifests = [Source(f"w{number}.yaml", f"w{number}.yaml", text.encode()) for number, text in enumerate(workloads)]
     source = [Source("pools.yaml", "pools.yaml", pools.encode())]
     given = (manifests, source) if named else ([*manifests, *source], [])
-    simulation_input, problems, names, _, _, classes = read_place_inputs(*given, [], default_settings(), counts=counts)
+    simulation_input, problems, names, _, _, classes, *_ = read_place_inputs(*given, [], default_settings(), counts=counts)
     assert problems == ()
     return make_plan(
         simulation_input.inventory,

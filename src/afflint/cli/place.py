@@ -6,13 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.cli import options
+from afflint.cli.check_options import select_options
 from afflint.cli.command import MULTIPLE, Argument, Command, flag, option
 from afflint.cli.output import FOUND, colored, named_files, notify, write_or_show
+from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import visible
+from afflint.report.coverage import coverage_lines
 
 if TYPE_CHECKING:
+    from afflint.pipeline.place_inputs import PlaceInputs
     from afflint.placement.plan import Plan
 
 _FORMATS = ("text", "json", "html")
@@ -23,6 +27,8 @@ class PlaceOptions(NamedTuple):
 
     paths: tuple[str, ...]
     nodes: tuple[str, ...]
+    render: str | None
+    render_network: bool
     counts: tuple[str, ...]
     pods: tuple[str, ...]
     replan: bool
@@ -49,15 +55,21 @@ def place(args: PlaceOptions) -> int:
     Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain never completes, or if affected pods
     without a manifest are not evaluated.
     """
+    from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
     from afflint.placement.planner import DisruptionRequest, make_plan
 
     options.check_choice("--format", args.form, _FORMATS)
     options.check_choice("--color", args.color, options.COLORS)
-    session = Session(options.configuration(options.ConfigOverrides(args.config_file, args.no_config, nodes=args.nodes)))
-    simulation_input, problems, names, notes, empty, classes = session.simulation_input(
-        session.sources(args.paths or (".",)),
+    overrides = options.ConfigOverrides(args.config_file, args.no_config, nodes=args.nodes, render=args.render)
+    session = Session(options.configuration(overrides))
+    note_unused_render(session.config)
+    given = session.sources(args.paths or (".",))
+    sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
+    inputs = session.simulation_input(
+        sources,
         args.pods,
+        options=run,
         counts=_counts(args.counts),
         resources=args.resources,
         only_running=args.only_running,
@@ -65,17 +77,18 @@ def place(args: PlaceOptions) -> int:
     )
     request = DisruptionRequest(args.lose, args.drain, args.remove)
     plan = make_plan(
-        simulation_input.inventory,
-        simulation_input.pod_sources,
+        inputs.simulation_input.inventory,
+        inputs.simulation_input.pod_sources,
         args.group_by,
         request,
-        names.__getitem__,
-        simulation_input.budgets,
-        simulation_input.evictions,
-        classes,
+        inputs.names.__getitem__,
+        inputs.simulation_input.budgets,
+        inputs.simulation_input.evictions,
+        inputs.classes,
     )
-    plan = plan._replace(notes=(*_empty_file_notes(named_files(empty, args.paths)), *notes, *plan.notes))
-    if problems:
+    empty, coverage = _empty_file_notes(named_files(inputs.empty, args.paths)), _coverage_notes(inputs, args)
+    plan = plan._replace(notes=(*empty, *coverage, *inputs.notes, *plan.notes), coverage=inputs.coverage)
+    if problems := inputs.problems:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
         notify(f"afflint: {visible(problems[0])}{more}")
     write_or_show(args.output, _chunks(plan, args))
@@ -105,6 +118,12 @@ def _empty_file_notes(files: tuple[str, ...]) -> list[str]:
     return [f"{visible(name)} contains no manifest" for name in files]
 
 
+def _coverage_notes(inputs: PlaceInputs, args: PlaceOptions) -> list[str]:
+    """Return notes on what was rendered, and what was not and is thus not placed."""
+    lines = coverage_lines(inputs.renders, inputs.coverage, args.verbose, "places")
+    return [visible(line[0].lower() + line[1:].removesuffix(".")) for line in lines]
+
+
 def _chunks(plan: Plan, args: PlaceOptions) -> Iterator[str]:
     if args.form == "json":
         from afflint.report.place import json_report
@@ -123,55 +142,70 @@ def _chunks(plan: Plan, args: PlaceOptions) -> Iterator[str]:
     return table.render(plan, color=color, width=width, verbose=args.verbose)
 
 
-_OPTIONS = (
-    options.nodes,
-    option(
-        "--count",
-        dest="counts",
-        metavar="POOL=N",
-        kind=MULTIPLE,
-        help_text="Assume N nodes in a pool, if nodes are declared as pools. Repeatable.",
+_RENDER_HELP = {
+    "render": "Place what kustomizations and charts render to.",
+    "render_network": "Let --render fetch bases and charts over the network.",
+}
+_SECTIONS = {
+    "Input": (
+        options.nodes,
+        option(
+            "--count",
+            dest="counts",
+            metavar="POOL=N",
+            kind=MULTIPLE,
+            help_text="Assume N nodes in a pool, if nodes are declared as pools. Repeatable.",
+        ),
+        option(
+            "--pods",
+            metavar="FILE",
+            kind=MULTIPLE,
+            completion=options.file,
+            help_text="Read running pods (or VMIs) from a dump: `kubectl get pods -A -o yaml`. Repeatable.",
+        ),
+        *(each._replace(help_text=_RENDER_HELP[each.name]) for each in select_options(*_RENDER_HELP)),
+        *options.configured,
     ),
-    option(
-        "--pods",
-        metavar="FILE",
-        kind=MULTIPLE,
-        completion=options.file,
-        help_text="Read running pods (or VMIs) from a dump: `kubectl get pods -A -o yaml`. Repeatable.",
+    "Scheduling": (
+        flag("--replan", help_text="Schedule running pods of the workloads again; by default they stay on their nodes."),
+        flag("--resources", help_text="Compare requests for CPU, memory and other resources with what nodes can allocate."),
+        flag("--only-running", help_text="Leave out virtual machines that do not start by themselves."),
     ),
-    flag("--replan", help_text="Schedule running pods of the workloads again; by default they stay on their nodes."),
-    flag("--resources", help_text="Compare requests for CPU, memory and other resources with what nodes can allocate."),
-    flag("--only-running", help_text="Leave out virtual machines that do not start by themselves."),
-    option(
-        "--by",
-        dest="group_by",
-        metavar="KEY",
-        default="zone",
-        completion=options.word_completion(("zone", "region")),
-        help_text="Group nodes by a label: zone (default), region, or any key.",
+    "Disruptions": (
+        option(
+            "--lose",
+            metavar="WHAT",
+            kind=MULTIPLE,
+            help_text="Simulate the failure of a node by name, of all nodes with the label KEY=VALUE, or of each:node, each:zone or "
+            "each:KEY, one at a time. Repeatable.",
+        ),
+        option(
+            "--drain",
+            metavar="WHAT",
+            kind=MULTIPLE,
+            help_text="Simulate `kubectl drain`, which evicts pods as far as PodDisruptionBudgets allow; WHAT as for --lose. Repeatable.",
+        ),
+        option(
+            "--remove", metavar="WHAT", kind=MULTIPLE, help_text="Simulate the deletion of Node objects; WHAT as for --lose. Repeatable."
+        ),
     ),
-    option(
-        "--lose",
-        metavar="WHAT",
-        kind=MULTIPLE,
-        help_text="Simulate the failure of a node by name, of all nodes with the label KEY=VALUE, or of each:node, each:zone or each:KEY, "
-        "one at a time. Repeatable.",
+    "Output": (
+        option(
+            "--by",
+            dest="group_by",
+            metavar="KEY",
+            default="zone",
+            completion=options.word_completion(("zone", "region")),
+            help_text="Group nodes by a label: zone (default), region, or any key.",
+        ),
+        options.format_option(_FORMATS),
+        option("--output", metavar="FILE", completion=options.file, help_text="Write the plan to a file. Default: standard output."),
+        flag("-v", "--verbose", help_text="Show the parts of each score, too."),
+        flag("--exit-zero", help_text="Exit with 0 even if a replica cannot be scheduled."),
+        options.color,
     ),
-    option(
-        "--drain",
-        metavar="WHAT",
-        kind=MULTIPLE,
-        help_text="Simulate `kubectl drain`, which evicts pods as far as PodDisruptionBudgets allow; WHAT as for --lose. Repeatable.",
-    ),
-    option("--remove", metavar="WHAT", kind=MULTIPLE, help_text="Simulate the deletion of Node objects; WHAT as for --lose. Repeatable."),
-    options.format_option(_FORMATS),
-    option("--output", metavar="FILE", completion=options.file, help_text="Write the plan to a file. Default: standard output."),
-    flag("-v", "--verbose", help_text="Show the parts of each score, too."),
-    flag("--exit-zero", help_text="Exit with 0 even if a replica cannot be scheduled."),
-    *options.configured,
-    options.color,
-)
+}
 
 COMMAND = Command(
-    place, PlaceOptions, {"": _OPTIONS}, Argument("paths", "[PATHS]...", options.file), "Simulate scheduling, failures and drains."
+    place, PlaceOptions, _SECTIONS, Argument("paths", "[PATHS]...", options.file), "Simulate scheduling, failures and drains."
 )

@@ -110,7 +110,7 @@ def report_outcome(
     ):
         from afflint.report.coverage import coverage_lines
 
-        for line in coverage_lines(outcome.summary, args.verbose):
+        for line in coverage_lines(renders, outcome.summary.coverage, args.verbose):
             notify(f"afflint: {line}")
     if outcome.unused_nodes:
         notify(f"afflint: {visible(outcome.unused_nodes)}; so no nodes are used: name the nodes of one cluster with --nodes")

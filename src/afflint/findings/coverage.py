@@ -27,6 +27,13 @@ class Coverage(NamedTuple):
     def __bool__(self) -> bool:
         return bool(self.seen or self.not_seen)
 
+    def plain(self) -> dict[str, list[dict[str, str]]]:
+        """Return the coverage as it is in JSON."""
+        return {
+            "seen": [{"kind": each.kind, "name": each.name, "file": each.file} for each in self.seen],
+            "not_seen": [{"kind": each.kind, "name": each.name, "file": each.file, "reason": each.reason} for each in self.not_seen],
+        }
+
 
 REMOTE_RESOURCE = "remote resource"
 NOT_RENDERED = "it was not rendered; `--render` renders it"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from afflint.checks.registry import bind_rules
-from afflint.findings.finding import NO_OBJECT, FileId, ObjectRef
+from afflint.findings.coverage import Coverage
+from afflint.findings.errors import UserError
+from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.phrases import pluralize
+from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.node_files import NodeFileError, nodes_of
@@ -21,14 +24,20 @@ from afflint.pipeline.locating import located_facts, pools_of
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
 from afflint.pipeline.mapping import map_files
 from afflint.pipeline.options import Options
+from afflint.pipeline.place_problems import UNREADABLE, PlaceProblems
 from afflint.pipeline.reduce_step import Reduction
 from afflint.pipeline.summary import is_empty
 from afflint.pipeline.suppression_filter import SuppressionFilter
+from afflint.pipeline.unrendered import coverage_of
 from afflint.placement.node_classes import NodeClass
 from afflint.pools.pool import Pool
+from afflint.report.model import RenderSummary
+from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, each_once
 
-UNREADABLE = ("unreadable-manifest", "text-after-document")
+if TYPE_CHECKING:
+    from afflint.pipeline.rendered import RenderedRun, RunOrigins
+
 _ALL = Options()
 NO_NODES = (
     "no nodes are known: name a node dump (`kubectl get nodes -o yaml`) or a file with node pools with --nodes FILE, or put it next to "
@@ -49,6 +58,14 @@ class PlaceInputs(NamedTuple):
     empty: tuple[str, ...] = ()
     classes: tuple[NodeClass, ...] = ()
     """The node pools of the cluster."""
+    coverage: Coverage = Coverage()
+    """The sources of workloads that were read, and those that were not."""
+    renders: RenderSummary | None = None
+    """What was rendered, if that was requested."""
+
+
+class SeveralClustersError(UserError):
+    """The rendered manifests are for several clusters."""
 
 
 _NO_COUNTS: Mapping[str, int] = {}
@@ -75,9 +92,10 @@ def read_place_inputs(
     Nodes and node pools among the sources are used if no node files are named; ``counts`` are the sizes of pools by their names.
     With ``resources``, the requests of pods and the allocatable resources of nodes are compared.
     Workloads that the API server would reject have no pods: those with an error of a rule of the category ``admission`` that is neither
-    suppressed nor ignored in ``options``.
+    suppressed nor ignored in ``options``. Workloads in rendered output have the file and the line that they come from.
 
-    Raises NodeFileError if there are neither nodes nor pools, or if a node, a pool or a pod is invalid, and UnknownPoolError.
+    Raises NodeFileError if there are neither nodes nor pools, or if a node, a pool or a pod is invalid, UnknownPoolError, and
+    SeveralClustersError.
     """
     running_files = each_once(pod_files)
     files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
@@ -100,10 +118,18 @@ def read_place_inputs(
     manifest_index = ManifestIndex(facts, plugins=settings.target.admission_plugins)
     workloads = [manifest_index.with_scale(pods) for each in facts for pods in each.pods]
     reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
-    rejections = _rejections_of(files, results, workloads, SuppressionFilter(reduction, options, kustomizations))
-    workloads = [_as_accepted(pods, rejections) for pods in workloads]
+    suppression_filter = SuppressionFilter(reduction, options, kustomizations)
+    origins = None
+    if options.renders is not None:
+        _check_one_cluster(files, workloads, options.renders, kustomizations)
+        with_positions = [file for file, result in results.items() if result.facts.pods or result.found or result.facts.unusable]
+        origins = options.renders.origins(files.sources, with_positions, suppression_filter.remaining_in_source)
+    place_problems = PlaceProblems(files, results, workloads, suppression_filter, origins)
+    workloads = [_at_origin(place_problems.accepted(pods), origins) for pods in workloads]
+    problems = place_problems.listed()
+    names = files.names if origins is None else origins.names
     target = settings.target
-    name_of = files.names.__getitem__
+    name_of = names.__getitem__
     simulation_input = build_simulation_input(
         nodes,
         manifest_index,
@@ -113,10 +139,37 @@ def read_place_inputs(
         name_of=name_of,
         machines=machines,
     )
-    problems = [problem for file, result in results.items() for problem in _problems(files.names[file], result, rejections.get(file, {}))]
-    empty = tuple([files.names[file] for file, result in results.items() if is_empty(result)])
+    empty = tuple([names[file] for file, result in results.items() if is_empty(result)])
     notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems))
-    return PlaceInputs(simulation_input, tuple(problems), files.names, notes, empty, classes)
+    if options.renders is None:
+        coverage, count = coverage_of((names[file], result) for file, result in results.items()), None
+    else:
+        coverage, count = options.renders.coverage(), options.renders.count()
+    return PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, coverage, count)
+
+
+def _check_one_cluster(files: Files, workloads: Iterable[Pods], renders: RenderedRun, kustomizations: Kustomizations) -> None:
+    """Raise SeveralClustersError if rendered manifests are for several clusters: their workloads must not compete for the same nodes."""
+    pods_of: dict[str, list[Pods]] = {}
+    for pods in workloads:
+        pods_of.setdefault(files.sources[pods.site.file].path, []).append(pods)
+    clusters = renders.clusters(pods_of, kustomizations.is_patch, releases_together=True)
+    if len(clusters) > 1:
+        names = [renders.names_of(paths)[0] for paths in clusters]
+        more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+        listed = join_words([*map(quoted, names[:_MOST_NAMED]), *more])
+        raise SeveralClustersError(
+            f"the manifests are for {len(clusters)} clusters, because they create the same objects: {listed}; name only the paths of one "
+            "cluster, and the nodes with --nodes"
+        )
+
+
+def _at_origin(pods: Pods, origins: RunOrigins | None) -> Pods:
+    """Return a workload in rendered output with the file and the line that it comes from."""
+    if origins is None or pods.pod_source is None or not origins.is_rendered(pods.site.file):
+        return pods
+    file, line = origins.line(pods.site.file, pods.site.document, pods.pod_source.line)
+    return pods._replace(pod_source=replace(pods.pod_source, site=pods.pod_source.site._replace(file=file), line=line))
 
 
 def _classes(
@@ -181,58 +234,3 @@ def _first(words: Sequence[str]) -> str:
 _MOST_NAMED = 3
 _SETTINGS = {kind.name for kind in KINDS if kind.holds_placement}
 """The kinds that restrict the pods of other objects and create no pods themselves."""
-
-
-class _RejectedObject(NamedTuple):
-    """The first reason why the API server would reject an object, with its position."""
-
-    line: int
-    column: int
-    message: str
-
-
-_Rejections = Mapping[tuple[int, ObjectRef], _RejectedObject]
-"""By the number of the document and the object."""
-
-
-def _rejections_of(
-    files: Files, results: Mapping[FileId, FileResult], workloads: Iterable[Pods], suppression_filter: SuppressionFilter
-) -> dict[FileId, _Rejections]:
-    """Return the workloads that the API server would reject, by file; also documents in which several objects are mixed."""
-    policy_candidates = {file: result for file, result in results.items() if any(found.rule not in UNREADABLE for found in result.found)}
-    made = (
-        {(pods.site.file, pods.site.document, pods.ref) for pods in workloads if pods.pod_source is not None}
-        if policy_candidates
-        else set()
-    )
-    rejections: dict[FileId, _Rejections] = {}
-    for file, result in policy_candidates.items():
-        known: dict[tuple[int, ObjectRef], _RejectedObject] = {}
-        findings, _ = suppression_filter.remaining(file, files.sources[file], result)
-        for each in sorted(findings, key=lambda finding: finding.span):
-            counts = each.object == NO_OBJECT or (file, each.document, each.object) in made
-            if each.rule not in UNREADABLE and each.severity == "error" and counts:
-                known.setdefault((each.document, each.object), _RejectedObject(each.span.line, each.span.column, each.message))
-        rejections[file] = known
-    return rejections
-
-
-def _as_accepted(pods: Pods, rejections: Mapping[FileId, _Rejections]) -> Pods:
-    """Return a workload with the reason why the API server would reject it, if any."""
-    rejection = rejections.get(pods.site.file, {}).get((pods.site.document, pods.ref))
-    if rejection is None or pods.pod_source is None:
-        return pods
-    return pods._replace(
-        pod_source=replace(pods.pod_source, refused=f"the API server would reject it: {rejection.message} (line {rejection.line})")
-    )
-
-
-def _problems(name: str, result: FileResult, rejections: _Rejections) -> Iterator[str]:
-    if result.templated:
-        yield f"{name}:1:1: this is a template, which afflint skips: name its rendered output instead"
-    found = [(each.span.line, each.span.column, each.message) for each in result.found if each.rule in UNREADABLE]
-    # The message of a rule is better than that of the reader.
-    explained = {document for document, _ in rejections}
-    found += [(each.span.line, each.span.column, each.message) for each in result.facts.unusable if each.document not in explained]
-    for line, column, message in sorted([*found, *rejections.values()]):
-        yield f"{name}:{line}:{column}: {message}"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource
-from afflint.findings.finding import NO_OBJECT, Finding, ObjectRef, Related, Span, sort_key
+from afflint.findings.finding import NO_OBJECT, FileId, Finding, ObjectRef, Related, Span, sort_key
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.rendering.builds import Build, BuildFailure, RenderOptions, SourceMap, render_roots
@@ -101,11 +101,13 @@ class RenderedRun:
         declaring = self._builds.get(file)
         return WorkloadSource(kind, name, relative(file if declaring is None else declaring.root_file), reason)
 
-    def clusters(self, pods_of: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool]) -> list[frozenset[str]]:
+    def clusters(
+        self, pods_of: Mapping[str, Sequence[Pods]], is_patch: Callable[[str], bool], *, releases_together: bool = False
+    ) -> list[frozenset[str]]:
         """Return the paths of the output for each cluster; output in no set is for all clusters.
 
         ``pods_of`` are the pods of each source, by path. Two roots are for different clusters if both contain the same object, or create
-        pods from the same file.
+        pods from the same file. With ``releases_together``, a cluster may have several releases of one chart with different names.
         """
         used = Counter(file for build in self._builds.values() for file in build.covered)
         kinds = {file: _kinds_in(file) for file, count in used.items() if count > 1 and not is_patch(file)}
@@ -114,7 +116,8 @@ class RenderedRun:
             pods = pods_of.get(path, ())
             made = {each.ref.kind for each in pods}
             objects = {(each.ref.kind, each.namespace or "default", each.ref.name) for each in pods if not each.partial}
-            files = {file for file in build.covered if not made.isdisjoint(kinds.get(file, ()))}
+            release = build.declared_by if releases_together and build.tool == "helm" else ""
+            files = {(file, release) for file in build.covered if not made.isdisjoint(kinds.get(file, ()))}
             roots[path] = Root(build.name, frozenset((*objects, *files)))
         return clusters_of(roots)
 
@@ -176,13 +179,29 @@ class RenderedRun:
             suppressed += silenced
         return OriginalFindings(_each_once(_without_guesses(kept)), suppressed, tuple(numbers.sources))
 
+    def names_of(self, paths: Iterable[str]) -> list[str]:
+        """Return the names of the roots with these outputs."""
+        return sorted(self._builds[path].name for path in paths)
+
+    def origins(self, sources: tuple[Source, ...], files: Iterable[FileId], unsilenced: Unsilenced) -> RunOrigins:
+        """Return the origins of what is in some files. The programs run again for those that are rendered output.
+
+        ``unsilenced`` is as for ``placed``.
+        """
+        moving = self._source_maps({path for file in files if (path := sources[file].path) in self._builds})
+        roots = {path: build.root_file for path, build in self._builds.items()}
+        return RunOrigins(moving, roots, _Numbers(sources, self._given, self.covered), unsilenced)
+
     def _moving(self, findings: Iterable[Finding], sources: Sequence[Source]) -> dict[str, _Moving]:
-        """Return the builds that findings are in or point to, by their paths, each with its source map.
+        """Return the builds that findings are in or point to, by their paths, each with its source map."""
+        pointed = dict.fromkeys(number for each in findings for number in (each.source, *(place.source for place in each.related)))
+        return self._source_maps({path for number in pointed if (path := sources[number].path) in self._builds})
+
+    def _source_maps(self, paths: set[str]) -> dict[str, _Moving]:
+        """Return some builds by their paths, each with its source map.
 
         The values of a chart may be in an object that another root has rendered, so the roots of these objects are included.
         """
-        pointed = dict.fromkeys(number for each in findings for number in (each.source, *(place.source for place in each.related)))
-        paths = {path for number in pointed if (path := sources[number].path) in self._builds}
         waiting = [*paths]
         while waiting:
             declaring = self._builds[waiting.pop()].file
@@ -193,6 +212,49 @@ class RenderedRun:
         built = self._crew.each(lambda path: _Moving(self._builds[path], moving), sorted(paths))
         moving.update(zip(sorted(paths), built, strict=True))
         return moving
+
+
+class RunOrigins:
+    """The origins of what is in the files of a run. What is not in rendered output is its own origin."""
+
+    def __init__(self, moving: Mapping[str, _Moving], roots: Mapping[str, str], numbers: _Numbers, unsilenced: Unsilenced) -> None:
+        self._moving = moving
+        self._numbers = numbers
+        self._unsilenced = unsilenced
+        self._sources = tuple(numbers.sources)
+        self._roots = roots
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all files by their numbers."""
+        return tuple(map(self.name, range(len(self._numbers.sources))))
+
+    def name(self, file: FileId) -> str:
+        """Return the name of a file; rendered output has the name of the kustomization or Chart.yaml of its root."""
+        source = self._numbers.sources[file]
+        return relative(self._roots[source.path]) if source.path in self._roots else source.name
+
+    def is_rendered(self, file: FileId) -> bool:
+        """Return whether a file is rendered output."""
+        return self._sources[file].path in self._roots
+
+    def finding(self, finding: Finding) -> Finding | None:
+        """Return a finding at its origin; None if a suppression there silences it."""
+        moved = _moved(finding, self._moving, self._sources, self._numbers)
+        if moved is None or not moved.rendered:
+            return moved
+        remaining, _ = self._unsilenced([moved], self._numbers.sources[moved.source])
+        return remaining[0] if remaining else None
+
+    def line(self, file: FileId, document: int, line: int) -> tuple[FileId, int]:
+        """Return the number of the file and the line that a line of a file comes from: line 1 of the root if that is not known."""
+        if not self.is_rendered(file):
+            return file, line
+        path = self._sources[file].path
+        place = self._moving[path].place_of_line(document, line) if path in self._moving else None
+        if place is None:
+            return self._numbers.of(os.path.realpath(self._roots[path])), 1
+        return self._numbers.of(place.file), place.span.line
 
 
 class _Numbers:

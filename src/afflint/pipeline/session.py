@@ -267,17 +267,24 @@ class Session:
         only_running: bool = False,
         replan: bool = False,
         counts: Mapping[str, int] | None = None,
+        options: Options | None = None,
     ) -> PlaceInputs:
         """Read the input of a simulation: workloads and nodes in ``sources``, the nodes of the configuration, and running ``pods``.
 
-        ``counts`` are the sizes of node pools by their names.
+        ``counts`` are the sizes of node pools by their names; ``options`` have the rendered output of the run, if there is any.
         """
         from afflint.pipeline.place_inputs import read_place_inputs
 
         running = self._buffered(self._named(path) for path in pods)
         given = sources, self.node_files(), running, self.settings()
         return read_place_inputs(
-            *given, self.context(), self.options(), resources=resources, only_running=only_running, replan=replan, counts=counts or {}
+            *given,
+            self.context(),
+            self.options(options),
+            resources=resources,
+            only_running=only_running,
+            replan=replan,
+            counts=counts or {},
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, overload
 
+from afflint.findings.coverage import Coverage
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
 
@@ -224,6 +225,8 @@ class Plan(NamedTuple):
     losses: tuple[DisruptionEffect, ...]
     notes: tuple[str, ...]
     pools: tuple[PoolRow, ...] = ()
+    coverage: Coverage = Coverage()
+    """The sources of workloads that were read, and those that were not."""
 
 
 def unevaluated_words(number: int) -> str:

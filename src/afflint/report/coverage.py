@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource
 from afflint.findings.phrases import join_words, pluralize, visible
-from afflint.report.model import RenderSummary, Summary
+from afflint.report.model import RenderSummary
 
 _MAX_FAILED = 10
 
@@ -40,13 +40,16 @@ def missing_dependencies_line(missing: Iterable[tuple[str, str]]) -> str:
     return f"Rendered without charts that are not in the repository: {charts}; `helm dependency build` fetches them."
 
 
-def coverage_lines(summary: Summary, verbose: bool) -> Iterator[str]:
-    """Yield what was rendered, and which sources of workloads were not seen, with the option that changes this."""
-    if summary.renders is not None:
-        yield from rendered_lines(summary.renders, verbose)
-        yield from _missing_lines(summary.coverage, verbose)
-    elif summary.coverage.not_seen:
-        yield f"Not rendered: {_counted_kinds(summary.coverage.not_seen)}; `--render` checks what they create."
+def coverage_lines(renders: RenderSummary | None, coverage: Coverage, verbose: bool, reads: str = "checks") -> Iterator[str]:
+    """Yield what was rendered, and which sources of workloads were not seen, with the option that changes this.
+
+    ``reads`` is what the command does with manifests.
+    """
+    if renders is not None:
+        yield from rendered_lines(renders, verbose)
+        yield from _missing_lines(coverage, verbose)
+    elif coverage.not_seen:
+        yield f"Not rendered: {_counted_kinds(coverage.not_seen)}; `--render` {reads} what they create."
 
 
 def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:

@@ -31,12 +31,7 @@ def render(report: Report) -> Iterator[str]:
             "fixed": summary.fixed,
             **({} if summary.renders is None else {"rendered": _renders(summary.renders)}),
         },
-        "coverage": {
-            "seen": [{"kind": each.kind, "name": each.name, "file": each.file} for each in summary.coverage.seen],
-            "not_seen": [
-                {"kind": each.kind, "name": each.name, "file": each.file, "reason": each.reason} for each in summary.coverage.not_seen
-            ],
-        },
+        "coverage": summary.coverage.plain(),
     }
     return document(frame, "findings", map(_finding, report.findings), indent=2)
 

@@ -21,7 +21,8 @@ def render(plan: Plan) -> Iterator[str]:
     yield from _array(("".join(_workload(workload, lines)) for workload in plan.workloads), 2)
     yield ',\n  "losses": '
     yield from _array(("".join(_loss(loss)) for loss in plan.losses), 2)
-    yield f',\n  "notes": {_flat(plan.notes)},\n  "summary": {_flat(_summary(plan))}\n}}\n'
+    yield f',\n  "notes": {_flat(plan.notes)},\n  "coverage": {_flat(plan.coverage.plain())}'
+    yield f',\n  "summary": {_flat(_summary(plan))}\n}}\n'
 
 
 def _node(node: NodeRow) -> dict[str, object]:
