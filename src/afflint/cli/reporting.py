@@ -103,11 +103,7 @@ def report_outcome(
             report = report._replace(made=page_metadata())
         _report(targets, report, args.color, to_stderr=to_stderr)
     renders = outcome.summary.renders
-    if (
-        renders is not None
-        and (renders.failed or renders.without or renders.unread)
-        and not any(name in ("text", "json") for name, _ in targets)
-    ):
+    if renders is not None and outcome.summary.coverage.not_seen and not any(name in ("text", "json") for name, _ in targets):
         from afflint.report.coverage import coverage_lines
 
         for line in coverage_lines(renders, outcome.summary.coverage, args.verbose):

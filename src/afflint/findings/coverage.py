@@ -17,6 +17,11 @@ class WorkloadSource(NamedTuple):
     reason: str = ""
     missing: str = ""
 
+    @property
+    def message(self) -> str:
+        """``HelmRelease web was not checked: the chart redis is not in the repository``."""
+        return f"{self.kind} {self.name} was not checked: {self.reason}"
+
 
 class Coverage(NamedTuple):
     """The sources of workloads that a run has seen, and those that it has not."""

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
+from afflint.findings.coverage import WorkloadSource
 from afflint.findings.finding import SEVERITIES, Finding, Fix, Related, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
@@ -52,7 +53,7 @@ def render(report: Report) -> Iterator[str]:
     parts = {
         "title": title,
         "lead": "<br>\n".join(html_words(line) for line in summary_lines(report)),
-        "notes": _left_out(entries, len(report.findings)),
+        "notes": "".join((*_not_seen(report.summary.coverage.not_seen), _left_out(entries, len(report.findings)))),
         "find": _find(entries),
         "rules": "".join(_rules(entries, report.rules() if entries else ())),
         "folders": "".join(_folders(report.findings, {_folder(entry.finding) for entry in entries})),
@@ -68,6 +69,18 @@ def _entries(findings: Sequence[Finding]) -> list[_PageFinding]:
     ranked = sorted(range(len(findings)), key=lambda each: SEVERITIES.index(findings[each].severity))
     full, listed = set(ranked[:_MOST]), sorted(ranked[:_MOST_LINES])
     return [_PageFinding(number, findings[each], each in full) for number, each in enumerate(listed, 1)]
+
+
+def _not_seen(sources: Sequence[WorkloadSource]) -> Iterator[str]:
+    """Yield a list that opens, of the sources of workloads that were not seen."""
+    if not sources:
+        return
+    yield f'<details class="fold">\n<summary>Not checked: {len(sources)}</summary>\n<ul>\n'
+    for each in sources[:_MOST_LINES]:
+        yield f"<li><code>{shown(slashed(each.file))}</code>: {html_words(each.message)}</li>\n"
+    if len(sources) > _MOST_LINES:
+        yield f"<li>and {len(sources) - _MOST_LINES} more</li>\n"
+    yield "</ul>\n</details>\n"
 
 
 def _left_out(entries: Sequence[_PageFinding], total: int) -> str:

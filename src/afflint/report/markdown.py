@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from afflint.findings.coverage import WorkloadSource
 from afflint.findings.finding import SEVERITIES, Finding
 from afflint.findings.phrases import pluralize, visible
 from afflint.report.model import Report
@@ -33,9 +34,27 @@ def render(report: Report) -> Iterator[str]:
     """Yield a heading, a table with a row per finding, and the summary. Findings beyond the size limit are counted."""
     yield f"### afflint: {report.summary.found}\n\n"
     closing = "" if report.quiet else "\n".join(f"{_text(line)}<br>" for line in summary_lines(report)).removesuffix("<br>") + "\n"
+    if not report.quiet:
+        closing += "".join(_not_seen(report.summary.coverage.not_seen))
     if report.findings:
         yield from _table(report, MOST_BYTES - len(closing.encode()))
     yield closing
+
+
+def _not_seen(sources: Sequence[WorkloadSource]) -> Iterator[str]:
+    """Yield a collapsed list of the sources of workloads that were not seen, up to a share of the size limit."""
+    if not sources:
+        return
+    yield f"\n<details><summary>Not checked: {len(sources)}</summary>\n\n"
+    room = MOST_BYTES // 4
+    for number, source in enumerate(sources):
+        row = f"- {_code(slashed(source.file))}: {_text(source.message)}\n"
+        room -= len(row.encode())
+        if room < 0:
+            yield f"- and {len(sources) - number} more\n"
+            break
+        yield row
+    yield "\n</details>\n"
 
 
 def _table(report: Report, room: int) -> Iterator[str]:

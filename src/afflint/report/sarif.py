@@ -9,7 +9,7 @@ from afflint.findings.finding import Edit, Finding, Fix, ObjectRef, Related, Sev
 from afflint.findings.phrases import visible
 from afflint.report.fingerprints import fingerprints
 from afflint.report.json_stream import document
-from afflint.report.model import Report, RuleInfo
+from afflint.report.model import Report, RuleInfo, Summary
 from afflint.report.paths import uri
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -28,12 +28,23 @@ def render(report: Report) -> Iterator[str]:
         "tool": {"driver": driver},
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The working directory of afflint."}}},
         "columnKind": "unicodeCodePoints",
+        **_invocations(report.summary),
         "results": [],
     }
     frame = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     prints = fingerprints(report.findings)
     results = (_result(finding, fingerprint, numbers) for finding, fingerprint in zip(report.findings, prints, strict=True))
     return document(frame, "results", results, indent=6)
+
+
+def _invocations(summary: Summary) -> dict[str, object]:
+    """Return the sources of workloads that were not seen: warnings if rendering was requested, otherwise notes."""
+    level = "note" if summary.renders is None else "warning"
+    notifications = [
+        {"level": level, "message": _message(each.message), "locations": [{"physicalLocation": {"artifactLocation": _artifact(each.file)}}]}
+        for each in summary.coverage.not_seen
+    ]
+    return {"invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notifications}]} if notifications else {}
 
 
 def _rule(rule: RuleInfo) -> dict[str, object]:
@@ -97,10 +108,14 @@ def _related(related: Related) -> dict[str, object]:
 
 
 def _physical(file: str, span: Span) -> dict[str, object]:
+    return {"artifactLocation": _artifact(file), "region": _region(span)}
+
+
+def _artifact(file: str) -> dict[str, str]:
     location = {"uri": uri(file)}
     if not location["uri"].startswith("file:"):
         location["uriBaseId"] = _ROOT
-    return {"artifactLocation": location, "region": _region(span)}
+    return location
 
 
 def _region(span: Span) -> dict[str, int]:
@@ -109,7 +124,7 @@ def _region(span: Span) -> dict[str, int]:
 
 def _fix(file: str, fix: Fix, purpose: str) -> dict[str, object]:
     change = {
-        "artifactLocation": _physical(file, fix.edits[0].span)["artifactLocation"],
+        "artifactLocation": _artifact(file),
         "replacements": [_replacement(edit) for edit in fix.edits],
     }
     return {"description": _message(purpose or "Fix it."), "artifactChanges": [change], "properties": {"safe": fix.safe}}
