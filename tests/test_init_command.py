@@ -380,6 +380,25 @@ def test_rendering_is_offered_with_the_tools_that_are_there(afflint: Afflint) ->
         Path(".afflint.yaml").unlink()
 
 
+RELEASE = """\
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: web, namespace: shop}
+spec:
+  chartRef: {kind: OCIRepository, name: runners}
+  values: {template: {spec: {containers: [{name: web, image: "nginx:1.27"}]}}}
+"""
+
+
+def test_values_of_a_chart_are_not_the_template_of_a_custom_resource(afflint: Afflint) -> None:
+    put(apps__one=RELEASE, apps__two=RELEASE.replace("name: web, namespace", "name: two, namespace"))
+    assert afflint("init").code == 0
+    written = Path(".afflint.yaml").read_text(encoding="utf-8")
+    assert loaded().workloads == ()
+    assert "found 2 HelmReleases, whose workloads" in " ".join(written.replace("\n#", "").split())
+    assert "\n# render: [helm]\n" in written
+
+
 def test_a_folder_is_asked_for(afflint: Afflint) -> None:
     put(web=WEB)
     assert afflint("init", "web.yaml").err == "afflint: 'web.yaml' is not a folder; init takes the folder that the configuration is for\n"

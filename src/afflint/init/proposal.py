@@ -25,12 +25,14 @@ _MAX_LISTED = 4
 def heading(repository: RepositoryScan) -> str:
     """Return the comment at the top of the configuration: its purpose, and the workloads that were found."""
     purpose = "Settings of `afflint check` and of editors. `afflint config` shows all settings in effect."
+    sources = _counted(*repository.sources)
     if not repository.kinds:
-        return f"{purpose} `afflint init` found no workloads."
+        found = f"{sources}, whose workloads are known only when they are rendered" if sources else "no workloads"
+        return f"{purpose} `afflint init` found {found}."
     workloads = sum(number for _, number in repository.kinds)
     kinds = summarize_names([f"{number} {kind}" for kind, number in repository.kinds])
     spaces = f", in {_namespaces(repository)}" if repository.namespaces else ""
-    return f"{purpose} `afflint init` found {pluralize(workloads, 'workload')} ({kinds}){spaces}."
+    return f"{purpose} `afflint init` found {pluralize(workloads, 'workload')} ({kinds}){spaces}{f', and {sources}' if sources else ''}."
 
 
 def entries(repository: RepositoryScan, *, above: str | None = None, baseline: bool = False) -> Iterator[ConfigEntry]:
@@ -164,8 +166,12 @@ def _workload(workload: CustomWorkloadSetting) -> dict[str, Any]:
 
 
 def _render(repository: RepositoryScan) -> Iterator[ConfigEntry]:
-    roots = {"kustomize": pluralize(repository.kustomizations, "kustomization"), "helm": pluralize(repository.charts, "chart")}
-    wanted = [tool for tool in roots if (repository.kustomizations if tool == "kustomize" else repository.charts)]
+    declared = dict(repository.sources)
+    roots = {
+        "kustomize": _counted(("kustomization", repository.kustomizations), ("Kustomization", declared.pop("Kustomization", 0))),
+        "helm": _counted(("chart", repository.charts), *declared.items()),
+    }
+    wanted = [tool for tool, found in roots.items() if found]
     installed = {"kustomize": kustomize_command() is not None, "helm": helm_command() is not None}
     usable, missing = [tool for tool in wanted if installed[tool]], [tool for tool in wanted if not installed[tool]]
     if not wanted:
@@ -178,6 +184,12 @@ def _render(repository: RepositoryScan) -> Iterator[ConfigEntry]:
         about += f" {join_words(missing).capitalize()}, for {join_words(roots[tool] for tool in missing)}, {was} not installed."
         about += " `true` enables both." if usable else ""
     yield ConfigEntry("render", True if tools == [*roots] else tools, about, offered=True)
+
+
+def _counted(*kinds: tuple[str, int]) -> str:
+    """Return ``2 charts and 1 HelmRelease``; nothing for kinds that do not occur."""
+    counts = [pluralize(number, kind) for kind, number in kinds if number]
+    return join_words(counts) if counts else ""
 
 
 def as_config(proposed: Iterable[ConfigEntry], above: Config, file: str) -> Config:

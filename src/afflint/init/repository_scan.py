@@ -14,6 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube import NEWEST, OLDEST
 from afflint.kube.node_labels import ZONE
 from afflint.kube.shapes import is_pod_spec
+from afflint.kube.workload_sources import is_workload_source
 from afflint.pipeline.files import Files
 from afflint.pipeline.run import reduce_run
 from afflint.rendering.roots import chart_folders, kustomization_folders
@@ -75,6 +76,8 @@ class RepositoryScan(NamedTuple):
     versions: tuple[Version, ...] = ()
     templates: tuple[CustomWorkloadSetting, ...] = ()
     """The custom resources with a pod template that afflint does not know and that have no CustomResourceDefinition."""
+    sources: tuple[tuple[str, int], ...] = ()
+    """The kinds of objects of Argo CD and Flux that create workloads, with their numbers, the most frequent first."""
     kustomizations: int = 0
     charts: int = 0
     foreign: tuple[str, ...] = ()
@@ -98,7 +101,7 @@ def scan_repository(session: Session, sources: Sequence[Source], folder: str, op
     here = node_files | {each.site.file for each in pools}
     elsewhere = {each.site.file for each in others} - here
     return RepositoryScan(
-        kinds=tuple(sorted(Counter(each.ref.kind or "" for each in pod_sources).items(), key=lambda each: (-each[1], each[0]))),
+        kinds=_most_frequent(each.ref.kind or "" for each in pod_sources),
         # Placeholders are not names.
         namespaces=tuple(sorted(each for each in spaces if re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", each))),
         files=relevant,
@@ -113,10 +116,16 @@ def scan_repository(session: Session, sources: Sequence[Source], folder: str, op
         zones=len({fact.labels[ZONE] for fact in facts.nodes if ZONE in fact.labels}),
         versions=tuple(sorted({*_versions(facts, here, folder, here=True), *_versions(facts, elsewhere, folder, here=False)})),
         templates=tuple(_templates(facts, results)),
+        sources=_most_frequent(each.kind for result in results.values() for each in result.sources if each.name),
         kustomizations=len(kustomization_folders(each.path for each in sources)),
         charts=len(chart_folders(each.path for each in sources)),
         foreign=tuple(each for each in _FOREIGN if any(each in name.split("/")[:-1] for name in relevant)),
     )
+
+
+def _most_frequent(kinds: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Return how often each kind occurs, the most frequent first."""
+    return tuple(sorted(Counter(kinds).items(), key=lambda each: (-each[1], each[0])))
 
 
 def _pools(facts: ReducedRun) -> tuple[list[Pool], list[Pool]]:
@@ -178,7 +187,7 @@ def _templates(facts: ReducedRun, results: dict[FileId, FileResult]) -> Iterator
         for document in _documents(facts, file):
             for each in _objects(document.data):
                 kind = _group(each), str(each.get("kind"))
-                if kind in unknown:
+                if kind in unknown and not is_workload_source(*kind):  # Their values belong to charts.
                     paths_of.setdefault(kind, set()).update(_template_paths(each, ()))
                     versions[kind] = max(versions.get(kind, ""), each["apiVersion"])
     for kind, paths in sorted(paths_of.items()):

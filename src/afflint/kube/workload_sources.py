@@ -33,6 +33,11 @@ class DeclaredSource(NamedTuple):
     name: str
 
 
+def is_workload_source(group: str, kind: str) -> bool:
+    """Return whether a controller renders the objects of a kind into other objects, from a chart or a folder that they name."""
+    return kind.encode() in _GROUPS.get(group.encode("utf-8", "replace"), ())
+
+
 def declared_sources(data: bytes) -> Iterator[DeclaredSource]:
     """Yield the objects in the bytes of a file that create workloads, by their kinds and names."""
     if _COMPONENT_TEXT in data:
