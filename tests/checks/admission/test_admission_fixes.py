@@ -6,7 +6,11 @@ import pytest
 from workload_texts import spread, workload
 
 from afflint.checks.admission.integers import deletion_cost_fault, is_plain_integer
+from fixed_text import becomes, stays
 from linting import lint
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+TERM = "matchExpressions: [{key: disk, operator: Exists}]"
 
 
 def fixes(text: str, rule: str) -> list[str | None]:
@@ -138,3 +142,32 @@ def test_whole_numbers() -> None:
 )
 def test_deletion_costs(text: str, fault: str | None) -> None:
     assert deletion_cost_fault(text) == fault
+
+
+@pytest.mark.parametrize(
+    "written, read", [("on", "true"), ("y", "true"), ("Yes", "true"), ("True", "true"), ("n", "false"), ("off", "false")]
+)
+def test_a_key_that_yaml_reads_as_a_boolean_is_quoted(written: str, read: str) -> None:
+    text = workload("Pod", f"nodeSelector: {{{written}: x}}")
+    (found,) = [each for each in lint(text) if each.rule == "invalid-label-key"]
+    assert found.severity == "warning"
+    assert found.message.startswith(f"the label key `{written}` is read as `{read}`")
+    assert found.fix is not None
+    assert (found.fix.safe, found.fix.edits[0].text) == (False, f'"{written}"')
+
+
+@pytest.mark.parametrize("key", ['"on"', "'y'", "true", "false", "One", "nO-1", "!!str on"])
+def test_a_key_that_is_read_as_it_is_written_is_not_reported(key: str) -> None:
+    assert fixes(workload("Pod", f"nodeSelector: {{{key}: x}}"), "invalid-label-key") == []
+
+
+def test_a_list_of_node_terms_gets_its_key() -> None:
+    before = f"affinity:\n  nodeAffinity:\n    {REQUIRED}:\n"
+    terms = f"      # fast\n      - {TERM}\n      - {TERM}"
+    wrapped = "      nodeSelectorTerms:\n" + terms.replace("      ", "        ")
+    assert becomes("wrong-type", workload("Pod", before + terms), workload("Pod", before + wrapped))
+
+
+@pytest.mark.parametrize("value", ["[{topologyKey: zone}]", "[]", "[a]"])
+def test_another_list_than_of_node_terms_stays(value: str) -> None:
+    assert stays("wrong-type", workload("Pod", f"affinity:\n  nodeAffinity:\n    {REQUIRED}: {value}"))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from afflint.checks.admission.integers import is_plain_integer
-from afflint.checks.match import Match, replacing
+from afflint.checks.admission.spelling import NODE_TERM
+from afflint.checks.match import Match, moving, renaming, replacing
 from afflint.findings.paths import Path
 from afflint.findings.phrases import plain, quoted, type_name
+from afflint.kube.constraints import REQUIRED
 from afflint.kube.label_syntax import is_value
 from afflint.kube.manifests import Manifest
 from afflint.kube.types import EXACT_FLOAT, INT32, INT64, LabelKey, Mismatch
@@ -47,7 +49,17 @@ def wrong_type_message(mismatch: Mismatch, manifest: Manifest) -> Match:
     if wanted in _RANGES:
         match = _integer_mismatch(path, value, _RANGES[wanted])
         wanted = "an integer"
-    return match or Match(path, f"{_name(path)} must be {wanted}, not {type_name(value)}", _remedy(path, value, wanted))
+    message = f"{_name(path)} must be {wanted}, not {type_name(value)}"
+    if path[-2:] == ("nodeAffinity", REQUIRED) and _are_node_terms(value):
+        wrapped = (*path[:-1], "nodeSelectorTerms")
+        edits = (*renaming(path, "nodeSelectorTerms"), *moving(wrapped, path))
+        return Match(path, message, "Put the list under `nodeSelectorTerms:`.", edits=edits)
+    return match or Match(path, message, _remedy(path, value, wanted))
+
+
+def _are_node_terms(value: Any) -> bool:
+    """Return whether a value is a list of node selector terms."""
+    return isinstance(value, list) and bool(value) and all(isinstance(each, dict) and {*each} <= {*NODE_TERM.fields} for each in value)
 
 
 def _name(path: Path) -> str:
