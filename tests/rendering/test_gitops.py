@@ -7,7 +7,7 @@ import time
 import pytest
 
 from afflint.rendering.application_sets import Generators
-from afflint.rendering.gitops import substitute
+from afflint.rendering.flux_variables import FluxVariable, Variables, substitute
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -254,7 +254,7 @@ def test_the_number_of_applications_of_a_set_is_limited(kind: str) -> None:
 def test_unclosed_variables_are_kept() -> None:
     started = time.process_time()
     output = b"a: ${b}\n" + b"${b:=" * 100_000
-    assert substitute(output, {"b": "c"}) == output.replace(b"${b}", b"c")
+    assert substitute(output, Variables({"b": FluxVariable("c")}, is_complete=False)) == output.replace(b"${b}", b"c")
     assert time.process_time() - started < 2
 
 

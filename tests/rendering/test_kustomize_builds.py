@@ -160,5 +160,5 @@ def test_flux_builds_a_folder_without_a_kustomization(checking: Checking, reposi
     )
     report = checking.report()
     assert [each["name"] for each in report["coverage"]["seen"]] == ["web"]
-    assert [(each["file"], each["line"], each["rule"]) for each in report["findings"]] == [("apps/web/web.yaml", 8, "invalid-label-value")]
+    assert [(each["file"], each["line"], each["rule"]) for each in report["findings"]] == [("clusters/web.yaml", 4, "invalid-label-value")]
     assert report["summary"]["documents"] == 3

@@ -16,6 +16,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.rendering.builds import Build, BuildFailure, RenderOptions, SourceMap, render_roots
 from afflint.rendering.clusters import Root, clusters_of
+from afflint.rendering.kustomize_builds import ONLY_A_VARIABLE, WITH_A_VARIABLE
 from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
@@ -36,6 +37,17 @@ if TYPE_CHECKING:
 _LARGEST = 16 << 20
 # Comments in rendered output come from its sources, so unused ones are not reported for the output.
 _OF_COMMENTS = frozenset(("unused-suppression",))
+# Rules about a single text, whatever it is used for.
+_OF_VALUES = frozenset(
+    (
+        "deprecated-node-label",
+        "invalid-label-key",
+        "invalid-label-value",
+        "invalid-toleration",
+        "unknown-node-label",
+        "unknown-operator",
+    )
+)
 _OF_TEXTS = ("ConfigMap", "Secret")
 # Values in messages, which may differ between overlays for one mistake.
 _VARIABLE = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\d+")
@@ -204,10 +216,11 @@ class RenderedRun:
         """
         waiting = [*paths]
         while waiting:
-            declaring = self._builds[waiting.pop()].file
-            if declaring in self._builds and declaring not in paths:
-                paths.add(declaring)
-                waiting.append(declaring)
+            build = self._builds[waiting.pop()]
+            for declaring in {build.file, *build.inputs}:
+                if declaring in self._builds and declaring not in paths:
+                    paths.add(declaring)
+                    waiting.append(declaring)
         moving: dict[str, _Moving] = {}
         built = self._crew.each(lambda path: _Moving(self._builds[path], moving), sorted(paths))
         moving.update(zip(sorted(paths), built, strict=True))
@@ -380,7 +393,8 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
     moving = ways.get(sources[finding.source].path)
     if moving is None:
         return finding._replace(related=tuple(related))
-    (place, *others), written = moving.places(finding.document, finding.span, finding.field)
+    places, written = moving.places(finding.document, finding.span, finding.field)
+    place, *others = _variable_first(places) if finding.rule in _OF_VALUES else places
     source = numbers.of(place.file)
     ref = finding.object
     if written is None and ref.kind in _OF_TEXTS and moving.build.tool == "kustomize":
@@ -389,7 +403,7 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         ref = ObjectRef(ref.api_version, ref.kind, written.namespace or None, written.name or None)
     for other in others:
         number = numbers.of(other.file)
-        message = "the template uses the value here" if place.kind == "value" else "the template is included here"
+        message = _MESSAGES.get(place.kind, "the template is included here")
         related.append(Related(numbers.sources[number].name, other.span, message, number))
     return finding._replace(
         file=numbers.sources[source].name,
@@ -402,6 +416,20 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         source=source,
         rendered=(moving.build.name,),
     )
+
+
+_MESSAGES = {
+    "value": "the template uses the value here",
+    "variable": "the variable is used here",
+    ONLY_A_VARIABLE: "the variable is set here",
+    WITH_A_VARIABLE: "the variable is set here",
+}
+"""What the second place of a finding is, by the kind of the first one."""
+
+
+def _variable_first(places: tuple[SourcePlace, ...]) -> tuple[SourcePlace, ...]:
+    """Return the places of a finding that concerns nothing but its value: if this is only a variable, the place that sets it is first."""
+    return places[::-1] if places[0].kind == ONLY_A_VARIABLE else places
 
 
 _LINE = re.compile(r"\b(on|from) line (\d+)\b")

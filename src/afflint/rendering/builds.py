@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -15,7 +15,10 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.chart_trials import ChartTrials
-from afflint.rendering.gitops import Hint, Hints, Inline, RemoteObject, UnsupportedObject, hints, hints_in_output, set_namespace, substitute
+from afflint.rendering.config_maps import ConfigMaps
+from afflint.rendering.flux_references import resolve
+from afflint.rendering.flux_variables import substitute
+from afflint.rendering.gitops import Hint, Hints, Inline, RemoteObject, UnsupportedObject, hints, hints_in_output, set_namespace
 from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
 from afflint.rendering.kustomize_builds import KustomizeBuilder
@@ -59,6 +62,8 @@ class Build:
     """The object of Argo CD or Flux that declares the root, such as ``HelmRelease web``."""
     file: str = ""
     """The file of that object, which may be the output of another root; otherwise ``root_file``."""
+    inputs: frozenset[str] = frozenset()
+    """The files that the values and variables of that object are written in, which may be the output of other roots."""
     path: str = ""
     """The path of the output: a name in the folder of the root that is not a file."""
     left_out: tuple[str, ...] = ()
@@ -104,9 +109,12 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
     boundary = Boundary(paths)
     in_files = hints(paths, boundary)
     roots = _Roots(paths, wanted, boundary)
+    config_maps = ConfigMaps(paths, boundary)
     results: dict[str, Build | BuildFailure] = {}
+    current: list[Build] = []
     chosen = _EffectiveObjects(in_files, {})
     for _ in range(_MOST_ROUNDS):
+        chosen.resolve(config_maps, current)
         planned = roots.planned(chosen.hints)
         waiting = {key: root for key, root in planned.items() if key not in results}
         if not waiting and chosen.is_final:
@@ -138,7 +146,9 @@ class _EffectiveObjects:
     ) -> None:
         # A chart that no object declares has its default values, which may leave objects out.
         covered = {file for build in builds if build.tool == "kustomize" or build.declared_by for file in build.covered}
-        self.hints = [each for each in in_files.hints if each.file not in covered]
+        self._covered = frozenset(covered)
+        self._before = None if before is None else [each.key for each in before.hints]
+        self.hints: list[Hint] = [each for each in in_files.hints if each.file not in covered]
         self.unsupported = [each for each in in_files.unsupported if each.file not in covered]
         self.remote = [each for each in in_files.remote if each.file not in covered]
         self.remote += [each for found in rendered.values() for each in found.remote]
@@ -147,7 +157,26 @@ class _EffectiveObjects:
         by_key = {each.key: each for each in in_files.hints}
         self.hints += [by_key.get(each.key, each) for found in rendered.values() for each in found.hints]
         self.unsupported += [each for found in rendered.values() for each in found.unsupported]
-        self.is_final = before is not None and [each.key for each in self.hints] == [each.key for each in before.hints]
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the last round has changed nothing."""
+        return self._before == [each.key for each in self.hints]
+
+    def resolve(self, config_maps: ConfigMaps, builds: Sequence[Build]) -> None:
+        """Resolve what the objects take from ConfigMaps; ``builds`` are those whose output the objects are taken from."""
+        declaring = {build.path: build.file for build in builds}
+        config_maps.set_rendered([(build.path, build.output) for build in builds], self._covered)
+        self.hints = [resolve(each, config_maps, list(_folders_of(each.file, declaring))) for each in self.hints]
+
+
+def _folders_of(file: str, declaring: Mapping[str, str]) -> Iterator[str]:
+    """Yield the folder of an object, then that of the object that renders it, and so on; ``declaring`` are their files."""
+    for _ in range(_MOST_ROUNDS):
+        yield os.path.dirname(file)
+        if file not in declaring:
+            return
+        file = declaring[file]
 
 
 class _RenderRoot(NamedTuple):
@@ -243,7 +272,7 @@ class _Roots:
                 output, left_out = builder.build(root, hint)
             except RenderError as error:
                 return asked.failure(error.reason)
-            output = set_namespace(substitute(output, hint.substitutes), hint.namespace)
+            output = set_namespace(substitute(output, hint.variables), hint.namespace)
             covered = frozenset(self._known.covered(root))
             source_map = partial(builder.source_map, root, hint, self._texts)
             return Build(
@@ -256,6 +285,7 @@ class _Roots:
                 source_map,
                 declared_by=hint.declared_by,
                 file=asked.file,
+                inputs=hint.inputs,
                 left_out=left_out,
             )
 
@@ -269,7 +299,8 @@ class _Roots:
             hint = asked.hint
             if program is None:
                 return asked.failure("`helm` is not on PATH")
-            chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, hint.inline.values, hint.options)
+            inline = tuple([each.values for each in hint.inline])
+            chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, inline, hint.options)
             try:
                 build = _build_chart(self.runner, program, known, chart, hint.inline, self._wanted.kubernetes_version, self._texts)
             except RenderError as error:
@@ -280,7 +311,7 @@ class _Roots:
                 names = join_words([quoted(each) for each in build.missing_dependencies])
                 return asked.failure(f"it only contains charts that are not in the repository: {names}")
             output = set_namespace(build.output, hint.namespace)
-            return replace(build, name=asked.name, output=output, declared_by=hint.declared_by, file=asked.file)
+            return replace(build, name=asked.name, output=output, declared_by=hint.declared_by, file=asked.file, inputs=hint.inputs)
 
         return build
 
@@ -295,7 +326,13 @@ _MAX_SHOWN_OF_CYCLE = 5
 
 
 def _build_chart(
-    runner: ProgramRunner, program: Sequence[str], known: Charts, chart: Chart, inline: Inline, version: str, texts: SourceTexts
+    runner: ProgramRunner,
+    program: Sequence[str],
+    known: Charts,
+    chart: Chart,
+    inline: Sequence[Inline],
+    version: str,
+    texts: SourceTexts,
 ) -> Build:
     known.reject_links(chart.folder)
     missing_dependencies: tuple[str, ...] = ()
@@ -308,15 +345,15 @@ def _build_chart(
         output, chart = render_template(runner, program, chart, chart.folder, version)
 
     def rendering(extra: Mapping[str, Any]) -> Rendering:
-        def render(folder: str, replaced: Mapping[str, str], inline_values: Mapping[str, Any] | None = None) -> bytes:
+        def render(folder: str, replaced: Mapping[str, str], inline_values: Mapping[int, Any]) -> bytes:
             files = [replaced.get(os.path.realpath(each), each) for each in chart.values]
-            with_inline = chart if inline_values is None else replace(chart, inline=inline_values)
+            with_inline = replace(chart, inline=tuple([inline_values.get(number, each) for number, each in enumerate(chart.inline)]))
             return render_chart(runner, program, with_inline, folder, version, files, extra)
 
         return render
 
-    inline_place = (inline.text, inline.path) if inline.text is not None and inline.values else None
-    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, rendering({}), chart.values, inline_place)
+    inline_places = tuple([None if each.text is None else (each.text, each.path) for each in inline])
+    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, rendering({}), chart.values, inline_places)
     root_file = os.path.join(chart.folder, CHART)
     covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
     name = relative(chart.folder)

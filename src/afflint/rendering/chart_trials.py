@@ -79,7 +79,7 @@ class ChartTrials:
                 self.files.copy(top)
             except OSError:
                 return None
-            output = self.rendering(values)(top, {}, None)
+            output = self.rendering(values)(top, {}, {})
         files = replace(self.files, render=self.rendering(values))
         return TrialOutput(output, lambda: ChartSourceMap(output, self.root_file, files, self.texts, own_lines=True))
 

@@ -6,6 +6,7 @@ other repositories are ignored.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,11 +21,12 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import NAMES
 from afflint.rendering.application_sets import Generators, fill_template, has_placeholder
 from afflint.rendering.boundary import Boundary
+from afflint.rendering.flux_variables import NO_VARIABLES, FluxVariable, Variables
 from afflint.rendering.source_documents import SourceText, documents_of
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.source.repositories import is_inside, is_root
-from afflint.source.sources import is_template
+from afflint.source.sources import VALUES, is_template
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 from afflint.yaml.prefilter import is_values_file
 
@@ -43,7 +45,17 @@ class Inline(NamedTuple):
     path: Path = ()
 
 
-_NO_VALUES = Inline({})
+class ConfigReference(NamedTuple):
+    """A ConfigMap or Secret that an object of Flux takes variables or values from.
+
+    ``namespace`` is "" if it is unknown. ``key`` is the key of values, ``target`` the path in the values of the chart that it is for.
+    """
+
+    name: str
+    namespace: str
+    is_secret: bool
+    key: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +63,9 @@ class Hint:
     """A folder, links resolved, that a GitOps object renders, and how.
 
     ``declared_by`` is the name of the object in reports. ``namespace`` applies to objects without one, ``wrapper`` are the fields of a
-    kustomization around the folder, ``substitutes`` the variables that Flux replaces in the output. ``release``, ``values`` (files),
-    ``inline`` (values that override the files) and ``options`` are for Helm. ``file`` is the file of the object, or the rendered output.
+    kustomization around the folder, ``variables`` those that Flux replaces in the output. ``release``, ``values`` (files), ``inline``
+    (values that override the files, the last ones take precedence) and ``options`` are for Helm. ``variables_from`` and ``values_from`` are
+    not resolved yet, and take less precedence. ``file`` is the file of the object, or the rendered output.
     """
 
     folder: str
@@ -60,11 +73,13 @@ class Hint:
     file: str = ""
     namespace: str | None = None
     wrapper: Mapping[str, Any] = field(default_factory=dict)
-    substitutes: Mapping[str, str] = field(default_factory=dict)
+    variables: Variables = NO_VARIABLES
     release: str = ""
     values: tuple[str, ...] = ()
-    inline: Inline = _NO_VALUES
+    inline: tuple[Inline, ...] = ()
     options: tuple[str, ...] = ()
+    variables_from: tuple[ConfigReference, ...] = ()
+    values_from: tuple[ConfigReference, ...] = ()
 
     @property
     def is_flux(self) -> bool:
@@ -74,9 +89,16 @@ class Hint:
     @property
     def key(self) -> str:
         """A text that is equal for hints that render the same, wherever they are declared."""
-        wrapper, substitutes, values = (repr(each) for each in (self.wrapper, self.substitutes, self.inline.values))
+        wrapper, values = repr(self.wrapper), repr([each.values for each in self.inline])
         named = (self.folder, self.declared_by, self.namespace or "", self.release)
-        return repr((*named, wrapper, substitutes, values, self.values, self.options))
+        unresolved = (self.variables_from, self.values_from)
+        return repr((*named, wrapper, self.variables.key, values, self.values, self.options, *unresolved))
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The files, or rendered output, that its variables and values are written in."""
+        texts = [*(each.text for each in self.inline), *(each.text for each in self.variables.by_name.values())]
+        return frozenset(each.file for each in texts if each is not None)
 
 
 class UnsupportedObject(NamedTuple):
@@ -173,7 +195,7 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
         path = text_at(spec, "path")
         folder = _in_repository(tops, path)
         if folder is not None:
-            yield _flux_hint(f"Kustomization {name}", folder, spec)
+            yield _flux_hint(f"Kustomization {name}", folder, spec, text)
         elif path and not has_placeholder(name + path):
             yield RemoteObject(f"Kustomization {name}", f"folder {path}")
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
@@ -264,23 +286,29 @@ def _without_placeholders(names: Sequence[str], folder: str, top: str) -> list[l
     return [[name.replace(placeholder, text) for name in names] for text in texts]
 
 
-def _inline(helm: Mapping[str, Any], text: SourceText | None, path: Path) -> Inline:
+def _inline(helm: Mapping[str, Any], text: SourceText | None, path: Path) -> tuple[Inline, ...]:
     """Return the values in an Application: ``valuesObject``, or else ``values``."""
     if map_at(helm, "valuesObject"):
-        return Inline(map_at(helm, "valuesObject"), text, (*path, "valuesObject"))
+        return (Inline(map_at(helm, "valuesObject"), text, (*path, "valuesObject")),)
     values = text_at(helm, "values")
     if text is not None and values:
         inside = next((each for each in text.inside((*path, "values")) if type(each.data) is dict), None)
-        return _NO_VALUES if inside is None else Inline(inside.data, inside)
+        return () if inside is None else (Inline(inside.data, inside),)
     document = next(iter(documents_of(values.encode("utf-8", "replace")).values()), None)
-    return Inline(document.data) if document is not None and type(document.data) is dict else _NO_VALUES
+    return (Inline(document.data),) if document is not None and type(document.data) is dict else ()
 
 
 _WRAPPER_FIELDS = ("namePrefix", "nameSuffix", "namespace", "commonAnnotations", "replicas")
 
 
 def _argo_hint(
-    declared_by: str, name: str, folder: str, source: Mapping[str, Any], namespace: str, values: tuple[str, ...], inline: Inline
+    declared_by: str,
+    name: str,
+    folder: str,
+    source: Mapping[str, Any],
+    namespace: str,
+    values: tuple[str, ...],
+    inline: tuple[Inline, ...],
 ) -> Hint:
     helm, kustomize = map_at(source, "helm"), map_at(source, "kustomize")
     options: list[str] = []
@@ -291,7 +319,7 @@ def _argo_hint(
     wrapper: dict[str, Any] = {key: kustomize[key] for key in _WRAPPER_FIELDS if key in kustomize}
     wrapper |= _labels(map_at(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
     release = next((each for each in (text_at(helm, "releaseName"), name) if each and not has_placeholder(each)), "")
-    return Hint(folder, declared_by, "", _known_namespace(namespace), wrapper, {}, release, values, inline, tuple(options))
+    return Hint(folder, declared_by, "", _known_namespace(namespace), wrapper, NO_VARIABLES, release, values, inline, tuple(options))
 
 
 def _value_file(tops: Sequence[str], folder: str | None, name: str) -> str | None:
@@ -341,8 +369,26 @@ def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, top
     else:
         namespace = text_at(spec, "targetNamespace") or text_at(text.data, "metadata", "namespace")
         release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
-        inline = Inline(map_at(spec, "values"), text, ("spec", "values"))
-        yield Hint(folder, f"HelmRelease {name}", "", namespace or None, {}, {}, release, values, inline)
+        inline = (Inline(map_at(spec, "values"), text, ("spec", "values")),) if map_at(spec, "values") else ()
+        declared_by, taken = f"HelmRelease {name}", _references(spec, text, "valuesFrom")
+        yield Hint(folder, declared_by, "", namespace or None, {}, NO_VARIABLES, release, values, inline, values_from=taken)
+
+
+def _references(spec: Mapping[str, Any], text: SourceText, *steps: str) -> tuple[ConfigReference, ...]:
+    """Return the ConfigMaps and Secrets that an object of Flux takes something from; they are in its own namespace."""
+    namespace = text_at(text.data, "metadata", "namespace")
+    return tuple(
+        [
+            ConfigReference(
+                text_at(each, "name"),
+                namespace,
+                text_at(each, "kind") != "ConfigMap",
+                text_at(each, "valuesKey") or VALUES,
+                text_at(each, "targetPath"),
+            )
+            for each in maps_at(spec, *steps)
+        ]
+    )
 
 
 def _values_files_of(data: Mapping[str, Any], tops: Sequence[str]) -> Iterator[str]:
@@ -362,27 +408,28 @@ def _values_files_of(data: Mapping[str, Any], tops: Sequence[str]) -> Iterator[s
                 yield path
 
 
-def _flux_hint(declared_by: str, folder: str, spec: Mapping[str, Any]) -> Hint:
-    wrapper: dict[str, Any] = {key: spec[key] for key in ("namePrefix", "nameSuffix") if key in spec}
+def _flux_hint(declared_by: str, folder: str, spec: Mapping[str, Any], text: SourceText) -> Hint:
+    wrapper: dict[str, Any] = {key: spec[key] for key in ("namePrefix", "nameSuffix", "images") if key in spec}
     if text_at(spec, "targetNamespace"):
         wrapper["namespace"] = spec["targetNamespace"]
     wrapper |= _labels(map_at(spec, "commonMetadata", "labels"), selectors=False) | _patches(spec) | _components(spec, folder)
-    substitutes = {key: value for key, value in map_at(spec, "postBuild", "substitute").items() if type(value) is str}
-    return Hint(folder, declared_by, "", None, wrapper, substitutes)
+    wrapper |= _annotations(map_at(spec, "commonMetadata", "annotations"))
+    substitutes = map_at(spec, "postBuild", "substitute")
+    variables = {
+        key: FluxVariable(value.replace("\n", ""), text, ("spec", "postBuild", "substitute", key))
+        for key, value in substitutes.items()
+        if type(value) is str
+    }
+    return Hint(
+        folder, declared_by, "", None, wrapper, Variables(variables), variables_from=_references(spec, text, "postBuild", "substituteFrom")
+    )
 
 
-def substitute(output: bytes, values: Mapping[str, str]) -> bytes:
-    """Replace variables with or without a default (`${zone:=a}`) as Flux does; unknown variables are kept."""
-    if not values:
-        return output
-
-    def value(match: re.Match[str]) -> str:
-        return values.get(match[1], match[0])
-
-    text = output.decode("utf-8", "surrogateescape")
-    # Nothing can match after the last brace. Without this limit, many unclosed variables would take quadratic time.
-    end = text.rfind("}") + 1
-    return (re.sub(r"\$\{(\w+)(?::?[=-][^}]*)?\}", value, text[:end]) + text[end:]).encode("utf-8", "surrogateescape")
+def _annotations(pairs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the wrapper that adds annotations to objects, and not to the pods that they create."""
+    fields = [{"path": "metadata/annotations", "create": True}]
+    transformer = {"apiVersion": "builtin", "kind": "AnnotationsTransformer", "metadata": {"name": "annotations"}}
+    return {"transformers": [json.dumps({**transformer, "annotations": pairs, "fieldSpecs": fields})]} if pairs else {}
 
 
 def set_namespace(output: bytes, namespace: str | None) -> bytes:

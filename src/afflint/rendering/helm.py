@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from glob import escape, glob
 from typing import Any
 
@@ -40,7 +40,7 @@ class Chart:
     release: str = RELEASE
     namespace: str | None = None
     values: tuple[str, ...] = ()
-    inline: Mapping[str, Any] = field(default_factory=dict)
+    inline: tuple[Mapping[str, Any], ...] = ()
     options: tuple[str, ...] = ()
 
 
@@ -182,7 +182,7 @@ def render_chart(
     extra: Mapping[str, Any] = _NO_VALUES,
 ) -> bytes:
     """Render a chart in a folder with these values files, and with ``extra`` values that override all others. Raises RenderError."""
-    written = [each for each in (chart.inline, extra) if each]
+    written = [each for each in (*chart.inline, extra) if each]
     if not written:
         return runner.output(_command(program, chart, folder, kubernetes_version, values), chart.folder)
     with tempfile.TemporaryDirectory(prefix="afflint-") as temporary:

@@ -35,8 +35,8 @@ _EVERYWHERE: tuple[Any, ...] = (True, "", 0, 1, "true", "false")
 _FILE = re.compile(r"[\w.\-]+/[^\s:()\"]+")
 _SOURCE = re.compile(rb"(?m)^# Source: (\S+)")
 
-Rendering = Callable[[str, Mapping[str, str], Mapping[str, Any] | None], bytes]
-"""Renders the copy of a chart in a folder, with replacements for values files by path, and for the inline values if given.
+Rendering = Callable[[str, Mapping[str, str], Mapping[int, Any]], bytes]
+"""Renders the copy of a chart in a folder, with replacements for values files by path, and for inline values by number.
 
 Raises RenderError.
 """
@@ -51,8 +51,8 @@ class ChartFiles:
     render: Rendering
     values: tuple[str, ...]
     """The values files that are passed to Helm; the last one takes precedence."""
-    inline: tuple[SourceText, Path] | None = None
-    """The document and path of the inline values, which override the values files."""
+    inline: tuple[tuple[SourceText, Path] | None, ...] = ()
+    """The documents and paths, if known, of inline values, which override the values files; the last ones take precedence."""
 
 
 class ChartSourceMap:
@@ -164,7 +164,7 @@ class ChartSourceMap:
                         with open(path, "w", encoding="utf-8", newline="") as file:
                             file.write(add_marks(text, number, skipped.get(names[number], ())))
                 try:
-                    output = self._files.render(top, {}, None)
+                    output = self._files.render(top, {}, {})
                 except RenderError as error:
                     blamed = {name for name in names for file in _FILE.findall(error.reason) if file.endswith(f"/{name}") or file == name}
                     if not blamed:
@@ -252,8 +252,7 @@ class ChartSourceMap:
     def _candidates(self, value: Any) -> list[tuple[SourceText, Path]]:
         """Return the leaves of values files that have this value."""
         found = []
-        if self._files.inline is not None:
-            text, base = self._files.inline
+        for text, base in (each for each in reversed(self._files.inline) if each is not None):
             found += [(text, (*base, *path)) for path, leaf in leaves(value_at(text.data, base)) if path and same(leaf, value)]
         for file in self._value_files():
             for text in (*self._texts.of(file), *self._constraints_as_text(file)):
@@ -298,11 +297,13 @@ class ChartSourceMap:
     def _with_values(self, candidates: Sequence[tuple[SourceText, Path]], tokens: Sequence[Any]) -> bytes:
         """Render the chart with tokens in place of some leaves of values files. Raises RenderError."""
         by_file: dict[str, list[tuple[Span, str]]] = {}
-        inline: Any = None
+        inline: dict[int, Any] = {}
         for (text, path), token in zip(candidates, tokens, strict=True):
-            if self._files.inline is not None and text is self._files.inline[0]:
-                base = self._files.inline[1]
-                inline = _replace_value(value_at(text.data, base) if inline is None else inline, path[len(base) :], token)
+            number = next((number for number, each in enumerate(self._files.inline) if each is not None and each[0] is text), None)
+            known = None if number is None else self._files.inline[number]
+            if number is not None and known is not None:
+                base = known[1]
+                inline[number] = _replace_value(inline.get(number, value_at(text.data, base)), path[len(base) :], token)
             else:
                 by_file.setdefault(text.file, []).append((text.place(path, "").span, str(token)))
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:

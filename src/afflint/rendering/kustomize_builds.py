@@ -6,10 +6,12 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.rendering.flux_variables import Variables
 from afflint.rendering.gitops import Hint
 from afflint.rendering.kustomize import UNRESTRICTED, build_annotated, build_kustomization
 from afflint.rendering.kustomize_origins import Origins, RenderedIdentity
@@ -18,6 +20,9 @@ from afflint.rendering.programs import ProgramRunner, RenderError, helm_command,
 from afflint.rendering.references import BuildInputs, build_inputs
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import SourcePlace, SourceTexts
+
+ONLY_A_VARIABLE, WITH_A_VARIABLE = "only a variable", "with a variable"
+"""The kinds of places that contain a variable. The second place is then where the variable is set."""
 
 
 class KustomizeOutput(NamedTuple):
@@ -73,7 +78,7 @@ class KustomizeBuilder:
             output = build_annotated(
                 self._runner, prepared.program, prepared.folder, wrapper, metadata if type(metadata) is list else (), prepared.wrapper
             )
-            return KustomizeSourceMap(Origins(output, wrapper, root.file, texts, prepared.original))
+            return KustomizeSourceMap(Origins(output, wrapper, root.file, texts, prepared.original, hint.variables.fill), hint.variables)
 
     def _inputs(self, root: Kustomization, hint: Hint) -> BuildInputs:
         inputs = build_inputs(self._known, _folders(root, hint), self._top_of)
@@ -120,14 +125,20 @@ def _needs_network(what: str) -> RenderError:
 
 
 class KustomizeSourceMap:
-    """The source map of a kustomization."""
+    """The source map of a kustomization, in whose output Flux replaces variables."""
 
-    def __init__(self, origins: Origins) -> None:
+    def __init__(self, origins: Origins, variables: Variables) -> None:
         self._origins = origins
+        self._variables = variables
 
     def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:  # noqa: ARG002
-        """Return the source position of a rendered value, or of its key."""
-        return (self._origins.place(identity, path, key=key),)
+        """Return the source position of a rendered value, or of its key, and that of the variable that it contains."""
+        place = self._origins.place(identity, path, key=key)
+        used = self._variables.used_in(self._origins.text_before(identity, path, key=key))
+        variable = None if used is None else used[0].place()
+        if used is None or variable is None:
+            return (place,)
+        return replace(place, kind=ONLY_A_VARIABLE if used[1] else WITH_A_VARIABLE), variable
 
     def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
         """Return the identity of a rendered object in its source; None if it is unknown."""

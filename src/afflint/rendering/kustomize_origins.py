@@ -84,15 +84,22 @@ class Origins:
     """The sources of the objects of one build.
 
     ``annotated`` is the output with annotations, ``wrapper`` the folder that paths in the annotations are relative to. ``original`` returns
-    the file that a built file is a copy of.
+    the file that a built file is a copy of, ``filled`` a text as it is after Flux has replaced its variables.
     """
 
     def __init__(
-        self, annotated: bytes, wrapper: str, root_file: str, texts: SourceTexts, original: Callable[[str], str] = os.path.normpath
+        self,
+        annotated: bytes,
+        wrapper: str,
+        root_file: str,
+        texts: SourceTexts,
+        original: Callable[[str], str] = os.path.normpath,
+        filled: Callable[[str], str] = str,
     ) -> None:
+        self._filled = filled
         self._texts = texts
         self._root_file = root_file
-        self._objects = {each.identity: each for each in _objects(annotated, wrapper, original)}
+        self._objects = {RenderedIdentity(*map(filled, each.identity)): each for each in _objects(annotated, wrapper, original)}
 
     def _find(self, identity: RenderedIdentity) -> _BuiltObject | None:
         """Return the built object; its namespace may have been set after the build."""
@@ -109,6 +116,7 @@ class Origins:
         built = self._find(identity)
         if built is None:
             return self._of_root()
+        path = self._built_path(built, path)
         try:
             value = value_at(built.data, path)
         except (LookupError, TypeError):
@@ -121,6 +129,32 @@ class Origins:
                 return hit.text.place(hit.key_path, hit.kind, exact=True)
             return hit.text.place(hit.path, hit.kind, key=key and hit.depth > 0, exact=True)
         return self._collection(built, path, value, key=key) or self._nearest(built, path)
+
+    def text_before(self, identity: RenderedIdentity, path: Path, *, key: bool) -> str:
+        """Return the text of a value, or of its key, before Flux has replaced its variables; "" if it is something else."""
+        built = self._find(identity)
+        path = () if built is None else self._built_path(built, path)
+        if built is None or not path:
+            return ""
+        try:
+            value = path[-1] if key else value_at(built.data, path)
+        except (LookupError, TypeError):
+            return ""
+        return value if type(value) is str else ""
+
+    def _built_path(self, built: _BuiltObject, path: Path) -> Path:
+        """Return a path with the keys as they are before Flux has replaced their variables, as far as the object has it."""
+        found: list[Any] = []
+        data: Any = built.data
+        for step in path:
+            if type(data) is dict and step not in data:
+                step = next((each for each in data if type(each) is str and "$" in each and self._filled(each) == step), step)
+            found.append(step)
+            try:
+                data = data[step]
+            except (LookupError, TypeError):
+                return (*found, *path[len(found) :])
+        return tuple(found)
 
     # One leaf.
 

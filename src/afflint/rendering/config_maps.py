@@ -1,0 +1,188 @@
+"""The ConfigMaps of a repository, for the objects of Flux that take variables or values from them.
+
+A ConfigMap is a manifest, rendered output, or an entry of ``configMapGenerator``. Several clusters may have ConfigMaps of one name: the
+nearest to the object that refers to it counts, and neither if two are equally near.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import takewhile
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
+from afflint.rendering.boundary import Boundary
+from afflint.rendering.source_documents import SourceText, documents_of
+from afflint.source.files import read_regular
+from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
+from afflint.source.repositories import is_inside
+from afflint.source.sources import is_template
+from afflint.yaml.document import list_at, map_at, text_at, texts_at
+
+_LARGEST = 1 << 20
+_KIND, _GENERATORS = "ConfigMap", "configMapGenerator"
+
+
+class Entry(NamedTuple):
+    """A value of a ConfigMap. ``text`` and ``path`` are where it is written; ``file`` is the file that contains exactly this value."""
+
+    value: str
+    text: SourceText | None
+    path: Path
+    file: str = ""
+
+    def documents(self) -> list[SourceText]:
+        """Return the YAML documents in the value, with their positions in the file that has them."""
+        if self.file:
+            return _documents_in(self.file)
+        return [] if self.text is None else self.text.inside(self.path)
+
+
+class ConfigMap(NamedTuple):
+    """A ConfigMap: its namespace ("" if it is not written), the folder that it belongs to, and its values."""
+
+    name: str
+    namespace: str
+    folder: str
+    entries: Mapping[str, Entry]
+
+
+class ConfigMaps:
+    """The ConfigMaps in some files, which are read when the first one is asked for."""
+
+    def __init__(self, paths: Sequence[str], boundary: Boundary) -> None:
+        self._paths = paths
+        self._boundary = boundary
+        self._in_files: list[tuple[str, ConfigMap]] | None = None
+        self._generated: list[tuple[str, ConfigMap]] = []
+        self._rendered: list[ConfigMap] = []
+        self._covered: frozenset[str] = frozenset()
+
+    def set_rendered(self, outputs: Iterable[tuple[str, bytes]], covered: frozenset[str]) -> None:
+        """Take the ConfigMaps of rendered output, given with its path, instead of those in the files that it was rendered from."""
+        self._covered = covered
+        self._rendered = [each for path, output in outputs if _KIND.encode() in output for each in self._in_output(path, output)]
+
+    def find(self, name: str, namespace: str, starts: Iterable[str]) -> ConfigMap | None:
+        """Return the ConfigMap of a name that is nearest to the first folder of ``starts`` for which a single one is nearest."""
+        if self._in_files is None:
+            self._read()
+        current = [*self._rendered, *(each for file, each in self._in_files or () if file not in self._covered)]
+        generated = [each for _, each in self._generated]
+        folders = list(starts)
+        for known in (current, generated):
+            named = [each for each in known if each.name == name and (not namespace or each.namespace in ("", namespace))]
+            for start in folders:
+                nearest = _nearest(named, start)
+                if nearest is not None:
+                    return nearest
+        return None
+
+    def _read(self) -> None:
+        self._in_files = []
+        for path in self._paths:
+            if is_template(path):
+                continue
+            file = os.path.realpath(path)
+            with suppress(OSError):
+                data = read_regular(file, _LARGEST)
+                if _KIND.encode() in data:
+                    self._in_files += [(file, each) for each in _in_text(file, data)]
+                if _GENERATORS.encode() in data and os.path.basename(file) in NAMES_OF_KUSTOMIZATIONS:
+                    self._generated += [(file, each) for each in self._of_generators(file, data)]
+
+    def _in_output(self, path: str, output: bytes) -> Iterator[ConfigMap]:
+        """Yield the ConfigMaps of rendered output. Values that a generator took from a file are in this file."""
+        if self._in_files is None:
+            self._read()
+        files = [(key, entry) for file, each in self._generated if file in self._covered for key, entry in each.entries.items()]
+        for each in _in_text(path, output):
+            entries = {
+                key: next((known for name, known in files if name == key and known.value.strip() == entry.value.strip()), entry)
+                for key, entry in each.entries.items()
+            }
+            yield each._replace(entries=entries)
+
+    def _of_generators(self, file: str, data: bytes) -> Iterator[ConfigMap]:
+        folder = os.path.dirname(file)
+        for document in documents_of(data).values():
+            text = SourceText(file, document, document.index)
+            for number, generator in enumerate(list_at(document.data, _GENERATORS)):
+                namespace = text_at(generator, "namespace") or text_at(document.data, "namespace")
+                base: Path = (_GENERATORS, number)
+                entries = {**self._of_files(generator, folder), **_of_literals(text, generator, base)}
+                yield ConfigMap(text_at(generator, "name"), namespace, folder, entries)
+
+    def _of_files(self, generator: Mapping[str, Any], folder: str) -> dict[str, Entry]:
+        found: dict[str, Entry] = {}
+        for each in texts_at(generator, "files"):
+            key, separator, name = each.partition("=")
+            text = self._text_of(folder, name if separator else each)
+            if text is not None:
+                found[key if separator else os.path.basename(each)] = Entry(text[1], None, (), text[0])
+        for name in [*texts_at(generator, "envs"), text_at(generator, "env")]:
+            text = self._text_of(folder, name) if name else None
+            for line in text[1].splitlines() if text is not None else ():
+                key, separator, value = line.strip().partition("=")
+                if separator and not key.startswith("#"):
+                    found[key] = Entry(value, None, ())
+        return found
+
+    def _text_of(self, folder: str, name: str) -> tuple[str, str] | None:
+        """Return the real path and the text of a file of the repository; None without one."""
+        if not name or "\0" in name or "://" in name:
+            return None
+        path = os.path.realpath(os.path.join(folder, name))
+        if not is_inside(path, self._boundary.top(folder)):
+            return None
+        try:
+            return path, read_regular(path, _LARGEST).decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+
+def _in_text(file: str, data: bytes) -> Iterator[ConfigMap]:
+    for document in documents_of(data).values():
+        if document.problem is None and text_at(document.data, "kind") == _KIND:
+            text = SourceText(file, document, document.index)
+            values = map_at(document.data, "data")
+            entries = {key: Entry(value, text, ("data", key)) for key, value in values.items() if type(value) is str}
+            metadata = map_at(document.data, "metadata")
+            yield ConfigMap(text_at(metadata, "name"), text_at(metadata, "namespace"), os.path.dirname(file), entries)
+
+
+def _of_literals(text: SourceText, generator: Mapping[str, Any], base: Path) -> dict[str, Entry]:
+    found = {}
+    for number, each in enumerate(list_at(generator, "literals")):
+        key, separator, value = each.partition("=") if type(each) is str else ("", "", "")
+        if separator:
+            found[key] = Entry(value.strip("'\""), text, (*base, "literals", number))
+    return found
+
+
+def _documents_in(file: str) -> list[SourceText]:
+    try:
+        data = read_regular(file, _LARGEST)
+    except OSError:
+        return []
+    return [SourceText(file, each, each.index) for each in documents_of(data).values() if each.problem is None]
+
+
+def _nearest(found: Sequence[ConfigMap], start: str) -> ConfigMap | None:
+    """Return the ConfigMap nearest to a folder; None without one, or if two with other values are equally near."""
+    ranked = sorted(((_distance(each.folder, start), number) for number, each in enumerate(found)))
+    if not ranked:
+        return None
+    nearest = [found[number] for distance, number in ranked if distance == ranked[0][0]]
+    values = [{key: entry.value for key, entry in each.entries.items()} for each in nearest]
+    return nearest[0] if all(each == values[0] for each in values) else None
+
+
+def _distance(folder: str, start: str) -> tuple[int, int]:
+    """Return how many folders one goes up from ``start``, and then down to a folder."""
+    ours, theirs = start.split(os.sep), folder.split(os.sep)
+    shared = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False))))
+    return len(ours) - shared, len(theirs) - shared
