@@ -219,3 +219,40 @@ def test_values_of_a_generated_config_map_are_reported_in_their_file(checking: C
         }
     )
     assert places(checking) == [("live/values/web.yaml:2:7 invalid-label-value", ["charts/web/templates/web.yaml:10"])]
+
+
+# Patches.
+
+POST_RENDERERS = """\
+  postRenderers:
+    - kustomize:
+        patches:
+          - target: {kind: Deployment}
+            patch: |
+              - op: add
+                path: /spec/template/spec/tolerations
+                value: [{key: a, operator: Is}]
+  values:
+    zone: -b-
+"""
+
+
+def test_post_renderers_change_the_output_of_a_chart(checking: Checking) -> None:
+    """What a patch sets is reported in the patch, and other values where the chart has them from."""
+    write({**CHART, "live/web.yaml": RELEASE.replace("  valuesFrom: VALUES\n", POST_RENDERERS)})
+    assert places(checking) == [
+        ("live/web.yaml:13:44 unknown-operator", []),
+        ("live/web.yaml:15:11 invalid-label-value", ["charts/web/templates/web.yaml:10"]),
+    ]
+
+
+def test_post_renderers_that_fail_are_reported(checking: Checking) -> None:
+    write({**CHART, "live/web.yaml": RELEASE.replace("  valuesFrom: VALUES\n", POST_RENDERERS.replace("op: add", "op: make"))})
+    ((kind, name),) = [(each["kind"], each["name"]) for each in checking.report()["coverage"]["not_seen"]]
+    assert (kind, name) == ("HelmRelease", "web")
+
+
+def test_a_patch_of_a_kustomization_of_flux_is_reported_in_it(checking: Checking) -> None:
+    patch = "  patches:\n  - target: {kind: Deployment}\n    patch: |\n      - op: add\n        path: /spec/replicas\n        value: -1\n"
+    write({**TREE, "web/web.yaml": WEB.replace("${zone}", "a"), "clusters/a/web.yaml": KUSTOMIZATION + patch})
+    assert places(checking) == [("clusters/a/web.yaml:13:16 invalid-replicas", [])]

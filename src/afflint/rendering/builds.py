@@ -24,6 +24,7 @@ from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
 from afflint.rendering.kustomize_builds import KustomizeBuilder
 from afflint.rendering.kustomize_origins import RenderedIdentity
 from afflint.rendering.line_marks import templates_of
+from afflint.rendering.post_renderers import PostRenderedSourceMap, post_render
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
@@ -310,10 +311,28 @@ class _Roots:
             if build.missing_dependencies and not documents_of(build.output):
                 names = join_words([quoted(each) for each in build.missing_dependencies])
                 return asked.failure(f"it only contains charts that are not in the repository: {names}")
+            try:
+                build = self._post_rendered(build, hint)
+            except RenderError as error:
+                return asked.failure(error.reason)
             output = set_namespace(build.output, hint.namespace)
             return replace(build, name=asked.name, output=output, declared_by=hint.declared_by, file=asked.file, inputs=hint.inputs)
 
         return build
+
+    def _post_rendered(self, build: Build, hint: Hint) -> Build:
+        """Return the build of a chart with the changes that a HelmRelease makes to its output. Raises RenderError."""
+        program = kustomize_command()
+        if not hint.wrapper or not hint.is_release:
+            return build
+        if program is None:
+            raise RenderError("neither `kustomize` nor `kubectl` is on PATH, which its `postRenderers` need")
+        output = post_render(self.runner, program, build.output, hint.wrapper)
+
+        def source_map() -> SourceMap:
+            return PostRenderedSourceMap(self.runner, program, build.output, hint.wrapper, hint.patches, build.source_map)
+
+        return replace(build, output=output, source_map=source_map)
 
 
 def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:

@@ -22,12 +22,13 @@ from afflint.kube.kinds import NAMES
 from afflint.rendering.application_sets import Generators, fill_template, has_placeholder
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.flux_variables import NO_VARIABLES, FluxVariable, Variables
-from afflint.rendering.source_documents import SourceText, documents_of
+from afflint.rendering.kustomize_origins import InlinePatches
+from afflint.rendering.source_documents import SourceText, documents_of, value_at
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.source.repositories import is_inside, is_root
 from afflint.source.sources import VALUES, is_template
-from afflint.yaml.document import map_at, maps_at, text_at, texts_at
+from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
 from afflint.yaml.prefilter import is_values_file
 
 _LARGEST = 1 << 20
@@ -80,11 +81,18 @@ class Hint:
     options: tuple[str, ...] = ()
     variables_from: tuple[ConfigReference, ...] = ()
     values_from: tuple[ConfigReference, ...] = ()
+    patches: InlinePatches | None = None
+    """The patches of the wrapper, or of the output of a chart, if the object is a file."""
 
     @property
     def is_flux(self) -> bool:
         """Whether the object is a Kustomization of Flux, for which a folder of plain manifests is a kustomization."""
         return self.declared_by.startswith("Kustomization ")
+
+    @property
+    def is_release(self) -> bool:
+        """Whether the object is a HelmRelease, whose ``wrapper`` changes the output of the chart."""
+        return self.declared_by.startswith("HelmRelease ")
 
     @property
     def key(self) -> str:
@@ -256,7 +264,8 @@ def _from_application(
         base: Path = ("spec", "sources", number) if several else ("spec", "source")
         inline = _inline(map_at(source, "helm"), text, (*base, "helm"))
         for values in files:
-            yield _argo_hint(declared_by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline)
+            patches = _inline_patches(text, (*base, "kustomize")) if map_at(source, "kustomize") else None
+            yield _argo_hint(declared_by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline, patches)
 
 
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
@@ -309,6 +318,7 @@ def _argo_hint(
     namespace: str,
     values: tuple[str, ...],
     inline: tuple[Inline, ...],
+    patches: InlinePatches | None,
 ) -> Hint:
     helm, kustomize = map_at(source, "helm"), map_at(source, "kustomize")
     options: list[str] = []
@@ -319,7 +329,19 @@ def _argo_hint(
     wrapper: dict[str, Any] = {key: kustomize[key] for key in _WRAPPER_FIELDS if key in kustomize}
     wrapper |= _labels(map_at(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
     release = next((each for each in (text_at(helm, "releaseName"), name) if each and not has_placeholder(each)), "")
-    return Hint(folder, declared_by, "", _known_namespace(namespace), wrapper, NO_VARIABLES, release, values, inline, tuple(options))
+    return Hint(
+        folder,
+        declared_by,
+        "",
+        _known_namespace(namespace),
+        wrapper,
+        NO_VARIABLES,
+        release,
+        values,
+        inline,
+        tuple(options),
+        patches=patches,
+    )
 
 
 def _value_file(tops: Sequence[str], folder: str | None, name: str) -> str | None:
@@ -352,7 +374,7 @@ def _known_namespace(text: str) -> str | None:
 
 
 def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
-    """Yield the hint for a chart in the repository, and its values files. A release with ``postRenderers`` is ignored."""
+    """Yield the hint for a chart in the repository, and its values files."""
     chart = map_at(spec, "chart", "spec")
     path = text_at(chart, "chart")
     paths = [_in_repository(tops, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
@@ -364,14 +386,26 @@ def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, top
         chart_name = path or text_at(spec, "chartRef", "name")
         if chart_name and not has_placeholder(name):  # A patch may leave it out.
             yield RemoteObject(f"HelmRelease {name}", f"chart {chart_name}")
-    elif "postRenderers" in spec:
-        yield UnsupportedObject(f"HelmRelease {name}", "`postRenderers` are not supported")
     else:
         namespace = text_at(spec, "targetNamespace") or text_at(text.data, "metadata", "namespace")
         release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
         inline = (Inline(map_at(spec, "values"), text, ("spec", "values")),) if map_at(spec, "values") else ()
         declared_by, taken = f"HelmRelease {name}", _references(spec, text, "valuesFrom")
-        yield Hint(folder, declared_by, "", namespace or None, {}, NO_VARIABLES, release, values, inline, values_from=taken)
+        wrapper, patches = _post_renderers(spec, text)
+        known = namespace or None
+        yield Hint(folder, declared_by, "", known, wrapper, NO_VARIABLES, release, values, inline, values_from=taken, patches=patches)
+
+
+def _post_renderers(spec: Mapping[str, Any], text: SourceText) -> tuple[dict[str, Any], InlinePatches | None]:
+    """Return the fields of a kustomization that changes the output of a chart, and where its patches are written."""
+    numbered = [(number, map_at(each, "kustomize")) for number, each in enumerate(list_at(spec, "postRenderers"))]
+    wrapper: dict[str, Any] = {}
+    for _, each in numbered:
+        for key, added in (_patches(each) | {"images": maps_at(each, "images")}).items():
+            if added:
+                wrapper[key] = [*wrapper.get(key, ()), *added]
+    bases: list[Path] = [("spec", "postRenderers", number, "kustomize") for number, each in numbered if each]
+    return wrapper, _inline_patches(text, *bases)
 
 
 def _references(spec: Mapping[str, Any], text: SourceText, *steps: str) -> tuple[ConfigReference, ...]:
@@ -420,9 +454,9 @@ def _flux_hint(declared_by: str, folder: str, spec: Mapping[str, Any], text: Sou
         for key, value in substitutes.items()
         if type(value) is str
     }
-    return Hint(
-        folder, declared_by, "", None, wrapper, Variables(variables), variables_from=_references(spec, text, "postBuild", "substituteFrom")
-    )
+    taken = _references(spec, text, "postBuild", "substituteFrom")
+    patches = _inline_patches(text, ("spec",))
+    return Hint(folder, declared_by, "", None, wrapper, Variables(variables), variables_from=taken, patches=patches)
 
 
 def _annotations(pairs: Mapping[str, Any]) -> dict[str, Any]:
@@ -455,6 +489,16 @@ def _labels(pairs: Mapping[str, Any], *, selectors: bool) -> dict[str, Any]:
 def _patches(data: Mapping[str, Any]) -> dict[str, Any]:
     patches = [each for each in maps_at(data, "patches") if type(each.get("patch")) is str]
     return {"patches": [{key: each[key] for key in ("patch", "target") if key in each} for each in patches]} if patches else {}
+
+
+def _inline_patches(text: SourceText | None, *bases: Path) -> InlinePatches | None:
+    """Return where the patches at some paths of an object are written; None if the object is in no file."""
+    if text is None:
+        return None
+    listed = ((base, number, each) for base in bases for number, each in enumerate(list_at(value_at(text.data, base), "patches")))
+    return InlinePatches(
+        text, tuple([(*base, "patches", number) for base, number, each in listed if type(each) is dict and type(each.get("patch")) is str])
+    )
 
 
 def _components(data: Mapping[str, Any], folder: str) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from afflint.rendering.programs import ProgramRunner
 UNRESTRICTED = ("--load-restrictor", "LoadRestrictionsNone")
 """Options that let a build read files outside its folder, as Flux does. afflint keeps it inside the repository."""
 _ANNOTATIONS = ("originAnnotations", "transformerAnnotations")
+WRAPPER = "kustomization.yaml"
+"""The file of the wrapper."""
 ORIGIN = "config.kubernetes.io/origin"
 TRANSFORMATIONS = "alpha.config.kubernetes.io/transformations"
 
@@ -49,6 +51,6 @@ def _wrapped(runner: ProgramRunner, program: Sequence[str], folder: str, wrapper
     # kustomize rejects absolute paths.
     components = [os.path.relpath(each, wrapper).replace(os.sep, "/") for each in more.get("components", ())]
     kustomization = {**more, "resources": [os.path.relpath(folder, wrapper).replace(os.sep, "/")], "components": components}
-    with open(os.path.join(wrapper, "kustomization.yaml"), "w", encoding="utf-8") as file:
+    with open(os.path.join(wrapper, WRAPPER), "w", encoding="utf-8") as file:
         json.dump(kustomization, file)
     return runner.output([*program, wrapper], folder)

@@ -78,7 +78,9 @@ class KustomizeBuilder:
             output = build_annotated(
                 self._runner, prepared.program, prepared.folder, wrapper, metadata if type(metadata) is list else (), prepared.wrapper
             )
-            return KustomizeSourceMap(Origins(output, wrapper, root.file, texts, prepared.original, hint.variables.fill), hint.variables)
+            return KustomizeSourceMap(
+                Origins(output, wrapper, root.file, texts, prepared.original, hint.variables.fill, hint.patches), hint.variables
+            )
 
     def _inputs(self, root: Kustomization, hint: Hint) -> BuildInputs:
         inputs = build_inputs(self._known, _folders(root, hint), self._top_of)

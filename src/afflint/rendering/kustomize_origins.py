@@ -14,7 +14,7 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.rendering.kustomize import ORIGIN, TRANSFORMATIONS
+from afflint.rendering.kustomize import ORIGIN, TRANSFORMATIONS, WRAPPER
 from afflint.rendering.source_documents import (
     SourcePlace,
     SourceText,
@@ -48,6 +48,19 @@ def identity_of(data: Mapping[str, Any]) -> RenderedIdentity:
     return RenderedIdentity(
         *(str(each or "") for each in (data.get("apiVersion"), data.get("kind"), metadata.get("namespace"), metadata.get("name")))
     )
+
+
+class InlinePatches(NamedTuple):
+    """The patches in an object of Argo CD or Flux: its document, and the paths of the entries with a patch and a target."""
+
+    text: SourceText
+    paths: tuple[Path, ...]
+
+    def patches(self) -> Iterator[tuple[SourceText, Mapping[str, Any]]]:
+        """Yield each patch with its target."""
+        for path in self.paths:
+            target = map_at(value_at(self.text.data, path), "target")
+            yield from ((each, target) for each in self.text.inside((*path, "patch")))
 
 
 class _Step(NamedTuple):
@@ -84,7 +97,8 @@ class Origins:
     """The sources of the objects of one build.
 
     ``annotated`` is the output with annotations, ``wrapper`` the folder that paths in the annotations are relative to. ``original`` returns
-    the file that a built file is a copy of, ``filled`` a text as it is after Flux has replaced its variables.
+    the file that a built file is a copy of, ``filled`` a text as it is after Flux has replaced its variables. ``wrapping`` are the patches
+    of the wrapper.
     """
 
     def __init__(
@@ -95,8 +109,11 @@ class Origins:
         texts: SourceTexts,
         original: Callable[[str], str] = os.path.normpath,
         filled: Callable[[str], str] = str,
+        wrapping: InlinePatches | None = None,
     ) -> None:
         self._filled = filled
+        self._wrapping = wrapping
+        self._wrapper_file = os.path.join(wrapper, WRAPPER)
         self._texts = texts
         self._root_file = root_file
         self._objects = {RenderedIdentity(*map(filled, each.identity)): each for each in _objects(annotated, wrapper, original)}
@@ -231,10 +248,7 @@ class Origins:
     # Patches.
 
     def _in_patches(self, built: _BuiltObject, step: _Step, path: Path, value: Any, *, named: bool) -> Iterator[_Hit]:
-        text = self._kustomization(step)
-        if text is None:
-            return
-        for patch, target in reversed(list(self._patches(text, step.file))):
+        for patch, target in reversed(self._patches_of(step)):
             if type(patch.data) is list:
                 if not named or self._is_target(built, target):
                     yield from _by_operations(patch, built.data, path, value)
@@ -244,6 +258,13 @@ class Origins:
                     hit = _same_value(patch, (), patch.data, built.data, path, value, "patch")
                     if hit is not None:
                         yield hit
+
+    def _patches_of(self, step: _Step) -> list[tuple[SourceText, Mapping[str, Any]]]:
+        """Return the patches of a transformer with their targets, in the order in which they are applied."""
+        if step.file == self._wrapper_file:
+            return [] if self._wrapping is None else list(self._wrapping.patches())
+        text = self._kustomization(step)
+        return [] if text is None else list(self._patches(text, step.file))
 
     def _patches(self, text: SourceText, file: str) -> Iterator[tuple[SourceText, Mapping[str, Any]]]:
         """Yield the patches of a kustomization with their targets, in the order in which they are applied."""
