@@ -129,6 +129,32 @@ affinity: |
     assert [(each["file"], each["line"]) for each in finding["related"]] == [("chart/templates/web.yaml", 21)]
 
 
+@pytest.mark.parametrize(
+    ("line", "place", "rule"),
+    [("matchLabels: {app: false}", "11:32", "wrong-type"), ("topologyKey:", "13:11", "empty-topology-key")],
+)
+def test_values_that_cannot_be_tried_in_a_text_are_found_beside_others(checking: Checking, line: str, place: str, rule: str) -> None:
+    """A false value, and one that is missing, are at the text and not at the next line of a template."""
+    text = """\
+affinity: |
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 7
+        podAffinityTerm:
+          labelSelector:
+            matchLabels: {app: web}
+            matchExpressions: [{key: app, operator: Exists}]
+          topologyKey: zone
+"""
+    key = line.partition(":")[0]
+    text = "".join(f"{each[: len(each) - len(each.lstrip())]}{line}\n" if key in each else f"{each}\n" for each in text.splitlines())
+    template = TEMPLATE.replace("affinity: {{- toYaml . | nindent 8 }}", "affinity: {{- tpl . $ | nindent 8 }}")
+    chart(values=VALUES.replace("affinity: {}\n", text), template=template)
+    assert [f"{each['file']}:{each['line']}:{each['column']} {each['rule']}" for each in checking.report()["findings"]] == [
+        f"chart/values.yaml:{place} {rule}"
+    ]
+
+
 def test_a_template_is_not_checked_again_if_its_chart_is_rendered(checking: Checking) -> None:
     chart(template=TEMPLATE.replace("      containers:\n", TOLERATIONS))
     assert checking.told() == ["chart/templates/web.yaml:24:32 unknown-operator spec.template.spec.tolerations[0].operator ['chart']"]

@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from afflint.findings.finding import Span
@@ -18,7 +19,17 @@ from afflint.kube.helm_values import embedded_constraints
 from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
 from afflint.rendering.line_marks import Mark, add_marks, marks_in, read_template, templates_of
 from afflint.rendering.programs import RenderError
-from afflint.rendering.source_documents import SourcePlace, SourceText, SourceTexts, documents_of, is_leaf, leaves, same, value_at
+from afflint.rendering.source_documents import (
+    SourcePlace,
+    SourceText,
+    SourceTexts,
+    counterpart,
+    documents_of,
+    is_leaf,
+    leaves,
+    same,
+    value_at,
+)
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
 from afflint.source.sources import VALUES
@@ -29,6 +40,8 @@ _MOST_ROUNDS = 5
 _MOST_TRIALS = 24
 """The highest number of times that a chart is rendered to find keys of values."""
 _MOST_CANDIDATES = 12
+_MOST_ABOVE, _MOST_LEAVES, _MOST_BESIDE = 4, 64, 4
+"""How many maps around a value are searched, how many values in each of them, and how many of these are tried in its place."""
 _MOST_AT_ONCE = 32
 _EVERYWHERE: tuple[Any, ...] = (True, "", 0, 1, "true", "false")
 """Common values: for them, only keys with the name of the rendered field are tried."""
@@ -223,12 +236,31 @@ class ChartSourceMap:
             return None
         below, leaf = next(iter(leaves(value)))
         found = self._key_of(document, (*path, *below), leaf)
+        if found is None and (below or leaf is None or leaf is False):
+            return self._beside(document, parsed.data, path, value)
         if found is None or not below:
             return found
         text, where = found
         if len(where) <= len(below) or where[-len(below) :] != below:
             return None
         return text, where[: -len(below)]
+
+    def _beside(self, document: int, data: Any, path: Path, value: Any) -> tuple[SourceText, Path] | None:
+        """Return the key of a value that cannot be tried itself: it is where the values around it are copied from, at the same path."""
+        trials = 0
+        for length in range(len(path) - 1, max(len(path) - 1 - _MOST_ABOVE, 0), -1):
+            above, rest = path[:length], path[length:]
+            around = value_at(data, above)
+            for below, leaf in islice(leaves(around), _MOST_LEAVES):
+                if not below or not any(where[-len(below) :] == below for _, where in self._candidates(leaf)):
+                    continue
+                trials += 1
+                found = self._key_of(document, (*above, *below), leaf)
+                if found is not None and found[1][-len(below) :] == below:
+                    return _counterpart_of(found[0], found[1][: -len(below)], around, rest, value)
+                if trials >= _MOST_BESIDE:
+                    return None
+        return None
 
     def _key_of(self, document: int, path: Path, value: Any) -> tuple[SourceText, Path] | None:
         known = (document, path)
@@ -322,6 +354,16 @@ class ChartSourceMap:
                 with open(copy, "w", encoding="utf-8", newline="") as replacement:
                     replacement.write(changed)
             return self._files.render(top, replacements, inline)
+
+
+def _counterpart_of(text: SourceText, base: Path, around: Any, rest: Path, value: Any) -> tuple[SourceText, Path] | None:
+    """Return where a value is in the copy of the values ``around`` it at a path of a document; None if something else is there."""
+    source = value_at(text.data, base)
+    other = counterpart(source, around, rest)
+    if other is None:
+        return None
+    found = value_at(source, other)
+    return (text, (*base, *other)) if type(found) is type(value) and (not is_leaf(value) or same(found, value)) else None
 
 
 def _replace_value(data: Any, path: Path, value: Any) -> Any:
