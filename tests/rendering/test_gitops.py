@@ -8,6 +8,7 @@ import pytest
 
 from afflint.rendering.application_sets import Generators
 from afflint.rendering.flux_variables import FluxVariable, Variables, substitute
+from afflint.rendering.set_templates import fill_template
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -125,6 +126,25 @@ spec:
     assert finding["rendered_in"] == ["web (Kustomization web)"]
 
 
+def test_options_of_helm_in_an_application(checking: Checking) -> None:
+    """A parameter from a file, the version of Kubernetes and the namespace."""
+    template = TEMPLATE.replace("name: web\n", "name: web-{{ .Release.Namespace }}-{{ .Capabilities.KubeVersion.Minor }}\n", 1)
+    helm = "{fileParameters: [{name: zone, path: zone.txt}], kubeVersion: '1.31', namespace: shop-2}"
+    write({**CHART, "charts/web/templates/web.yaml": template, "charts/web/zone.txt": "-a-"})
+    write({"apps/live.yaml": application(f"{{path: charts/web, helm: {helm}}}", "live")})
+    (finding,) = checking.report()["findings"]
+    assert (finding["rule"], finding["object"]["name"]) == ("invalid-label-value", "web-shop-2-31")
+
+
+@pytest.mark.parametrize(("more", "expected"), [("", []), (", labelWithoutSelector: true", ["selector-template-mismatch"])])
+def test_options_of_kustomize_in_an_application(checking: Checking, more: str, expected: list[str]) -> None:
+    """A label that replaces one of the pods, with or without the selector."""
+    kustomize = f"{{commonLabels: {{app: shop}}{more}{', labelIncludeTemplates: true' if more else ''}, images: ['nginx=a/b:1@sha256:0']}}"
+    write({".git/HEAD": "", "web/web.yaml": DEPLOYMENT, "web/kustomization.yaml": "resources: [web.yaml]\n"})
+    write({"apps/shop.yaml": application(f"{{path: web, kustomize: {kustomize}}}")})
+    assert [each["rule"] for each in checking.report()["findings"]] == expected
+
+
 def test_a_folder_of_another_repository_is_not_a_root(checking: Checking) -> None:
     write({"apps/far.yaml": application("{path: ../../etc}"), "apps/none.yaml": application("{path: nowhere}")})
     assert "No kustomization or chart found to render." in checking("--render", code=0)
@@ -237,6 +257,41 @@ def test_generators_that_the_repository_can_answer(checking: Checking, generator
         write({f"apps/{app}/web.yaml": DEPLOYMENT, f"apps/{app}/kustomization.yaml": "resources: [web.yaml]\n"})
     write({"apps/shop/app.json": '{"app": {"folder": "shop"}}', "apps/shop/web.yaml": DEPLOYMENT.replace("ssd", "1")})
     assert where(checking) == [("apps/shop/web.yaml", 13, 19, "wrong-type", ["apps/shop (ApplicationSet web, shop)"])]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{{ .app | lower | replace "." "-" }}', "shop-web"),
+        ('{{ printf "%s-%s" .env .app | trunc 8 }}', "live-Sho"),
+        ('{{ default "b" .zone }}/{{ .env | default "test" }}', "b/live"),
+        ('{{ index .path.segments 1 }}/{{ index .labels "team" | quote }}', 'x/"a"'),
+        ("{{ .env | upper -}}/{{ normalize .app }}", "LIVE/shop.web"),
+        ('{{ if eq .env "live" }}', '{{ if eq .env "live" }}'),
+        ("{{ .app | sha256sum }} {{ .other }}", "{{ .app | sha256sum }} {{ .other }}"),
+    ],
+)
+def test_templates_of_a_set_may_use_plain_functions(text: str, expected: str) -> None:
+    parameters = {"app": "Shop.Web", "env": "live", "path.segments[1]": "x", "labels.team": "a"}
+    assert fill_template(text, parameters, is_complete=True) == expected
+
+
+def test_a_selector_and_elements_in_yaml(checking: Checking) -> None:
+    elements = "- {env: test, zone: '2'}\\n- {env: live, zone: '1'}\\n- {env: lab}"
+    selector = "{matchExpressions: [{key: env, operator: In, values: [live, lab]}, {key: zone, operator: Exists}]}"
+    generators = f'[{{list: {{elementsYaml: "{elements}"}}, selector: {selector}}}]'
+    write({**CHART, "set.yaml": application_set(generators, "{path: charts/web, helm: {values: 'zone: {{ .zone }}'}}")})
+    assert [(rule, roots) for _, _, _, rule, roots in where(checking)] == [("wrong-type", ["charts/web (ApplicationSet web, web-live)"])]
+
+
+def test_a_patch_of_the_template_of_a_set(checking: Checking) -> None:
+    patch = "  templatePatch: |\n    spec: {source: {helm: {valueFiles: ['values-{{ .env }}.yaml']}}}\n"
+    one = application_set("[{list: {elements: [{env: live}]}}]", "{path: charts/web}")
+    write({**CHART, "set.yaml": one + patch, "charts/web/values-live.yaml": "zone: 1\n"})
+    assert where(checking) == [("charts/web/values-live.yaml", 1, 7, "wrong-type", ["charts/web (ApplicationSet web, web-live)"])]
+    write({"set.yaml": one + patch.replace("spec:", "{{- if .env }}\n    spec:").replace("]}}}\n", "]}}}\n    {{- end }}\n")})
+    why = "its template uses `{{- if .env }}`, which is not supported"
+    assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
 
 
 @pytest.mark.parametrize("kind", ["list", "matrix"])

@@ -6,20 +6,17 @@ Other generators, such as clusters and pull requests, need Argo CD itself. After
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
+from afflint.rendering.set_templates import Parameters, as_name, fill_template, has_placeholder
 from afflint.rendering.source_documents import documents_of
 from afflint.source.files import read_regular
 from afflint.source.globs import paths_like
 from afflint.source.repositories import is_inside
-from afflint.yaml.document import maps_at, texts_at
-
-Parameters = Mapping[str, str]
-"""Parameters by name; names of nested maps are joined with dots."""
+from afflint.yaml.document import maps_at, text_at, texts_at
 
 _MOST = 500
 """The highest number of Applications of one ApplicationSet."""
@@ -61,19 +58,25 @@ class Generators:
         return {"list": self._from_list, "git": self._from_git, "matrix": self._from_matrix, "merge": self._from_merge}
 
     def _selects(self, selector: object, parameters: Parameters) -> bool:
+        """Return whether a label selector selects parameters. After ``Selector`` of the specification of an ApplicationSet."""
         if type(selector) is not dict or not selector:
             return True
         labels = selector.get("matchLabels", {})
-        if selector.keys() - {"matchLabels"} or type(labels) is not dict:
+        expressions = maps_at(selector, "matchExpressions")
+        if selector.keys() - {"matchLabels", "matchExpressions"} or type(labels) is not dict:
             self.unsupported.append("selector")
             return True
-        return all(parameters.get(key) == value for key, value in labels.items())
+        return all(parameters.get(key) == value for key, value in labels.items()) and all(_fits(each, parameters) for each in expressions)
 
     def _from_list(self, settings: Mapping[str, Any], _given: Parameters) -> Iterable[Parameters]:
-        if "elementsYaml" in settings:
+        written = settings.get("elementsYaml")
+        if type(written) is not str:
+            return map(flatten, maps_at(settings, "elements"))
+        if has_placeholder(written):
             self.unsupported.append("list")
             return [{}]
-        return map(flatten, maps_at(settings, "elements"))
+        documents = documents_of(written.encode("utf-8", "replace")).values()
+        return [flatten(each) for document in documents for each in maps_at(document.data)]
 
     def _from_matrix(self, settings: Mapping[str, Any], given: Parameters) -> list[Parameters]:
         found: list[Parameters] = [given]
@@ -133,13 +136,13 @@ def _path_parameters(top: str, path: str, prefix: str, *, is_file: bool) -> Iter
     segments = folder.split("/") if folder else []
     last = segments[-1] if segments else ""
     values = {f"{prefix}path": folder, f"{prefix}path.path": folder, f"{prefix}path.basename": last}
-    values[f"{prefix}path.basenameNormalized"] = _as_name(last)
+    values[f"{prefix}path.basenameNormalized"] = as_name(last)
     values |= {f"{prefix}path[{number}]": each for number, each in enumerate(segments)}
     values |= {f"{prefix}path.segments[{number}]": each for number, each in enumerate(segments)}
     if not is_file:
         yield values
         return
-    values |= {f"{prefix}path.filename": name, f"{prefix}path.filenameNormalized": _as_name(name)}
+    values |= {f"{prefix}path.filename": name, f"{prefix}path.filenameNormalized": as_name(name)}
     try:
         data = read_regular(os.path.join(top, path), _LARGEST)
     except OSError:
@@ -149,36 +152,16 @@ def _path_parameters(top: str, path: str, prefix: str, *, is_file: bool) -> Iter
             yield {**flatten(each), **values}
 
 
+def _fits(expression: Mapping[str, Any], parameters: Parameters) -> bool:
+    """Return whether parameters meet an expression of a label selector."""
+    value, values = parameters.get(text_at(expression, "key")), texts_at(expression, "values")
+    tests = {"In": value in values, "NotIn": value not in values, "Exists": value is not None, "DoesNotExist": value is None}
+    return tests.get(text_at(expression, "operator"), True)
+
+
 def _matches(path: str, pattern: str) -> bool:
     ours, theirs = path.split("/"), pattern.strip("/").split("/")
     return len(ours) == len(theirs) and all(fnmatchcase(one, other) for one, other in zip(ours, theirs, strict=True))
-
-
-def _as_name(text: str) -> str:
-    return re.sub(r"[^a-z0-9.-]", "-", text.lower())
-
-
-# Templates.
-
-_SIMPLE = re.compile(r"\{\{-?\s*\.?([\w.\-/\[\]]+)\s*-?\}\}")
-_INDEX = re.compile(r"\{\{-?\s*index\s+\.([\w.]+)\s+(?:(\d+)|\"([^\"]+)\")\s*-?\}\}")
-
-
-def fill_template(value: Any, parameters: Parameters) -> Any:
-    """Return data with the parameters substituted in its strings, in either template syntax; placeholders without a parameter are kept."""
-    if type(value) is dict:
-        return {key: fill_template(each, parameters) for key, each in value.items()}
-    if type(value) is list:
-        return [fill_template(each, parameters) for each in value]
-    if type(value) is not str or "{{" not in value:
-        return value
-    text = _INDEX.sub(lambda match: parameters.get(f"{match[1]}[{match[2]}]" if match[2] else f"{match[1]}.{match[3]}", match[0]), value)
-    return _SIMPLE.sub(lambda match: parameters.get(match[1], match[0]), text)
-
-
-def has_placeholder(text: str) -> bool:
-    """Return whether a text contains a placeholder."""
-    return "{{" in text
 
 
 def flatten(value: object, prefix: str = "") -> dict[str, str]:

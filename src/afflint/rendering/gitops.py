@@ -19,10 +19,12 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import NAMES
-from afflint.rendering.application_sets import Generators, fill_template, has_placeholder
+from afflint.rendering.application_sets import Generators
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.flux_variables import NO_VARIABLES, FluxVariable, Variables
+from afflint.rendering.helm import KUBE_VERSION, NO_SCHEMA
 from afflint.rendering.kustomize_origins import InlinePatches
+from afflint.rendering.set_templates import Parameters, fill_template, has_placeholder, unknown_action
 from afflint.rendering.source_documents import SourceText, documents_of, value_at
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
@@ -217,12 +219,13 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
 
 def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str]) -> Iterator[_Read]:
     """Yield the hints of the Applications that an ApplicationSet generates, as far as its generators are supported."""
-    declared_by, template = f"ApplicationSet {name}", map_at(spec, "template")
+    declared_by = f"ApplicationSet {name}"
     generators = Generators(tops)
     generated: dict[str, Hint] = {}
-    is_incomplete = False
+    is_incomplete, unknown = False, ""
     for parameters in generators.parameters(spec.get("generators")):
-        application = fill_template(template, parameters)
+        application, remaining = _generated(spec, parameters, is_complete=not generators.unsupported)
+        unknown = unknown or remaining
         application_name = text_at(application, "metadata", "name")
         title = declared_by if has_placeholder(application_name) else f"{declared_by}, {application_name}"
         for each in _from_application(title, application_name, map_at(application, "spec"), tops, None):
@@ -233,10 +236,34 @@ def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str
             else:
                 yield each
     yield from generated.values()
-    if is_incomplete:
+    if is_incomplete or (unknown and text_at(spec, "templatePatch")):
         unsupported = [quoted(each) for each in dict.fromkeys(generators.unsupported) if each]
-        unset = "its template uses parameters that its generators do not set"
-        yield UnsupportedObject(declared_by, f"its generator {join_words(unsupported)} is not supported" if unsupported else unset)
+        reason = "its template uses parameters that its generators do not set"
+        if unsupported:
+            reason = f"its generator {join_words(unsupported)} is not supported"
+        elif unknown:
+            reason = f"its template uses {quoted(unknown)}, which is not supported"
+        yield UnsupportedObject(declared_by, reason)
+
+
+def _generated(spec: Mapping[str, Any], parameters: Parameters, *, is_complete: bool) -> tuple[Mapping[str, Any], str]:
+    """Return the Application for some parameters, and the first action of the template that is not supported, or "".
+
+    A ``templatePatch`` with such an action is left out.
+    """
+    application = fill_template(map_at(spec, "template"), parameters, is_complete=is_complete)
+    patch = fill_template(text_at(spec, "templatePatch"), parameters, is_complete=is_complete)
+    unknown = unknown_action(patch) or unknown_action(application)
+    for document in () if has_placeholder(patch) else documents_of(patch.encode("utf-8", "replace")).values():
+        application = _merged(application, document.data)
+    return map_at(application), unknown
+
+
+def _merged(data: Any, patch: Any) -> Any:
+    """Return data with a patch: maps are merged, and everything else is replaced."""
+    if type(data) is not dict or type(patch) is not dict:
+        return patch
+    return {**data, **{key: _merged(data.get(key), each) for key, each in patch.items()}}
 
 
 def _from_application(
@@ -265,7 +292,9 @@ def _from_application(
         inline = _inline(map_at(source, "helm"), text, (*base, "helm"))
         for values in files:
             patches = _inline_patches(text, (*base, "kustomize")) if map_at(source, "kustomize") else None
-            yield _argo_hint(declared_by, name, folder, source, text_at(spec, "destination", "namespace"), values, inline, patches)
+            namespace = text_at(source, "helm", "namespace") or text_at(spec, "destination", "namespace")
+            options = _helm_options(map_at(source, "helm"), folder, tops)
+            yield _argo_hint(declared_by, name, folder, source, namespace, values, inline, patches, options)
 
 
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
@@ -319,15 +348,11 @@ def _argo_hint(
     values: tuple[str, ...],
     inline: tuple[Inline, ...],
     patches: InlinePatches | None,
+    options: tuple[str, ...],
 ) -> Hint:
     helm, kustomize = map_at(source, "helm"), map_at(source, "kustomize")
-    options: list[str] = []
-    for each in maps_at(helm, "parameters"):
-        options += ["--set-string" if each.get("forceString") is True else "--set", f"{text_at(each, 'name')}={text_at(each, 'value')}"]
-    for word in _texts(helm, "apiVersions"):
-        options += ["--api-versions", word]
     wrapper: dict[str, Any] = {key: kustomize[key] for key in _WRAPPER_FIELDS if key in kustomize}
-    wrapper |= _labels(map_at(kustomize, "commonLabels"), selectors=True) | _patches(kustomize) | _components(kustomize, folder)
+    wrapper |= _common_labels(kustomize) | _patches(kustomize) | _components(kustomize, folder) | _images(_texts(kustomize, "images"))
     release = next((each for each in (text_at(helm, "releaseName"), name) if each and not has_placeholder(each)), "")
     return Hint(
         folder,
@@ -342,6 +367,43 @@ def _argo_hint(
         tuple(options),
         patches=patches,
     )
+
+
+def _helm_options(helm: Mapping[str, Any], folder: str, tops: Sequence[str]) -> tuple[str, ...]:
+    """Return the options of Helm for a source of Argo CD. Raises _OutsideError for files outside the repository."""
+    options: list[str] = []
+    for each in maps_at(helm, "parameters"):
+        options += ["--set-string" if each.get("forceString") is True else "--set", f"{text_at(each, 'name')}={text_at(each, 'value')}"]
+    for each in maps_at(helm, "fileParameters"):
+        file = _value_file(tops, folder, text_at(each, "path")) if text_at(each, "path") else None
+        if file is not None and "," not in file:
+            options += ["--set-file", f"{text_at(each, 'name')}={file}"]
+    for word in _texts(helm, "apiVersions"):
+        options += ["--api-versions", word]
+    if re.fullmatch(r"v?\d[\w.+-]*", text_at(helm, "kubeVersion")):
+        options += [KUBE_VERSION, text_at(helm, "kubeVersion")]
+    return (*options, NO_SCHEMA) if helm.get("skipSchemaValidation") is True else tuple(options)
+
+
+def _common_labels(kustomize: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the wrapper for the labels that Argo CD adds, by default to selectors, too."""
+    only_objects = kustomize.get("labelWithoutSelector") is True
+    wrapper = _labels(map_at(kustomize, "commonLabels"), selectors=not only_objects)
+    if wrapper and only_objects and kustomize.get("labelIncludeTemplates") is True:
+        wrapper["labels"][0]["includeTemplates"] = True
+    return wrapper
+
+
+_IMAGE = re.compile(r"(?:(?P<name>[^=]+)=)?(?P<new>[^@=]+?)(?::(?P<tag>[^:/@]+))?(?:@(?P<digest>.+))?")
+
+
+def _images(texts: Iterable[str]) -> dict[str, Any]:
+    """Return the wrapper for images, `[OLD=]NEW[:TAG][@DIGEST]` each."""
+    images = []
+    for match in filter(None, map(_IMAGE.fullmatch, texts)):
+        image = {"name": match["name"] or match["new"], "newName": match["new"], "newTag": match["tag"], "digest": match["digest"]}
+        images.append({key: value for key, value in image.items() if value})
+    return {"images": images} if images else {}
 
 
 def _value_file(tops: Sequence[str], folder: str | None, name: str) -> str | None:

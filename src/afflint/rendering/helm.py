@@ -167,8 +167,8 @@ def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_versi
     # An invalid name could be an option, such as --post-renderer.
     release = chart.release if is_subdomain(chart.release) else RELEASE
     command = [*program, release, folder, *(word for file in values for word in ("--values", file)), *chart.options]
-    if kubernetes_version:
-        command += ["--kube-version", f"v{kubernetes_version}.0"]
+    if kubernetes_version and KUBE_VERSION not in chart.options:
+        command += [KUBE_VERSION, f"v{kubernetes_version}.0"]
     return command + (["--namespace", chart.namespace] if chart.namespace else [])
 
 
@@ -222,7 +222,7 @@ def render_template(runner: ProgramRunner, program: Sequence[str], chart: Chart,
         raise error
 
 
-NO_SCHEMA = "--skip-schema-validation"
+KUBE_VERSION, NO_SCHEMA = "--kube-version", "--skip-schema-validation"
 _VALUES_BESIDE = (os.path.join("ci", "*-values.yaml"), "values-*.yaml", "values.*.yaml")
 _MOST_VALUES = 3
 """The most values files of each pattern that are tried."""

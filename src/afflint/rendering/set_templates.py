@@ -1,0 +1,137 @@
+"""Templates of an ApplicationSet: placeholders, and actions with the plain functions that Go templates and Sprig have for texts.
+
+After docs/operator-manual/applicationset/GoTemplate.md of argo-cd. Control structures, such as `if` and `range`, are kept as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Parameters = Mapping[str, str]
+"""Parameters by name; names of nested maps are joined with dots."""
+
+_ACTION = re.compile(r"\{\{(-?)\s*((?:\"(?:[^\"\\]|\\.)*\"|`[^`]*`|[^{}\"`])*?)\s*(-?)\}\}")
+_NAME = re.compile(r"\.?([\w.\-/\[\]]+)")
+_TOKEN = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`|\.([\w.\-]+)|(\d+)(?![\w.])|(\w+)|(\|)|(\s+)")
+
+
+def fill_template(value: Any, parameters: Parameters, *, is_complete: bool = False) -> Any:
+    """Return data with the parameters substituted in its strings; placeholders without a parameter, and unknown actions, are kept.
+
+    ``is_complete``: no other parameter is set, so that the function ``default`` is known to apply.
+    """
+    if type(value) is dict:
+        return {key: fill_template(each, parameters, is_complete=is_complete) for key, each in value.items()}
+    if type(value) is list:
+        return [fill_template(each, parameters, is_complete=is_complete) for each in value]
+    if type(value) is not str or "{{" not in value:
+        return value
+
+    def filled(match: re.Match[str]) -> str:
+        name = _NAME.fullmatch(match[2])
+        known = parameters.get(name[1]) if name is not None else _evaluated(match[2], parameters, is_complete=is_complete)
+        return match[0] if known is None else known
+
+    return _ACTION.sub(filled, value)
+
+
+def has_placeholder(text: str) -> bool:
+    """Return whether a text contains a placeholder."""
+    return "{{" in text
+
+
+def unknown_action(value: Any) -> str:
+    """Return the first action in data that is more than a placeholder; "" without one."""
+    if type(value) in (dict, list):
+        found = map(unknown_action, value.values() if type(value) is dict else value)
+        return next((each for each in found if each), "")
+    actions = _ACTION.finditer(value) if type(value) is str else ()
+    return next((match[0] for match in actions if _NAME.fullmatch(match[2]) is None or match[2] in _KEYWORDS), "")
+
+
+_KEYWORDS = ("else", "end")
+
+
+def _evaluated(action: str, parameters: Parameters, *, is_complete: bool) -> str | None:
+    """Return the text of an action: stages that are joined with `|`, each a value or a function with arguments. None if it is unknown."""
+    stages: list[list[tuple[str, str | None]]] = [[]]
+    position = 0
+    while position < len(action):
+        match = _TOKEN.match(action, position)
+        if match is None:
+            return None
+        position = match.end()
+        text, raw, name, number, word, bar, _ = match.groups()
+        if bar:
+            stages.append([])
+        elif word:
+            stages[-1].append((word, None))
+        elif name is not None:
+            stages[-1].append(("." + name, parameters.get(name, "" if is_complete and "default" in action else None)))
+        elif text is not None or raw is not None or number is not None:
+            stages[-1].append(("", text if text is not None else raw if raw is not None else number))
+    value: str | None = None
+    for number_of_stage, stage in enumerate(stages):
+        value = _stage(stage, [value] if number_of_stage else [], parameters)
+        if value is None:
+            return None
+    return value
+
+
+def _stage(stage: Sequence[tuple[str, str | None]], piped: list[str | None], parameters: Parameters) -> str | None:
+    if not stage:
+        return None
+    (word, value), *others = stage
+    if value is not None or word.startswith("."):
+        return value if not others and not piped else None
+    if word == "index":
+        return _index(others, parameters)
+    arguments = [*(each for _, each in others), *piped]
+    function = _FUNCTIONS.get(word)
+    if function is None or function[0] not in (len(arguments), -1) or not arguments:
+        return None
+    known = [each for each in arguments if each is not None]
+    return function[1](known) if len(known) == len(arguments) else None
+
+
+def _index(arguments: Sequence[tuple[str, str | None]], parameters: Parameters) -> str | None:
+    if len(arguments) != 2 or not arguments[0][0].startswith(".") or not arguments[1][1]:
+        return None
+    name, step = arguments[0][0][1:], arguments[1][1]
+    return parameters.get(f"{name}[{step}]", parameters.get(f"{name}.{step}"))
+
+
+def as_name(text: str) -> str:
+    """Return a text with everything replaced that the name of an object must not have."""
+    return re.sub(r"[^a-z0-9.-]", "-", text.lower())
+
+
+def _formatted(arguments: Sequence[str]) -> str | None:
+    pieces = arguments[0].split("%s")
+    if "%" in "".join(pieces) or len(pieces) != len(arguments):
+        return None
+    return "".join(text for pair in zip(pieces, [*arguments[1:], ""], strict=True) for text in pair)
+
+
+def _cut(arguments: Sequence[str]) -> str | None:
+    return arguments[1][: int(arguments[0])] if arguments[0].isdecimal() and len(arguments[0]) < 9 else None
+
+
+_FUNCTIONS: Mapping[str, tuple[int, Callable[[Sequence[str]], str | None]]] = {
+    "lower": (1, lambda each: each[0].lower()),
+    "upper": (1, lambda each: each[0].upper()),
+    "trim": (1, lambda each: each[0].strip()),
+    "quote": (1, lambda each: f'"{each[0]}"'),
+    "squote": (1, lambda each: f"'{each[0]}'"),
+    "toString": (1, lambda each: each[0]),
+    "normalize": (1, lambda each: as_name(each[0])),
+    "default": (2, lambda each: each[1] or each[0]),
+    "trimPrefix": (2, lambda each: each[1].removeprefix(each[0])),
+    "trimSuffix": (2, lambda each: each[1].removesuffix(each[0])),
+    "trunc": (2, _cut),
+    "replace": (3, lambda each: each[2].replace(each[0], each[1])),
+    "printf": (-1, _formatted),
+}
+"""The number of arguments of each function, -1 for any, and the function."""
