@@ -1,16 +1,17 @@
-"""The templates of packed charts are read without unpacking them, whatever an archive contains."""
+"""Packed charts: their templates are read without unpacking them, and unpacking them is safe, whatever an archive contains."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from afflint.rendering import chart_archives
-from afflint.rendering.chart_archives import packed_templates
+from afflint.rendering.chart_archives import packed_templates, unpack
 
 
 def pack(file: Path, *members: tuple[str, bytes, bytes]) -> Path:
@@ -86,3 +87,46 @@ def test_a_broken_archive_has_no_templates(tmp_path: Path, data: bytes) -> None:
 
 def test_an_archive_that_does_not_exist(tmp_path: Path) -> None:
     assert texts(tmp_path / "none.tgz") == []
+
+
+def unpacked(file: Path, folder: Path) -> list[str]:
+    """The files of an archive in a new folder."""
+    folder.mkdir()
+    unpack(file.read_bytes(), str(folder))
+    return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir())
+
+
+def test_a_chart_is_unpacked_without_the_folder_around_it_and_without_links(tmp_path: Path) -> None:
+    file = pack(
+        tmp_path / "a.tgz",
+        ("web/Chart.yaml", tarfile.REGTYPE, b"name: web"),
+        ("./web/templates/a.yaml", tarfile.REGTYPE, b"a"),
+        ("web/templates/link.yaml", tarfile.SYMTYPE, b"/etc/passwd"),
+        ("web/out", tarfile.SYMTYPE, b".."),
+        ("web/out/written.yaml", tarfile.REGTYPE, b"b"),
+        ("web/templates/hard.yaml", tarfile.LNKTYPE, b"/etc/passwd"),
+        ("web/templates/pipe.yaml", tarfile.FIFOTYPE, b""),
+    )
+    assert unpacked(file, tmp_path / "to") == ["Chart.yaml", os.path.join("out", "written.yaml"), os.path.join("templates", "a.yaml")]
+    assert not (tmp_path / "written.yaml").exists()
+
+
+@pytest.mark.parametrize("name", ["web/../../a", "/web/a", "../a", "a", "web/c:/a", "web/..\\a", "web/\0"])
+def test_a_name_that_leads_out_of_the_folder_is_rejected(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match=r"is not the name of a file in a chart"):
+        unpacked(pack(tmp_path / "a.tgz", (name, tarfile.REGTYPE, b"")), tmp_path / "to")
+
+
+def test_an_archive_with_too_much_or_too_many_files_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chart_archives, "_MOST_UNPACKED", 1 << 20)
+    with pytest.raises(OSError, match=r"too large"):
+        unpacked(pack(tmp_path / "a.tgz", ("web/bomb", tarfile.REGTYPE, b"\0" * (8 << 20))), tmp_path / "to")
+    monkeypatch.setattr(chart_archives, "_MOST_FILES", 2)
+    with pytest.raises(ValueError, match=r"too many files"):
+        unpacked(pack(tmp_path / "b.tgz", *[(f"web/{number}", tarfile.REGTYPE, b"") for number in range(3)]), tmp_path / "other")
+
+
+@pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"no archive"), gzip.compress(b"\0" * 4096)[:20]])
+def test_a_broken_archive_is_not_unpacked(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises((ValueError, OSError)):
+        unpack(data, str(tmp_path))

@@ -19,18 +19,15 @@ from contextlib import closing, suppress
 from hashlib import blake2b
 from sqlite3 import Connection, DatabaseError, Error, OperationalError, connect
 
-from platformdirs import user_cache_dir
-
 from afflint import __version__
 from afflint.findings.codec import PlainError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.results import RESULTS, Keys, ResultEntry
+from afflint.source.cache_folder import CacheFolder
 
 _FILE = "afflint-results.sqlite"
 _TABLE = "CREATE TABLE results (key BLOB PRIMARY KEY, used INTEGER NOT NULL, value BLOB NOT NULL)"
-_TAG = "CACHEDIR.TAG"
-_TAGGED = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by afflint; may be deleted at any time.\n"
 _PATIENCE = 1.0
 """Seconds to wait for another process that writes to the cache."""
 _DAY = 86_400
@@ -60,9 +57,8 @@ class Cache:
 
     def __init__(self, folder: str | None, settings: MapSettings, most: int = MOST) -> None:
         """``folder``: None for the cache folder of the platform."""
-        self._named = folder is not None
-        self._folder = folder if folder is not None else user_cache_dir("afflint", appauthor=False)
-        self._path = os.path.join(self._folder, _FILE)
+        self._folder = CacheFolder(folder)
+        self._path = os.path.join(self._folder.path, _FILE)
         self._most = most
         self.keys = Keys(settings, *_this_afflint())
         self.key = self.keys.key
@@ -72,7 +68,7 @@ class Cache:
     def _opened(self) -> Connection | None:
         """Return a connection for reading, or None if there is no usable cache."""
         with suppress(OSError, Error):
-            if self._is_trusted() and stat.S_ISREG(os.stat(self._path, follow_symlinks=False).st_mode):
+            if self._folder.is_trusted() and stat.S_ISREG(os.stat(self._path, follow_symlinks=False).st_mode):
                 connection = _connected(self._path, "ro")
                 connection.execute("BEGIN")  # One lock for all lookups.
                 return connection
@@ -124,7 +120,7 @@ class Cache:
                 self._keep(entries)
 
     def _keep(self, entries: Sequence[ResultEntry]) -> None:
-        self._make_folder()
+        self._folder.make()
         with closing(_connected(self._path, "rwc")) as connection:
             self._write(connection, entries)
 
@@ -144,21 +140,6 @@ class Cache:
             with connection:
                 connection.execute("DELETE FROM results WHERE key IN (SELECT key FROM results ORDER BY used LIMIT ?)", (surplus,))
             connection.execute("VACUUM")
-
-    def _is_trusted(self) -> bool:
-        """Return whether no other user can write to the folder, or the user named it. On Windows, the mode does not show this."""
-        if self._named or os.name != "posix":
-            return True
-        status = os.stat(self._folder)
-        return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-    def _make_folder(self) -> None:
-        if not os.path.isdir(self._folder):
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            with open(os.path.join(self._folder, _TAG), "x", encoding="ascii") as tag:
-                tag.write(_TAGGED)
-        if not self._is_trusted():
-            raise PermissionError
 
     def _forget(self) -> None:
         """Delete a damaged cache, or another kind of file in its place."""
