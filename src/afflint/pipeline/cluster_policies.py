@@ -7,7 +7,6 @@ module. A policy that cannot be evaluated offline is listed next to the findings
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +16,16 @@ from afflint.findings.errors import UserError
 from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.kube.created_pods import created_pod
 from afflint.kube.kinds import KINDS
-from afflint.kube.manifest_reader import manifests_in, objects_in
-from afflint.kube.manifests import Manifest, Workload, labels_at, reference
+from afflint.kube.manifest_reader import manifests_in
+from afflint.kube.manifests import Manifest, Workload, reference
 from afflint.pipeline.map_step import located
 from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
+from afflint.pipeline.source_objects import objects_of
 from afflint.policies.admission_manifests import BINDING, POLICY, Admission, Fault, read_admission
-from afflint.source.sources import Source, read_bytes
+from afflint.source.sources import Source
 from afflint.yaml.document import map_at
-from afflint.yaml.documents import read, split, to_utf8
 
 if TYPE_CHECKING:
     from afflint.checks.registry import BoundRule
@@ -41,7 +41,6 @@ class Admitted(NamedTuple):
     unevaluated: list[UnevaluatedPolicy]
 
 
-_KIND = re.compile(rb"""(?:^|[\s{,"'-])kind["']?\s*:\s*["']?([A-Za-z][A-Za-z0-9]*)""")
 _POD = "Pod"
 
 
@@ -62,7 +61,7 @@ def admitted(
     admission = _admission(dict.fromkeys(path for policy in policies for path in policy.params.manifests))
     readable = {file: source for file, source in sources.items() if not (results[file].templated or results[file].unread)}
     kinds = {"Namespace", *(policy.param_kind[1] for policy in admission.policies if policy.param_kind)}
-    objects = [data for source in readable.values() for _, data, _ in _objects(source, kinds.__contains__)]
+    objects = [data for source in readable.values() for _, data, _ in objects_of(source, kinds.__contains__)]
     evaluator = AdmissionEvaluator(admission, names, objects)
     severities = {rule.name: rule.severity or "error" for rule in rules}
     paths = {os.path.realpath(source.path): file for file, source in sources.items()}
@@ -101,26 +100,6 @@ def _admission(paths: Iterable[str]) -> Admission:
         raise UserError(f"the policy file {error.filename!r} cannot be read: {error.strerror}") from None
 
 
-def _objects(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Document, dict[str, Any], Path]]:
-    """Yield the objects of a file that have a wanted kind or contain such objects. Documents with placeholders are skipped."""
-    try:
-        data = to_utf8(read_bytes(source))
-    except (OSError, UnicodeDecodeError):
-        return
-    index = 0
-    for piece, line, problem in split(data):
-        kinds = {found[1].decode() for found in _KIND.finditer(piece)}
-        if problem is not None or (kinds and not any(wanted(kind) for kind in kinds)):
-            index += problem is None
-            continue
-        document = read(piece, index, line)
-        index += not document.empty
-        if document.problem is None and not document.filled:
-            for each, base in objects_in(document):
-                if wanted(str(each.get("kind"))):
-                    yield document, each, base
-
-
 def _results_of_file(evaluator: AdmissionEvaluator, source: Source) -> Iterator[Found | UnevaluatedPolicy]:
     """Yield the results of the policies for the objects of a file and for the pods that controllers create from them."""
 
@@ -131,7 +110,7 @@ def _results_of_file(evaluator: AdmissionEvaluator, source: Source) -> Iterator[
     making = frozenset(kind.name for kind in KINDS if kind.templates and not kind.kubevirt) if about_pods else frozenset()
     manifests: dict[Path, list[Manifest]] = {}
     last: Document | None = None
-    for document, data, base in _objects(source, wanted):
+    for document, data, base in objects_of(source, wanted):
         if document is not last:
             last, manifests = document, {}
             for each in manifests_in(document):
@@ -144,7 +123,7 @@ def _results_of_file(evaluator: AdmissionEvaluator, source: Source) -> Iterator[
         if about_pods and data.get("kind") != _POD:
             for each in workloads:
                 if each.has_own_template and not (each.kind.kubevirt or each.operated):
-                    for outcome in evaluator.evaluate(pod_of(each)):
+                    for outcome in evaluator.evaluate(created_pod(each.ref, each.template)):
                         yield _result_of(outcome, _of_template(outcome, each), base, document, data, f"the pods of {each.title()}: ")
 
 
@@ -173,17 +152,3 @@ def _result_of(
     help_ = f"Change the object so that the expression at {outcome.place} is true."
     match = Match(path, f"{whose}{outcome.message}", help_, severity=outcome.severity)
     return located(outcome.policy, match, base, ref, document, fixing=False)
-
-
-def pod_of(workload: Workload) -> dict[str, Any]:
-    """Return a pod as a controller creates it from a template, before admission adds anything."""
-    own, ref = map_at(workload.template, "metadata"), workload.ref
-    metadata: dict[str, Any] = {"annotations": own["annotations"]} if isinstance(own.get("annotations"), dict) else {}
-    labels = labels_at(workload.template)
-    if labels:
-        metadata["labels"] = labels
-    if ref.namespace is not None:
-        metadata["namespace"] = ref.namespace
-    metadata["generateName"] = f"{ref.name or ''}-"
-    metadata["ownerReferences"] = [{"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name, "controller": True}]
-    return {"apiVersion": "v1", "kind": _POD, "metadata": metadata, "spec": workload.pod}

@@ -1,0 +1,44 @@
+"""The objects of any kind in a file, for policies that apply to whole objects: files are read a second time for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from afflint.findings.paths import Path
+from afflint.kube.manifest_reader import objects_in
+from afflint.source.sources import Source, read_bytes
+from afflint.yaml.documents import read, split, to_utf8
+
+if TYPE_CHECKING:
+    from afflint.yaml.document import Document
+
+_KIND = re.compile(rb"""(?:^|[\s{,"'-])kind["']?\s*:\s*["']?([A-Za-z][A-Za-z0-9]*)""")
+
+
+def documents_of(source: Source, wanted: Callable[[str], bool]) -> Iterator[Document]:
+    """Yield the documents of a file that may have an object of a wanted kind, numbered as in the map step. Broken ones are skipped."""
+    try:
+        data = to_utf8(read_bytes(source))
+    except (OSError, UnicodeDecodeError):
+        return
+    index = 0
+    for piece, line, problem in split(data):
+        kinds = {found[1].decode() for found in _KIND.finditer(piece)}
+        if problem is not None or (kinds and not any(wanted(kind) for kind in kinds)):
+            index += problem is None
+            continue
+        document = read(piece, index, line)
+        index += not document.empty
+        if document.problem is None:
+            yield document
+
+
+def objects_of(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Document, dict[str, Any], Path]]:
+    """Yield the objects of a file that have a wanted kind or contain such objects. Documents with placeholders are skipped."""
+    for document in documents_of(source, wanted):
+        if not document.filled:
+            for each, base in objects_in(document):
+                if wanted(str(each.get("kind"))):
+                    yield document, each, base
