@@ -19,7 +19,7 @@ LAYERS = (
     {"yaml"},
     {"kube", "source"},
     {"admission", "constraints", "pools"},
-    {"policies", "scheduler"},
+    {"mutation", "policies", "scheduler"},
     {"config", "controllers"},
     {"rendering", "index", "placement"},
     {"inventory"},

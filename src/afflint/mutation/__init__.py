@@ -1,0 +1,1 @@
+"""What mutating policies of a cluster change in objects before they are stored: Kyverno's policies."""

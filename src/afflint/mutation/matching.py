@@ -1,0 +1,178 @@
+"""Which objects a rule of Kyverno applies to: its ``match`` and ``exclude``. Semantics: pkg/engine/utils/match.go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.manifests import labels_at, reference
+from afflint.kube.selectors import NAMESPACE_NAME, Malformed, Selector, is_met, matches, parse_label_selector
+from afflint.mutation.undecided import UndecidedError, holds_all, holds_any
+from afflint.mutation.wildcards import has_wildcards, is_match
+from afflint.yaml.document import map_at
+
+_VERSION = re.compile(r"v\d+((alpha|beta)\d+)?|\*")
+_OF_USERS = ("roles", "clusterRoles", "subjects")
+_CREATE = "CREATE"
+
+
+class Candidate(NamedTuple):
+    """An object that is created, with the labels of its namespace; None if they are unknown."""
+
+    data: dict[str, Any]
+    namespace: str | None
+    namespace_labels: Mapping[str, str] | None
+
+    @property
+    def name(self) -> str:
+        """The name of the object, or the beginning of the name that it gets."""
+        metadata = map_at(self.data, "metadata")
+        name = metadata.get("name") or metadata.get("generateName")
+        return name if isinstance(name, str) else ""
+
+
+def applies(match: Any, exclude: Any, candidate: Candidate) -> bool:
+    """Return whether a rule with these conditions applies to an object. Raises UndecidedError."""
+    return _matches(match, candidate) and not _excludes(exclude, candidate)
+
+
+def kinds_of(match: Any) -> list[str]:
+    """Return the kinds that a ``match`` or ``exclude`` names."""
+    return [kind for each in _filters_of(match) for kind in _texts(map_at(each, "resources").get("kinds"))]
+
+
+def _filters_of(match: Any) -> list[dict[str, Any]]:
+    if not isinstance(match, dict):
+        return []
+    listed = match.get("any") or match.get("all")
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else [match]
+
+
+def _matches(match: Any, candidate: Candidate) -> bool:
+    conditions = [partial(_covers, each, candidate) for each in _filters_of(match)]
+    if not conditions:
+        return False
+    return holds_any(conditions) if match.get("any") else holds_all(conditions)
+
+
+def _excludes(exclude: Any, candidate: Candidate) -> bool:
+    conditions = [partial(_covers, each, candidate) for each in _filters_of(exclude) if each]
+    if not conditions:
+        return False
+    return holds_all(conditions) if exclude.get("all") and not exclude.get("any") else holds_any(conditions)
+
+
+def _covers(block: dict[str, Any], candidate: Candidate) -> bool:
+    """Return whether all conditions of one block hold. An empty block covers nothing."""
+    resources = map_at(block, "resources")
+    conditions: list[Callable[[], bool]] = [
+        partial(_CONDITIONS[field], value, candidate) for field, value in resources.items() if field in _CONDITIONS and value
+    ]
+    if any(block.get(each) for each in _OF_USERS):
+        conditions.append(_depends_on_user)
+    return bool(conditions) and holds_all(conditions)
+
+
+def _depends_on_user() -> bool:
+    raise UndecidedError("it depends on the user who creates the object")
+
+
+def _of_kind(kinds: Any, candidate: Candidate) -> bool:
+    ref = reference(candidate.data)
+    group, _, version = (ref.api_version or "").rpartition("/")
+    return any(_is_kind(_parsed_kind(each), group, version, ref.kind or "") for each in _texts(kinds))
+
+
+def _is_kind(wanted: tuple[str, str, str, str], group: str, version: str, kind: str) -> bool:
+    return is_match(wanted[0], group) and is_match(wanted[1], version) and is_match(wanted[2], kind) and is_match(wanted[3], "")
+
+
+def _parsed_kind(text: str) -> tuple[str, str, str, str]:
+    """Return group, version, kind and subresource of a selector of kinds (ParseKindSelector, pkg/utils/kube/kind.go)."""
+    *above, last = text.split("/")
+    parts = [*above, *last.split(".")]
+    if len(parts) == 1:
+        return "*", "*", parts[0], ""
+    if len(parts) == 2:
+        if parts == ["*", "*"]:
+            return "*", "*", "*", "*"
+        if parts[0] == "*" and parts[1].islower():
+            return "*", "*", parts[0], parts[1]
+        return ("*", parts[0], parts[1], "") if _VERSION.fullmatch(parts[0]) else ("*", "*", parts[0], parts[1])
+    if len(parts) == 3:
+        return ("*", *parts) if _VERSION.fullmatch(parts[0]) else (*parts, "")  # type: ignore[return-value]
+    return (*parts,) if len(parts) == 4 else ("", "", "", "")  # type: ignore[return-value]
+
+
+def _of_name(names: Any, candidate: Candidate) -> bool:
+    return any(is_match(each, candidate.name) for each in ([names] if isinstance(names, str) else _texts(names)))
+
+
+def _in_namespace(namespaces: Any, candidate: Candidate) -> bool:
+    ref = reference(candidate.data)
+    namespace = ref.name if ref.kind == "Namespace" else candidate.namespace
+    if namespace is None:
+        if "*" in _texts(namespaces):
+            return True
+        raise UndecidedError("it depends on the namespace, which the object does not set")
+    return any(is_match(each, namespace) for each in _texts(namespaces))
+
+
+def _annotated(annotations: Any, candidate: Candidate) -> bool:
+    own = map_at(map_at(candidate.data, "metadata"), "annotations")
+    if not isinstance(annotations, dict):
+        return False
+    return all(
+        any(is_match(str(key), str(one)) and is_match(str(value), str(other)) for one, other in own.items())
+        for key, value in annotations.items()
+    )
+
+
+def _labelled(selector: Any, candidate: Candidate) -> bool:
+    return matches(_selector(selector), labels_at(candidate.data))
+
+
+def _in_labelled_namespace(selector: Any, candidate: Candidate) -> bool:
+    if reference(candidate.data).kind == "Namespace":
+        return True
+    parsed = _selector(selector)
+    if candidate.namespace_labels is not None:
+        return matches(parsed, candidate.namespace_labels)
+    named = [each for each in parsed.requirements if each.key == NAMESPACE_NAME]
+    if candidate.namespace is not None and not all(is_met(each, candidate.namespace) for each in named):
+        return False
+    if candidate.namespace is not None and len(named) == len(parsed.requirements):
+        return True
+    raise UndecidedError("it depends on the labels of the namespace, which no manifest shows")
+
+
+def _selector(selector: Any) -> Selector:
+    if isinstance(selector, dict) and any(has_wildcards(f"{key}{value}") for key, value in map_at(selector, "matchLabels").items()):
+        raise UndecidedError("its label selector has wildcards")
+    parsed = parse_label_selector(selector)
+    if parsed is None or isinstance(parsed, Malformed):
+        raise UndecidedError("its label selector is not valid")
+    return parsed
+
+
+def _on_creation(operations: Any, _candidate: Candidate) -> bool:
+    return _CREATE in _texts(operations)
+
+
+_CONDITIONS = {
+    "kinds": _of_kind,
+    "name": _of_name,
+    "names": _of_name,
+    "namespaces": _in_namespace,
+    "annotations": _annotated,
+    "selector": _labelled,
+    "namespaceSelector": _in_labelled_namespace,
+    "operations": _on_creation,
+}
+
+
+def _texts(values: Any) -> list[str]:
+    return [each for each in values if isinstance(each, str)] if isinstance(values, list) else []

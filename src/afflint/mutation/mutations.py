@@ -1,0 +1,131 @@
+"""The objects of a run as the cluster stores them: changed by mutating policies, with what each rule changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
+from afflint.kube.created_pods import created_pod
+from afflint.kube.kinds import KINDS, identify
+from afflint.kube.manifests import maps_at_steps, reference
+from afflint.mutation.kyverno import MutateRule, namespace_labels
+from afflint.mutation.undecided import UndecidedError
+
+_POD = "Pod"
+
+
+class Change(NamedTuple):
+    """What one rule changes in an object: the number of the rule, and the paths of the values that differ."""
+
+    rule: int
+    paths: tuple[Path, ...]
+
+
+class Mutation(NamedTuple):
+    """An object after all rules, with their changes in their order, and the rules that are undecided for it, with reasons."""
+
+    data: dict[str, Any]
+    changes: tuple[Change, ...] = ()
+    undecided: tuple[tuple[int, str], ...] = ()
+
+
+class Mutator:
+    """Applies rules to objects. ``namespaces`` are the Namespace objects by name."""
+
+    def __init__(self, rules: Sequence[MutateRule], namespaces: Mapping[str, dict[str, Any]]) -> None:
+        self._rules = list(enumerate(rules))
+        self._namespaces = namespaces
+        self._kinds = [rule.kinds() for rule in rules]
+
+    def may_change(self, kind: str) -> bool:
+        """Return whether a rule may apply to objects of a kind, or to pods that they create."""
+        return any(not kinds.isdisjoint((kind, "*")) for kinds in self._kinds) or (
+            any(not kinds.isdisjoint((_POD, "*")) for kinds in self._kinds) and bool(_template_paths(kind))
+        )
+
+    def mutation(self, data: dict[str, Any]) -> Mutation:
+        """Return an object as the cluster stores it, with the pods of its templates as the cluster stores those."""
+        ref = reference(data)
+        labels = namespace_labels(self._namespaces, ref.namespace)
+        changes: list[Change] = []
+        undecided: dict[int, str] = {}
+        result = self._changed(data, labels, ref.namespace, (), changes, undecided)
+        for path in _template_paths_of(result):
+            for template, at in list(maps_at_steps(result, (), path)):
+                pod = created_pod(ref, template)
+                after = self._changed(pod, labels, ref.namespace, at, changes, undecided)
+                if after is not pod:
+                    result = replaced(result, at, _template_with(template, after))
+        return Mutation(result, tuple(changes), tuple(undecided.items()))
+
+    def _changed(
+        self,
+        data: dict[str, Any],
+        labels: Mapping[str, str] | None,
+        namespace: str | None,
+        base: Path,
+        changes: list[Change],
+        undecided: dict[int, str],
+    ) -> dict[str, Any]:
+        done: set[str] = set()
+        for number, rule in self._rules:
+            if self._kinds[number].isdisjoint((str(data.get("kind")), "*")) or rule.policy in done:
+                continue
+            try:
+                after = rule.changed(data, labels, namespace)
+            except UndecidedError as error:
+                undecided.setdefault(number, str(error))
+                continue
+            paths = tuple([(*base, *path) for path in _differences(data, after)])
+            if paths:
+                changes.append(Change(number, paths))
+                data = after
+                if rule.only_first:
+                    done.add(rule.policy)
+        return data
+
+
+def _template_paths(kind: str) -> Iterable[Path]:
+    return [template.path for each in KINDS if each.name == kind and not each.kubevirt for template in each.templates if template.path]
+
+
+def _template_paths_of(data: dict[str, Any]) -> Iterable[Path]:
+    kind = identify(data.get("apiVersion"), data.get("kind"), None).kind
+    return () if kind is None or kind.kubevirt else [template.path for template in kind.templates if template.path]
+
+
+def _template_with(template: dict[str, Any], pod: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod template with the labels, the annotations and the spec of a changed pod."""
+    metadata = dict(template["metadata"]) if isinstance(template.get("metadata"), dict) else {}
+    for field in ("labels", "annotations"):
+        if field in pod["metadata"]:
+            metadata[field] = pod["metadata"][field]
+    return {**template, **({"metadata": metadata} if metadata else {}), "spec": pod["spec"]}
+
+
+def replaced(data: Any, path: Path, value: Any) -> Any:
+    """Return a copy of ``data`` with another value at a path."""
+    if not path:
+        return value
+    copy: Any = dict(data) if isinstance(data, dict) else list(data)
+    copy[path[0]] = replaced(data[path[0]], path[1:], value)
+    return copy
+
+
+def _differences(one: Any, other: Any) -> Iterator[Path]:
+    """Yield the paths of the values that differ, or that only one side has."""
+    if one is other:
+        return
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in {**one, **other}:
+            if key not in one or key not in other:
+                yield (key,)
+            else:
+                yield from ((key, *path) for path in _differences(one[key], other[key]))
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from ((index, *path) for path in _differences(left, right))
+    elif one != other or type(one) is not type(other):
+        yield ()
