@@ -1,6 +1,9 @@
 """A run over many files: definitions, map, locate, reduce, suppress, result. Read this first: each step is one call here."""
 
-from collections.abc import Collection, Iterable
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from afflint.findings.finding import FileId, Finding, Found, sort_key
 from afflint.findings.namedtuples import NamedTuple
@@ -18,6 +21,9 @@ from afflint.pipeline.unrendered import coverage_of
 from afflint.report import Summary
 from afflint.source.kustomizations import NAMES, Kustomizations
 from afflint.source.sources import Source, read_bytes
+
+if TYPE_CHECKING:
+    from afflint.inventory.node_files import NodeFact
 
 
 class Outcome(NamedTuple):
@@ -87,9 +93,34 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
     node_files = [file for file in files.nodes if file not in results and file not in context]
     mapped = {**_mapped(files, node_files, settings._replace(rules=()), options, reader), **context, **results}
     reader.texts.clear()  # What remains are files that other processes have mapped.
+    mapping = Mapped(results, context, mapped, named)
+    reduced = _reduced(files, mapping, settings, options, kustomizations)
+    policies = [file for file, result in mapping.of_manifests.items() if _may_mutate(result)]
+    if policies:
+        reduced = _with_mutations(reduced, mapping, policies, options, kustomizations)
+    reduced = _with_kustomizations(reduced)
+    return _with_cluster_policies(reduced) if any(each.subject == "admission" for each in settings.rules) else reduced
+
+
+class Mapped(NamedTuple):
+    """The results of the map step: of the checked files, the context, and all files of the run. ``named``: the nodes of node files."""
+
+    results: dict[FileId, FileResult]
+    context: dict[FileId, FileResult]
+    every: dict[FileId, FileResult]
+    named: list[NodeFact]
+
+    @property
+    def of_manifests(self) -> dict[FileId, FileResult]:
+        """The results of the checked files and the context."""
+        return {**self.context, **self.results}
+
+
+def _reduced(files: Files, mapping: Mapped, settings: MapSettings, options: Options, kustomizations: Kustomizations) -> ReducedRun:
+    """Return what the files contain together."""
+    results, mapped, of_manifests = mapping.results, mapping.every, mapping.of_manifests
     # Locate: facts are about files of this run and what kustomizations do with them.
-    inventory = inventory_of(files, mapped, settings, named)
-    of_manifests = {**context, **results}
+    inventory = inventory_of(files, mapped, settings, mapping.named)
     facts = {file: located_facts(files, file, of_manifests[file], kustomizations, placed=bool(inventory)) for file in sorted(of_manifests)}
     # Reduce: rules across manifests.
     reduction = reduction_of(files, settings)
@@ -101,7 +132,7 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
         clusters = clusters_of(files, facts, manifest_index, reduction, kustomizations, options.renders) if inventory.nodes else []
         for file, found in reduction.across(manifest_index, reported.__contains__, inventory.nodes, inventory.pools, clusters):
             across.setdefault(file, []).append(found)
-    reduced = ReducedRun(
+    return ReducedRun(
         files,
         reported,
         of_manifests,
@@ -115,8 +146,6 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
         () if inventory.nodes else tuple([each.name for each in settings.rules if each.subject == "outcome"]),
         tuple(reduction.unevaluated),
     )
-    reduced = _with_kustomizations(reduced)
-    return _with_cluster_policies(reduced) if any(each.subject == "admission" for each in settings.rules) else reduced
 
 
 def _mapped(
@@ -128,6 +157,39 @@ def _mapped(
         return dict(zip(numbers, options.mapper(sources, settings), strict=True))
     results = map_files(sources, settings, options.jobs, options.progress, options.cache, options.contents, reader.texts)
     return dict(zip(numbers, results, strict=True))
+
+
+def _may_mutate(result: FileResult) -> bool:
+    """Return whether a file may have policies that change objects, by the kinds of its documents."""
+    return not _MUTATING.isdisjoint(result.passed) or any(kind in _MUTATING for kind, _ in result.custom)
+
+
+_MUTATING = frozenset(("ClusterPolicy", "Policy"))
+
+
+def _with_mutations(
+    reduced: ReducedRun, mapping: Mapped, policies: Collection[FileId], options: Options, kustomizations: Kustomizations
+) -> ReducedRun:
+    """Return the same after the mutating policies in some files: what the cluster stores is judged."""
+    from afflint.pipeline.cluster_mutations import combined, mutations_of
+
+    files, settings = reduced.files, reduced.settings
+    mutations = mutations_of(files.of(mapping.of_manifests), mapping.of_manifests, policies, kustomizations.is_patch)
+    if not mutations.sources:
+        return reduced._replace(unevaluated=(*reduced.unevaluated, *mutations.undecided))
+    changed = files.with_sources(mutations.sources)
+    results, context = (
+        {**before, **_mapped_again(mutations.sources, before, each)}
+        for before, each in ((mapping.results, settings), (mapping.context, settings._replace(rules=())))
+    )
+    again = Mapped(results, context, {**mapping.every, **context, **results}, mapping.named)
+    return combined(reduced, _reduced(changed, again, settings, options, kustomizations), mutations)
+
+
+def _mapped_again(sources: Mapping[FileId, Source], before: Mapping[FileId, FileResult], settings: MapSettings) -> dict[FileId, FileResult]:
+    """Return the results of the map step for the changed files among some files."""
+    changed = {file: source for file, source in sources.items() if file in before}
+    return dict(zip(changed, map_files(changed.values(), settings), strict=True))
 
 
 def _with_kustomizations(reduced: ReducedRun) -> ReducedRun:
