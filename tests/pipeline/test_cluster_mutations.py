@@ -118,7 +118,23 @@ def test_findings_that_a_policy_does_not_change_stay_where_they_are() -> None:
 def test_a_policy_of_the_context_counts_and_is_named_at_the_object() -> None:
     (found,) = findings({"web.yaml": web()}, {"policy.yaml": SPREAD})
     assert places([found]) == ["web.yaml:3:18 warning label-not-on-template"]
-    assert found.message.startswith("Deployment web, as a policy changes it: ")
+    assert found.message.startswith("as a mutating policy changes it: the label `distributed: required` is set only on the Deployment")
+    assert [(each.file, each.span.line, each.message) for each in found.related] == [("policy.yaml", 8, "ClusterPolicy spread changes it")]
+
+
+def test_a_finding_about_an_object_that_is_not_changed_says_that_others_are() -> None:
+    relabel = SPREAD[: SPREAD.index("    match:")] + (
+        "    match: {any: [{resources: {kinds: [Pod], names: [db*]}}]}\n"
+        "    mutate: {patchStrategicMerge: {metadata: {labels: {app: other}}}}\n"
+    )
+    other = "apiVersion: v1\nkind: Pod\nmetadata: {name: db, labels: {app: db}}\nspec: {containers: [{name: a, image: b}]}\n"
+    wants = "requiredDuringSchedulingIgnoredDuringExecution"
+    term = "{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: db}}}"
+    near = f"affinity: {{podAffinity: {{{wants}: [{term}]}}}}\n      containers"
+    files = {"web.yaml": web().replace("containers", near), "db.yaml": other, "nodes.yaml": NODES.partition("spec")[0]}
+    assert findings(files) == []
+    found = findings({**files, "policy.yaml": relabel})
+    assert [each.message.partition(":")[0] for each in found] == ["as mutating policies change other objects"]
 
 
 def test_objects_in_lists_and_in_files_with_several_documents_keep_their_places() -> None:

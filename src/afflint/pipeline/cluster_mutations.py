@@ -205,14 +205,22 @@ class _Comparison:
                 if each.rule in self._of_text or not known.isdisjoint(_signs([each])):
                     continue
                 changed = self._mutations.objects.get((file, each.document, each.object))
-                number = None if changed is None else _cause(each, changed)
-                if changed is None or number is None or self._mutations.rules[number].file not in self._reported:
-                    yield file, _without_edits(each, changed)
-                else:
+                if changed is None:
+                    message = f"as mutating policies change other objects: {each.message}"
+                    yield file, each._replace(message=message, edits=(), meant=())
+                    continue
+                number = _cause(each, changed)
+                if self._is_for_policy(self._mutations.rules[number], each):
                     grouped.setdefault((number, each.rule, _without_indexes(each.field)), []).append((file, each, changed))
+                else:
+                    yield file, _at_object(each, changed, self._mutations.rules[number])
         for (number, _, _), alike in grouped.items():
             placed = self._mutations.rules[number]
             yield placed.file, self._at_policy(placed, alike)
+
+    def _is_for_policy(self, placed: PlacedRule, found: Found) -> bool:
+        """Return whether a finding is reported at the policy that causes it. Those of a configured policy count for their object."""
+        return placed.file in self._reported and self._rules[found.rule].subject not in ("policy", "outcome")
 
     def _at_policy(self, placed: PlacedRule, alike: Sequence[tuple[FileId, Found, ChangedObject]]) -> Found:
         _, found, first = alike[0]
@@ -236,12 +244,11 @@ class _Comparison:
         )
 
 
-def _without_edits(found: Found, changed: ChangedObject | None) -> Found:
-    """Return a finding of a changed object at the name of the object: its other fields are not in the file as they are found."""
-    if changed is None:
-        return found._replace(edits=(), meant=())
-    message = f"{changed.title}, as a policy changes it: {found.message}"
-    return found._replace(message=message, span=changed.span, edits=(), meant=(), related=())
+def _at_object(found: Found, changed: ChangedObject, cause: PlacedRule) -> Found:
+    """Return a finding at the name of a changed object. The changed fields are not in its file."""
+    related = (FoundPlace(cause.file, cause.span, f"{cause.ref.kind} {cause.rule.policy} changes it"),)
+    message = f"as a mutating policy changes it: {found.message}"
+    return found._replace(message=message, span=changed.span, edits=(), meant=(), related=related)
 
 
 def _found_in(reduced: ReducedRun, file: FileId) -> list[Found]:
