@@ -120,3 +120,62 @@ def test_a_workload_is_refused_for_the_mistake_that_comes_first_in_the_file() ->
         text = text.replace(b"      {containers: ", b"      containers: ").replace(b"}}]}\n", b"}}]\n")
         [pod_source] = read_place_inputs([Source("web.yaml", "web.yaml", text)], nodes, [], default_settings()).simulation_input.pod_sources
         assert pod_source.refused.endswith(f"(line {line})"), pod_source.refused
+
+
+LIMITS = b"""
+apiVersion: v1
+kind: LimitRange
+metadata: {name: limits}
+spec:
+  limits:
+  - {type: Container, defaultRequest: {cpu: 3, memory: 1Gi}, default: {memory: 2Gi}, max: {cpu: 6}}
+"""
+
+
+def test_a_limit_range_gives_requests_to_containers_without_any() -> None:
+    def requested(web: bytes) -> object:
+        files = [Source("web.yaml", "web.yaml", web), Source("limits.yaml", "limits.yaml", LIMITS)]
+        (pod_source,) = stage_of(files, [Source("nodes.yaml", "nodes.yaml", NODES)], resources=True).pod_sources
+        assert pod_source.line == 4
+        return pod_source.pod["containers"][0]["resources"]
+
+    assert requested(WEB.replace(b", resources: {limits: {cpu: 4}}", b"")) == {
+        "requests": {"cpu": 3, "memory": "1Gi"},
+        "limits": {"cpu": 6, "memory": "2Gi"},
+    }
+    # A limit of the container is its request.
+    assert requested(WEB) == {"requests": {"memory": "1Gi"}, "limits": {"cpu": 4, "memory": "2Gi"}}
+
+
+def test_a_limit_range_of_another_namespace_changes_nothing() -> None:
+    other = LIMITS.replace(b"name: limits", b"name: limits, namespace: shop")
+    files = [Source("web.yaml", "web.yaml", WEB), Source("limits.yaml", "limits.yaml", other)]
+    (pod_source,) = stage_of(files, [Source("nodes.yaml", "nodes.yaml", NODES)], resources=True).pod_sources
+    assert pod_source.pod["containers"][0]["resources"] == {"limits": {"cpu": 4}}
+
+
+TOLERATE = b"""
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: tolerate}
+spec:
+  rules:
+  - name: add-toleration
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    mutate: {patchStrategicMerge: {spec: {tolerations: [{key: gpu, operator: Exists}]}}}
+"""
+
+
+def test_pods_are_placed_as_a_mutating_policy_changes_them() -> None:
+    files = [Source("web.yaml", "web.yaml", WEB), Source("policy.yaml", "policy.yaml", TOLERATE)]
+    (pod_source,) = stage_of(files, [Source("nodes.yaml", "nodes.yaml", NODES)]).pod_sources
+    assert pod_source.pod["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
+
+
+def test_a_mutating_policy_that_is_undecided_is_noted() -> None:
+    undecided = TOLERATE.replace(b"{kinds: [Pod]}", b"{kinds: [Pod]}, subjects: [{kind: User, name: a}]")
+    files = [Source("web.yaml", "web.yaml", WEB), Source("policy.yaml", "policy.yaml", undecided)]
+    nodes = [Source("nodes.yaml", "nodes.yaml", NODES)]
+    assert read_place_inputs(files, nodes, [], default_settings()).notes == (
+        "policy `tolerate`: it depends on the user who creates the object; the policy is not evaluated for Deployment web in web.yaml",
+    )

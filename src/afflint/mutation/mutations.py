@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.created_pods import created_pod
 from afflint.kube.kinds import KINDS, identify
 from afflint.kube.manifests import maps_at_steps, reference
-from afflint.mutation.kyverno import MutateRule, namespace_labels
+from afflint.mutation.kyverno import namespace_labels
 from afflint.mutation.undecided import UndecidedError
 
 _POD = "Pod"
+
+
+class ObjectRule(Protocol):
+    """A rule that changes objects. ``only_first``: no further rule of the policy applies to an object that this rule changes."""
+
+    @property
+    def policy(self) -> str:
+        """The name of the policy."""
+
+    @property
+    def only_first(self) -> bool: ...
+
+    def kinds(self) -> frozenset[str]:
+        """Return the names of the kinds that the rule may apply to, ``*`` for any."""
+
+    def changed(self, data: dict[str, Any], namespace_labels: Mapping[str, str] | None, namespace: str | None, /) -> dict[str, Any]:
+        """Return an object as the rule changes it; the same object if the rule does not apply. Raises UndecidedError."""
 
 
 class Change(NamedTuple):
@@ -34,7 +51,7 @@ class Mutation(NamedTuple):
 class Mutator:
     """Applies rules to objects. ``namespaces`` are the Namespace objects by name."""
 
-    def __init__(self, rules: Sequence[MutateRule], namespaces: Mapping[str, dict[str, Any]]) -> None:
+    def __init__(self, rules: Sequence[ObjectRule], namespaces: Mapping[str, dict[str, Any]]) -> None:
         self._rules = list(enumerate(rules))
         self._namespaces = namespaces
         self._kinds = [rule.kinds() for rule in rules]

@@ -8,7 +8,7 @@ policies do not import this module.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.findings.finding import FileId, Found, FoundPlace, ObjectRef, Span
@@ -17,14 +17,16 @@ from afflint.findings.paths import Path, field_of
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload, reference
 from afflint.mutation.kyverno import KINDS, MutateRule, mutate_rules
+from afflint.mutation.limit_ranges import LIMIT_RANGE, ContainerDefaults, container_defaults
 from afflint.mutation.mutations import Change, Mutator, replaced
+from afflint.pipeline.mapping import map_files
 from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
 from afflint.pipeline.source_objects import documents_of, objects_of
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import to_utf8
 
 if TYPE_CHECKING:
-    from afflint.pipeline.map_step import FileResult
+    from afflint.pipeline.map_step import FileResult, MapSettings
     from afflint.pipeline.reduced_run import ReducedRun
     from afflint.yaml.document import Document
 
@@ -65,12 +67,15 @@ class Mutations(NamedTuple):
 
 
 def mutations_of(
-    sources: Mapping[FileId, Source], results: Mapping[FileId, FileResult], holders: Collection[FileId], is_patch: Callable[[str], bool]
+    sources: Mapping[FileId, Source],
+    results: Mapping[FileId, FileResult],
+    is_patch: Callable[[str], bool],
+    *,
+    resources: bool = False,
 ) -> Mutations:
-    """Apply the mutating policies among some files to their objects.
+    """Apply the mutating policies among some files to their objects; with ``resources``, also LimitRanges.
 
-    ``results`` are those of the map step, ``holders`` the files that may have policies. ``is_patch``: returns whether a kustomization uses
-    the file at a path as a patch.
+    ``results`` are those of the map step. ``is_patch``: returns whether a kustomization uses the file at a path as a patch.
     """
     readable = {
         file: source
@@ -78,10 +83,11 @@ def mutations_of(
         if not (results[file].templated or results[file].unread or _is_test(source.path) or is_patch(source.path))
     }
     placed = sorted(
-        _placed_rules({file: readable[file] for file in holders if file in readable}),
+        _placed_rules({file: source for file, source in readable.items() if results[file].may_change_objects}),
         key=lambda each: (each.rule.policy, each.file, each.document),
     )
-    if not placed:
+    limits = list(_container_defaults(readable, results)) if resources else []
+    if not (placed or limits):
         return Mutations((), {}, {}, ())
     namespaces = {
         ref.name: data
@@ -89,7 +95,8 @@ def mutations_of(
         for _, data, _ in objects_of(source, frozenset(("Namespace",)).__contains__)
         if (ref := reference(data)).name
     }
-    mutator = Mutator([each.rule for each in placed], namespaces)
+    # The numbers of the rules of policies are those in ``placed``.
+    mutator = Mutator([*(each.rule for each in placed), *limits], namespaces)
     changed: dict[FileId, Source] = {}
     objects: dict[_Key, ChangedObject] = {}
     undecided: list[UnevaluatedPolicy] = []
@@ -112,6 +119,19 @@ def _placed_rules(sources: Mapping[FileId, Source]) -> Iterator[PlacedRule]:
             for rule in mutate_rules(data):
                 if rule.touches_placement:
                     yield PlacedRule(rule, file, document.index, reference(data), document.locate((*base, *rule.path), key=True))
+
+
+def _container_defaults(sources: Mapping[FileId, Source], results: Mapping[FileId, FileResult]) -> Iterator[ContainerDefaults]:
+    for file, source in sources.items():
+        if LIMIT_RANGE in results[file].passed:
+            for _, data, _ in objects_of(source, frozenset((LIMIT_RANGE,)).__contains__):
+                yield from container_defaults(data)
+
+
+def mapped_again(mutations: Mutations, results: Mapping[FileId, FileResult], settings: MapSettings) -> dict[FileId, FileResult]:
+    """Return the results of the map step, those of changed files as the cluster stores their objects."""
+    changed = {file: source for file, source in mutations.sources.items() if file in results}
+    return {**results, **dict(zip(changed, map_files(changed.values(), settings), strict=True))}
 
 
 class _ChangedFile:

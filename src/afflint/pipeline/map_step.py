@@ -101,6 +101,14 @@ class FileResult(NamedTuple):
     sources: tuple[DeclaredSource, ...] = ()
     """The objects that create workloads when a controller renders them."""
 
+    @property
+    def may_change_objects(self) -> bool:
+        """Whether the file may have policies that change objects, by the kinds of its documents."""
+        return not _CHANGING_OBJECTS.isdisjoint(self.passed) or any(kind in _CHANGING_OBJECTS for kind, _ in self.custom)
+
+
+_CHANGING_OBJECTS = frozenset(("ClusterPolicy", "Policy"))
+
 
 class _DocumentResult(NamedTuple):
     """The result of one document.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from afflint.checks.registry import bind_rules
 from afflint.findings.coverage import Coverage
 from afflint.findings.errors import UserError
-from afflint.findings.finding import FileId
+from afflint.findings.finding import FileId, ObjectRef
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import Facts, Pods
@@ -104,6 +104,11 @@ def read_place_inputs(
     settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), inventory=True, resources=resources, lines=True)
     read = files.of(files.given)
     results = dict(zip(read, map_files(read.values(), settings), strict=True))
+    others = dict(
+        zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), inventory=False)), strict=True)
+    )
+    kustomizations = files.kustomizations()
+    results, undecided = _as_stored(files, results, others, settings, kustomizations)
     if not node_files and settings.auto_nodes:
         holding = {file: read[file] for file, result in results.items() if result.facts.holds_nodes}
         nodes = nodes_of(holding, resources=resources)
@@ -111,9 +116,7 @@ def read_place_inputs(
     if not (nodes or classes):
         raise NodeFileError(NO_NODES)
     running, machines = running_pods(pod_files, resources=resources)
-    others = zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), inventory=False)), strict=True)
-    facts = [_context_facts(each.facts.of_file(file, files.folder(file))) for file, each in others]
-    kustomizations = files.kustomizations()
+    facts = [_context_facts(each.facts.of_file(file, files.folder(file))) for file, each in others.items()]
     facts += [located_facts(files, file, result, kustomizations, placed=True) for file, result in results.items()]
     manifest_index = ManifestIndex(facts, plugins=settings.target.admission_plugins)
     workloads = [manifest_index.with_scale(pods) for each in facts for pods in each.pods]
@@ -140,7 +143,7 @@ def read_place_inputs(
         machines=machines,
     )
     empty = tuple([names[file] for file, result in results.items() if is_empty(result)])
-    notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems))
+    notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems), *undecided)
     if options.renders is None:
         coverage, count = coverage_of((names[file], result) for file, result in results.items()), None
     else:
@@ -170,6 +173,37 @@ def _at_origin(pods: Pods, origins: RunOrigins | None) -> Pods:
         return pods
     file, line = origins.line(pods.site.file, pods.site.document, pods.pod_source.line)
     return pods._replace(pod_source=replace(pods.pod_source, site=pods.pod_source.site._replace(file=file), line=line))
+
+
+def _as_stored(
+    files: Files,
+    results: dict[FileId, FileResult],
+    context: Mapping[FileId, FileResult],
+    settings: MapSettings,
+    kustomizations: Kustomizations,
+) -> tuple[dict[FileId, FileResult], Sequence[str]]:
+    """Return the results after mutating policies and LimitRanges have changed the objects, and a line for each undecided policy."""
+    every = {**context, **results}
+    if not any(result.may_change_objects or (settings.resources and "LimitRange" in result.passed) for result in every.values()):
+        return results, ()
+    from afflint.pipeline.cluster_mutations import mapped_again, mutations_of
+    from afflint.pipeline.policy_evaluation import policy_findings
+
+    mutations = mutations_of(files.of(every), every, kustomizations.is_patch, resources=settings.resources)
+    lines = {key: changed.span.line for key, changed in mutations.objects.items()}
+    stored = {file: _with_lines(file, result, lines) for file, result in mapped_again(mutations, results, settings).items()}
+    return stored, list(policy_findings(mutations.undecided, files.names))
+
+
+def _with_lines(file: FileId, result: FileResult, lines: Mapping[tuple[FileId, int, ObjectRef], int]) -> FileResult:
+    """Return a result with the original lines of changed objects."""
+    pods = [
+        each._replace(pod_source=replace(each.pod_source, line=line))
+        if each.pod_source is not None and (line := lines.get((file, each.site.document, each.ref)))
+        else each
+        for each in result.facts.pods
+    ]
+    return result._replace(facts=result.facts._replace(pods=tuple(pods)))
 
 
 def _classes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import FileId, Finding, Found, sort_key
@@ -95,9 +95,8 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
     reader.texts.clear()  # What remains are files that other processes have mapped.
     mapping = Mapped(results, context, mapped, named)
     reduced = _reduced(files, mapping, settings, options, kustomizations)
-    policies = [file for file, result in mapping.of_manifests.items() if _may_mutate(result)]
-    if policies:
-        reduced = _with_mutations(reduced, mapping, policies, options, kustomizations)
+    if any(result.may_change_objects for result in mapping.of_manifests.values()):
+        reduced = _with_mutations(reduced, mapping, options, kustomizations)
     reduced = _with_kustomizations(reduced)
     return _with_cluster_policies(reduced) if any(each.subject == "admission" for each in settings.rules) else reduced
 
@@ -159,37 +158,19 @@ def _mapped(
     return dict(zip(numbers, results, strict=True))
 
 
-def _may_mutate(result: FileResult) -> bool:
-    """Return whether a file may have policies that change objects, by the kinds of its documents."""
-    return not _MUTATING.isdisjoint(result.passed) or any(kind in _MUTATING for kind, _ in result.custom)
-
-
-_MUTATING = frozenset(("ClusterPolicy", "Policy"))
-
-
-def _with_mutations(
-    reduced: ReducedRun, mapping: Mapped, policies: Collection[FileId], options: Options, kustomizations: Kustomizations
-) -> ReducedRun:
-    """Return the same after the mutating policies in some files: what the cluster stores is judged."""
-    from afflint.pipeline.cluster_mutations import combined, mutations_of
+def _with_mutations(reduced: ReducedRun, mapping: Mapped, options: Options, kustomizations: Kustomizations) -> ReducedRun:
+    """Return the same after the mutating policies among the manifests: what the cluster stores is judged."""
+    from afflint.pipeline.cluster_mutations import combined, mapped_again, mutations_of
 
     files, settings = reduced.files, reduced.settings
-    mutations = mutations_of(files.of(mapping.of_manifests), mapping.of_manifests, policies, kustomizations.is_patch)
+    mutations = mutations_of(files.of(mapping.of_manifests), mapping.of_manifests, kustomizations.is_patch)
     if not mutations.sources:
         return reduced._replace(unevaluated=(*reduced.unevaluated, *mutations.undecided))
     changed = files.with_sources(mutations.sources)
-    results, context = (
-        {**before, **_mapped_again(mutations.sources, before, each)}
-        for before, each in ((mapping.results, settings), (mapping.context, settings._replace(rules=())))
-    )
+    results = mapped_again(mutations, mapping.results, settings)
+    context = mapped_again(mutations, mapping.context, settings._replace(rules=()))
     again = Mapped(results, context, {**mapping.every, **context, **results}, mapping.named)
     return combined(reduced, _reduced(changed, again, settings, options, kustomizations), mutations)
-
-
-def _mapped_again(sources: Mapping[FileId, Source], before: Mapping[FileId, FileResult], settings: MapSettings) -> dict[FileId, FileResult]:
-    """Return the results of the map step for the changed files among some files."""
-    changed = {file: source for file, source in sources.items() if file in before}
-    return dict(zip(changed, map_files(changed.values(), settings), strict=True))
 
 
 def _with_kustomizations(reduced: ReducedRun) -> ReducedRun:
