@@ -79,6 +79,8 @@ PODS = "match: {any: [{resources: {kinds: [Pod]}}]}"
         ("{kinds: [Pod], name: db}", False),
         ("{kinds: [Pod], selector: {matchLabels: {app: web}}}", True),
         ("{kinds: [Pod], selector: {matchLabels: {app: db}}}", False),
+        ("{kinds: [Pod], selector: {matchLabels: {a*: 'w?b'}}}", True),
+        ("{kinds: [Pod], selector: {matchLabels: {b*: '*'}}}", False),
         ("{kinds: [Pod], annotations: {a/*: '?'}}", True),
         ("{kinds: [Pod], namespaces: ['sh?p']}", True),
         ("{kinds: [Pod], namespaces: [db]}", False),

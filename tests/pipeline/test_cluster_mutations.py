@@ -149,6 +149,10 @@ def test_a_rule_that_is_undecided_is_named_and_changes_nothing() -> None:
     undecided = SPREAD.replace("matchLabels: {distributed: required}}}}]}", "matchLabels: {distributed: required}}}, clusterRoles: [x]}]}")
     run = outcome({"policy.yaml": undecided, "web.yaml": web()})
     assert run.findings == []
+    labels = undecided.replace(
+        "clusterRoles: [x]}]}", "clusterRoles: [x]}]}\n    mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}"
+    )
+    assert outcome({"policy.yaml": labels.partition("\n    mutate:\n")[0], "web.yaml": web()}).unevaluated == ()
     assert run.unevaluated == (
         "policy `spread`: it depends on the user who creates the object; the policy is not evaluated for Deployment web in web.yaml",
     )
@@ -157,6 +161,7 @@ def test_a_rule_that_is_undecided_is_named_and_changes_nothing() -> None:
 def test_the_tests_of_policies_are_not_objects_of_a_cluster() -> None:
     assert findings({".kyverno-test/policy.yaml": SPREAD, "web.yaml": web()}) == []
     assert findings({"policy.yaml": SPREAD, ".kyverno-test/web.yaml": web()}) == []
+    assert findings({"policy.yaml": SPREAD, "a/web.yaml": web(), "a/chainsaw-test.yaml": "kind: Test\n"}) == []
 
 
 def test_a_comment_beside_the_policy_silences_the_finding() -> None:

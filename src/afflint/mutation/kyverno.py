@@ -37,6 +37,7 @@ _PLACEMENT = PLACEMENT_FIELDS | frozenset(
     ("priorityClassName", "runtimeClassName", "hostNetwork", "hostPort", "schedulingGates", "replicas", "labels")
 )
 """The fields of a patch that decide where pods run, directly or because others select them."""
+_INDIRECT = frozenset(("labels", "replicas"))
 
 
 class MutateRule(NamedTuple):
@@ -59,6 +60,11 @@ class MutateRule(NamedTuple):
     def touches_placement(self) -> bool:
         """Whether its patches set, or remove, a field that decides where pods run."""
         return any(not _PLACEMENT.isdisjoint(words) for words in _words_of(self.mutate))
+
+    @property
+    def touches_constraints(self) -> bool:
+        """Whether its patches touch more than labels and replicas, which affect placement only through other objects."""
+        return any(not (_PLACEMENT - _INDIRECT).isdisjoint(words) for words in _words_of(self.mutate))
 
     def kinds(self) -> frozenset[str]:
         """Return the names of the kinds that the rule may apply to, ``*`` for any."""

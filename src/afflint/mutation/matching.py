@@ -132,15 +132,15 @@ def _annotated(annotations: Any, candidate: Candidate) -> bool:
 
 
 def _labelled(selector: Any, candidate: Candidate) -> bool:
-    return matches(_selector(selector), labels_at(candidate.data))
+    return _selects(selector, labels_at(candidate.data))
 
 
 def _in_labelled_namespace(selector: Any, candidate: Candidate) -> bool:
     if reference(candidate.data).kind == "Namespace":
         return True
-    parsed = _selector(selector)
     if candidate.namespace_labels is not None:
-        return matches(parsed, candidate.namespace_labels)
+        return _selects(selector, candidate.namespace_labels)
+    parsed = _selector(selector)
     named = [each for each in parsed.requirements if each.key == NAMESPACE_NAME]
     if candidate.namespace is not None and not all(is_met(each, candidate.namespace) for each in named):
         return False
@@ -149,9 +149,19 @@ def _in_labelled_namespace(selector: Any, candidate: Candidate) -> bool:
     raise UndecidedError("it depends on the labels of the namespace, which no manifest shows")
 
 
+def _selects(selector: Any, labels: Mapping[str, str]) -> bool:
+    """Return whether a label selector, which may have wildcards in ``matchLabels``, selects an object with these labels."""
+    if not isinstance(selector, dict):
+        return matches(_selector(selector), labels)
+    wanted = {str(key): str(value) for key, value in map_at(selector, "matchLabels").items()}
+    vague = {key: value for key, value in wanted.items() if has_wildcards(key + value)}
+    plain = {key: value for key, value in map_at(selector, "matchLabels").items() if str(key) not in vague}
+    if not all(any(is_match(key, one) and is_match(value, other) for one, other in labels.items()) for key, value in vague.items()):
+        return False
+    return matches(_selector({**selector, "matchLabels": plain}), labels)
+
+
 def _selector(selector: Any) -> Selector:
-    if isinstance(selector, dict) and any(has_wildcards(f"{key}{value}") for key, value in map_at(selector, "matchLabels").items()):
-        raise UndecidedError("its label selector has wildcards")
     parsed = parse_label_selector(selector)
     if parsed is None or isinstance(parsed, Malformed):
         raise UndecidedError("its label selector is not valid")

@@ -8,6 +8,7 @@ policies do not import this module.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from afflint.pipeline.reduced_run import ReducedRun
     from afflint.yaml.document import Document
 
-_TEST_FOLDERS = (".kyverno-test", ".chainsaw-test")
-"""The folders with the tests of policies, whose objects never reach a cluster."""
+_TESTS = ("kyverno-test.yaml", "chainsaw-test.yaml")
+_TEST_FOLDERS = frozenset((".kyverno-test", ".chainsaw-test"))
+"""The files that mark a folder as a test of policies, and the usual folders of tests. Their objects never reach a cluster."""
 _MOST_RELATED = 5
 
 
@@ -77,10 +79,11 @@ def mutations_of(
 
     ``results`` are those of the map step. ``is_patch``: returns whether a kustomization uses the file at a path as a patch.
     """
+    is_test = _tests_among(sources.values())
     readable = {
         file: source
         for file, source in sources.items()
-        if not (results[file].templated or results[file].unread or _is_test(source.path) or is_patch(source.path))
+        if not (results[file].templated or results[file].unread or is_test(source.path) or is_patch(source.path))
     }
     placed = sorted(
         _placed_rules({file: source for file, source in readable.items() if results[file].may_change_objects}),
@@ -109,8 +112,14 @@ def mutations_of(
     return Mutations(tuple(placed), changed, objects, tuple(undecided))
 
 
-def _is_test(path: str) -> bool:
-    return any(folder in path for folder in _TEST_FOLDERS)
+def _tests_among(sources: Iterable[Source]) -> Callable[[str], bool]:
+    """Return a function that returns whether the file at a path belongs to the test of a policy."""
+    marked = {os.path.dirname(each.path) for each in sources if os.path.basename(each.path) in _TESTS}
+
+    def is_test(path: str) -> bool:
+        return os.path.dirname(path) in marked or not _TEST_FOLDERS.isdisjoint(path.replace("\\", "/").split("/"))
+
+    return is_test
 
 
 def _placed_rules(sources: Mapping[FileId, Source]) -> Iterator[PlacedRule]:
@@ -170,10 +179,11 @@ class _ChangedFile:
             self._documents.append((document, whole))
 
     def undecided(self, placed: Sequence[PlacedRule]) -> Iterator[UnevaluatedPolicy]:
-        """Yield the rules that are undecided for an object of the file."""
+        """Yield the rules about constraints that are undecided for an object of the file. Rules about labels seldom matter."""
         for number, reason, ref in self._doubts:
             rule = placed[number]
-            yield UnevaluatedPolicy(rule.rule.policy, reason, "", f"{ref.kind} {ref.name}", self._file, ref)
+            if rule.rule.touches_constraints:
+                yield UnevaluatedPolicy(rule.rule.policy, reason, "", f"{ref.kind} {ref.name}", self._file, ref)
 
     def text(self) -> bytes:
         """Return the text of the file with the changed objects. All other documents keep their lines and their numbers."""
