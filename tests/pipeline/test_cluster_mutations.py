@@ -107,6 +107,13 @@ def test_a_finding_that_a_policy_removes_is_not_reported() -> None:
     assert findings({**files, "policy.yaml": TOLERATE}) == []
 
 
+def test_what_a_policy_adds_may_be_redundant_for_some_objects() -> None:
+    tolerant = web().replace("containers", "tolerations: [{operator: Exists, effect: NoSchedule}]\n      containers")
+    add = "'[{op: add, path: /spec/tolerations/-, value: {key: gpu, operator: Exists, effect: NoSchedule}}]'"
+    policy = TOLERATE[: TOLERATE.index("      patchStrategicMerge")] + f"      patchesJson6902: {add}\n"
+    assert findings({"policy.yaml": policy, "web.yaml": tolerant}) == []
+
+
 def test_findings_that_a_policy_does_not_change_stay_where_they_are() -> None:
     affected = web().replace("    spec:\n      con", "    spec:\n      nodeSelector: {zone: 1}\n      con")
     before = findings({"web.yaml": affected})

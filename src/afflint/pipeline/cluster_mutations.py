@@ -232,7 +232,7 @@ class _Comparison:
         for file, found in self._after.items():
             known = _signs(self._before[file])
             for each in found:
-                if each.rule in self._of_text or not known.isdisjoint(_signs([each])):
+                if self._is_minor(each) or not known.isdisjoint(_signs([each])):
                     continue
                 changed = self._mutations.objects.get((file, each.document, each.object))
                 if changed is None:
@@ -247,6 +247,10 @@ class _Comparison:
         for (number, _, _), alike in grouped.items():
             placed = self._mutations.rules[number]
             yield placed.file, self._at_policy(placed, alike)
+
+    def _is_minor(self, found: Found) -> bool:
+        """Return whether a finding is not the fault of a policy: what a general policy adds may be redundant for some objects."""
+        return found.rule in self._of_text or (found.severity or self._rules[found.rule].rule.severity) == "info"
 
     def _is_for_policy(self, placed: PlacedRule, found: Found) -> bool:
         """Return whether a finding is reported at the policy that causes it. Those of a configured policy count for their object."""
