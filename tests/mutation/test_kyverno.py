@@ -183,6 +183,19 @@ def test_rules_that_are_not_about_new_objects_are_left_out() -> None:
     assert not list(mutate_rules(parsed((HEAD + PATCH).replace("kyverno.io/v1", "nvidia.com/v1"))))
 
 
+@pytest.mark.parametrize("value", ["", "5", "[]", "[5]", "{a: 1}", "{any: 5}", "{any: [5]}", "{all: [{resources: [1]}]}", "'{{'"])
+@pytest.mark.parametrize("field", ["match", "exclude", "preconditions", "mutate"])
+def test_a_policy_that_kyverno_would_refuse_is_no_failure(field: str, value: str) -> None:
+    rest = "".join(f"    {each}\n" for each in (PODS, "mutate: {patchStrategicMerge: {spec: {x: 1}}}") if not each.startswith(field))
+    result = mutation(f"{HEAD}{rest}    {field}: {value}\n", deployment())
+    assert result.data["kind"] == "Deployment"
+
+
+def test_a_patch_that_removes_the_metadata_of_pods_keeps_the_template() -> None:
+    text = f"{HEAD}    {PODS}\n    mutate: {{patchStrategicMerge: {{metadata: 5, spec: null}}}}\n"
+    assert mutation(text, deployment()).data["spec"]["template"]["metadata"] is not None
+
+
 def test_a_policy_of_a_namespace_changes_nothing_elsewhere() -> None:
     text = HEAD.replace("ClusterPolicy", "Policy").replace("{name: add}", "{name: add, namespace: shop}") + f"    {PODS}\n{PATCH}"
     assert selects(text, pod(namespace="shop")) is True

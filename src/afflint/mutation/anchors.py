@@ -16,6 +16,9 @@ from afflint.mutation.wildcards import is_match
 
 _ANCHOR = re.compile(r"\s*([+<=X^]?)\((.+)\)\s*")
 _ABSENT = object()
+_MOST_STEPS = 10**10
+"""The limit of what anchors in nested lists may take: each item of the object is compared with each of the pattern, and copied."""
+_LONGEST_DURATION = 50
 _COMPARISON = re.compile(r"(>=|<=|>|<|!)?\s*(.*)", re.DOTALL)
 _RANGE_OR_DURATION = re.compile(r"[^-]+!?-[^-]+|[0-9.]+(ns|us|µs|ms|s|h|[0-9hms.]+)")
 
@@ -36,6 +39,8 @@ def name_of(key: str) -> str:
 
 def resolved(pattern: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """Return the patch for an object: ``pattern`` without anchors. Raises InapplicableError if a condition fails, and UndecidedError."""
+    if _size(pattern) * _size(data) ** 2 > _MOST_STEPS:
+        raise UndecidedError("its patch, or the object, is too large")
     patch = deepcopy(pattern)
     try:
         _resolve(patch, data)
@@ -134,7 +139,7 @@ def _meets(value: Any, expected: Any) -> bool:
 
 def _compares(text: str, pattern: str) -> bool:
     """Return whether a text meets one comparison, such as ``!a*`` or ``>=3``. Semantics: pkg/engine/pattern/pattern.go."""
-    if _RANGE_OR_DURATION.fullmatch(pattern) and _RANGE_OR_DURATION.fullmatch(text):
+    if all(len(each) <= _LONGEST_DURATION and _RANGE_OR_DURATION.fullmatch(each) for each in (pattern, text)):
         raise UndecidedError("a condition in its patch compares durations or ranges")
     found = _COMPARISON.fullmatch(pattern)
     assert found is not None
@@ -195,6 +200,16 @@ def _kind_of(key: object) -> str | None:
     """Return the modifier of an anchor; None for a key that is none."""
     found = _ANCHOR.fullmatch(key) if isinstance(key, str) else None
     return found[1] if found else None
+
+
+def _size(data: Any) -> int:
+    """Return the number of values in plain data."""
+    waiting, count = [data], 0
+    while waiting:
+        value = waiting.pop()
+        count += 1
+        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return count
 
 
 def _field(data: Any, key: str) -> Any:

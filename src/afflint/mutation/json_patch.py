@@ -49,12 +49,11 @@ def _apply(whole: dict[str, Any], operation: dict[str, Any]) -> None:
         except InapplicableError:
             return
         del holder[_key(holder, steps[-1])]
-    elif name in ("copy", "move") and isinstance(operation.get("from"), str):
+    elif name == "move" and isinstance(operation.get("from"), str):
         source = ["", *steps_of(operation["from"])]
         holder = _holder(whole, source)
-        value = deepcopy(_get(holder, source[-1]))
-        if name == "move":
-            del holder[_key(holder, source[-1])]
+        value = _get(holder, source[-1])
+        del holder[_key(holder, source[-1])]
         _add(_holder(whole, steps, create=True), steps[-1], value)
     elif name == "test":
         if _get(_holder(whole, steps), steps[-1]) != operation.get("value"):

@@ -12,6 +12,7 @@ from afflint.kube.kinds import KINDS, identify
 from afflint.kube.manifests import maps_at_steps, reference
 from afflint.mutation.kyverno import namespace_labels
 from afflint.mutation.undecided import UndecidedError
+from afflint.yaml.document import map_at
 
 _POD = "Pod"
 
@@ -116,10 +117,9 @@ def _template_paths_of(data: dict[str, Any]) -> Iterable[Path]:
 def _template_with(template: dict[str, Any], pod: dict[str, Any]) -> dict[str, Any]:
     """Return a pod template with the labels, the annotations and the spec of a changed pod."""
     metadata = dict(template["metadata"]) if isinstance(template.get("metadata"), dict) else {}
-    for field in ("labels", "annotations"):
-        if field in pod["metadata"]:
-            metadata[field] = pod["metadata"][field]
-    return {**template, **({"metadata": metadata} if metadata else {}), "spec": pod["spec"]}
+    own = map_at(pod, "metadata")
+    metadata |= {field: own[field] for field in ("labels", "annotations") if field in own}
+    return {**template, **({"metadata": metadata} if metadata else {}), "spec": map_at(pod, "spec")}
 
 
 def replaced(data: Any, path: Path, value: Any) -> Any:

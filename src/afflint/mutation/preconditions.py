@@ -23,7 +23,7 @@ def are_met(conditions: Any, known: Mapping[str, Any]) -> bool:
         return True
     if isinstance(conditions, list):
         return holds_all([partial(_is_met, each, known) for each in conditions])
-    if not isinstance(conditions, dict):
+    if not isinstance(conditions, dict) or not all(isinstance(conditions.get(field) or [], list) for field in ("any", "all")):
         raise UndecidedError("its preconditions are not valid")
     groups = []
     if conditions.get("any"):

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
+from afflint.mutation.undecided import UndecidedError
+
+_MOST_COMPARED = 10_000_000
+"""The limit of the product of both lengths, which bounds the time of a comparison."""
 
 
 def is_match(pattern: str, text: str) -> bool:
-    """Return whether a pattern with wildcards matches the whole text."""
-    return pattern == text or _compiled(pattern).fullmatch(text) is not None
+    """Return whether a pattern with wildcards matches the whole text. Raises UndecidedError if both are very long."""
+    if pattern == text or not has_wildcards(pattern):
+        return pattern == text
+    if len(pattern) * len(text) > _MOST_COMPARED:
+        raise UndecidedError("it compares very long texts")
+    at, position, star, resumed = 0, 0, -1, 0
+    while position < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            star, resumed = at, position
+            at += 1
+        elif at < len(pattern) and pattern[at] in ("?", text[position]):
+            at, position = at + 1, position + 1
+        elif star >= 0:
+            resumed += 1
+            at, position = star + 1, resumed
+        else:
+            return False
+    return not pattern[at:].strip("*")
 
 
 def has_wildcards(text: str) -> bool:
     """Return whether a text has a wildcard."""
     return "*" in text or "?" in text
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    # A run of stars means the same as one, and would cost exponential time.
-    words = re.split(r"(\*+|\?)", pattern)
-    return re.compile("".join(".*" if word[:1] == "*" else "." if word == "?" else re.escape(word) for word in words), re.DOTALL)
