@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
 
 from afflint.findings.finding import Finding
@@ -165,6 +167,22 @@ def test_a_rule_that_is_undecided_is_named_and_changes_nothing() -> None:
     )
 
 
+def test_a_policy_exception_exempts_objects() -> None:
+    exception = """\
+    apiVersion: kyverno.io/v2
+    kind: PolicyException
+    metadata: {name: exempt, namespace: kyverno}
+    spec:
+      exceptions: [{policyName: spread, ruleNames: [add-*]}]
+      match: {any: [{resources: {kinds: [Deployment], names: [web]}}]}
+    """
+    assert findings({"policy.yaml": SPREAD, "web.yaml": web(), "exception.yaml": exception}) == []
+    assert findings({"policy.yaml": SPREAD, "web.yaml": web(), "exception.yaml": exception.replace("[web]", "[db]")})
+    assert findings(
+        {"policy.yaml": SPREAD, "web.yaml": web(), "exception.yaml": exception.replace("policyName: spread", "policyName: other")}
+    )
+
+
 def test_the_tests_of_policies_are_not_objects_of_a_cluster() -> None:
     assert findings({".kyverno-test/policy.yaml": SPREAD, "web.yaml": web()}) == []
     assert findings({"policy.yaml": SPREAD, ".kyverno-test/web.yaml": web()}) == []
@@ -174,3 +192,16 @@ def test_the_tests_of_policies_are_not_objects_of_a_cluster() -> None:
 def test_a_comment_beside_the_policy_silences_the_finding() -> None:
     silenced = SPREAD.replace("    mutate:\n", "    # afflint: ignore[label-not-on-template] -- the pods get it elsewhere\n    mutate:\n")
     assert findings({"policy.yaml": silenced, "web.yaml": web()}) == []
+
+
+def test_a_run_without_such_policies_imports_nothing_for_them() -> None:
+    program = """
+import sys
+from afflint.pipeline.map_step import default_settings
+from afflint.pipeline.run import run
+from afflint.source.sources import Source
+run([Source("web.yaml", "web.yaml", sys.stdin.buffer.read())], default_settings())
+print([name for name in sys.modules if name.startswith("afflint.mutation") or name.endswith("cluster_mutations")])
+"""
+    done = subprocess.run([sys.executable, "-c", program], input=web(), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

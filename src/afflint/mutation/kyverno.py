@@ -6,8 +6,9 @@ objects that exist already (``targets``) are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -19,12 +20,13 @@ from afflint.mutation.json_patch import steps_of, with_json_patch
 from afflint.mutation.matching import Candidate, applies, kinds_of
 from afflint.mutation.preconditions import are_met
 from afflint.mutation.strategic_merge import merged
-from afflint.mutation.undecided import InapplicableError, UndecidedError
+from afflint.mutation.undecided import InapplicableError, UndecidedError, holds_any
 from afflint.mutation.variables import request_of, substituted
+from afflint.mutation.wildcards import is_match
 from afflint.yaml.document import list_at, map_at
 from afflint.yaml.documents import read
 
-CLUSTER_POLICY, POLICY = "ClusterPolicy", "Policy"
+CLUSTER_POLICY, POLICY, POLICY_EXCEPTION = "ClusterPolicy", "Policy", "PolicyException"
 KINDS = (CLUSTER_POLICY, POLICY)
 GROUP = "kyverno.io"
 _OWN_NAMESPACES = frozenset(("kube-system", "kube-public", "kube-node-lease", "kyverno"))
@@ -40,6 +42,34 @@ _PLACEMENT = PLACEMENT_FIELDS | frozenset(
 _INDIRECT = frozenset(("labels", "replicas"))
 
 
+class PolicyException(NamedTuple):
+    """A PolicyException of Kyverno: the objects that are exempt from some rules, by the names of policies."""
+
+    rules: tuple[tuple[str, tuple[str, ...]], ...]
+    match: Any
+    conditions: Any
+
+    def names(self, policy: str, rule: str) -> bool:
+        """Return whether it is about a rule of a policy, or about the rules that Kyverno generates from it."""
+        own = (rule, f"autogen-{rule}", f"autogen-cronjob-{rule}")
+        return any(name == policy and any(is_match(each, one) for each in rules for one in own) for name, rules in self.rules)
+
+    def exempts(self, candidate: Candidate) -> bool:
+        """Return whether an object is exempt. Raises UndecidedError."""
+        if not applies(self.match, None, candidate):
+            return False
+        return are_met(self.conditions, request_of(candidate.data, candidate.namespace))
+
+
+def policy_exceptions(data: dict[str, Any]) -> Iterator[PolicyException]:
+    """Yield what a PolicyException of Kyverno says."""
+    version, spec = data.get("apiVersion"), map_at(data, "spec")
+    if data.get("kind") == POLICY_EXCEPTION and isinstance(version, str) and version.startswith(f"{GROUP}/"):
+        listed = [each for each in list_at(spec, "exceptions") if isinstance(each, dict)]
+        rules = [(str(each.get("policyName")), tuple(map(str, list_at(each, "ruleNames")))) for each in listed]
+        yield PolicyException(tuple(rules), spec.get("match"), spec.get("conditions"))
+
+
 class MutateRule(NamedTuple):
     """A rule of a policy that changes objects. ``path`` leads to its ``mutate`` below the policy; ``autogen`` are further kinds."""
 
@@ -51,6 +81,12 @@ class MutateRule(NamedTuple):
     autogen: frozenset[str] = frozenset()
     only_first: bool = False
     """Whether no further rule of the policy applies to an object that this rule changes."""
+    exceptions: tuple[PolicyException, ...] = ()
+
+    def with_exceptions(self, exceptions: Iterable[PolicyException]) -> MutateRule:
+        """Return the rule with those of some exceptions that are about it."""
+        policy = self.policy if self.namespace is None else f"{self.namespace}/{self.policy}"
+        return self._replace(exceptions=tuple([each for each in exceptions if each.names(policy, self.name)]))
 
     @property
     def mutate(self) -> dict[str, Any]:
@@ -81,7 +117,10 @@ class MutateRule(NamedTuple):
         if kind in self.autogen:
             match, exclude = (_for_controller(each, str(kind)) for each in (match, exclude))
             shift = _template_path(str(kind))
-        if not applies(match, exclude, Candidate(data, namespace, namespace_labels)):
+        candidate = Candidate(data, namespace, namespace_labels)
+        if not applies(match, exclude, candidate):
+            return data
+        if holds_any([partial(each.exempts, candidate) for each in self.exceptions]):
             return data
         if self.namespace is not None and namespace is None:
             raise UndecidedError("it depends on the namespace, which the object does not set")

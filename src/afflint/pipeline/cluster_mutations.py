@@ -17,7 +17,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload, reference
-from afflint.mutation.kyverno import KINDS, MutateRule, mutate_rules
+from afflint.mutation.kyverno import KINDS, POLICY_EXCEPTION, MutateRule, mutate_rules, policy_exceptions
 from afflint.mutation.limit_ranges import LIMIT_RANGE, ContainerDefaults, container_defaults
 from afflint.mutation.mutations import Change, Mutator, replaced
 from afflint.pipeline.mapping import map_files
@@ -89,6 +89,10 @@ def mutations_of(
         _placed_rules({file: source for file, source in readable.items() if results[file].may_change_objects}),
         key=lambda each: (each.rule.policy, each.file, each.document),
     )
+    if placed:
+        wanted = frozenset((POLICY_EXCEPTION,)).__contains__
+        exceptions = [each for source in readable.values() for _, data, _ in objects_of(source, wanted) for each in policy_exceptions(data)]
+        placed = [each._replace(rule=each.rule.with_exceptions(exceptions)) for each in placed]
     limits = list(_container_defaults(readable, results)) if resources else []
     if not (placed or limits):
         return Mutations((), {}, {}, ())
