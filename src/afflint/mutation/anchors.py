@@ -94,7 +94,7 @@ def _add_named(pattern: list[Any], element: Any, item: Any) -> None:
         return
     new = deepcopy(element)
     if not _without_conditions(new, scalar=True):
-        new["name"] = name
+        new["name"] = deepcopy(name)
         pattern.append(new)
 
 
