@@ -211,3 +211,22 @@ def test_overlays_with_other_objects_show_one_mistake(checking: Checking) -> Non
     (finding,) = (each for each in checking.report()["findings"] if each["rule"] == "label-not-on-template")
     assert (finding["file"], finding["line"]) == ("base/web.yaml", 5)
     assert finding["rendered_in"] == ["overlays/one", "overlays/two"]
+
+
+def test_a_budget_that_blocks_a_drain_is_reported_with_the_replicas_of_the_overlay(checking: Checking) -> None:
+    write(
+        {
+            "base/web.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 1\n"
+            "  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n"
+            '    spec:\n      containers: [{name: web, image: "nginx:1.27"}]\n',
+            "base/budget.yaml": "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n"
+            "spec:\n  minAvailable: 1\n  selector: {matchLabels: {app: web}}\n",
+            "base/kustomization.yaml": "resources: [web.yaml, budget.yaml]\n",
+            "overlays/prod/kustomization.yaml": "resources: [../../base]\nreplicas: [{name: web, count: 3}]\n",
+        }
+    )
+    words = "--select", "drain-blocked"
+    assert "No findings" in checking(*words)  # What overlays make of the numbers is not known.
+    assert checking.told(*words) == []
+    write({"overlays/prod/kustomization.yaml": "resources: [../../base]\n"})
+    assert [each.partition(" ")[0] for each in checking.told(*words)] == ["base/budget.yaml:5:17"]

@@ -222,7 +222,7 @@ def drain_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
             scaler = _relieving_scaler(covered, owners)
             never = f"as many as {scaler} keeps at least; a drain waits until it scales up" if scaler else _NEVER
             message = f"{covered.arithmetic(covered.expected)}{', ' if scaler else ': '}{never}"
-            asked = bool(scaler) or str(budget.max_unavailable) in ("0", "0%") or budget.min_available == "100%"
+            asked = bool(scaler) or budget.is_full
             field = "maxUnavailable" if budget.max_unavailable is not None else "minAvailable"
             path = (*reach.site.base, "spec", field) if budget.sets_amount else (*reach.site.base, "metadata", "name")
             related = tuple([_name_of(view.pods_of(pod_source), "is covered by it") for pod_source in owners[:MOST_NAMED]])

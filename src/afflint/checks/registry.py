@@ -168,6 +168,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("spread-without-effect", "cross_manifest:spread_without_effect"),
         RegisteredCheck("migration-impossible", "cross_manifest:migration_impossible"),
         RegisteredCheck("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict"),
+        RegisteredCheck("drain-blocked", "drains:drain_blocked"),
     ),
     "nodes": (
         RegisteredCheck("unknown-node-label", "nodes:unknown_to_inventory"),

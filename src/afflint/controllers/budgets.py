@@ -52,6 +52,11 @@ class Budget:
         return self.max_unavailable is not None or self.min_available is not None
 
     @property
+    def is_full(self) -> bool:
+        """Whether the budget requires all pods, however many there are, which may be intended."""
+        return str(self.max_unavailable) in ("0", "0%") or self.min_available == "100%"
+
+    @property
     def counts_pods(self) -> bool:
         """Whether the expected number is the number of existing pods, so that no controller with a scale is needed."""
         return self.max_unavailable is None and isinstance(self.min_available, int)

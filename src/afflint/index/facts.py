@@ -207,7 +207,7 @@ class Facts(NamedTuple):
     about_pods: tuple["NamespaceAnnotations", ...] = ()
     scalers: tuple["Scaler", ...] = ()
     services: tuple["Service", ...] = ()
-    """Only in runs that have nodes, as `budgets` and `unusable`."""
+    """Only in runs that have nodes."""
     budgets: tuple["Budget", ...] = ()
     unusable: tuple["Unusable", ...] = ()
     holds_nodes: bool = False
@@ -320,7 +320,7 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             yield from _evidence(manifest, site)
         # Without a name it is a fragment, which another tool completes.
         if manifest.ref.name is not None and (
-            manifest.kind.name == "Namespace" or (with_spec and manifest.kind.name in ("Service", "PodDisruptionBudget"))
+            manifest.kind.name in ("Namespace", "PodDisruptionBudget") or (with_spec and manifest.kind.name == "Service")
         ):
             from afflint.index.cluster_objects import object_of
 

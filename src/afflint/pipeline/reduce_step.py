@@ -6,7 +6,7 @@ Pure except for ``read``, which returns the bytes of the few files that findings
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.checks.match import CrossManifestMatch
@@ -95,7 +95,9 @@ class Reduction:
     def _matches(
         self, manifest_index: ManifestIndex, nodes: Sequence[NodeFact], pools: Pools | None, clusters: Sequence[ClusterIndex]
     ) -> Iterator[tuple[str, CrossManifestMatch]]:
-        yield from self._matches_of("cross-manifest", manifest_index)
+        # With nodes, the check of the same rule for nodes knows more.
+        of_nodes = {each.name for each in self._settings.rules if each.subject == "nodes"} if nodes else set()
+        yield from self._matches_of("cross-manifest", manifest_index, of_nodes)
         name_of, target = self._names.__getitem__, self._settings.target
         version, gates = target.version, target.feature_gates
         views: dict[ManifestIndex, ClusterView] = {}
@@ -141,10 +143,10 @@ class Reduction:
             self._globs[globs] = matcher(globs)
         return self._globs[globs](relative(os.path.abspath(name), self._settings.root or os.getcwd()).replace(os.sep, "/"))
 
-    def _matches_of(self, subject: Subject, about: object) -> Iterator[tuple[str, CrossManifestMatch]]:
-        """Yield the matches of the rules of one subject."""
+    def _matches_of(self, subject: Subject, about: object, without: Container[str] = ()) -> Iterator[tuple[str, CrossManifestMatch]]:
+        """Yield the matches of the rules of one subject, ``without`` some rules."""
         for rule in self._settings.rules:
-            if rule.subject == subject:
+            if rule.subject == subject and rule.name not in without:
                 check, asking = rule.check()
                 for match in check(about, self._settings.target) if asking else check(about):
                     yield rule.name, match

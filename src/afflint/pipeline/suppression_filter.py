@@ -97,7 +97,9 @@ _ABOUT_VERSIONS = frozenset(("unserved-api-version", "deprecated-kubevirt-api", 
 _ABOUT_KINDS = frozenset(("unknown-field", "misplaced-constraint", "wrong-type", "invalid-scheduling-field", "invalid-replicas"))
 # About the selector of a custom resource, or of a pod term, which is another field.
 _ABOUT_SELECTORS, _OF_TERMS = "selector-matches-nothing", "labelSelector"
-_EXCUSABLE = {_ABOUT_SELECTORS} | _ABOUT_ABSENT_FIELDS | _ABOUT_LABELS | _ABOUT_VERSIONS | _ABOUT_KINDS
+# About the number of replicas, which a kustomization may change.
+_ABOUT_REPLICAS = "drain-blocked"
+_EXCUSABLE = {_ABOUT_SELECTORS, _ABOUT_REPLICAS} | _ABOUT_ABSENT_FIELDS | _ABOUT_LABELS | _ABOUT_VERSIONS | _ABOUT_KINDS
 
 
 def _without_excused(findings: list[Finding], source: Source, pods: Iterable[Pods], kustomizations: Kustomizations) -> list[Finding]:
@@ -124,6 +126,8 @@ def _without_excused(findings: list[Finding], source: Source, pods: Iterable[Pod
         if finding.rule in _ABOUT_ABSENT_FIELDS or finding.rule == _ABOUT_SELECTORS:
             return not finding.field.endswith(_OF_TERMS) and _may_be_completed(path, finding, kustomizations)
         above = kustomizations.use_above(path)
+        if finding.rule == _ABOUT_REPLICAS:
+            return above is not None or kustomizations.use_of(path) is not None
         # A patch with placeholders for apiVersion and kind is not a whole object.
         if above is None and not partial.get((finding.document, finding.object), True):
             return False
