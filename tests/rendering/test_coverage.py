@@ -39,6 +39,14 @@ def test_a_run_without_rendering_says_what_it_has_not_seen(checking: Checking) -
     assert "Not rendered: 2 HelmReleases, 2 charts, 1 Application and 1 kustomization; `--render` checks what they create." in shown
 
 
+def test_a_run_without_the_tools_says_what_to_install(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    write({"chart/Chart.yaml": TREE["chart/Chart.yaml"], "chart/templates/web.yaml": POD})
+    assert "`--render` checks what they create (install `helm` first: it is not on PATH)." in checking()
+    write({"apps/releases.yaml": TREE["apps/releases.yaml"], "apps/kustomization.yaml": TREE["apps/kustomization.yaml"]})
+    assert "(install `kustomize` and `helm` first: they are not on PATH)." in checking()
+
+
 def test_a_rendered_run_says_what_is_not_in_the_repository(checking: Checking) -> None:
     write(TREE)
     report = checking.report()

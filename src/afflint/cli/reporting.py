@@ -203,8 +203,18 @@ def _create_report(outcome: Outcome, config: Config, paths: Sequence[str], *, qu
     from afflint.report import Report
 
     summary = outcome.summary._replace(empty=named_files((outcome.sources[file].name for file in outcome.empty), paths))
+    if summary.renders is None and summary.coverage.not_seen:
+        summary = summary._replace(missing_tools=_missing(summary.coverage.tools))
     has_rules = bool(outcome.findings) or _selects_rules(config)
     return Report(outcome.findings, summary, lambda: _rule_infos(config), outcome.text, __version__, verbose, quiet, unsafe, has_rules)
+
+
+def _missing(tools: Sequence[str]) -> tuple[str, ...]:
+    """Return the rendering tools that are not installed."""
+    from afflint.rendering.programs import helm_command, kustomize_command
+
+    commands = {"kustomize": kustomize_command, "helm": helm_command}
+    return tuple([each for each in tools if commands[each]() is None])
 
 
 def _selects_rules(config: Config) -> bool:

@@ -118,6 +118,7 @@ def _merge_notes(merged: Merged) -> list[str]:
 
 def write_share(args: CheckOptions, shard: str) -> int:
     """Write the results of a share, which ``shard`` names as ``I/N``, and return the exit code."""
+    from afflint.config.trust import renderers
     from afflint.pipeline.session import Session
     from afflint.pipeline.shards import lines_of_share
 
@@ -126,12 +127,17 @@ def write_share(args: CheckOptions, shard: str) -> int:
     arguments = _arguments(args)
     (target,) = args.outputs
     config = options.configuration(args.config_overrides._replace(outputs=()))
+    if renderers(config):
+        raise UserError(f"--shard cannot be used with {'--render' if args.render else '`render` of the configuration'}: {UNRENDERED}")
     session = Session(config)
     sources = session.sources(arguments.paths, force_exclude=arguments.force_exclude)
     with ProgressLine(len(sources) // share.of) as progress:
         lines = list(lines_of_share(session, sources, share, arguments, options.jobs(config.jobs), progress))
     write_or_show(None if target == "-" else target, lines)
     return 0
+
+
+UNRENDERED = "a share is a part of the files, and one chart or kustomization needs many of them; use one run with --jobs"
 
 
 def _share(text: str) -> Share:
@@ -148,7 +154,6 @@ def _check_options(args: CheckOptions) -> None:
         "--fix": args.fix,
         "--diff": args.diff,
         "--unsafe-fixes": args.unsafe_fixes,
-        "--render": args.render,
         "--kustomize": args.kustomizations,
         "--helm": args.charts,
         "--show-files": args.show_files,

@@ -32,6 +32,12 @@ class Coverage(NamedTuple):
     def __bool__(self) -> bool:
         return bool(self.seen or self.not_seen)
 
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The programs that render what was not seen."""
+        kinds = {each.kind for each in self.not_seen}
+        return tuple([tool for tool, rendered in _RENDERED_BY.items() if not kinds.isdisjoint(rendered)])
+
     def plain(self) -> dict[str, list[dict[str, str]]]:
         """Return the coverage as it is in JSON."""
         return {
@@ -40,5 +46,6 @@ class Coverage(NamedTuple):
         }
 
 
+_RENDERED_BY = {"kustomize": ("kustomization", "Kustomization"), "helm": ("chart", "HelmRelease", "HelmChart")}
 REMOTE_RESOURCE = "remote resource"
 NOT_RENDERED = "it was not rendered; `--render` renders it"

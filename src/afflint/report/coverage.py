@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource
 from afflint.findings.phrases import join_words, pluralize, visible
@@ -40,16 +40,22 @@ def missing_dependencies_line(missing: Iterable[tuple[str, str]]) -> str:
     return f"Rendered without charts that are not in the repository: {charts}; `helm dependency build` fetches them."
 
 
-def coverage_lines(renders: RenderSummary | None, coverage: Coverage, verbose: bool, reads: str = "checks") -> Iterator[str]:
+def coverage_lines(
+    renders: RenderSummary | None, coverage: Coverage, verbose: bool, reads: str = "checks", missing_tools: Sequence[str] = ()
+) -> Iterator[str]:
     """Yield what was rendered, and which sources of workloads were not seen, with the option that changes this.
 
-    ``reads`` is what the command does with manifests.
+    ``reads`` is what the command does with manifests; ``missing_tools`` have to be installed first.
     """
     if renders is not None:
         yield from rendered_lines(renders, verbose)
         yield from _missing_lines(coverage, verbose)
     elif coverage.not_seen:
-        yield f"Not rendered: {_counted_kinds(coverage.not_seen)}; `--render` {reads} what they create."
+        needs = ""
+        if missing_tools:
+            are = "it is" if len(missing_tools) == 1 else "they are"
+            needs = f" (install {join_words([f'`{each}`' for each in missing_tools])} first: {are} not on PATH)"
+        yield f"Not rendered: {_counted_kinds(coverage.not_seen)}; `--render` {reads} what they create{needs}."
 
 
 def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:

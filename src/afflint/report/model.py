@@ -63,6 +63,8 @@ class Summary(NamedTuple):
     """The kinds of custom resources, each with the source of its pod template paths, and the number of resources."""
     literal: int = 0
     coverage: Coverage = Coverage()
+    missing_tools: tuple[str, ...] = ()
+    """The programs that could render what was not seen and are not installed."""
 
     @property
     def counts(self) -> list[tuple[int, str]]:

@@ -178,7 +178,9 @@ def summary_lines(report: Report, paint: Paint = _plain) -> Iterator[str]:
     if report.summary.renders is not None or report.summary.coverage.not_seen:
         from afflint.report.coverage import coverage_lines
 
-        yield from coverage_lines(report.summary.renders, report.summary.coverage, report.verbose)
+        yield from coverage_lines(
+            report.summary.renders, report.summary.coverage, report.verbose, missing_tools=report.summary.missing_tools
+        )
     yield from _fixes(report)
 
 
