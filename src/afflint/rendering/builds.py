@@ -21,6 +21,7 @@ from afflint.rendering.flux_variables import substitute
 from afflint.rendering.gitops import Hint, Hints, Inline, RemoteObject, UnsupportedObject, hints, hints_in_output, set_namespace
 from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
+from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.kustomize_builds import KustomizeBuilder
 from afflint.rendering.kustomize_origins import RenderedIdentity
 from afflint.rendering.line_marks import templates_of
@@ -109,6 +110,7 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
     paths = list(paths)
     boundary = Boundary(paths)
     in_files = hints(paths, boundary)
+    add_helmfiles(in_files, paths, boundary)
     roots = _Roots(paths, wanted, boundary)
     config_maps = ConfigMaps(paths, boundary)
     results: dict[str, Build | BuildFailure] = {}

@@ -1,4 +1,4 @@
-"""Templates of an ApplicationSet: placeholders, and actions with the plain functions that Go templates and Sprig have for texts.
+"""Templates of an ApplicationSet or a helmfile: placeholders, and actions with plain functions of Go templates and Sprig for texts.
 
 After docs/operator-manual/applicationset/GoTemplate.md of argo-cd. Control structures, such as `if` and `range`, are kept as they are.
 """
@@ -17,22 +17,23 @@ _NAME = re.compile(r"\.?([\w.\-/\[\]]+)")
 _TOKEN = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`|\.([\w.\-]+)|(\d+)(?![\w.])|(\w+)|(\|)|(\s+)")
 
 
-def fill_template(value: Any, parameters: Parameters, *, is_complete: bool = False) -> Any:
-    """Return data with the parameters substituted in its strings; placeholders without a parameter, and unknown actions, are kept.
+def fill_template(value: Any, parameters: Parameters, *, is_complete: bool = False, unknown: str | None = None) -> Any:
+    """Return data with the parameters substituted in its strings.
 
-    ``is_complete``: no other parameter is set, so that the function ``default`` is known to apply.
+    Placeholders without a parameter, and unknown actions, are kept, or replaced by ``unknown``. ``is_complete``: no other parameter is set,
+    so that the function ``default`` is known to apply.
     """
     if type(value) is dict:
-        return {key: fill_template(each, parameters, is_complete=is_complete) for key, each in value.items()}
+        return {key: fill_template(each, parameters, is_complete=is_complete, unknown=unknown) for key, each in value.items()}
     if type(value) is list:
-        return [fill_template(each, parameters, is_complete=is_complete) for each in value]
+        return [fill_template(each, parameters, is_complete=is_complete, unknown=unknown) for each in value]
     if type(value) is not str or "{{" not in value:
         return value
 
     def filled(match: re.Match[str]) -> str:
         name = _NAME.fullmatch(match[2])
         known = parameters.get(name[1]) if name is not None else _evaluated(match[2], parameters, is_complete=is_complete)
-        return match[0] if known is None else known
+        return known if known is not None else match[0] if unknown is None else unknown
 
     return _ACTION.sub(filled, value)
 
@@ -51,6 +52,13 @@ def unknown_action(value: Any) -> str:
     return next((match[0] for match in actions if _NAME.fullmatch(match[2]) is None or match[2] in _KEYWORDS), "")
 
 
+def conditional_line(text: str) -> str:
+    """Return the first line that holds nothing but a control structure, so that other lines depend on it; "" without one."""
+    lines = (line.strip() for line in text.splitlines() if "{{" in line)
+    return next((line for line in lines if _CONTROL.match(line) and not _ACTION.sub("", line).strip()), "")
+
+
+_CONTROL = re.compile(r"\{\{-?\s*(?:if|else|end|range|with|define|block)\b")
 _KEYWORDS = ("else", "end")
 
 

@@ -1,0 +1,229 @@
+"""The releases of helmfiles whose charts are in the repository: each environment gives its own render roots.
+
+After docs/configuration.md and docs/writing-helmfile.md of github.com/helmfile/helmfile. Templates are filled as far as they are
+placeholders and plain functions.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
+from afflint.rendering.application_sets import flatten
+from afflint.rendering.boundary import Boundary
+from afflint.rendering.gitops import Hint, Hints, Inline, RemoteObject, UnsupportedObject
+from afflint.rendering.set_templates import Parameters, conditional_line, fill_template, has_placeholder, unknown_action
+from afflint.rendering.source_documents import SourceText, documents_of
+from afflint.source.files import read_regular
+from afflint.source.repositories import is_inside
+from afflint.source.sources import CHART
+from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at, value_at_path
+
+_NAMES = frozenset(f"helmfile{ending}" for ending in (".yaml", ".yml", ".yaml.gotmpl", ".yml.gotmpl"))
+_FOLDER, _TEMPLATE = "helmfile.d", ".gotmpl"
+_LARGEST = 1 << 20
+_MOST = 200
+"""The most releases of one helmfile, over all its environments."""
+_UNKNOWN = "afflint-unknown-value"
+_DEFAULT = "default"
+_PREFIXES = ("Values", "StateValues", "Environment.Values")
+
+
+def add_helmfiles(found: Hints, paths: Iterable[str], boundary: Boundary) -> None:
+    """Add what the helmfiles among some files render."""
+    for path in paths:
+        if _is_helmfile(path):
+            file = os.path.realpath(path)
+            with suppress(OSError, UnicodeDecodeError):
+                text = read_regular(file, _LARGEST).decode("utf-8")
+                for number, each in enumerate(_Helmfile(file, text, boundary).read()):
+                    if number >= _MOST:
+                        break
+                    if isinstance(each, Hint):
+                        found.hints.append(each)
+                    elif isinstance(each, RemoteObject):
+                        found.remote.append(each)
+                    elif isinstance(each, str):
+                        found.values.add(each)
+                    else:
+                        found.unsupported.append(each)
+
+
+def _is_helmfile(path: str) -> bool:
+    folder, name = os.path.split(path)
+    in_folder = os.path.basename(folder) == _FOLDER and name.removesuffix(_TEMPLATE).endswith((".yaml", ".yml"))
+    return name in _NAMES or in_folder
+
+
+class _UnsupportedError(Exception):
+    """A template that cannot be filled."""
+
+
+class _Environment(NamedTuple):
+    """An environment with its values as parameters. ``is_complete``: all of its values are known."""
+
+    name: str
+    parameters: Parameters
+    is_complete: bool
+
+
+class _Helmfile:
+    def __init__(self, file: str, text: str, boundary: Boundary) -> None:
+        self._file = file
+        self._text = text
+        self._folder = os.path.dirname(file)
+        self._top = boundary.top(self._folder)
+
+    def read(self) -> Iterator[Hint | RemoteObject | UnsupportedObject | str]:
+        """Yield what each release of each environment renders, and its values files; what several environments share is yielded once."""
+        try:
+            documents = self._documents(_Environment(_DEFAULT, {}, is_complete=False))
+        except _UnsupportedError as error:
+            yield UnsupportedObject(f"Helmfile {os.path.basename(self._folder)}", str(error), self._file)
+            return
+        seen: set[object] = set()
+        for environment in self._environments(documents):
+            for text in self._documents(environment):
+                for number, release in enumerate(list_at(text.data, "releases")):
+                    for each in self._release(map_at(release), number, environment, text):
+                        key = each.key if isinstance(each, Hint) else each
+                        if key not in seen:
+                            seen.add(key)
+                            yield each
+
+    def _documents(self, environment: _Environment) -> list[SourceText]:
+        """Return the documents of the helmfile for an environment. Raises _UnsupportedError."""
+        line = conditional_line(self._text)
+        if line:
+            raise _UnsupportedError(f"its template uses {quoted(line)}, which is not supported")
+        filled = fill_template(self._text, environment.parameters, is_complete=environment.is_complete, unknown=_UNKNOWN)
+        documents = documents_of(str(filled).encode("utf-8", "replace")).values()
+        if any(each.problem is not None for each in documents):
+            raise _UnsupportedError("its template cannot be filled")
+        return [SourceText(self._file, each, each.index) for each in documents]
+
+    # Environments.
+
+    def _environments(self, documents: Iterable[SourceText]) -> list[_Environment]:
+        files = [*documents]
+        for text in [*files]:
+            for base in list_at(text.data, "bases"):
+                files += self._plain(base) if type(base) is str else ()
+        declared = {str(name): each for text in files for name, each in map_at(text.data, "environments").items()}
+        values = [each for text in files for each in list_at(text.data, "values")]
+        return [self._environment(name, [*values, *list_at(each, "values")]) for name, each in (declared or {_DEFAULT: {}}).items()]
+
+    def _environment(self, name: str, values: Iterable[Any]) -> _Environment:
+        known: dict[str, str] = {}
+        is_complete = True
+        for each in values:
+            if type(each) is dict:
+                known |= flatten(each)
+                continue
+            texts = self._plain(str(fill_template(each, {"Environment.Name": name})))
+            is_complete = is_complete and bool(texts)
+            for text in texts:
+                known |= flatten(text.data)
+        parameters = {f"{prefix}.{key}": value for prefix in _PREFIXES for key, value in known.items()}
+        return _Environment(name, {**parameters, "Environment.Name": name}, is_complete)
+
+    def _plain(self, name: str) -> list[SourceText]:
+        """Return the documents of a file of the repository without a template; none if it cannot be read."""
+        file = self._existing(name)
+        if file is None or file.endswith(_TEMPLATE):
+            return []
+        try:
+            data = read_regular(file, _LARGEST)
+        except OSError:
+            return []
+        return [SourceText(file, each, each.index) for each in documents_of(data).values() if each.problem is None]
+
+    def _existing(self, name: str) -> str | None:
+        """Return the real path of a file or folder of the repository; None if it does not exist."""
+        if not name or "\0" in name or "://" in name or has_placeholder(name) or _UNKNOWN in name:
+            return None
+        path = os.path.realpath(os.path.join(self._folder, name))
+        return path if is_inside(path, self._top) and os.path.exists(path) else None
+
+    # Releases.
+
+    def _release(
+        self, data: Mapping[str, Any], number: int, environment: _Environment, text: SourceText
+    ) -> Iterator[Hint | RemoteObject | UnsupportedObject | str]:
+        own = {"Release.Name": text_at(data, "name"), "Release.Namespace": text_at(data, "namespace")}
+        release = fill_template(data, {**environment.parameters, **own}, is_complete=environment.is_complete)
+        name, chart = text_at(release, "name"), text_at(release, "chart")
+        suffix = "" if environment.name == _DEFAULT else f", {environment.name}"
+        declared_by = f"Release {name}{suffix}"
+        if not name or not chart or not _is_installed(release, environment):
+            return
+        files = [self._existing(each) for each in texts_at(release, "values")]
+        yield from (each for each in files if each is not None and not each.endswith(_TEMPLATE))
+        unknown = self._unknown(release)
+        if unknown:
+            yield UnsupportedObject(declared_by, unknown, self._file)
+            return
+        folder = self._existing(chart)
+        if folder is None or not os.path.isfile(os.path.join(folder, CHART)):
+            yield RemoteObject(declared_by, f"chart {chart}", self._file)
+            return
+        try:
+            inline = tuple(self._values(release, number, environment, text))
+        except _UnsupportedError as error:
+            yield UnsupportedObject(declared_by, str(error), self._file)
+            return
+        options = [
+            word
+            for each in maps_at(release, "set")
+            if "value" in each
+            for word in ("--set", f"{text_at(each, 'name')}={flatten({'': each['value']}).get('', '')}")
+        ]
+        namespace = text_at(release, "namespace") or None
+        yield Hint(folder, declared_by, self._file, namespace, release=name, inline=inline, options=tuple(options))
+
+    def _unknown(self, release: Mapping[str, Any]) -> str:
+        """Return why it is unknown what a release renders, or ""."""
+        for key in ("name", "chart", "namespace", "values", "set", "installed", "installedTemplate", "condition"):
+            action = unknown_action(release.get(key))
+            if action or has_placeholder(str(release.get(key))) or _UNKNOWN in str(release.get(key)):
+                return f"its `{key}` uses {quoted(action)}, which is not supported" if action else f"its `{key}` is not known"
+        return ""
+
+    def _values(self, release: Mapping[str, Any], number: int, environment: _Environment, text: SourceText) -> Iterator[Inline]:
+        """Yield the values of a release in their order. Raises _UnsupportedError."""
+        for place, each in enumerate(list_at(release, "values")):
+            if type(each) is dict:
+                written = value_at_path(text.data, "releases")[number].get("values")
+                is_here = type(written) is list and place < len(written) and written[place] == each
+                yield Inline(each, text if is_here else None, ("releases", number, "values", place))
+                continue
+            file = self._existing(str(each))
+            if file is not None and file.endswith(_TEMPLATE):
+                yield from self._filled(file, environment)
+            for document in self._plain(str(each)):
+                if type(document.data) is dict:
+                    yield Inline(document.data, document)
+
+    def _filled(self, file: str, environment: _Environment) -> Iterator[Inline]:
+        try:
+            text = read_regular(file, _LARGEST).decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return
+        filled = str(fill_template(text, environment.parameters, is_complete=environment.is_complete))
+        if has_placeholder(filled):
+            raise _UnsupportedError(f"its values file {quoted(os.path.basename(file))} uses a template that is not supported")
+        for document in documents_of(filled.encode("utf-8", "replace")).values():
+            if type(document.data) is dict:
+                yield Inline(document.data, SourceText(file, document, document.index))
+
+
+def _is_installed(release: Mapping[str, Any], environment: _Environment) -> bool:
+    """Return whether a release is installed, as far as it is known."""
+    if release.get("installed") is False or text_at(release, "installedTemplate") == "false":
+        return False
+    condition = text_at(release, "condition")
+    return not condition or environment.parameters.get(f"Values.{condition}", "" if environment.is_complete else "true") == "true"

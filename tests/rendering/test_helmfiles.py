@@ -1,0 +1,125 @@
+"""Releases of helmfiles render the charts of the repository, for each environment with its own values."""
+
+from __future__ import annotations
+
+import pytest
+
+from rendering.real_tools import on_path
+from rendering.rendered_trees import Checking, write
+
+TEMPLATE = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: "{{ .Release.Name }}"}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector: {zone: "{{ .Values.zone }}"}
+      containers: [{name: web, image: nginx}]
+"""
+CHART = {
+    ".git/HEAD": "",
+    "charts/web/Chart.yaml": "{apiVersion: v2, name: web, version: 1.0.0}\n",
+    "charts/web/values.yaml": "zone: a\nreplicas: 1\n",
+    "charts/web/templates/web.yaml": TEMPLATE,
+}
+
+
+@pytest.fixture(autouse=True)
+def tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_path(monkeypatch, "helm")
+
+
+def test_values_files_inline_values_and_single_values(checking: Checking) -> None:
+    """The last one takes precedence; each finding is where its value is written."""
+    helmfile = """\
+releases:
+  - name: web
+    chart: ../charts/web
+    values:
+      - values/web.yaml
+      - zone: -b-
+    set: [{name: replicas, value: 2}]
+  - name: shop
+    chart: ../charts/web
+    values: [values/web.yaml]
+"""
+    write({**CHART, "live/helmfile.yaml": helmfile, "live/values/web.yaml": "zone: -a-\nreplicas: -1\n"})
+    assert checking.told() == [
+        "live/helmfile.yaml:6:15 invalid-label-value spec.template.spec.nodeSelector ['charts/web (Release web)']",
+        "live/values/web.yaml:1:7 invalid-label-value spec.template.spec.nodeSelector ['charts/web (Release shop)']",
+        "live/values/web.yaml:2:11 invalid-replicas spec.replicas ['charts/web (Release shop)']",
+    ]
+
+
+ENVIRONMENTS = """\
+environments:
+  test:
+    values: [{zone: b}]
+  live:
+    values: [zones.yaml]
+---
+helmDefaults:
+  args: [{{ .Environment.Values | get "kubeConfig" "x" }}]
+releases:
+  - name: web-{{ .Environment.Name }}
+    namespace: shop
+    chart: ./charts/web
+    values:
+      - zone: {{ .Values.zone }}
+      - values-{{`{{ .Release.Name }}`}}.yaml
+"""
+
+
+def test_each_environment_has_its_own_values(checking: Checking) -> None:
+    write({**CHART, "helmfile.yaml": ENVIRONMENTS, "zones.yaml": "zone: -c-\n", "values-web-test.yaml": "replicas: -1\n"})
+    assert checking.told() == [
+        "helmfile.yaml:14:15 invalid-label-value spec.template.spec.nodeSelector ['charts/web (Release web-live, live)']",
+        "values-web-test.yaml:1:11 invalid-replicas spec.replicas ['charts/web (Release web-test, test)']",
+    ]
+
+
+def test_a_template_of_values_is_filled(checking: Checking) -> None:
+    helmfile = ENVIRONMENTS.replace("zone: {{ .Values.zone }}", "web.yaml.gotmpl")
+    write({**CHART, "helmfile.yaml": helmfile, "zones.yaml": "zone: c\n", "web.yaml.gotmpl": "zone: -{{ .Values.zone | upper }}\n"})
+    assert [each.split()[0] for each in checking.told()] == ["web.yaml.gotmpl:1:7"]
+
+
+NOT_SUPPORTED = ", which is not supported"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "seen"),
+    [
+        ("./charts/web", "stable/web", "the chart stable/web is not in the repository"),
+        (
+            "    namespace: shop",
+            "    {{ if .Values.x }}\n    namespace: shop\n    {{ end }}",
+            "its template uses `{{ if .Values.x }}`" + NOT_SUPPORTED,
+        ),
+        ("namespace: shop", "namespace: {{ env `X` }}", "its `namespace` is not known"),
+        (
+            "namespace: shop",
+            "installedTemplate: '{{`{{ if .x }}true{{ end }}`}}'",
+            "its `installedTemplate` uses `{{ if .x }}`" + NOT_SUPPORTED,
+        ),
+    ],
+)
+def test_what_is_not_rendered_is_said(checking: Checking, old: str, new: str, seen: str) -> None:
+    write({**CHART, "helmfile.yaml": ENVIRONMENTS.replace(old, new), "zones.yaml": "zone: c\n"})
+    assert {each["reason"] for each in checking.report()["coverage"]["not_seen"]} == {seen}
+
+
+def test_values_of_a_chart_in_another_place_are_checked_by_shape(checking: Checking) -> None:
+    helmfile = "releases: [{name: web, chart: stable/web, values: [live/web.yaml]}]\n"
+    write({".git/HEAD": "", "helmfile.yaml": helmfile, "live/web.yaml": "tolerations: [{key: a, operator: Is}]\n"})
+    assert [each.split()[0] for each in checking.told()] == ["live/web.yaml:1:34"]
+
+
+@pytest.mark.parametrize("line", ["installed: false", "condition: web.enabled"])
+def test_a_release_that_is_not_installed_is_left_out(checking: Checking, line: str) -> None:
+    write({**CHART, "helmfile.yaml": ENVIRONMENTS.replace("namespace: shop", line), "zones.yaml": "zone: -c-\n"})
+    assert checking.told() == []
