@@ -58,18 +58,23 @@ class ConfigMaps:
         self._boundary = boundary
         self._in_files: list[tuple[str, ConfigMap]] | None = None
         self._generated: list[tuple[str, ConfigMap]] = []
-        self._rendered: list[ConfigMap] = []
+        self._outputs: list[tuple[str, bytes]] = []
+        self._rendered: list[ConfigMap] | None = []
+        self._parsed: dict[str, list[ConfigMap]] = {}
         self._covered: frozenset[str] = frozenset()
 
     def set_rendered(self, outputs: Iterable[tuple[str, bytes]], covered: frozenset[str]) -> None:
         """Take the ConfigMaps of rendered output, given with its path, instead of those in the files that it was rendered from."""
         self._covered = covered
-        self._rendered = [each for path, output in outputs if _KIND.encode() in output for each in self._in_output(path, output)]
+        self._outputs = [(path, output) for path, output in outputs if _KIND.encode() in output]
+        self._rendered = None
 
     def find(self, name: str, namespace: str, starts: Iterable[str]) -> ConfigMap | None:
         """Return the ConfigMap of a name that is nearest to the first folder of ``starts`` for which a single one is nearest."""
         if self._in_files is None:
             self._read()
+        if self._rendered is None:
+            self._rendered = [each for path, output in self._outputs for each in self._in_output(path, output)]
         current = [*self._rendered, *(each for file, each in self._in_files or () if file not in self._covered)]
         generated = [each for _, each in self._generated]
         folders = list(starts)
@@ -96,10 +101,10 @@ class ConfigMaps:
 
     def _in_output(self, path: str, output: bytes) -> Iterator[ConfigMap]:
         """Yield the ConfigMaps of rendered output. Values that a generator took from a file are in this file."""
-        if self._in_files is None:
-            self._read()
         files = [(key, entry) for file, each in self._generated if file in self._covered for key, entry in each.entries.items()]
-        for each in _in_text(path, output):
+        if path not in self._parsed:  # The path is that of one build.
+            self._parsed[path] = list(_in_text(path, output))
+        for each in self._parsed[path]:
             entries = {
                 key: next((known for name, known in files if name == key and known.value.strip() == entry.value.strip()), entry)
                 for key, entry in each.entries.items()
