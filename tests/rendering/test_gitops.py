@@ -276,6 +276,13 @@ def test_templates_of_a_set_may_use_plain_functions(text: str, expected: str) ->
     assert fill_template(text, parameters, is_complete=True) == expected
 
 
+@pytest.mark.parametrize("text", ["{{" + " " * 500_000, "{{ " * 200_000, '{{"' * 200_000, "{{`" * 200_000, '{{ "a" | ' * 50_000])
+def test_unclosed_actions_are_kept(text: str) -> None:
+    started = time.process_time()
+    assert fill_template(text, {"a": "b"}) == text
+    assert time.process_time() - started < 5
+
+
 def test_a_selector_and_elements_in_yaml(checking: Checking) -> None:
     elements = "- {env: test, zone: '2'}\\n- {env: live, zone: '1'}\\n- {env: lab}"
     selector = "{matchExpressions: [{key: env, operator: In, values: [live, lab]}, {key: zone, operator: Exists}]}"

@@ -18,7 +18,7 @@ from afflint.yaml.document import text_at
 from afflint.yaml.documents import read, split
 
 _DISABLING = "kustomize.toolkit.fluxcd.io/substitute"
-_MOST_NESTED = 8
+_MOST_NESTED = 4
 _LONGEST = 1000
 """The longest value that is cut by a pattern: this takes quadratic time."""
 
@@ -95,6 +95,9 @@ _ENDS = {"/": "/", ":": ":}"}
 """The ends of the first argument of operators with two."""
 
 
+_STOPS = {ends: re.compile(rf"\$\{{|[{ends}]") for ends in ("}", *_ENDS.values())}
+
+
 class _BadSubstitutionError(Exception):
     """A variable with a syntax that Flux rejects, or with a value that is unknown."""
 
@@ -157,10 +160,9 @@ class _VariableText:
     def _argument(self, position: int, ends: str, depth: int) -> tuple[str, int]:
         """Return the text up to one of ``ends``, with the values of variables in it, and the position of that end."""
         pieces: list[str] = []
-        stop = re.compile(rf"\$\{{|[{re.escape(ends)}]|\Z")
         while True:
-            match = stop.search(self._text, position)
-            if match is None or not match[0]:
+            match = _STOPS[ends].search(self._text, position)
+            if match is None:
                 raise _BadSubstitutionError
             pieces.append(self._text[position : match.start()])
             if match[0] != "${":

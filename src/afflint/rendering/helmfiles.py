@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -28,6 +29,8 @@ _FOLDER, _TEMPLATE = "helmfile.d", ".gotmpl"
 _LARGEST = 1 << 20
 _MOST = 200
 """The most releases of one helmfile, over all its environments."""
+_MOST_ENVIRONMENTS, _MOST_FILES = 30, 50
+"""The most environments of one helmfile, and the most values or bases of one list."""
 _UNKNOWN = "afflint-unknown-value"
 _DEFAULT = "default"
 _PREFIXES = ("Values", "StateValues", "Environment.Values")
@@ -111,16 +114,19 @@ class _Helmfile:
     def _environments(self, documents: Iterable[SourceText]) -> list[_Environment]:
         files = [*documents]
         for text in [*files]:
-            for base in list_at(text.data, "bases"):
+            for base in list_at(text.data, "bases")[:_MOST_FILES]:
                 files += self._plain(base) if type(base) is str else ()
         declared = {str(name): each for text in files for name, each in map_at(text.data, "environments").items()}
         values = [each for text in files for each in list_at(text.data, "values")]
-        return [self._environment(name, [*values, *list_at(each, "values")]) for name, each in (declared or {_DEFAULT: {}}).items()]
+        return [
+            self._environment(name, [*values, *list_at(each, "values")])
+            for name, each in islice((declared or {_DEFAULT: {}}).items(), _MOST_ENVIRONMENTS)
+        ]
 
     def _environment(self, name: str, values: Iterable[Any]) -> _Environment:
         known: dict[str, str] = {}
         is_complete = True
-        for each in values:
+        for each in islice(values, _MOST_FILES):
             if type(each) is dict:
                 known |= flatten(each)
                 continue
@@ -195,7 +201,7 @@ class _Helmfile:
 
     def _values(self, release: Mapping[str, Any], number: int, environment: _Environment, text: SourceText) -> Iterator[Inline]:
         """Yield the values of a release in their order. Raises _UnsupportedError."""
-        for place, each in enumerate(list_at(release, "values")):
+        for place, each in enumerate(list_at(release, "values")[:_MOST_FILES]):
             if type(each) is dict:
                 written = value_at_path(text.data, "releases")[number].get("values")
                 is_here = type(written) is list and place < len(written) and written[place] == each

@@ -12,7 +12,8 @@ from typing import Any
 Parameters = Mapping[str, str]
 """Parameters by name; names of nested maps are joined with dots."""
 
-_ACTION = re.compile(r"\{\{(-?)\s*((?:\"(?:[^\"\\]|\\.)*\"|`[^`]*`|[^{}\"`])*?)\s*(-?)\}\}")
+# Both limits keep a template with many unclosed actions from taking quadratic time.
+_ACTION = re.compile(r"\{\{-?((?:\"(?:[^\"\\]|\\.){0,1000}\"|`[^`]{0,1000}`|[^{}\"`]){0,600})\}\}")
 _NAME = re.compile(r"\.?([\w.\-/\[\]]+)")
 _TOKEN = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`|\.([\w.\-]+)|(\d+)(?![\w.])|(\w+)|(\|)|(\s+)")
 
@@ -31,8 +32,9 @@ def fill_template(value: Any, parameters: Parameters, *, is_complete: bool = Fal
         return value
 
     def filled(match: re.Match[str]) -> str:
-        name = _NAME.fullmatch(match[2])
-        known = parameters.get(name[1]) if name is not None else _evaluated(match[2], parameters, is_complete=is_complete)
+        action = _inside(match)
+        name = _NAME.fullmatch(action)
+        known = parameters.get(name[1]) if name is not None else _evaluated(action, parameters, is_complete=is_complete)
         return known if known is not None else match[0] if unknown is None else unknown
 
     return _ACTION.sub(filled, value)
@@ -49,7 +51,12 @@ def unknown_action(value: Any) -> str:
         found = map(unknown_action, value.values() if type(value) is dict else value)
         return next((each for each in found if each), "")
     actions = _ACTION.finditer(value) if type(value) is str else ()
-    return next((match[0] for match in actions if _NAME.fullmatch(match[2]) is None or match[2] in _KEYWORDS), "")
+    return next((match[0] for match in actions if _NAME.fullmatch(_inside(match)) is None or _inside(match) in _KEYWORDS), "")
+
+
+def _inside(action: re.Match[str]) -> str:
+    """Return an action without its braces and trim markers."""
+    return re.sub(r"\s-\Z", "", action[1]).strip()
 
 
 def conditional_line(text: str) -> str:
