@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from copy import copy
 
 from afflint.findings.finding import FileId, Folder
 from afflint.source.kustomizations import Kustomizations
@@ -37,6 +36,8 @@ class Files:
 
     def with_sources(self, sources: Mapping[FileId, Source]) -> Files:
         """Return the same files with other sources for some of them."""
+        from copy import copy
+
         result = copy(self)
         result.sources = tuple([sources.get(number, source) for number, source in enumerate(self.sources)])
         return result
