@@ -62,7 +62,8 @@ def test_a_rendered_run_says_what_is_not_in_the_repository(checking: Checking) -
     ]
     shown = checking("--render", code=0)
     assert "Rendered 1 of 1 kustomization and 1 of 2 charts." in shown
-    assert "Not rendered: 2 HelmReleases and 1 Application. Not in the repository: chart app-template (2), chart redis." in shown
+    missing = "Not in the repository: chart app-template (2), chart redis. `--render-network` fetches charts."
+    assert f"Not rendered: 2 HelmReleases and 1 Application. {missing}" in shown
 
 
 def test_what_was_not_rendered_can_fail_the_run(checking: Checking) -> None:

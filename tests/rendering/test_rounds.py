@@ -104,6 +104,23 @@ def test_values_that_an_overlay_sets_are_reported_in_its_patch(checking: Checkin
     ]
 
 
+def test_values_are_found_if_a_later_round_renders_their_object_in_another_way(checking: Checking) -> None:
+    folder = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\nspec: {path: ./apps}\n"
+    spec = "targetNamespace: shop, postBuild: {substitute: {a: b}}"
+    patch = f"{{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {{name: apps}}, spec: {{{spec}}}}}"
+    write(
+        {
+            **WEB,
+            "apps/kustomization.yaml": "resources: [web.yaml]\n",
+            "apps/web.yaml": RELEASE.replace("disk: ssd", "disk: -ssd"),
+            "cluster/kustomization.yaml": f"resources: [apps.yaml]\npatches: [{{patch: '{patch}'}}]\n",
+            "cluster/apps.yaml": folder.replace("path: ./apps", "path: ./apps, targetNamespace: shop"),
+        }
+    )
+    report = checking.report()
+    assert [(each["file"], each["line"], each["rule"]) for each in report["findings"]] == [("apps/web.yaml", 8, "invalid-label-value")]
+
+
 def test_an_application_that_renders_itself_ends(checking: Checking) -> None:
     root = application("root", "apps")
     write({".git/HEAD": "", "apps/kustomization.yaml": "resources: [root.yaml]\n", "apps/root.yaml": root})

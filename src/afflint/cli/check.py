@@ -101,7 +101,7 @@ def _outcome(session: Session, sources: Sequence[Source], args: CheckOptions, cl
         options = _run_options(session, args, cluster, progress)
         if not args.fix:
             note_unused_render(session.config)
-            sources, options = session.with_renders(sources, options, network=args.render_network)
+            sources, options = session.with_renders(sources, options, network=args.render_network, offline=args.offline)
         return session.check(sources, options)
 
 

@@ -22,6 +22,7 @@ class CheckOptions(NamedTuple):
     nodes: tuple[str, ...]
     render: str | None
     render_network: bool
+    offline: bool
     kustomizations: tuple[str, ...]
     charts: tuple[str, ...]
     values: tuple[str, ...]
@@ -106,6 +107,7 @@ SECTIONS: Mapping[str, Sequence[Option]] = {
             help_text="Check what kustomizations and charts render to.",
         ),
         flag("--render-network", help_text="Let --render fetch bases and charts over the network."),
+        flag("--offline", help_text="Let --render use the charts that --render-network has fetched before."),
         option(
             "--kustomize",
             dest="kustomizations",

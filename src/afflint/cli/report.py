@@ -26,6 +26,7 @@ class ReportOptions(NamedTuple):
     nodes: tuple[str, ...]
     render: str | None
     render_network: bool
+    offline: bool
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     kubernetes_version: str | None
@@ -74,7 +75,7 @@ def report(args: ReportOptions) -> int:
     note_unused_render(config)
     with ProgressLine(len(sources)) as progress:
         run = options.run_options(config, progress, cache=options.cache_folder(args.cache_dir, no_cache=args.no_cache))
-        result = compliance(session, *session.with_renders(sources, run, network=args.render_network), args.owner)
+        result = compliance(session, *session.with_renders(sources, run, network=args.render_network, offline=args.offline), args.owner)
     write_or_show(args.output, _chunks(result, args))
     return 0
 
@@ -100,7 +101,7 @@ _OUTPUT_HELP = {
 }
 """The help of options that mean more, or less, than those of `check`."""
 _SECTIONS = {
-    "Input": select_options("nodes", "render", "render_network"),
+    "Input": select_options("nodes", "render", "render_network", "offline"),
     "Rules and configuration": [*select_options("select", "ignore", "kubernetes_version"), *options.configured],
     "Output": (
         option("--owner", metavar="KEY", help_text="Group by this label. Default: the most frequent of owner, team and similar labels."),

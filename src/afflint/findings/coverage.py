@@ -49,3 +49,8 @@ class Coverage(NamedTuple):
 _RENDERED_BY = {"kustomize": ("kustomization", "Kustomization"), "helm": ("chart", "HelmRelease", "HelmChart")}
 REMOTE_RESOURCE = "remote resource"
 NOT_RENDERED = "it was not rendered; `--render` renders it"
+
+
+def not_in_repository(what: str) -> str:
+    """Return the reason for a chart or folder in another place."""
+    return f"the {what} is not in the repository"

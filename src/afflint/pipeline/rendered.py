@@ -10,18 +10,20 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource
+from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource, not_in_repository
 from afflint.findings.finding import NO_OBJECT, FileId, Finding, ObjectRef, Related, Span, sort_key
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.rendering.builds import Build, BuildFailure, RenderOptions, SourceMap, render_roots
 from afflint.rendering.clusters import Root, clusters_of
+from afflint.rendering.downloaded_origins import UNCHANGED
 from afflint.rendering.kustomize_builds import ONLY_A_VARIABLE, WITH_A_VARIABLE
 from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
 from afflint.report import RenderSummary as Count
 from afflint.source.files import read_regular
+from afflint.source.repositories import is_inside
 from afflint.source.sources import Source, relative
 from afflint.yaml.cursor import cursor_at
 from afflint.yaml.embedded import document_in_block
@@ -84,7 +86,7 @@ class RenderedRun:
         """Return the number of rendered roots, and the roots that failed."""
         tools = tuple(build.tool for build in self._builds.values())
         failed = tuple((each.tool, each.name, each.reason) for each in self._rendered.failures)
-        partly = tuple((build.name, name) for build in self._builds.values() for name in build.missing_dependencies)
+        partly = tuple((build.name, each.name) for build in self._builds.values() for each in build.missing_dependencies)
         unread = tuple((each.declared_by, each.reason) for each in self._rendered.unsupported)
         return Count(tools.count("kustomize"), tools.count("helm"), failed, partly, unread)
 
@@ -95,12 +97,13 @@ class RenderedRun:
         not_seen = [self._source(each, each.reason) for each in rendered.failures]
         not_seen += [self._declared(each.declared_by, each.file, each.reason) for each in rendered.unsupported]
         for remote in rendered.remote:
-            source = self._declared(remote.declared_by, remote.file, f"the {remote.what} is not in the repository")
+            reason = self._rendered.downloads and remote.reason
+            source = self._declared(remote.declared_by, remote.file, reason or not_in_repository(remote.what))
             not_seen.append(source._replace(missing=remote.what))
         for build in rendered.builds:
             file = relative(build.root_file)
-            not_seen += [WorkloadSource(REMOTE_RESOURCE, each, file, "it requires the network") for each in build.left_out]
-            not_seen += [WorkloadSource("chart", each, file, "it is not in the repository") for each in build.missing_dependencies]
+            not_seen += [WorkloadSource(REMOTE_RESOURCE, each, file, _left_out_reason(build, each)) for each in build.left_out]
+            not_seen += [WorkloadSource("chart", each.name, file, each.reason) for each in build.missing_dependencies]
         return Coverage(tuple(seen), tuple(dict.fromkeys(not_seen)))
 
     def _source(self, root: Build | BuildFailure, reason: str = "") -> WorkloadSource:
@@ -174,7 +177,7 @@ class RenderedRun:
         at_source: dict[int, list[Finding]] = {}
         for finding in findings:
             each = _moved(finding, moving, sources, numbers)
-            if each is None:
+            if each is None or self._is_downloaded(each, numbers):
                 continue
             if not each.rendered:
                 kept.append(each)
@@ -182,7 +185,7 @@ class RenderedRun:
                 at_source.setdefault(each.source, []).append(each)
         shown = {(each.rule, each.source, each.span) for found in at_source.values() for each in found}
         for each in (*(_in_file(placed, numbers) for placed in probed), *_of_presets(of_presets, shown, numbers)):
-            if not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
+            if not self._is_downloaded(each, numbers) and not self._excluded(os.path.abspath(numbers.sources[each.source].path)):
                 at_source.setdefault(each.source, []).append(each)
         suppressed = 0
         for source, found in at_source.items():
@@ -203,6 +206,11 @@ class RenderedRun:
         moving = self._source_maps({path for file in files if (path := sources[file].path) in self._builds})
         roots = {path: build.root_file for path, build in self._builds.items()}
         return RunOrigins(moving, roots, _Numbers(sources, self._given, self.covered), unsilenced)
+
+    def _is_downloaded(self, finding: Finding, numbers: _Numbers) -> bool:
+        """Return whether a finding is in a file of a downloaded chart, which the user cannot edit."""
+        downloads = self._rendered.downloads
+        return downloads is not None and is_inside(_real(numbers.sources[finding.source].path), downloads.folder)
 
     def _moving(self, findings: Iterable[Finding], sources: Sequence[Source]) -> dict[str, _Moving]:
         """Return the builds that findings are in or point to, by their paths, each with its source map."""
@@ -268,6 +276,10 @@ class RunOrigins:
         if place is None:
             return self._numbers.of(os.path.realpath(self._roots[path])), 1
         return self._numbers.of(place.file), place.span.line
+
+
+def _left_out_reason(build: Build, what: str) -> str:
+    return build.left_out_reason if what.startswith("the chart ") and build.left_out_reason else "it requires the network"
 
 
 class _Numbers:
@@ -399,6 +411,8 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
     ref = finding.object
     if written is None and ref.kind in _OF_TEXTS and moving.build.tool == "kustomize":
         return None
+    if place.kind == UNCHANGED and not _is_about_nodes(finding):
+        return None  # It is so in a chart that is not in the repository, whatever the user sets.
     if written is not None and ref != NO_OBJECT:
         ref = ObjectRef(ref.api_version, ref.kind, written.namespace or None, written.name or None)
     for other in others:
@@ -430,6 +444,14 @@ _MESSAGES = {
 def _variable_first(places: tuple[SourcePlace, ...]) -> tuple[SourcePlace, ...]:
     """Return the places of a finding that concerns nothing but its value: if this is only a variable, the place that sets it is first."""
     return places[::-1] if places[0].kind == ONLY_A_VARIABLE else places
+
+
+def _is_about_nodes(finding: Finding) -> bool:
+    """Return whether a finding depends on the nodes or policies of the user, not only on manifests."""
+    from afflint.checks.registry import REGISTRY
+
+    subjects = (checks for subject, checks in REGISTRY.items() if subject not in ("nodes", "pools"))
+    return all(each.rule != finding.rule for checks in subjects for each in checks)
 
 
 _LINE = re.compile(r"\b(on|from) line (\d+)\b")

@@ -150,8 +150,15 @@ class Session:
         self._rendered = frozenset(source.path for source in made)
         return made
 
-    def with_renders(self, sources: Sequence[Source], options: Options, *, network: bool) -> tuple[Sequence[Source], Options]:
-        """Return sources and options with the output of kustomizations and charts, if the configuration names tools to render them."""
+    def with_renders(
+        self, sources: Sequence[Source], options: Options, *, network: bool, offline: bool = False
+    ) -> tuple[Sequence[Source], Options]:
+        """Return sources and options with the output of kustomizations and charts, if the configuration names tools to render them.
+
+        ``offline``: charts that are not in the repository are taken from the cache. Raises UserError for both.
+        """
+        if network and offline:
+            raise UserError("`--offline` and `--render-network` exclude each other")
         if not self.config.render:
             return sources, options
         from afflint.config.trust import renderers
@@ -162,7 +169,7 @@ class Session:
         from afflint.pipeline.rendered import RenderedRun
         from afflint.rendering.builds import RenderOptions
 
-        wanted = RenderOptions(tools, network, options.jobs, self.config.kubernetes_version)
+        wanted = RenderOptions(tools, network, offline, options.cache, options.jobs, self.config.kubernetes_version)
         renders = RenderedRun(sources, wanted, self._excluded() or _nothing)
         return renders.sources, options._replace(renders=renders)
 

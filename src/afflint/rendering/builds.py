@@ -10,16 +10,21 @@ from functools import partial
 from typing import Any, Protocol
 
 from afflint.config import RENDERERS
+from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.rendering.boundary import Boundary
+from afflint.rendering.chart_cache import ChartCache
+from afflint.rendering.chart_downloads import ChartDownloads
 from afflint.rendering.chart_trials import ChartTrials
 from afflint.rendering.config_maps import ConfigMaps
+from afflint.rendering.downloaded_origins import ChartDefaults, DownloadedSourceMap
 from afflint.rendering.flux_references import resolve
+from afflint.rendering.flux_sources import FluxSources
 from afflint.rendering.flux_variables import substitute
-from afflint.rendering.gitops import Hint, Hints, Inline, RemoteObject, UnsupportedObject, hints, hints_in_output, set_namespace
-from afflint.rendering.helm import RELEASE, Chart, Charts, render_chart, render_template
+from afflint.rendering.gitops import Hint, Hints, RemoteObject, UnsupportedObject, hints, hints_in_output, set_namespace
+from afflint.rendering.helm import RELEASE, Chart, Charts, MissingDependency, file_in, render_chart, render_template
 from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
 from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.kustomize_builds import KustomizeBuilder
@@ -56,8 +61,8 @@ class Build:
     covered: frozenset[str]
     source_map: Callable[[], SourceMap]
     """Create the source map. This runs the program again, so it is only called for roots with findings. Raises RenderError."""
-    missing_dependencies: tuple[str, ...] = ()
-    """The names of chart dependencies that are not in the repository; the chart was rendered without them."""
+    missing_dependencies: tuple[MissingDependency, ...] = ()
+    """The dependencies of a chart that could not be found; it was rendered without them."""
     trials: Callable[[], ChartTrials] | None = None
     """Return new renderings of a chart with values of afflint's own, which run the program again; None for a kustomization."""
     declared_by: str = ""
@@ -70,6 +75,8 @@ class Build:
     """The path of the output: a name in the folder of the root that is not a file."""
     left_out: tuple[str, ...] = ()
     """The URLs, repositories and charts that a kustomization was built without, because they need the network."""
+    left_out_reason: str = ""
+    """Why a chart could not be fetched, if afflint tried to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +92,16 @@ class BuildFailure:
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """Options for rendering: the tools, whether programs may use the network, how many run at a time, and the Kubernetes version."""
+    """Options for rendering: the tools, whether programs may use the network, how many run at a time, and the Kubernetes version.
+
+    ``offline``: charts that are not in the repository are taken from the cache. ``cache`` is its folder, "" for the cache folder of the
+    platform; None to keep nothing.
+    """
 
     tools: tuple[str, ...] = RENDERERS
     network: bool = False
+    offline: bool = False
+    cache: str | None = None
     jobs: int = 1
     kubernetes_version: str = ""
 
@@ -103,6 +116,8 @@ class Rendered(NamedTuple):
     values: frozenset[str]
     """The values files that Argo CD and Flux use, even if their chart is not in the repository; links resolved."""
     runner: ProgramRunner
+    downloads: ChartDownloads | None
+    """The charts that are not in the repository; None if they are not used."""
 
 
 def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
@@ -124,14 +139,13 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
             break
         results.update(roots.build(waiting))
         current = [build for key in planned if isinstance(build := results[key], Build)]
-        chosen = _EffectiveObjects(
-            in_files, {build.path: hints_in_output(build.output, build.path, boundary) for build in current}, current, chosen
-        )
+        in_output = {build.path: hints_in_output(build.output, build.path, boundary) for build in current}
+        chosen = _EffectiveObjects(in_files, in_output, current, chosen, fetching=roots.downloads is not None)
     else:
         planned = {key: root for key, root in planned.items() if key in results}
     of_plan = [*roots.cycles(planned.values()), *(results[key] for key in planned)]
     builds, failures = [each for each in of_plan if isinstance(each, Build)], [each for each in of_plan if isinstance(each, BuildFailure)]
-    return Rendered(builds, failures, chosen.unsupported, chosen.remote, frozenset(chosen.values), roots.runner)
+    return Rendered(builds, failures, chosen.unsupported, chosen.remote, frozenset(chosen.values), roots.runner, roots.downloads)
 
 
 _MOST_ROUNDS = 10
@@ -141,11 +155,18 @@ _MOST_ROUNDS = 10
 class _EffectiveObjects:
     """The GitOps objects that count: those in files, or their rendered form where a root renders them.
 
-    ``rendered`` are the objects in the output of ``builds``, by the path of the output.
+    ``rendered`` are the objects in the output of ``builds``, by the path of the output. ``fetching``: charts in other places are hints,
+    too, as soon as the other hints are those of ``before``: until then, the objects that name them may still be rendered.
     """
 
     def __init__(
-        self, in_files: Hints, rendered: Mapping[str, Hints], builds: Iterable[Build] = (), before: _EffectiveObjects | None = None
+        self,
+        in_files: Hints,
+        rendered: Mapping[str, Hints],
+        builds: Iterable[Build] = (),
+        before: _EffectiveObjects | None = None,
+        *,
+        fetching: bool = False,
     ) -> None:
         # A chart that no object declares has its default values, which may leave objects out.
         covered = {file for build in builds if build.tool == "kustomize" or build.declared_by for file in build.covered}
@@ -154,12 +175,18 @@ class _EffectiveObjects:
         self.hints: list[Hint] = [each for each in in_files.hints if each.file not in covered]
         self.unsupported = [each for each in in_files.unsupported if each.file not in covered]
         self.remote = [each for each in in_files.remote if each.file not in covered]
-        self.remote += [each for found in rendered.values() for each in found.remote]
+        written = {_key(each): each.hint for each in in_files.remote}
+        self.remote += [each._replace(hint=written.get(_key(each), each.hint)) for found in rendered.values() for each in found.remote]
         self.values = {*in_files.values, *(value for each in rendered.values() for value in each.values)}
         # An object that is rendered unchanged is taken from its file, where its positions are known.
         by_key = {each.key: each for each in in_files.hints}
         self.hints += [by_key.get(each.key, each) for found in rendered.values() for each in found.hints]
         self.unsupported += [each for found in rendered.values() for each in found.unsupported]
+        self._own_keys = [each.key for each in self.hints]
+        self._is_fetching: bool = fetching and before is not None and (before._is_fetching or before._own_keys == self._own_keys)
+        if self._is_fetching:
+            sources = [each for each in in_files.sources if each.file not in covered]
+            self._resolve(FluxSources([*sources, *(each for found in rendered.values() for each in found.sources)]))
 
     @property
     def is_final(self) -> bool:
@@ -172,6 +199,19 @@ class _EffectiveObjects:
         config_maps.set_rendered([(build.path, build.output) for build in builds], self._covered)
         self.hints = [resolve(each, config_maps, list(_folders_of(each.file, declaring))) for each in self.hints]
 
+    def _resolve(self, sources: FluxSources) -> None:
+        """Make hints of the objects whose charts can be fetched; the others get the reason why not."""
+        remaining = []
+        for each in self.remote:
+            if each.chart is None or each.hint is None or each.reason:
+                remaining.append(each)
+                continue
+            try:
+                self.hints.append(replace(each.hint, chart=sources.reference(each.chart, each.file)))
+            except RenderError as error:
+                remaining.append(each._replace(reason=error.reason))
+        self.remote = remaining
+
 
 def _folders_of(file: str, declaring: Mapping[str, str]) -> Iterator[str]:
     """Yield the folder of an object, then that of the object that renders it, and so on; ``declaring`` are their files."""
@@ -180,6 +220,11 @@ def _folders_of(file: str, declaring: Mapping[str, str]) -> Iterator[str]:
         if file not in declaring:
             return
         file = declaring[file]
+
+
+def _key(remote: RemoteObject) -> tuple[object, ...]:
+    """Return what is equal for objects that render the same, wherever they are declared."""
+    return remote.declared_by, remote.chart, remote.hint and remote.hint.key
 
 
 class _RenderRoot(NamedTuple):
@@ -193,6 +238,8 @@ class _RenderRoot(NamedTuple):
         """The name of the root in reports."""
         folder, declared_by = relative(self.hint.folder), self.hint.declared_by
         in_folder, file = os.path.split(self.hint.file)
+        if self.hint.chart is not None:
+            return f"chart {self.hint.chart.shown} ({declared_by} of {relative(in_folder)})"
         if file.startswith("<"):  # The object itself was rendered, which may be so in several folders.
             declared_by += f" of {relative(in_folder)}"
         return f"{folder} ({declared_by})" if declared_by else folder
@@ -213,8 +260,13 @@ class _Roots:
 
     def __init__(self, paths: Sequence[str], wanted: RenderOptions, boundary: Boundary) -> None:
         self.runner = ProgramRunner(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
+        self.downloads: ChartDownloads | None = None
+        if wanted.network or wanted.offline:
+            cache = None if wanted.cache is None else ChartCache(wanted.cache or None)
+            self.downloads = ChartDownloads(self.runner, cache, network=wanted.network)
         self._wanted = wanted
         self._boundary = boundary
+        self._root_files: dict[str, str] = {}
         self._texts = SourceTexts()
         self._known = RootKustomizations()
         self._kustomization_folders = kustomization_folders(paths) if "kustomize" in wanted.tools else []
@@ -224,17 +276,21 @@ class _Roots:
 
     def planned(self, hinted: Sequence[Hint]) -> dict[str, _RenderRoot]:
         """Return the roots by a key. Argo CD and Flux define how a folder is rendered, so they override the folder itself."""
-        planned: dict[str, _RenderRoot] = {}
+        hinted_roots: dict[str, _RenderRoot] = {}
         kustomizations: set[str] = set()
         charts: set[str] = set()
         for hint in hinted:
-            here = self._kustomization_of(hint) if "kustomize" in self._wanted.tools else None
+            here = self._kustomization_of(hint) if "kustomize" in self._wanted.tools and hint.folder else None
             if here is not None and not here.is_component:
-                planned.setdefault(f"kustomize {hint.key}", _RenderRoot(here, hint))
+                hinted_roots.setdefault(f"kustomize {hint.key}", _RenderRoot(here, hint))
                 kustomizations |= {here.folder, *(here.named if here.is_generated else ())}
-            if "helm" in self._wanted.tools and os.path.isfile(os.path.join(hint.folder, CHART)):
-                planned.setdefault(f"helm {hint.key}", _RenderRoot(None, hint))
+            if "helm" in self._wanted.tools and hint.chart is not None:
+                hinted_roots.setdefault(f"helm {hint.key}", _RenderRoot(None, hint))
+            elif "helm" in self._wanted.tools and os.path.isfile(os.path.join(hint.folder, CHART)):
+                hinted_roots.setdefault(f"helm {hint.key}", _RenderRoot(None, hint))
                 charts.add(hint.folder)
+        # A chart that another output declares is another build: its values are in that output.
+        planned = {key if root.kustomization else f"{key} {root.hint.file}": root for key, root in hinted_roots.items()}
         for each in self._known.roots(self._kustomization_folders):
             if each.folder not in kustomizations:
                 planned[f"kustomize {each.folder}"] = _RenderRoot(each, Hint(each.folder, ""))
@@ -261,18 +317,22 @@ class _Roots:
         if isinstance(built, BuildFailure):
             return built
         self._count += 1
-        return replace(built, path=os.path.join(built.folder, f"<{built.tool} {self._count}>"))
+        path = os.path.join(built.folder, f"<{built.tool} {self._count}>")
+        self._root_files[path] = built.root_file
+        return replace(built, path=path)
 
     def _kustomize(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
         program = kustomize_command()
-        builder = KustomizeBuilder(self.runner, program or (), self._known, self._boundary.top, network=self._wanted.network)
+        builder = KustomizeBuilder(
+            self.runner, program or (), self._known, self._boundary.top, self.downloads, network=self._wanted.network
+        )
 
         def build(asked: _RenderRoot) -> Build | BuildFailure:
             root, hint = asked
             if program is None or root is None:
                 return asked.failure("neither `kustomize` nor `kubectl` is on PATH")
             try:
-                output, left_out = builder.build(root, hint)
+                output, left_out, reason = builder.build(root, hint)
             except RenderError as error:
                 return asked.failure(error.reason)
             output = set_namespace(substitute(output, hint.variables), hint.namespace)
@@ -290,29 +350,34 @@ class _Roots:
                 file=asked.file,
                 inputs=hint.inputs,
                 left_out=left_out,
+                left_out_reason=reason,
             )
 
         return build
 
     def _helm(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
         program = helm_command()
-        known = Charts([os.path.realpath(os.path.dirname(path) or os.curdir) for path in self._chart_files], self._boundary)
+        folders = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in self._chart_files]
+        known = Charts(folders, self._boundary, self.downloads)
 
         def build(asked: _RenderRoot) -> Build | BuildFailure:
             hint = asked.hint
             if program is None:
                 return asked.failure("`helm` is not on PATH")
             inline = tuple([each.values for each in hint.inline])
-            chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, hint.values, inline, hint.options)
             try:
-                build = _build_chart(self.runner, program, known, chart, hint.inline, self._wanted.kubernetes_version, self._texts)
+                folder = hint.folder if hint.chart is None or self.downloads is None else self.downloads.unpacked(hint.chart)
+                values = (*(each for name in hint.files_in_chart if (each := file_in(folder, name)) is not None), *hint.values)
+                chart = Chart(folder, hint.release or RELEASE, hint.namespace, values, inline, hint.options)
+                build = _build_chart(self.runner, program, known, chart, hint, self._wanted.kubernetes_version, self._texts)
             except RenderError as error:
                 return asked.failure(error.reason)
             except OSError as error:
                 return asked.failure(f"the chart cannot be copied: {error.strerror or error}")
             if build.missing_dependencies and not documents_of(build.output):
-                names = join_words([quoted(each) for each in build.missing_dependencies])
-                return asked.failure(f"it only contains charts that are not in the repository: {names}")
+                return asked.failure(_only_missing(build.missing_dependencies))
+            if hint.chart is not None:
+                build = self._of_download(build, asked)
             try:
                 build = self._post_rendered(build, hint)
             except RenderError as error:
@@ -336,6 +401,17 @@ class _Roots:
 
         return replace(build, output=output, source_map=source_map)
 
+    def _of_download(self, build: Build, asked: _RenderRoot) -> Build:
+        """Return the build of a downloaded chart as one of the object that names it."""
+        root_file = self._root_files.get(asked.file, asked.file)
+        return replace(build, folder=os.path.dirname(root_file), root_file=root_file, covered=frozenset(), trials=None)
+
+
+def _only_missing(dependencies: Iterable[MissingDependency]) -> str:
+    names = join_words(dict.fromkeys(quoted(each.name) for each in dependencies))
+    reasons = dict.fromkeys(each.reason for each in dependencies if each.reason != MissingDependency("").reason)
+    return f"it only contains charts that are not in the repository: {names}{''.join(f'; {reason}' for reason in reasons)}"
+
 
 def _cycle_failure(cycle: Sequence[Kustomization]) -> BuildFailure:
     names = [relative(each.folder) for each in cycle]
@@ -347,16 +423,11 @@ _MAX_SHOWN_OF_CYCLE = 5
 
 
 def _build_chart(
-    runner: ProgramRunner,
-    program: Sequence[str],
-    known: Charts,
-    chart: Chart,
-    inline: Sequence[Inline],
-    version: str,
-    texts: SourceTexts,
+    runner: ProgramRunner, program: Sequence[str], known: Charts, chart: Chart, hint: Hint, version: str, texts: SourceTexts
 ) -> Build:
+    inline = hint.inline
     known.reject_links(chart.folder)
-    missing_dependencies: tuple[str, ...] = ()
+    missing_dependencies: tuple[MissingDependency, ...] = ()
     if known.missing(chart.folder):
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
             copy = known.copy(chart.folder, os.path.join(os.path.realpath(folder), "chart"))
@@ -378,6 +449,20 @@ def _build_chart(
     root_file = os.path.join(chart.folder, CHART)
     covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
     name = relative(chart.folder)
+
+    def source_map() -> SourceMap:
+        inner = ChartSourceMap(output, root_file, files, texts)
+        if known.downloads is None:
+            return inner
+        elsewhere = SourcePlace(root_file, 0, Span(1, 1, 1, 1), "root") if hint.chart is None else _naming(hint)
+        defaults = None if hint.chart is None else ChartDefaults(rendered_by_default)
+        return DownloadedSourceMap(inner, known.downloads.folder, elsewhere, defaults)
+
+    def rendered_by_default() -> bytes:
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+            copy = known.copy(chart.folder, os.path.join(os.path.realpath(folder), "chart"))
+            return render_chart(runner, program, chart.with_defaults(), copy.folder, version, ())
+
     return Build(
         "helm",
         name,
@@ -385,7 +470,15 @@ def _build_chart(
         root_file,
         output,
         covered,
-        lambda: ChartSourceMap(output, root_file, files, texts),
+        source_map,
         missing_dependencies,
         lambda: ChartTrials(chart.folder, output, root_file, files, rendering, texts),
     )
+
+
+def _naming(hint: Hint) -> SourcePlace:
+    """Return where an object names its chart."""
+    if hint.naming is None:
+        return SourcePlace(hint.file, 0, Span(1, 1, 1, 1), "root")
+    text, path = hint.naming
+    return text.place(path, "root", exact=True)

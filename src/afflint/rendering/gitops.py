@@ -1,7 +1,7 @@
 """Folders of this repository that Argo CD and Flux render, with their namespaces, values and other options.
 
 Applications, Flux Kustomizations and HelmReleases are hints: they show which render roots exist and how they are rendered. Folders in
-other repositories are ignored.
+other repositories are ignored. Charts in other places can be fetched (``flux_sources``, ``chart_downloads``).
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import NAMES
 from afflint.rendering.application_sets import Generators
 from afflint.rendering.boundary import Boundary
+from afflint.rendering.chart_downloads import PublishedChart
+from afflint.rendering.flux_sources import GROUP as SOURCES
+from afflint.rendering.flux_sources import FluxSource, WantedChart, argo_repository, flux_source, reference_in
 from afflint.rendering.flux_variables import NO_VARIABLES, FluxVariable, Variables
 from afflint.rendering.helm import KUBE_VERSION, NO_SCHEMA
 from afflint.rendering.kustomize_origins import InlinePatches
@@ -34,7 +37,7 @@ from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
 from afflint.yaml.prefilter import is_values_file
 
 _LARGEST = 1 << 20
-_GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd.io")
+_GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd.io", SOURCES.encode())
 _NAMING_VALUES = (b"helmCharts", b"HelmChartInflationGenerator", b"configMapGenerator", b"secretGenerator")
 _KUSTOMIZE = "kustomize.config.k8s.io"
 _NAMESPACED = NAMES - {"Node", "Namespace", "List", "CustomResourceDefinition", "PersistentVolume", "KubeVirt"}
@@ -85,6 +88,11 @@ class Hint:
     values_from: tuple[ConfigReference, ...] = ()
     patches: InlinePatches | None = None
     """The patches of the wrapper, or of the output of a chart, if the object is a file."""
+    chart: PublishedChart | None = None
+    """The chart if it is not in the repository; then ``folder`` is empty, and ``files_in_chart`` are values files in the chart."""
+    files_in_chart: tuple[str, ...] = ()
+    naming: tuple[SourceText, Path] | None = None
+    """The document and the path that name the chart."""
 
     @property
     def is_flux(self) -> bool:
@@ -101,7 +109,7 @@ class Hint:
         """A text that is equal for hints that render the same, wherever they are declared."""
         wrapper, values = repr(self.wrapper), repr([each.values for each in self.inline])
         named = (self.folder, self.declared_by, self.namespace or "", self.release)
-        unresolved = (self.variables_from, self.values_from)
+        unresolved = (self.variables_from, self.values_from, self.chart, self.files_in_chart)
         return repr((*named, wrapper, self.variables.key, values, self.values, self.options, *unresolved))
 
     @property
@@ -120,25 +128,35 @@ class UnsupportedObject(NamedTuple):
 
 
 class RemoteObject(NamedTuple):
-    """A GitOps object that renders something in another place: ``what`` is the chart or folder. ``file`` is as for a hint."""
+    """A GitOps object that renders something in another place: ``what`` is the chart or folder. ``file`` is as for a hint.
+
+    ``chart``: the chart, if it can be fetched; ``hint`` then says how it is rendered. ``reason``: why it is not rendered.
+    """
 
     declared_by: str
     what: str
     file: str = ""
+    chart: WantedChart | None = None
+    hint: Hint | None = None
+    reason: str = ""
 
 
 class Hints(NamedTuple):
-    """All hints, the unsupported and the remote GitOps objects, and the values files that they name, even for charts in other places."""
+    """All hints, the unsupported and the remote GitOps objects, and the values files that they name, even for charts in other places.
+
+    ``sources``: the sources of Flux.
+    """
 
     hints: list[Hint]
     unsupported: list[UnsupportedObject]
     remote: list[RemoteObject]
     values: set[str]
+    sources: list[FluxSource]
 
     @classmethod
     def none(cls) -> Hints:
         """Return hints to which others can be added."""
-        return cls([], [], [], set())
+        return cls([], [], [], set(), [])
 
 
 def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
@@ -169,12 +187,15 @@ def _add_hints(found: Hints, path: str, data: bytes, boundary: Boundary) -> None
                 elif isinstance(each, UnsupportedObject):
                     found.unsupported.append(each._replace(file=path))
                 elif isinstance(each, RemoteObject):
-                    found.remote.append(each._replace(file=path))
+                    hint = each.hint and replace(each.hint, file=path)
+                    found.remote.append(each._replace(file=path, hint=hint))
+                elif isinstance(each, FluxSource):
+                    found.sources.append(each)
                 else:
                     found.values.add(each)
 
 
-_Read = Hint | UnsupportedObject | RemoteObject | str
+_Read = Hint | UnsupportedObject | RemoteObject | FluxSource | str
 """What an object declares; a string is the path of a values file."""
 
 
@@ -198,9 +219,9 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
     kind, group = text_at(data, "kind"), text_at(data, "apiVersion").partition("/")[0]
     name, spec = text_at(data, "metadata", "name"), map_at(data, "spec")
     if group == "argoproj.io" and kind == "Application":
-        yield from _from_application(f"Application {name}", name, spec, tops, text)
+        yield from _from_application(f"Application {name}", name, spec, tops, text, (text, ("spec",)))
     elif group == "argoproj.io" and kind == "ApplicationSet":
-        yield from _from_application_set(name, spec, tops)
+        yield from _from_application_set(name, spec, tops, text)
     elif group == "kustomize.toolkit.fluxcd.io" and kind == "Kustomization":
         path = text_at(spec, "path")
         folder = _in_repository(tops, path)
@@ -210,14 +231,20 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
             yield RemoteObject(f"Kustomization {name}", f"folder {path}")
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
         yield from _from_helm_release(name, spec, text, tops)
+    elif group == SOURCES:
+        source = flux_source(data, text.file)
+        yield from () if source is None else (source,)
     elif kind == "HelmChartInflationGenerator" or group == _KUSTOMIZE or os.path.basename(text.file) in NAMES_OF_KUSTOMIZATIONS:
         yield from _values_files_of(data, tops)
 
 
 # Argo CD.
 
+_OF_TEMPLATE: Path = ("spec", "template", "spec")
+"""The path of the `spec` of the Applications in an ApplicationSet."""
 
-def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str]) -> Iterator[_Read]:
+
+def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText) -> Iterator[_Read]:
     """Yield the hints of the Applications that an ApplicationSet generates, as far as its generators are supported."""
     declared_by = f"ApplicationSet {name}"
     generators = Generators(tops)
@@ -228,7 +255,7 @@ def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str
         unknown = unknown or remaining
         application_name = text_at(application, "metadata", "name")
         title = declared_by if has_placeholder(application_name) else f"{declared_by}, {application_name}"
-        for each in _from_application(title, application_name, map_at(application, "spec"), tops, None):
+        for each in _from_application(title, application_name, map_at(application, "spec"), tops, None, (text, _OF_TEMPLATE)):
             if isinstance(each, Hint):
                 generated.setdefault(each.key, each)
             elif isinstance(each, UnsupportedObject):
@@ -267,8 +294,9 @@ def _merged(data: Any, patch: Any) -> Any:
 
 
 def _from_application(
-    declared_by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText | None
+    declared_by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText | None, declared: tuple[SourceText, Path]
 ) -> Iterator[_Read]:
+    """Yield what an Application renders. ``text`` has its values, if no generator produced them, and ``declared`` its ``spec``."""
     several = type(spec.get("sources")) is list
     for number, source in enumerate(spec["sources"] if several else [map_at(spec, "source")]):
         path = text_at(source, "path")
@@ -281,18 +309,26 @@ def _from_application(
         # Missing files are skipped, as with ignoreMissingValueFiles in Argo CD.
         files = [tuple([file for each in names if (file := _value_file(tops, folder, each)) is not None]) for names in choices]
         yield from dict.fromkeys(path for paths in files for path in paths)
+        base: Path = ("sources", number) if several else ("source",)
+        inline = _inline(map_at(source, "helm"), text, ("spec", *base, "helm"))
+        patches = _inline_patches(text, ("spec", *base, "kustomize")) if map_at(source, "kustomize") else None
+        namespace = text_at(source, "helm", "namespace") or text_at(spec, "destination", "namespace")
         if folder is None:
             chart = text_at(source, "chart")
-            if (chart or path) and not has_placeholder(name):  # A patch may leave both out.
-                yield RemoteObject(declared_by, f"chart {chart}" if chart else f"folder {path}")
+            if chart and not has_placeholder(name):
+                hint = _argo_hint(
+                    declared_by, name, "", source, namespace, files[0], inline, None, _helm_options(map_at(source, "helm"), "", tops)
+                )
+                wanted = WantedChart(chart, text_at(source, "targetRevision"), argo_repository(text_at(source, "repoURL")))
+                naming = (declared[0], (*declared[1], *base, "chart"))
+                hint = replace(hint, files_in_chart=tuple([each for each in named if not each.startswith(("$", "/"))]), naming=naming)
+                yield RemoteObject(declared_by, f"chart {chart}", chart=wanted, hint=hint)
+            elif path and not has_placeholder(name):  # A patch may leave both out.
+                yield RemoteObject(declared_by, f"folder {path}")
             continue
         if not choices:
             yield UnsupportedObject(declared_by, "the names of its values files contain placeholders")
-        base: Path = ("spec", "sources", number) if several else ("spec", "source")
-        inline = _inline(map_at(source, "helm"), text, (*base, "helm"))
         for values in files:
-            patches = _inline_patches(text, (*base, "kustomize")) if map_at(source, "kustomize") else None
-            namespace = text_at(source, "helm", "namespace") or text_at(spec, "destination", "namespace")
             options = _helm_options(map_at(source, "helm"), folder, tops)
             yield _argo_hint(declared_by, name, folder, source, namespace, values, inline, patches, options)
 
@@ -436,26 +472,32 @@ def _known_namespace(text: str) -> str | None:
 
 
 def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
-    """Yield the hint for a chart in the repository, and its values files."""
-    chart = map_at(spec, "chart", "spec")
+    """Yield the hint for a chart, and the values files in the repository."""
+    chart, chart_ref = map_at(spec, "chart", "spec"), map_at(spec, "chartRef")
     path = text_at(chart, "chart")
-    paths = [_in_repository(tops, each, os.path.isfile) for each in _texts(chart, "valuesFiles")]
-    values = tuple([each for each in paths if each is not None])
+    named = _texts(chart, "valuesFiles")
+    values = tuple([each for each in (_in_repository(tops, each, os.path.isfile) for each in named) if each is not None])
     yield from values
     in_git = "/" in path and text_at(chart, "sourceRef", "kind") in ("GitRepository", "Bucket")
     folder = _in_repository(tops, path) if in_git else None
+    declared_by = f"HelmRelease {name}"
+    own = text_at(text.data, "metadata", "namespace")
+    namespace = text_at(spec, "targetNamespace") or own
+    release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
+    inline = (Inline(map_at(spec, "values"), text, ("spec", "values")),) if map_at(spec, "values") else ()
+    taken, (wrapper, patches) = _references(spec, text, "valuesFrom"), _post_renderers(spec, text)
+    known, in_folder = namespace or None, values if folder else ()
+    hint = Hint(folder or "", declared_by, "", known, wrapper, NO_VARIABLES, release, in_folder, inline, values_from=taken, patches=patches)
     if folder is None:
-        chart_name = path or text_at(spec, "chartRef", "name")
+        chart_name = path or text_at(chart_ref, "name")
         if chart_name and not has_placeholder(name):  # A patch may leave it out.
-            yield RemoteObject(f"HelmRelease {name}", f"chart {chart_name}")
+            source = reference_in(map_at(chart, "sourceRef") or chart_ref, own)
+            naming = (text, ("spec", "chart", "spec", "chart") if path else ("spec", "chartRef", "name"))
+            hint = replace(hint, files_in_chart=tuple(named), naming=naming)
+            wanted = WantedChart(path, text_at(chart, "version"), source=source)
+            yield RemoteObject(declared_by, f"chart {chart_name}", chart=wanted, hint=hint)
     else:
-        namespace = text_at(spec, "targetNamespace") or text_at(text.data, "metadata", "namespace")
-        release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
-        inline = (Inline(map_at(spec, "values"), text, ("spec", "values")),) if map_at(spec, "values") else ()
-        declared_by, taken = f"HelmRelease {name}", _references(spec, text, "valuesFrom")
-        wrapper, patches = _post_renderers(spec, text)
-        known = namespace or None
-        yield Hint(folder, declared_by, "", known, wrapper, NO_VARIABLES, release, values, inline, values_from=taken, patches=patches)
+        yield hint
 
 
 def _post_renderers(spec: Mapping[str, Any], text: SourceText) -> tuple[dict[str, Any], InlinePatches | None]:

@@ -16,14 +16,17 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.kube.label_syntax import is_subdomain
 from afflint.rendering.boundary import Boundary, link_outside
+from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
 from afflint.rendering.programs import ProgramRunner, RenderError, helm
 from afflint.rendering.roots import chart_data
 from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART, Source
+from afflint.yaml.document import maps_at, text_at
 
 RELEASE = "release"
 _LOCAL = "file://"
 _DEPENDENCY_FILES, _DEPENDENCIES = (CHART, "requirements.yaml"), "dependencies"
+_LOCKS = ("Chart.lock", "requirements.lock")
 _LARGEST_CHART = 64 << 20
 _SIZE_PER_FILE = 1 << 10
 """Bytes that each copied file adds to its size."""
@@ -43,17 +46,34 @@ class Chart:
     inline: tuple[Mapping[str, Any], ...] = ()
     options: tuple[str, ...] = ()
 
+    def with_defaults(self) -> Chart:
+        """Return the chart with its default values."""
+        pairs = list(zip(("", *self.options), (*self.options, ""), strict=True))
+        options = [word for before, word in pairs if word and word not in SETTING and before not in SETTING]
+        return replace(self, values=(), inline=(), options=tuple(options))
+
+
+SETTING = ("--set", "--set-string")
+"""The options that set a value, which follows."""
+
+
+class MissingDependency(NamedTuple):
+    """A dependency that a chart is rendered without, and why."""
+
+    name: str
+    reason: str = "it is not in the repository"
+
 
 @dataclass(frozen=True, slots=True)
 class ChartCopy:
     """A copy of a chart with its dependencies in place. ``origins`` are pairs of copied and original folders, the deepest first.
 
-    ``missing_dependencies`` are those that are not in this repository; the copy does not declare them.
+    ``missing_dependencies`` are those that could not be found; the copy does not declare them.
     """
 
     folder: str
     origins: tuple[tuple[str, str], ...]
-    missing_dependencies: tuple[str, ...]
+    missing_dependencies: tuple[MissingDependency, ...]
 
     def origin(self, file: str) -> str:
         """Return the original of a file of the copy."""
@@ -64,10 +84,11 @@ class ChartCopy:
 
 
 class Charts:
-    """The charts of a repository by name, as possible dependencies."""
+    """The charts of a repository by name, as possible dependencies. ``downloads`` has those in other places, if they are used."""
 
-    def __init__(self, folders: Sequence[str], boundary: Boundary) -> None:
+    def __init__(self, folders: Sequence[str], boundary: Boundary, downloads: ChartDownloads | None = None) -> None:
         self._boundary = boundary
+        self.downloads = downloads
         self._folders: dict[str, str] = {}
         for folder in folders:
             self._folders.setdefault(str(chart_data(folder).get("name", "")), folder)
@@ -90,28 +111,43 @@ class Charts:
         self.reject_links(folder)
         shutil.copytree(folder, target, ignore=_CopyFilter(), ignore_dangling_symlinks=True, dirs_exist_ok=True)
         origins = [(target, folder)]
-        missing: list[str] = []
+        missing: list[MissingDependency] = []
         for each in self.missing(folder):
             name = str(each.get("name", ""))
-            source = self._source(folder, each) if depth < _MAX_DEPTH and os.path.basename(name) == name else None
+            try:
+                source = self._source_of(folder, each) if depth < _MAX_DEPTH and os.path.basename(name) == name else None
+            except RenderError as error:
+                missing.append(MissingDependency(name, error.reason))
+                continue
             if source is None:
-                missing.append(name)
+                missing.append(MissingDependency(name))
             else:
                 dependency = self.copy(source, os.path.join(target, "charts", name), depth + 1)
                 origins += dependency.origins
                 missing += dependency.missing_dependencies
         if missing:
-            _remove_dependencies(target, {*missing})
+            _remove_dependencies(target, {each.name for each in missing})
         return ChartCopy(target, tuple(sorted(origins, key=lambda pair: -len(pair[0]))), tuple(missing))
 
-    def _source(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
-        """Return the folder of a dependency in this repository."""
-        repository = str(dependency.get("repository", ""))
+    def _source_of(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
+        """Return the folder of a dependency: in this repository, or downloaded if that has another version. Raises RenderError."""
+        name, repository = text_at(dependency, "name"), text_at(dependency, "repository")
         if repository.startswith(_LOCAL):
             here = os.path.realpath(os.path.join(folder, repository.removeprefix(_LOCAL)))
             is_chart = os.path.isfile(os.path.join(here, CHART)) and is_inside(here, self._boundary.top(os.path.realpath(folder)))
             return here if is_chart else None
-        return self._folders.get(str(dependency.get("name", "")))
+        found = self._folders.get(name)
+        found = None if found == folder else found  # A chart may have the name of the chart that it wraps.
+        locks = [each for lock in _LOCKS for each in maps_at(chart_data(folder, lock), _DEPENDENCIES) if each.get("name") == name]
+        version = text_at(locks[0] if locks else dependency, "version")
+        if self.downloads is None or "://" not in repository or (found is not None and chart_data(found).get("version") == version):
+            return found
+        try:
+            return self.downloads.unpacked(chart_reference(repository, name, version))
+        except RenderError:
+            if found is None:
+                raise
+            return found
 
 
 class _CopyFilter:
@@ -138,6 +174,12 @@ class _CopyFilter:
             self._remaining -= size + _SIZE_PER_FILE
             return True
         return False
+
+
+def file_in(folder: str, name: str) -> str | None:
+    """Return the path of a values file in a chart; None without such a file."""
+    path = os.path.realpath(os.path.join(folder, name))
+    return path if is_inside(path, os.path.realpath(folder)) and os.path.isfile(path) else None
 
 
 def _dependencies(folder: str) -> Iterator[Mapping[str, Any]]:
@@ -248,4 +290,4 @@ def render_named_chart(chart: str, values: Sequence[str] = ()) -> tuple[Source, 
             copy = charts.copy(folder, os.path.join(os.path.realpath(temporary), "chart"))
         except OSError as error:
             raise RenderError(f"the chart {quoted(chart)} cannot be copied: {error.strerror or error}") from None
-        return helm(chart, values, copy=copy.folder), copy.missing_dependencies
+        return helm(chart, values, copy=copy.folder), tuple([each.name for each in copy.missing_dependencies])

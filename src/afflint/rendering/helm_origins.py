@@ -115,6 +115,11 @@ class ChartSourceMap:
         """Return the identity: a template does not show another one."""
         return identity
 
+    def data(self, document: int) -> Any:
+        """Return the data of a rendered document; None without such a document."""
+        plain = self._plain.get(document)
+        return None if plain is None else plain.data
+
     # Templates.
 
     def marks(self, document: int, path: Path, *, key: bool = False) -> list[Mark]:

@@ -7,14 +7,18 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
+from afflint.rendering.downloaded_origins import ChartDefaults
 from afflint.rendering.flux_variables import Variables
 from afflint.rendering.gitops import Hint
 from afflint.rendering.kustomize import UNRESTRICTED, build_annotated, build_kustomization
-from afflint.rendering.kustomize_origins import Origins, RenderedIdentity
+from afflint.rendering.kustomize_charts import KustomizeChart
+from afflint.rendering.kustomize_origins import OBJECT, Origins, RenderedIdentity
 from afflint.rendering.offline_copies import OfflineCopy
 from afflint.rendering.programs import ProgramRunner, RenderError, helm_command, network_reason
 from afflint.rendering.references import BuildInputs, build_inputs
@@ -26,10 +30,18 @@ ONLY_A_VARIABLE, WITH_A_VARIABLE = "only a variable", "with a variable"
 
 
 class KustomizeOutput(NamedTuple):
-    """The output of a build, and the URLs, repositories and charts that it was built without."""
+    """The output of a build, and the URLs, repositories and charts that it was built without, with the reason for a chart."""
 
     output: bytes
     left_out: tuple[str, ...]
+    reason: str = ""
+
+
+class _DownloadedCharts(NamedTuple):
+    """The folders of downloaded charts, by those in which kustomize looks for them, and the failure to download others."""
+
+    folders: Mapping[str, str]
+    failure: RenderError | None
 
 
 class _Prepared(NamedTuple):
@@ -45,42 +57,72 @@ class KustomizeBuilder:
     """Builds the kustomizations of a run.
 
     ``program`` is the command without options, ``top_of`` returns the top of the repository of a folder. ``network``: builds may download
-    what they name; otherwise they are built without it.
+    what they name; otherwise they are built without it. ``downloads`` has the charts in other places, if they are used.
     """
 
     def __init__(
-        self, runner: ProgramRunner, program: Sequence[str], known: RootKustomizations, top_of: Callable[[str], str], *, network: bool
+        self,
+        runner: ProgramRunner,
+        program: Sequence[str],
+        known: RootKustomizations,
+        top_of: Callable[[str], str],
+        downloads: ChartDownloads | None = None,
+        *,
+        network: bool,
     ) -> None:
         self._runner = runner
         self._program = program
         self._known = known
         self._top_of = top_of
         self._network = network
+        self._downloads = downloads
 
     def build(self, root: Kustomization, hint: Hint) -> KustomizeOutput:
         """Build a kustomization. Raises RenderError."""
         inputs = self._inputs(root, hint)
-        left_out = () if self._network else tuple(dict.fromkeys(each for found in inputs.remote.values() for each in found))
-        with self._prepared(root, hint, inputs) as prepared:
+        charts = self._downloaded(inputs)
+        fetched = {inputs.charts_elsewhere[folder].shown for folder in charts.folders}
+        left_out = tuple(dict.fromkeys(each for found in inputs.remote.values() for each in found if each not in fetched))
+        if self._is_online(inputs):
+            left_out = ()
+        with self._prepared(root, hint, inputs, charts.folders) as prepared:
             try:
                 output = build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper)
             except RenderError as error:
-                raise _needs_network(left_out[0]) if left_out else error from None
+                raise charts.failure or (_needs_network(left_out[0]) if left_out else error) from None
         if left_out and not output.strip():
-            raise _needs_network(left_out[0])
-        return KustomizeOutput(output, left_out)
+            raise charts.failure or _needs_network(left_out[0])
+        return KustomizeOutput(output, left_out, charts.failure.reason if charts.failure else "")
+
+    def _is_online(self, inputs: BuildInputs) -> bool:
+        """Return whether kustomize itself fetches what a build names. It would write charts into the folder of the user."""
+        return self._network and not inputs.charts_elsewhere
+
+    def _downloaded(self, inputs: BuildInputs) -> _DownloadedCharts:
+        if self._downloads is None:
+            return _DownloadedCharts({}, None)
+        found = {folder: _unpacked(self._downloads, chart) for folder, chart in inputs.charts_elsewhere.items()}
+        failures = [each for each in found.values() if not isinstance(each, str)]
+        return _DownloadedCharts({folder: each for folder, each in found.items() if isinstance(each, str)}, next(iter(failures), None))
 
     def source_map(self, root: Kustomization, hint: Hint, texts: SourceTexts) -> KustomizeSourceMap:
         """Return the source map of a kustomization, from the annotations of a second build. Raises RenderError."""
         metadata = root.data.get("buildMetadata")
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder, self._prepared(root, hint, self._inputs(root, hint)) as prepared:
+        inputs = self._inputs(root, hint)
+        charts = self._downloaded(inputs)
+        preparing = self._prepared(root, hint, inputs, charts.folders)
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder, preparing as prepared:
             wrapper = os.path.realpath(folder)
             output = build_annotated(
                 self._runner, prepared.program, prepared.folder, wrapper, metadata if type(metadata) is list else (), prepared.wrapper
             )
-            return KustomizeSourceMap(
-                Origins(output, wrapper, root.file, texts, prepared.original, hint.variables.fill, hint.patches), hint.variables
-            )
+            origins = Origins(output, wrapper, root.file, texts, prepared.original, hint.variables.fill, hint.patches)
+        return KustomizeSourceMap(origins, hint.variables, partial(self._defaults, root, hint, inputs) if charts.folders else None)
+
+    def _defaults(self, root: Kustomization, hint: Hint, inputs: BuildInputs) -> bytes:
+        """Build a kustomization without values for downloaded charts. Raises RenderError."""
+        with self._prepared(root, hint, inputs, self._downloaded(inputs).folders, by_default=True) as prepared:
+            return build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper)
 
     def _inputs(self, root: Kustomization, hint: Hint) -> BuildInputs:
         inputs = build_inputs(self._known, _folders(root, hint), self._top_of)
@@ -89,14 +131,17 @@ class KustomizeBuilder:
         return inputs
 
     @contextmanager
-    def _prepared(self, root: Kustomization, hint: Hint, inputs: BuildInputs) -> Iterator[_Prepared]:
+    def _prepared(
+        self, root: Kustomization, hint: Hint, inputs: BuildInputs, downloaded: Mapping[str, str], *, by_default: bool = False
+    ) -> Iterator[_Prepared]:
         program = [*self._program, *self._options(inputs)]
-        if not root.is_generated and (self._network or not inputs.remote):
+        if not root.is_generated and (self._is_online(inputs) or not inputs.remote):
             yield _Prepared(program, root.folder, hint.wrapper, str)
             return
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+            top, target = self._top_of(root.folder), os.path.realpath(folder)
             try:
-                copy = OfflineCopy(self._known, _folders(root, hint), self._top_of(root.folder), os.path.realpath(folder))
+                copy = OfflineCopy(self._known, _folders(root, hint), top, target, downloaded, by_default=by_default)
             except OSError as error:
                 raise RenderError(f"the kustomization cannot be copied: {error.strerror or error}") from None
             folders = [copy.of(each) for each in _folders(root, hint)]
@@ -108,7 +153,7 @@ class KustomizeBuilder:
 
     def _options(self, inputs: BuildInputs) -> Sequence[str]:
         """Return the options for a build. It may read the whole repository if nothing is loaded that is only known during the build."""
-        if not inputs.is_predictable or (self._network and inputs.remote):
+        if not inputs.is_predictable or (self._is_online(inputs) and inputs.remote):
             return ()
         if not inputs.has_charts:
             return UNRESTRICTED
@@ -116,6 +161,14 @@ class KustomizeBuilder:
         if helm is None:
             raise RenderError("`helm` is not on PATH, which renders the charts of the kustomization")
         return [*UNRESTRICTED, "--enable-helm", "--helm-command", helm[0]]
+
+
+def _unpacked(downloads: ChartDownloads, chart: KustomizeChart) -> str | RenderError:
+    """Return the folder of a chart, or why it could not be fetched."""
+    try:
+        return downloads.unpacked(chart_reference(chart.repository, chart.name, chart.version))
+    except RenderError as error:
+        return error
 
 
 def _folders(root: Kustomization, hint: Hint) -> list[str]:
@@ -127,15 +180,21 @@ def _needs_network(what: str) -> RenderError:
 
 
 class KustomizeSourceMap:
-    """The source map of a kustomization, in whose output Flux replaces variables."""
+    """The source map of a kustomization, in whose output Flux replaces variables.
 
-    def __init__(self, origins: Origins, variables: Variables) -> None:
+    ``rendered_by_default`` renders it without values for downloaded charts, if it has some.
+    """
+
+    def __init__(self, origins: Origins, variables: Variables, rendered_by_default: Callable[[], bytes] | None) -> None:
         self._origins = origins
         self._variables = variables
+        self._defaults = None if rendered_by_default is None else ChartDefaults(rendered_by_default)
 
     def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:  # noqa: ARG002
         """Return the source position of a rendered value, or of its key, and that of the variable that it contains."""
         place = self._origins.place(identity, path, key=key)
+        if self._defaults is not None and place.kind == OBJECT and self._origins.is_of_chart(identity):
+            place = self._defaults.marked(place, identity, path, self._origins.data(identity))
         used = self._variables.used_in(self._origins.text_before(identity, path, key=key))
         variable = None if used is None else used[0].place()
         if used is None or variable is None:

@@ -19,6 +19,8 @@ from afflint.yaml.document import maps_at, text_at, texts_at
 
 _GENERATOR, _GLOBALS = "helmchartinflationgenerator", "helmGlobals"
 FIELD = "helmCharts"
+VALUES = ("valuesFile", "additionalValuesFiles", "valuesInline", "valuesMerge")
+"""The fields of a chart that set values."""
 # kustomize ignores the case of keys. The first of these is an older form of `helmCharts`; Helm reads plugins from the second, and renders
 # the third with functions that read the environment.
 _REJECTED = frozenset(("helmchartinflationgenerator", "confighome", "nametemplate"))
@@ -30,11 +32,18 @@ _DEFAULT_HOME = "charts"
 
 
 class KustomizeChart(NamedTuple):
-    """A chart that a kustomization names: its folder and its values files."""
+    """A chart that a kustomization names: its folder, its values files, and the repository and version, "" if it names none."""
 
     name: str
     folder: str
     values: tuple[str, ...]
+    repository: str = ""
+    version: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The chart, as messages name it."""
+        return f"the chart {self.name}"
 
     @property
     def is_here(self) -> bool:
@@ -94,7 +103,7 @@ def _chart(entry: Mapping[str, Any], folder: str, home: str) -> KustomizeChart:
     name, version, repository = (text_at(entry, key) for key in ("name", "version", "repo"))
     parts = [folder, home, f"{name}-{version}"] if version and repository else [folder, home]
     values = [each for each in (text_at(entry, "valuesFile"), *texts_at(entry, "additionalValuesFiles")) if each]
-    return KustomizeChart(name, os.path.join(*parts, name), tuple([os.path.join(folder, each) for each in values]))
+    return KustomizeChart(name, os.path.join(*parts, name), tuple([os.path.join(folder, each) for each in values]), repository, version)
 
 
 def _unusual_keys(data: Mapping[str, Any]) -> Iterator[str]:

@@ -26,11 +26,17 @@ from afflint.rendering.source_documents import (
     same,
     value_at,
 )
-from afflint.yaml.document import Document, list_at, map_at, value_at_path
+from afflint.source.kustomizations import NAMES
+from afflint.yaml.document import Document, list_at, map_at, text_at, value_at_path
 from afflint.yaml.documents import read, split
 
 _MOST_LEAVES = 64
 """The highest number of leaves of a map or list whose source is searched for."""
+
+
+OBJECT = "object"
+"""The kind of a place that is that of a whole object."""
+_CHARTS = "HelmChartInflationGenerator"
 
 
 class RenderedIdentity(NamedTuple):
@@ -79,6 +85,8 @@ class _BuiltObject:
     origin: str
     generator: str
     steps: tuple[_Step, ...]
+    is_of_chart: bool
+    """Whether a chart that a kustomization itself names rendered it."""
 
 
 class _Hit(NamedTuple):
@@ -172,6 +180,16 @@ class Origins:
             except (LookupError, TypeError):
                 return (*found, *path[len(found) :])
         return tuple(found)
+
+    def is_of_chart(self, identity: RenderedIdentity) -> bool:
+        """Return whether an object was rendered by a chart that a kustomization itself names."""
+        built = self._find(identity)
+        return built is not None and built.is_of_chart
+
+    def data(self, identity: RenderedIdentity) -> Any:
+        """Return the data of a built object; None if it is unknown."""
+        built = self._find(identity)
+        return None if built is None else built.data
 
     # One leaf.
 
@@ -353,7 +371,7 @@ class Origins:
         for length in range(len(path), 0, -1):
             other = counterpart(data, built.data, path[:length])
             if other is not None:
-                return text.place((*base, *other), "object")
+                return text.place((*base, *other), OBJECT)
         return self._of_object(built)
 
     def _of_object(self, built: _BuiltObject) -> SourcePlace:
@@ -361,9 +379,9 @@ class Origins:
         if found is not None:
             text, base, data = found
             name: Path = (*base, "metadata", "name")
-            return text.place(name if "metadata" in data else (*base, "kind"), "object")
+            return text.place(name if "metadata" in data else (*base, "kind"), OBJECT)
         if built.generator:
-            return next((text.place((), "object") for text in self._texts.of(built.generator)), self._of_root())
+            return next((text.place((), OBJECT) for text in self._texts.of(built.generator)), self._of_root())
         return self._of_root()
 
     def _of_root(self) -> SourcePlace:
@@ -397,6 +415,7 @@ def _objects(annotated: bytes, wrapper: str, original: Callable[[str], str]) -> 
                 for each in steps
                 if type(each) is dict
             ),
+            text_at(origin, "configuredBy", "kind") == _CHARTS and os.path.basename(str(origin.get("configuredIn"))) in NAMES,
         )
 
 

@@ -26,16 +26,31 @@ _LARGEST = 1 << 20
 _REMOVABLE = ("resources", "bases", "components", "crds")
 """Fields whose entries can be left out, so that the other objects are still built."""
 _STRATEGIC = "patchesStrategicMerge"
+_NOTHING: Mapping[str, str] = {}
 
 
 class OfflineCopy:
     """A copy of some kustomizations, and of those that they include, in ``target``. Raises OSError.
 
-    ``top`` is the top of their repository; all these folders have their links resolved.
+    ``top`` is the top of their repository; all these folders have their links resolved. ``downloaded`` are the folders of charts that are
+    not in the repository, by those in which kustomize looks for them. ``by_default``: these get no values.
     """
 
-    def __init__(self, known: RootKustomizations, folders: list[str], top: str, target: str) -> None:
+    def __init__(
+        self,
+        known: RootKustomizations,
+        folders: list[str],
+        top: str,
+        target: str,
+        downloaded: Mapping[str, str] = _NOTHING,
+        *,
+        by_default: bool = False,
+    ) -> None:
         self._top, self._target = top, target
+        self._downloaded, self._by_default = downloaded, by_default
+        for folder, chart in downloaded.items():
+            if is_inside(os.path.normpath(folder), top):
+                _link(chart, self.of(folder))
         for here in _included(known, folders):
             self._copy(here)
 
@@ -52,7 +67,8 @@ class OfflineCopy:
         os.makedirs(folder, exist_ok=True)
         name = NAMES[0] if here.is_generated else os.path.basename(here.file)
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            json.dump(_without_remote(here), file)
+            data = _without_remote(here, self._downloaded)
+            json.dump(_without_values(data, here.folder, self._downloaded) if self._by_default else data, file)
         with os.scandir(here.folder) as entries:
             names = [entry.name for entry in entries if entry.is_file()]
         charts = kustomize_charts.declarations_in(here.data, here.folder).charts
@@ -63,11 +79,14 @@ class OfflineCopy:
                 self._link(original, is_chart=any(original == each.folder for each in charts))
 
     def _link(self, original: str, *, is_chart: bool) -> None:
-        link = self.of(original)
         if is_chart or os.path.isfile(original):
-            os.makedirs(os.path.dirname(link), exist_ok=True)
-            with suppress(FileExistsError):
-                os.symlink(os.path.realpath(original), link)
+            _link(os.path.realpath(original), self.of(original))
+
+
+def _link(target: str, link: str) -> None:
+    os.makedirs(os.path.dirname(link), exist_ok=True)
+    with suppress(FileExistsError):
+        os.symlink(target, link)
 
 
 def _included(known: RootKustomizations, folders: list[str]) -> Iterator[Kustomization]:
@@ -85,7 +104,7 @@ def _included(known: RootKustomizations, folders: list[str]) -> Iterator[Kustomi
                 waiting.append(real)
 
 
-def _without_remote(here: Kustomization) -> Mapping[str, Any]:
+def _without_remote(here: Kustomization, downloaded: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the data of a kustomization without what it would download. Patches of objects that are left out no longer fail."""
     data = dict(here.data)
     for field in _REMOVABLE:
@@ -94,13 +113,25 @@ def _without_remote(here: Kustomization) -> Mapping[str, Any]:
     if kustomize_charts.FIELD in data:
         charts = kustomize_charts.declarations_in(data, here.folder).charts
         entries = maps_at(data, kustomize_charts.FIELD)
-        data[kustomize_charts.FIELD] = [entry for entry, chart in zip(entries, charts, strict=True) if chart.is_here]
+        data[kustomize_charts.FIELD] = [
+            entry for entry, chart in zip(entries, charts, strict=True) if chart.is_here or chart.folder in downloaded
+        ]
     patches = [each for patch in list_at(data, _STRATEGIC) for each in _targeted(patch, here.folder)]
     for each in list_at(data, "patches"):
         untargeted = type(each) is dict and "target" not in each
         patches += _targeted(each.get("patch") or each.get("path"), here.folder, each) if untargeted else [each]
     data.pop(_STRATEGIC, None)
     return {**data, "patches": patches} if patches else data
+
+
+def _without_values(data: Mapping[str, Any], folder: str, downloaded: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the data of a kustomization without values for downloaded charts."""
+    charts = kustomize_charts.declarations_in(data, folder).charts
+    entries = [
+        {key: value for key, value in entry.items() if chart.folder not in downloaded or key not in kustomize_charts.VALUES}
+        for entry, chart in zip(maps_at(data, kustomize_charts.FIELD), charts, strict=True)
+    ]
+    return {**data, kustomize_charts.FIELD: entries} if entries else data
 
 
 def _targeted(patch: object, folder: str, entry: object = None) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.rendering import kustomize_charts
+from afflint.rendering.kustomize_charts import KustomizeChart
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import documents_of
 from afflint.source.files import read_regular
@@ -37,12 +38,14 @@ class BuildInputs(NamedTuple):
 
     ``rejections`` are reasons not to build them. ``remote`` are the URLs, repositories and charts that each kustomization downloads, by its
     folder. ``is_predictable``: no kustomization generates the configuration of another, so the build loads nothing else.
+    ``charts_elsewhere``: the charts among ``remote``, by their folders.
     """
 
     rejections: tuple[str, ...]
     remote: Mapping[str, tuple[str, ...]]
     has_charts: bool
     is_predictable: bool
+    charts_elsewhere: Mapping[str, KustomizeChart]
 
 
 def build_inputs(known: RootKustomizations, folders: Iterable[str], top_of: Callable[[str], str]) -> BuildInputs:
@@ -56,6 +59,7 @@ def build_inputs(known: RootKustomizations, folders: Iterable[str], top_of: Call
     rejections: list[str] = []
     remote: dict[str, tuple[str, ...]] = {}
     has_charts, is_predictable = False, True
+    elsewhere: dict[str, KustomizeChart] = {}
     while waiting:
         folder, is_plugin = waiting.pop()
         if not is_inside(folder, top):
@@ -69,13 +73,14 @@ def build_inputs(known: RootKustomizations, folders: Iterable[str], top_of: Call
         loaded = _Loaded(here, is_plugin=is_plugin)
         rejections += loaded.rejections(top)
         remote |= {folder: found} if (found := tuple(loaded.remote())) else {}
+        elsewhere |= {each.folder: each for declared in loaded.charts for each in declared.charts if not each.is_here}
         has_charts = has_charts or any(each.charts for each in loaded.charts)
         is_predictable = is_predictable and not is_plugin and loaded.is_readable
         below = {(real, is_plugin) for name in here.named if os.path.isdir(real := os.path.realpath(name))}
         below |= {(real, True) for name in _plugins(here) if os.path.isdir(real := os.path.realpath(name))}
         waiting += below - seen
         seen |= below
-    return BuildInputs(tuple(rejections), remote, has_charts, is_predictable)
+    return BuildInputs(tuple(rejections), remote, has_charts, is_predictable, elsewhere)
 
 
 class _Loaded:
@@ -113,7 +118,7 @@ class _Loaded:
         """Yield the URLs and repositories that the build would load, and the charts that it would download."""
         yield from (text for data in self._data for text in texts_of(data) if is_remote(text, self._folder))
         yield from self._unreadable_texts
-        yield from (f"the chart {each.name}" for declared in self.charts for each in declared.charts if not each.is_here)
+        yield from (each.shown for declared in self.charts for each in declared.charts if not each.is_here)
 
     def rejections(self, top: str) -> Iterator[str]:
         """Yield the reasons not to build the kustomization: files outside the repository, and charts that could do harm."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource
+from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource, not_in_repository
 from afflint.findings.phrases import join_words, pluralize, visible
 from afflint.report.model import RenderSummary
 
@@ -21,17 +21,26 @@ def rendered_lines(renders: RenderSummary, verbose: bool) -> Iterator[str]:
         if done or tool in failed
     ]
     yield f"Rendered {' and '.join(parts)}." if parts else "No kustomization or chart found to render."
-    shown = renders.failed if verbose else renders.failed[:_MAX_FAILED]
-    for tool, name, reason in shown:
-        yield f"Not rendered: {visible(name)} ({tool}): {visible(reason)}"
-    if len(shown) < len(failed):
-        yield f"Not rendered: {len(failed) - len(shown)} more; `-v` lists them."
+    yield from _failed_lines([(f"{name} ({tool})", reason) for tool, name, reason in renders.failed], verbose)
     for name, reason in renders.unread if verbose else renders.unread[:_MAX_FAILED]:
         yield f"Cannot determine what {visible(name)} renders: {visible(reason)}"
     if not verbose and len(renders.unread) > _MAX_FAILED:
         yield f"Cannot determine what {len(renders.unread) - _MAX_FAILED} more render; `-v` lists them."
     if renders.without:
         yield missing_dependencies_line(renders.without)
+
+
+def _failed_lines(failed: Sequence[tuple[str, str]], verbose: bool) -> Iterator[str]:
+    """Yield what was not rendered and why, from names and reasons. Those with one reason share a line, unless ``verbose``."""
+    alike: dict[object, list[str]] = {}
+    for name, reason in failed:
+        alike.setdefault((name, reason) if verbose else reason, []).append(f"{visible(name)}: {visible(reason)}")
+    shown = list(alike.values()) if verbose else list(alike.values())[:_MAX_FAILED]
+    for first, *others in shown:
+        yield f"Not rendered: {first}{f' (and {len(others)} more)' if others else ''}"
+    remaining = len(failed) - sum(map(len, shown))
+    if remaining:
+        yield f"Not rendered: {remaining} more; `-v` lists them."
 
 
 def missing_dependencies_line(missing: Iterable[tuple[str, str]]) -> str:
@@ -59,15 +68,17 @@ def coverage_lines(
 
 
 def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:
-    elsewhere = [each for each in coverage.not_seen if each.missing]
-    if elsewhere and verbose:
-        for each in elsewhere:
-            yield f"Not rendered: {each.kind} {visible(each.name)}: {visible(each.reason)}"
-    elif elsewhere:
+    missing = [each for each in coverage.not_seen if each.missing]
+    elsewhere = [] if verbose else [each for each in missing if each.reason == not_in_repository(each.missing)]
+    if elsewhere:
         counts = sorted(Counter(each.missing for each in elsewhere).items(), key=lambda each: (-each[1], each[0]))
         shown = [f"{visible(what)}{f' ({count})' if count > 1 else ''}" for what, count in counts[:_MAX_MISSING]]
         more = [f"{len(counts) - _MAX_MISSING} more (`-v` lists them)"] if len(counts) > _MAX_MISSING else []
-        yield f"Not rendered: {_counted_kinds(elsewhere)}. Not in the repository: {', '.join([*shown, *more])}."
+        yield f"Not rendered: {_counted_kinds(elsewhere)}. Not in the repository: {', '.join([*shown, *more])}.{_hint(elsewhere)}"
+    remaining = [(f"{each.kind} {each.name}", each.reason) for each in missing if verbose or each.reason != not_in_repository(each.missing)]
+    yield from _failed_lines(remaining, verbose)
+    reasons = dict.fromkeys(each.reason for each in coverage.not_seen if each.kind == "chart" and each.reason.startswith("the chart "))
+    yield from (f"Left out: {visible(reason)}" for reason in list(reasons)[: None if verbose else _MAX_MISSING])
     remote = [each for each in coverage.not_seen if each.kind == REMOTE_RESOURCE]
     if remote:
         names = list(dict.fromkeys(each.name for each in remote))
@@ -83,3 +94,9 @@ def _counted_kinds(sources: Iterable[WorkloadSource]) -> str:
     """Return ``64 HelmReleases and 2 charts``, the most frequent kind first."""
     counts = sorted(Counter(each.kind for each in sources).items(), key=lambda each: (-each[1], each[0]))
     return join_words([pluralize(count, kind) for kind, count in counts])
+
+
+def _hint(elsewhere: Iterable[WorkloadSource]) -> str:
+    """Return the option for charts in a chart repository; a path is in a Git repository."""
+    fetched = any(each.missing.startswith("chart ") and "/" not in each.missing for each in elsewhere)
+    return " `--render-network` fetches charts." if fetched else ""

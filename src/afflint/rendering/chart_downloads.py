@@ -1,0 +1,176 @@
+"""Charts that are not in the repository: from the cache, or fetched with the user's own `helm pull`.
+
+The addresses come from the tree that is checked, so they are never passed on as they are: only HTTP and OCI, without credentials. A server
+that needs credentials gets those of the user's own Helm.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from threading import Lock
+from weakref import finalize
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
+from afflint.rendering.chart_archives import LARGEST, SUFFIX, unpack
+from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
+from afflint.rendering.programs import ProgramRunner, RenderError
+from afflint.rendering.sandbox import program
+from afflint.source.files import read_regular
+from afflint.source.sources import CHART
+
+OCI = "oci://"
+_ADDRESS = re.compile(r"(https?|oci)://(?:[^/@]*@)?((?:\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::\d+)?)((?:/[\w.~%+-]+)*)/*", re.IGNORECASE)
+_LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?")
+_NAME = re.compile(r"\w[\w.-]*")
+_VERSION = re.compile(r"[\w.*^~<>=!|,+ -]{0,200}")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_SHOWN = 20
+"""The most characters of a version that are shown: digests are long."""
+_EXACT = re.compile(r"v?\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?")
+
+
+_COMPLAINT = re.compile(r"^Error: (?:looks like \S+ is not a valid chart repository or cannot be reached: )?")
+"""How the messages of Helm begin."""
+
+
+class PublishedChart(NamedTuple):
+    """A chart in a repository: its address without credentials, the name, and a version, a range, a tag or a digest.
+
+    ``is_plain_http``: an OCI registry on this machine without TLS.
+    """
+
+    repository: str
+    name: str
+    version: str = ""
+    is_plain_http: bool = False
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it always is the same chart: an exact version, or a digest."""
+        return is_exact(self.version) or _DIGEST.fullmatch(self.version) is not None
+
+    @property
+    def shown(self) -> str:
+        """The name and the version."""
+        return f"{self.name} {self.version[:_SHOWN]}".rstrip()
+
+
+def is_exact(version: str) -> bool:
+    """Return whether a version is neither a range nor a tag."""
+    return _EXACT.fullmatch(version) is not None
+
+
+def chart_reference(repository: str, name: str, version: str = "", *, insecure: bool = False) -> PublishedChart:
+    """Return the reference to a chart that a tree names. Raises RenderError for an address, a name or a version that is not usual.
+
+    ``insecure``: the registry is declared to have no TLS, which only counts for one on this machine.
+    """
+    match = _ADDRESS.fullmatch(repository)
+    if match is None:
+        raise RenderError(f"the address of the repository of the chart {quoted(name)} is not supported")
+    scheme, host, path = match[1].lower(), match[2], match[3]
+    if scheme == "oci" and "/" in name.strip("/"):
+        above, _, name = name.strip("/").rpartition("/")
+        path += f"/{above}"
+    if _NAME.fullmatch(name) is None or ".." in path or (scheme == "oci" and _ADDRESS.fullmatch(f"{OCI}{host}{path}") is None):
+        raise RenderError(f"{quoted(name)} is not the name of a chart")
+    if _VERSION.fullmatch(version) is None and _DIGEST.fullmatch(version) is None:
+        raise RenderError(f"{quoted(version)} is not a version of the chart {quoted(name)}")
+    plain = insecure and scheme == "oci" and _LOOPBACK.fullmatch(host) is not None
+    return PublishedChart(f"{scheme}://{host}{path}", name, version.strip(), plain)
+
+
+class ChartDownloads:
+    """The charts of a run that are not in the repository, each unpacked once into a temporary folder. Threads may share it.
+
+    ``cache``: None to keep nothing after the run. Without ``network``, only charts in the cache are found.
+    """
+
+    def __init__(self, runner: ProgramRunner, cache: ChartCache | None, *, network: bool) -> None:
+        self._runner = runner
+        self._cache = cache
+        self._network = network
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="afflint-"))
+        """The folder of all charts, links resolved. It is deleted with this object."""
+        finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._lock = Lock()
+        self._locks: dict[PublishedChart, Lock] = {}
+        self._found: dict[PublishedChart, str | RenderError] = {}
+
+    def unpacked(self, chart: PublishedChart) -> str:
+        """Return the folder of a chart, links resolved. Raises RenderError."""
+        with self._lock:
+            lock = self._locks.setdefault(chart, Lock())
+            target = os.path.join(self.folder, str(list(self._locks).index(chart)), chart.name)
+        with lock:
+            if chart not in self._found:
+                try:
+                    self._found[chart] = self._unpack(chart, target)
+                except RenderError as error:
+                    self._found[chart] = error
+        found = self._found[chart]
+        if isinstance(found, RenderError):
+            raise found
+        return found
+
+    def _unpack(self, chart: PublishedChart, target: str) -> str:
+        data = self._archive(chart)
+        try:
+            os.makedirs(target)
+            unpack(data, target)
+        except (OSError, ValueError) as error:
+            raise RenderError(f"the archive of the chart {chart.shown} cannot be unpacked: {error}") from None
+        if not os.path.isfile(os.path.join(target, CHART)):
+            raise RenderError(f"the archive of the chart {chart.shown} contains no {CHART}")
+        return target
+
+    def _archive(self, chart: PublishedChart) -> bytes:
+        key = chart[:3]
+        damaged = False
+        # A range or a tag may mean another chart today.
+        if self._cache is not None and (chart.is_fixed or not self._network):
+            try:
+                data = self._cache.find(key)
+                if data is not None:
+                    return data
+            except DamagedArchiveError:
+                damaged = True
+        if not self._network:
+            state = "is damaged in the cache" if damaged else "is not in the cache"
+            raise RenderError(f"the chart {chart.shown} {state}; `--render-network` fetches it", needs_network=True)
+        data = self._fetched(chart)
+        if self._cache is not None:
+            self._cache.keep(key, data)
+        return data
+
+    def _fetched(self, chart: PublishedChart) -> bytes:
+        helm = program("helm")
+        if helm is None:
+            raise RenderError("`helm` is not on PATH")
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+            try:
+                self._runner.output([helm, "pull", *_words(chart, folder)], f"the chart {chart.shown}")
+            except RenderError as error:
+                reason = _COMPLAINT.sub("", error.reason)
+                raise RenderError(f"the chart {chart.shown} cannot be fetched from {chart.repository}: {reason}") from None
+            try:
+                [name] = [each for each in os.listdir(folder) if each.endswith(SUFFIX)]
+                return read_regular(os.path.join(folder, name), LARGEST)
+            except (OSError, ValueError):
+                raise RenderError(f"the chart {chart.shown} is not one archive of at most {LARGEST >> 20} MB") from None
+
+
+def _words(chart: PublishedChart, folder: str) -> list[str]:
+    """Return the arguments of `helm pull`. Nothing of the tree begins an argument."""
+    words = [f"--destination={folder}", f"--repository-cache={os.path.join(folder, 'cache')}"]
+    is_digest = _DIGEST.fullmatch(chart.version) is not None
+    if chart.version and not is_digest:
+        words.append(f"--version={chart.version}")
+    if not chart.repository.startswith(OCI):
+        return [chart.name, f"--repo={chart.repository}", *words]
+    words += ["--plain-http"] if chart.is_plain_http else []
+    return [f"{chart.repository}/{chart.name}{f'@{chart.version}' if is_digest else ''}", *words]

@@ -1,0 +1,111 @@
+"""The charts that objects of Argo CD and Flux name, and the sources of Flux that say where these are.
+
+After ``source.toolkit.fluxcd.io/v1`` (HelmRepository, OCIRepository, HelmChart) and ``helm.toolkit.fluxcd.io/v2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
+from afflint.rendering.chart_downloads import OCI, PublishedChart, chart_reference, is_exact
+from afflint.rendering.programs import RenderError
+from afflint.yaml.document import map_at, text_at
+
+GROUP = "source.toolkit.fluxcd.io"
+_KINDS = ("HelmRepository", "OCIRepository", "HelmChart")
+_FIELDS = ("url", "ref", "insecure", "chart", "version", "sourceRef")
+
+
+class SourceName(NamedTuple):
+    """The name of a source of Flux. ``namespace`` is "" if it is unknown."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+
+class WantedChart(NamedTuple):
+    """A chart that an object names: in a repository, or in a ``source`` of Flux. ``version`` may be a range."""
+
+    name: str
+    version: str = ""
+    repository: str = ""
+    source: SourceName | None = None
+
+
+class FluxSource(NamedTuple):
+    """A source of charts, with the fields of its ``spec`` that say where they are. ``file`` is its file, or the rendered output."""
+
+    name: SourceName
+    spec: Mapping[str, Any]
+    file: str
+
+
+def flux_source(data: Mapping[str, Any], file: str) -> FluxSource | None:
+    """Return the source that an object is; None for another object, and for a patch of one, which may leave its address out."""
+    kind, spec = text_at(data, "kind"), map_at(data, "spec")
+    if kind not in _KINDS or not (text_at(spec, "url") or text_at(spec, "chart")):
+        return None
+    name = SourceName(kind, text_at(data, "metadata", "name"), text_at(data, "metadata", "namespace"))
+    return FluxSource(name, {key: spec[key] for key in _FIELDS if key in spec}, file)
+
+
+def reference_in(source: Mapping[str, Any], namespace: str) -> SourceName:
+    """Return the source that a reference of Flux names. ``namespace`` is that of its object."""
+    return SourceName(text_at(source, "kind"), text_at(source, "name"), text_at(source, "namespace") or namespace)
+
+
+class FluxSources:
+    """The sources of charts of a run."""
+
+    def __init__(self, found: Iterable[FluxSource]) -> None:
+        self._by_name: dict[tuple[str, str], list[FluxSource]] = {}
+        for each in found:
+            self._by_name.setdefault(each.name[:2], []).append(each)
+
+    def reference(self, wanted: WantedChart, file: str) -> PublishedChart:
+        """Return where a chart is that an object in ``file`` names. Raises RenderError if that is unknown."""
+        if wanted.source is None:
+            return chart_reference(wanted.repository, wanted.name, wanted.version)
+        source = self._find(wanted.source, file)
+        spec = source.spec
+        if source.name.kind == "HelmChart":
+            inner = reference_in(map_at(spec, "sourceRef"), source.name.namespace)
+            wanted = WantedChart(text_at(spec, "chart"), text_at(spec, "version"), source=inner)
+            spec = self._find(inner, file, "HelmRepository").spec
+        insecure, url = spec.get("insecure") is True, text_at(spec, "url")
+        if source.name.kind == "OCIRepository":
+            address, _, name = url.rstrip("/").rpartition("/")
+            return chart_reference(address, name, _version_in(map_at(spec, "ref")), insecure=insecure)
+        return chart_reference(url, wanted.name, wanted.version, insecure=insecure)
+
+    def _find(self, name: SourceName, file: str, *kinds: str) -> FluxSource:
+        """Return a source by its name; one in the same file is preferred. ``kinds``: those that it may have."""
+        if name.kind not in (kinds or _KINDS):
+            raise RenderError(f"its chart is in {quoted(f'{name.kind} {name.name}')}, which afflint does not fetch")
+        found = [each for each in self._by_name.get(name[:2], ()) if not name.namespace or each.name.namespace in ("", name.namespace)]
+        found = [each for each in found if each.file == file] or found
+        if not found:
+            raise RenderError(f"{quoted(f'{name.kind} {name.name}')}, which says where its chart is, is not in the repository")
+        if any(each.spec != found[0].spec for each in found):
+            raise RenderError(f"several objects {quoted(f'{name.kind} {name.name}')} say where its chart is")
+        return found[0]
+
+
+def _version_in(ref: Mapping[str, Any]) -> str:
+    """Return the digest or version that an OCIRepository refers to. Raises RenderError for another tag, which Helm cannot fetch."""
+    version = text_at(ref, "digest") or text_at(ref, "semver")
+    if version:
+        return version
+    tag = (text_at(ref, "tag") or "latest").replace("_", "+")  # A tag has `_` where the version has `+`.
+    if not is_exact(tag):
+        raise RenderError(f"Helm only fetches tags that are versions, and {quoted(tag)} is not one")
+    return tag
+
+
+def argo_repository(address: str) -> str:
+    """Return the address of a chart repository of Argo CD, for which one without a scheme is an OCI registry."""
+    return address if "://" in address or not address else f"{OCI}{address}"
