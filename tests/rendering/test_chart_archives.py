@@ -126,7 +126,7 @@ def test_an_archive_with_too_much_or_too_many_files_is_rejected(tmp_path: Path, 
         unpacked(pack(tmp_path / "b.tgz", *[(f"web/{number}", tarfile.REGTYPE, b"") for number in range(3)]), tmp_path / "other")
 
 
-@pytest.mark.parametrize("data", [b"", b"no archive", gzip.compress(b"no archive"), gzip.compress(b"\0" * 4096)[:20]])
+@pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)
 def test_a_broken_archive_is_not_unpacked(tmp_path: Path, data: bytes) -> None:
     with pytest.raises((ValueError, OSError)):
         unpack(data, str(tmp_path))

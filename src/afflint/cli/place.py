@@ -27,23 +27,23 @@ class PlaceOptions(NamedTuple):
 
     paths: tuple[str, ...]
     nodes: tuple[str, ...]
-    render: str | None
-    render_network: bool
     counts: tuple[str, ...]
     pods: tuple[str, ...]
+    render: str | None
+    render_network: bool
+    config_file: str | None
+    no_config: bool
     replan: bool
     resources: bool
     only_running: bool
-    group_by: str
     lose: tuple[str, ...]
     drain: tuple[str, ...]
     remove: tuple[str, ...]
+    group_by: str
     form: str
     output: str | None
     verbose: bool
     exit_zero: bool
-    config_file: str | None
-    no_config: bool
     color: str
 
 
