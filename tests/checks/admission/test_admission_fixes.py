@@ -144,23 +144,6 @@ def test_deletion_costs(text: str, fault: str | None) -> None:
     assert deletion_cost_fault(text) == fault
 
 
-@pytest.mark.parametrize(
-    "written, read", [("on", "true"), ("y", "true"), ("Yes", "true"), ("True", "true"), ("n", "false"), ("off", "false")]
-)
-def test_a_key_that_yaml_reads_as_a_boolean_is_quoted(written: str, read: str) -> None:
-    text = workload("Pod", f"nodeSelector: {{{written}: x}}")
-    (found,) = [each for each in lint(text) if each.rule == "invalid-label-key"]
-    assert found.severity == "warning"
-    assert found.message.startswith(f"the label key `{written}` is read as `{read}`")
-    assert found.fix is not None
-    assert (found.fix.safe, found.fix.edits[0].text) == (False, f'"{written}"')
-
-
-@pytest.mark.parametrize("key", ['"on"', "'y'", "true", "false", "One", "nO-1", "!!str on"])
-def test_a_key_that_is_read_as_it_is_written_is_not_reported(key: str) -> None:
-    assert fixes(workload("Pod", f"nodeSelector: {{{key}: x}}"), "invalid-label-key") == []
-
-
 def test_a_list_of_node_terms_gets_its_key() -> None:
     before = f"affinity:\n  nodeAffinity:\n    {REQUIRED}:\n"
     terms = f"      # fast\n      - {TERM}\n      - {TERM}"

@@ -9,7 +9,7 @@ from afflint.checks.admission.keys import invalid_key_message, lowercase_first
 from afflint.checks.admission.refusal_time import with_rejection_note
 from afflint.checks.admission.selectors import label_key_carriers, workload_selectors
 from afflint.checks.admission.spelling import EXPRESSION, is_in_match_labels, is_missing
-from afflint.checks.match import Match, Target, renaming
+from afflint.checks.match import Match, Target
 from afflint.findings.finding import NO_FILE, Site
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted, visible
@@ -34,7 +34,7 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 def invalid_label_key(manifest: Manifest) -> Iterator[Match]:
     """Report invalid keys of labels, node selectors, match expressions, tolerations and topology keys."""
     for path, labels, rejected in _maps(manifest, "labels"):
-        yield from _bad_keys(manifest, labels, path, rejected)
+        yield from _bad_keys(labels, path, rejected)
     if isinstance(manifest, Workload):
         yield from _invalid_constraint_keys(manifest)
         for place in annotated_topology_keys(manifest):
@@ -46,9 +46,9 @@ def invalid_label_key(manifest: Manifest) -> Iterator[Match]:
 def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
     constraints, kubevirt, found = workload.constraints, workload.kind.kubevirt, workload_selectors(workload)
     if constraints.node_selector:
-        yield from _bad_keys(workload, constraints.node_selector.data, constraints.node_selector.path, "pod" if kubevirt else None)
+        yield from _bad_keys(constraints.node_selector.data, constraints.node_selector.path, "pod" if kubevirt else None)
     for selector in found.selectors:
-        yield from _bad_keys(workload, map_at(selector.data, "matchLabels"), (*selector.path, "matchLabels"))
+        yield from _bad_keys(map_at(selector.data, "matchLabels"), (*selector.path, "matchLabels"))
     for expression in found.expressions:
         yield from _bad_key_in(expression, "key", False)
         if expression.data.get("key") is None and is_missing(workload, expression, "key", EXPRESSION):
@@ -65,26 +65,10 @@ def _invalid_constraint_keys(workload: Workload) -> Iterator[Match]:
             yield from _bad_label_keys(workload, item)
 
 
-def _bad_keys(manifest: Manifest, data: dict[str, Any], path: Path, rejected: str | None = None) -> Iterator[Match]:
+def _bad_keys(data: dict[str, Any], path: Path, rejected: str | None = None) -> Iterator[Match]:
     for key in data:
-        if key in _BOOLEANS:
-            yield from _boolean_key(manifest, data, (*path, key))
-        elif not is_key(key) and not is_placeholder(key):
+        if not is_key(key) and not is_placeholder(key):
             yield _with_note(Match((*path, key), invalid_key_message("label key", key), _KEY_HELP, key=True, field=path), rejected)
-
-
-def _boolean_key(manifest: Manifest, data: dict[str, Any], path: Path) -> Iterator[Match]:
-    """Yield the match for a key such as `on` or `n`: go-yaml reads a boolean, and sigs.k8s.io/yaml makes `true` or `false` of it."""
-    written, read = manifest.document.plain_key(path), path[-1]
-    if written is None or written == read or written.lower() not in _BOOLEAN_WORDS:
-        return
-    message = f"the label key {quoted(written)} is read as {quoted(read)}: unquoted, it is a boolean in YAML 1.1"
-    edits = () if written in data else renaming(path, written)
-    yield Match(path, message, f'Quote the key: `"{written}"`.', key=True, field=path[:-1], edits=edits, severity="warning")
-
-
-_BOOLEANS = frozenset(("true", "false"))
-_BOOLEAN_WORDS = frozenset(("y", "yes", "on", "true", "n", "no", "off", "false"))
 
 
 def _bad_key_in(item: ConstraintItem | PodTerm, field: str, stored: bool) -> Iterator[Match]:
