@@ -48,6 +48,13 @@ def test_a_values_file_outside_the_repository_is_not_read(checking: Checking, re
     assert "`not valid!`" in checking("--render", code=1)
 
 
+def test_the_name_of_a_file_parameter_names_no_file(checking: Checking, repository: Path) -> None:
+    """Helm takes `NAME=FILE,NAME=FILE`, so that a name could have files of its own."""
+    parameter = f"{{name: 'a={repository.parent}/secret,b', path: values.yaml}}"
+    write({"web.yaml": APPLICATION.replace("valueFiles: ['FILE']", f"fileParameters: [{parameter}]")})
+    assert "s3cr3t" not in checking("--render")
+
+
 @pytest.mark.parametrize("name", ["secret", "values.schema.json", "templates/more.txt", "deep/secret"])
 def test_a_chart_with_a_link_out_of_the_repository_is_not_rendered(name: str, checking: Checking, repository: Path) -> None:
     (repository / "chart" / name).parent.mkdir(exist_ok=True)

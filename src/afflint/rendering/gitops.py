@@ -405,6 +405,9 @@ def _argo_hint(
     )
 
 
+_PARAMETER_NAME = re.compile(r"[\w.\-\[\]/]+")
+
+
 def _helm_options(helm: Mapping[str, Any], folder: str, tops: Sequence[str]) -> tuple[str, ...]:
     """Return the options of Helm for a source of Argo CD. Raises _OutsideError for files outside the repository."""
     options: list[str] = []
@@ -412,8 +415,10 @@ def _helm_options(helm: Mapping[str, Any], folder: str, tops: Sequence[str]) -> 
         options += ["--set-string" if each.get("forceString") is True else "--set", f"{text_at(each, 'name')}={text_at(each, 'value')}"]
     for each in maps_at(helm, "fileParameters"):
         file = _value_file(tops, folder, text_at(each, "path")) if text_at(each, "path") else None
-        if file is not None and "," not in file:
-            options += ["--set-file", f"{text_at(each, 'name')}={file}"]
+        name = text_at(each, "name")
+        # Helm takes NAME=FILE,NAME=FILE.
+        if file is not None and "," not in file and _PARAMETER_NAME.fullmatch(name):
+            options += ["--set-file", f"{name}={file}"]
     for word in _texts(helm, "apiVersions"):
         options += ["--api-versions", word]
     if re.fullmatch(r"v?\d[\w.+-]*", text_at(helm, "kubeVersion")):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from afflint.findings.phrases import quoted
 from afflint.rendering import kustomize_charts
 from afflint.rendering.references import is_remote, texts_of
 from afflint.rendering.roots import Kustomization, RootKustomizations
@@ -64,6 +65,9 @@ class OfflineCopy:
 
     def _copy(self, here: Kustomization) -> None:
         folder = self.of(here.folder)
+        # The folder of a chart is a link to the original, which must not change.
+        if not is_inside(os.path.realpath(folder), self._target):
+            raise OSError(f"{quoted(os.path.relpath(here.folder, self._top))} is in the folder of a chart")
         os.makedirs(folder, exist_ok=True)
         name = NAMES[0] if here.is_generated else os.path.basename(here.file)
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
