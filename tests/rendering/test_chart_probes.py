@@ -334,8 +334,7 @@ def test_a_component_for_each_item_of_an_empty_list(checking: Checking) -> None:
     write({"chart/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n", "chart/values.yaml": VALUES + "tasks: []\n"})
     write({"chart/templates/web.yaml": template})
     assert found(checking)[0] == (
-        "templates/web.yaml:15 if `nodeSelector` is set and each of `tasks` has an item, "
-        "`nodeSelector` becomes an unknown field of the container"
+        "templates/web.yaml:15 if `nodeSelector` is set and `tasks` has an item, `nodeSelector` becomes an unknown field of the container"
     )
 
 

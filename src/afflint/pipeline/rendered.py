@@ -97,8 +97,7 @@ class RenderedRun:
         not_seen = [self._source(each, each.reason) for each in rendered.failures]
         not_seen += [self._declared(each.declared_by, each.file, each.reason) for each in rendered.unsupported]
         for remote in rendered.remote:
-            reason = self._rendered.downloads and remote.reason
-            source = self._declared(remote.declared_by, remote.file, reason or not_in_repository(remote.what))
+            source = self._declared(remote.declared_by, remote.file, remote.reason or not_in_repository(remote.what))
             not_seen.append(source._replace(missing=remote.what))
         for build in rendered.builds:
             file = relative(build.root_file)
@@ -139,23 +138,28 @@ class RenderedRun:
     def probed(self, rules: Iterable[BoundRule], target: Target) -> list[PlacedFinding]:
         """Return the findings of the rules for charts. They render each chart again with values that are empty by default."""
         rules = [each for each in rules if each.subject == "charts"]
-        builds = {build.folder: build for build in reversed(self._builds.values()) if build.trials is not None}
-        if not rules or not builds:
+        charts = self._charts()
+        if not rules or not charts:
             return []
         from afflint.pipeline.chart_values import findings_in
 
-        found = self._crew.each(lambda build: findings_in(build, rules, target), [builds[folder] for folder in sorted(builds)])
+        found = self._crew.each(lambda build: findings_in(build, rules, target), charts)
         return [each for of_chart in found for each in of_chart]
 
     def of_presets(self, check: CheckAlone) -> list[PresetFinding]:
         """Return what charts have only with one of their presets. ``check`` returns the findings in a file as if it were alone."""
-        builds = {build.folder: build for build in reversed(self._builds.values()) if build.trials is not None}
-        if not builds:
+        charts = self._charts()
+        if not charts:
             return []
         from afflint.pipeline.chart_presets import findings_in
 
-        found = self._crew.each(lambda build: findings_in(build, check), [builds[folder] for folder in sorted(builds)])
+        found = self._crew.each(lambda build: findings_in(build, check), charts)
         return [each for of_chart in found for each in of_chart]
+
+    def _charts(self) -> list[Build]:
+        """Return one build of each chart that can be rendered with other values, sorted by folder."""
+        builds = {build.folder: build for build in reversed(self._builds.values()) if build.trials is not None}
+        return [builds[folder] for folder in sorted(builds)]
 
     def placed(
         self,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 
 from afflint.rendering.chart_archives import LARGEST, SUFFIX
+from afflint.source.atomic_write import write_temporary_beside
 from afflint.source.cache_folder import CacheFolder
 from afflint.source.files import read_regular
 
@@ -68,8 +68,8 @@ class ChartCache:
         digest = sha256(data).hexdigest()
         with suppress(OSError):
             self._folder.make()
-            _write(self._archive(digest), data)
-            _write(self._entry(key), json.dumps({"key": [*key], "sha256": digest}).encode())
+            self._write(self._archive(digest), data)
+            self._write(self._entry(key), json.dumps({"key": [*key], "sha256": digest}).encode())
             self._delete_oldest()
 
     def _archive(self, digest: str) -> str:
@@ -77,6 +77,10 @@ class ChartCache:
 
     def _entry(self, key: Sequence[str]) -> str:
         return os.path.join(self._index, f"{sha256(json.dumps([*key]).encode()).hexdigest()}.json")
+
+    def _write(self, path: str, data: bytes) -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_temporary_beside(path, lambda file: file.write(data))
 
     def _delete_oldest(self) -> None:
         with os.scandir(self._archives) as entries:
@@ -87,17 +91,3 @@ class ChartCache:
                 break
             os.unlink(path)
             total -= size
-
-
-def _write(path: str, data: bytes) -> None:
-    """Write a file at once. Raises OSError."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise

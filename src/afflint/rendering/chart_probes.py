@@ -227,7 +227,8 @@ class ChartProbes:
             for path in filled:
                 set_value(values, path, [{"name": "name"}])
             if values:
-                item = f"each of {join_words([quoted('.'.join(path)) for path in filled])} has an item" if filled else ""
+                names = [quoted(".".join(path)) for path in filled]
+                item = f"{join_words(names)} {'has' if len(names) == 1 else 'have'} an item" if names else ""
                 enabled = "all components are enabled" if paths else ""
                 yield ChartBaseline(values, " and ".join(each for each in (enabled, item) if each), self.trials.rendered)
         for name, of_test in self.trials.test_values():

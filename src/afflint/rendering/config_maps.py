@@ -101,12 +101,15 @@ class ConfigMaps:
 
     def _in_output(self, path: str, output: bytes) -> Iterator[ConfigMap]:
         """Yield the ConfigMaps of rendered output. Values that a generator took from a file are in this file."""
-        files = [(key, entry) for file, each in self._generated if file in self._covered for key, entry in each.entries.items()]
+        files: dict[str, list[Entry]] = {}
+        for file, each in self._generated:
+            for key, entry in each.entries.items() if file in self._covered else ():
+                files.setdefault(key, []).append(entry)
         if path not in self._parsed:  # The path is that of one build.
             self._parsed[path] = list(_in_text(path, output))
         for each in self._parsed[path]:
             entries = {
-                key: next((known for name, known in files if name == key and known.value.strip() == entry.value.strip()), entry)
+                key: next((known for known in files.get(key, ()) if known.value.strip() == entry.value.strip()), entry)
                 for key, entry in each.entries.items()
             }
             yield each._replace(entries=entries)

@@ -84,7 +84,8 @@ def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:
         names = list(dict.fromkeys(each.name for each in remote))
         resources = f"{pluralize(len(names), REMOTE_RESOURCE)}, such as" if len(names) > 1 else REMOTE_RESOURCE
         kustomizations = pluralize(len({each.file for each in remote}), "kustomization")
-        yield f"Left out of {kustomizations}: {resources} {visible(names[0])}; `--render-network` loads them."
+        them = "it" if len(names) == 1 else "them"
+        yield f"Left out of {kustomizations}: {resources} {visible(names[0])}; `--render-network` loads {them}."
 
 
 _MAX_MISSING = 4
@@ -93,7 +94,11 @@ _MAX_MISSING = 4
 def _counted_kinds(sources: Iterable[WorkloadSource]) -> str:
     """Return ``64 HelmReleases and 2 charts``, the most frequent kind first."""
     counts = sorted(Counter(each.kind for each in sources).items(), key=lambda each: (-each[1], each[0]))
-    return join_words([pluralize(count, kind) for kind, count in counts])
+    return join_words([pluralize(count, _SHOWN.get(kind, kind)) for kind, count in counts])
+
+
+_SHOWN = {"Kustomization": "Flux Kustomization"}
+"""Kinds whose names differ from other kinds only in case."""
 
 
 def _hint(elsewhere: Iterable[WorkloadSource]) -> str:
