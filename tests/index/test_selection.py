@@ -227,12 +227,12 @@ def test_the_annotations_of_a_namespace_without_a_name_are_for_no_pods() -> None
     assert facts_of(namespace.replace("NAME", "generateName")).about_pods == ()
 
 
-def test_only_named_objects_of_kubevirt_are_facts_about_kubevirt() -> None:
+def test_only_named_claims_are_facts_about_storage() -> None:
     claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {NAME}\nspec: {accessModes: [ReadWriteOnce]}\n"
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}}\n"
-    assert [each.name for each in facts_of(claim.replace("NAME", "name: data")).kubevirt] == ["data"]
-    assert facts_of(claim.replace("NAME", "generateName: data-")).kubevirt == ()
-    assert facts_of(service).kubevirt == ()
+    assert [each.name for each in facts_of(claim.replace("NAME", "name: data")).storage] == ["data"]
+    assert facts_of(claim.replace("NAME", "generateName: data-")).storage == ()
+    assert facts_of(service).storage == ()
 
 
 def test_a_malformed_service_is_unusable_at_its_place() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from afflint.policies.policy import Policy
 
 Subject = Literal[
-    "manifest", "workload", "constrained", "mismatched", "operated", "resource", "cross-manifest",
+    "manifest", "workload", "constrained", "mismatched", "operated", "resource", "cross-manifest", "volumes",
     "nodes", "pools", "charts", "kustomization", "run", "policy", "outcome", "admission",
 ]  # fmt: skip
 """What a rule applies to, which decides when its check runs:
@@ -30,6 +30,7 @@ Subject = Literal[
 - ``operated``: custom resources whose operators create pods, if their kind is known;
 - ``resource``: custom resources with keys that their kind does not have, or without a selector that they need;
 - ``cross-manifest``: all objects of the run together;
+- ``volumes``: all objects of the run together, if there are claims or volumes among them;
 - ``nodes``: all objects of the run together with its nodes;
 - ``pools``: all objects of the run together with the node pools that manifests declare;
 - ``charts``: charts that the run renders, with values set that are empty by default. See ``pipeline.rendered``;
@@ -170,6 +171,19 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict"),
         RegisteredCheck("drain-blocked", "drains:drain_blocked"),
     ),
+    "volumes": (
+        RegisteredCheck("claim-never-bound", "volumes:claim_never_bound"),
+        RegisteredCheck("volume-out-of-reach", "volumes:volume_out_of_reach"),
+        RegisteredCheck("immediate-binding", "volumes:immediate_binding"),
+        RegisteredCheck("immediate-local-volume", "volumes:immediate_local_volume"),
+        RegisteredCheck("ignored-volume-affinity", "volumes:ignored_volume_affinity"),
+        RegisteredCheck("missing-volume-affinity", "volumes:missing_volume_affinity"),
+        RegisteredCheck("unshareable-volume", "volumes:unshareable_volume"),
+        RegisteredCheck("shared-volume", "volumes:shared_volume"),
+        RegisteredCheck("single-pod-volume", "volumes:single_pod_volume"),
+        RegisteredCheck("rollout-blocked-by-volume", "volumes:rollout_blocked_by_volume"),
+        RegisteredCheck("rollout-shares-volume", "volumes:rollout_shares_volume"),
+    ),
     "nodes": (
         RegisteredCheck("unknown-node-label", "nodes:unknown_to_inventory"),
         RegisteredCheck("unmet-preference", "preferences:unmet_preference"),
@@ -219,6 +233,7 @@ CATEGORIES = (
     "spread",
     "tolerations",
     "kubevirt",
+    "volumes",
     "cross-manifest",
     "nodes",
     "placement",

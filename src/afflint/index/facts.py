@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_source import PodSource
     from afflint.index.cluster_objects import KubeVirtObject, NamespaceAnnotations, Scaler, Unusable
+    from afflint.index.storage import StorageObject, VolumeUser
     from afflint.pools.pool import Pool, PoolPart
     from afflint.scheduler.namespaces import Namespace, Service
 
@@ -220,6 +221,10 @@ class Facts(NamedTuple):
     """Only in runs that have policies."""
     demands: tuple[NodeDemand, ...] = ()
     """Only in runs that have nodes."""
+    storage: tuple["StorageObject", ...] = ()
+    """The PersistentVolumes, claims, DataVolumes and StorageClasses of the file."""
+    volume_users: tuple["VolumeUser", ...] = ()
+    """The workloads whose pods use claims."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
         """Return the same facts with this file in every site."""
@@ -232,7 +237,9 @@ class Facts(NamedTuple):
 
         pods = tuple([pods.with_site(stamped(pods.site)) for pods in self.pods])
         reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
-        if not (self.about_pods or self.scalers or self.pools or self.pool_parts or self.policy_candidates or self.demands):
+        if not any((self.about_pods, self.scalers, self.pools, self.pool_parts, self.policy_candidates, self.demands)) and not (
+            self.storage or self.volume_users
+        ):
             return Facts(pods, reaches, *self[2:])  # The common case.
         return self._replace(
             pods=pods,
@@ -247,6 +254,8 @@ class Facts(NamedTuple):
                 [policy_candidate._replace(site=stamped(policy_candidate.site)) for policy_candidate in self.policy_candidates]
             ),
             demands=tuple([demand._replace(site=stamped(demand.site)) for demand in self.demands]),
+            storage=tuple([each._replace(site=stamped(each.site)) for each in self.storage]),
+            volume_users=tuple([user._replace(site=stamped(user.site)) for user in self.volume_users]),
         )
 
     def of_patches(self) -> "Facts":
@@ -255,12 +264,15 @@ class Facts(NamedTuple):
             pods=tuple([each._replace(pod_source=None, partial=True, labels_known=False, other_labels=None) for each in self.pods]),
             budgets=(),
             unusable=(),
+            storage=(),
+            volume_users=(),
             policy_candidates=tuple([each._replace(whole=False) for each in self.policy_candidates]),
         )
 
 
 Fact: TypeAlias = (
     "Pods | SelectorRef | NodeDemand | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations | Scaler | Unusable"
+    " | StorageObject | VolumeUser"
 )
 
 
@@ -279,6 +291,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool
         return found
     from afflint.controllers.budgets import Budget
     from afflint.index.cluster_objects import KubeVirtObject, NamespaceAnnotations, Scaler, Unusable
+    from afflint.index.storage import StorageObject, VolumeUser
     from afflint.scheduler.namespaces import Namespace, Service
 
     return found._replace(
@@ -290,6 +303,8 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool
         about_pods=tuple(each for each in others if isinstance(each, NamespaceAnnotations)),
         scalers=tuple(each for each in others if isinstance(each, Scaler)),
         demands=tuple(each for each in others if isinstance(each, NodeDemand)),
+        storage=tuple(each for each in others if isinstance(each, StorageObject)),
+        volume_users=tuple(each for each in others if isinstance(each, VolumeUser)),
     )
 
 
@@ -315,6 +330,12 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             else:
                 yield from _with_spec(pods, manifest, resources=resources, lines=lines) if with_spec else (pods,)
         yield from _workload_reaches(manifest, site)
+        if "volumes" in manifest.pod or "volumeClaimTemplates" in manifest.spec:
+            from afflint.index.storage import volume_user
+
+            user = volume_user(manifest, site)
+            if user is not None:
+                yield user
     elif not manifest.kind.templates and not manifest.operated:
         if manifest.kind.name in _EVIDENCE:
             yield from _evidence(manifest, site)
@@ -337,6 +358,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             from afflint.index.cluster_objects import kubevirt_object
 
             yield kubevirt_object(manifest)
+        elif manifest.ref.name is not None and manifest.kind.name in _OF_STORAGE:
+            from afflint.index.storage import storage_object
+
+            yield storage_object(manifest, site)
 
 
 def demands_of(workload: Workload) -> Iterator[NodeDemand]:
@@ -523,9 +548,10 @@ SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 _OF_KUBEVIRT = frozenset(
     (
         "KubeVirt", "VirtualMachineInstancetype", "VirtualMachineClusterInstancetype", "VirtualMachinePreference",
-        "VirtualMachineClusterPreference", "PersistentVolumeClaim", "DataVolume",
+        "VirtualMachineClusterPreference",
     )
 )  # fmt: skip
+_OF_STORAGE = frozenset(("PersistentVolume", "PersistentVolumeClaim", "DataVolume", "StorageClass"))
 _SERVICE = "Service selector"
 _EVIDENCE = {"Service": _SERVICE, "PodDisruptionBudget": BUDGET_SELECTOR, "NetworkPolicy": "NetworkPolicy podSelector"}
 _REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, BUDGET_SELECTOR)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
     from afflint.controllers.budgets import Budget
     from afflint.index.cluster_objects import KubeVirtObject
+    from afflint.index.storage import Storage
     from afflint.scheduler.namespaces import Namespace, Service
 
 Scope = tuple[str, ...] | None
@@ -103,7 +104,9 @@ class ManifestIndex:
         self._near_misses: dict[tuple[object, ...], NearMiss | None] = {}
         self._nearly_selected: dict[tuple[object, ...], bool] = {}
         self._reaches_of: dict[PodsKey, list[SelectorRef]] | None = None
-        self._access_modes: dict[str, dict[str, tuple[str, ...]]] | None = None
+        self._storage_objects = [each for facts in each_file for each in facts.storage]
+        self._volume_users = [each for facts in each_file for each in facts.volume_users]
+        self._storage: Storage | None = None
 
     @property
     def _by_merged(self) -> _Index:
@@ -129,19 +132,25 @@ class ManifestIndex:
         """The KubeVirt resource, one for a cluster; empty if the manifests do not contain one."""
         return next((each.data for each in self.kubevirt if each.kind == "KubeVirt"), {})
 
+    # Volumes.
+
+    @property
+    def storage(self) -> Storage:
+        """The volumes, claims and StorageClasses of the run, and the workloads that use claims."""
+        if self._storage is None:
+            from afflint.index.storage import Storage
+
+            self._storage = Storage(self._storage_objects, self._volume_users)
+        return self._storage
+
+    @property
+    def holds_storage(self) -> bool:
+        """Whether a workload uses claims, or the run has volumes, claims or StorageClasses."""
+        return bool(self._storage_objects or self._volume_users)
+
     def access_modes(self, namespace: str | None) -> Mapping[str, tuple[str, ...]]:
         """Return the known access modes of the claims of a namespace, by the names of the claims."""
-        if self._access_modes is None:
-            from afflint.controllers.claims import CLAIM, VOLUME, access_modes
-
-            self._access_modes = {}
-            for each in self.kubevirt:
-                if each.kind in (CLAIM, VOLUME):
-                    claims = self._access_modes.setdefault(each.namespace or "default", {})
-                    # A claim has the name of the DataVolume that creates it; the claim takes precedence.
-                    if each.kind == CLAIM or each.name not in claims:
-                        claims[each.name] = access_modes(each.kind, each.data)
-        return self._access_modes.get(namespace or "default", {})
+        return self.storage.access_modes(namespace or "default") if self._storage_objects else {}
 
     # Namespaces.
 

@@ -496,7 +496,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("VirtualMachineClusterInstancetype", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachinePreference", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachineClusterPreference", "instancetype.kubevirt.io", (), (), None),
-    # The disks of virtual machines.
+    # Volumes and the claims on them.
+    Kind("PersistentVolume", "", ("v1",), (), None),
+    Kind("StorageClass", "storage.k8s.io", ("v1", "v1beta1"), (), None),
     Kind("PersistentVolumeClaim", "", ("v1",), (), None),
     Kind("DataVolume", "cdi.kubevirt.io", (), (), None),
     # Custom resources that embed a pod template.
@@ -534,8 +536,8 @@ WITHOUT_PODS: frozenset[bytes] = frozenset(
     for name in (
         "APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ControllerRevision", "CSIDriver",
         "CSINode", "CustomResourceDefinition", "Endpoints", "EndpointSlice", "Event", "FlowSchema", "HorizontalPodAutoscaler", "Ingress",
-        "IngressClass", "Kustomization", "Lease", "LimitRange", "MutatingWebhookConfiguration", "PersistentVolume", "PodSecurityPolicy",
-        "PriorityClass", "ResourceQuota", "Role", "RoleBinding", "Secret", "ServiceAccount", "StorageClass",
+        "IngressClass", "Kustomization", "Lease", "LimitRange", "MutatingWebhookConfiguration", "PodSecurityPolicy",
+        "PriorityClass", "ResourceQuota", "Role", "RoleBinding", "Secret", "ServiceAccount",
         "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration", "VolumeAttachment",
         "ServiceMonitor", "PodMonitor", "PrometheusRule", "Certificate", "Issuer", "ClusterIssuer", "ImageStream", "Route",
         "VirtualService", "DestinationRule", "Gateway", "HTTPRoute",

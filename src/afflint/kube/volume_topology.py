@@ -133,6 +133,32 @@ _ENDINGS: Mapping[str, VolumeTopology] = dict.fromkeys(
 _BEGINNINGS: Mapping[str, VolumeTopology] = {"rbd.csi.ceph.com": _EVERYWHERE, "cephfs.csi.ceph.com": _EVERYWHERE, "fsx.": _EVERYWHERE}
 _LAST_PARTS_OF_NODE_KEYS = ("hostname", "host", "node", "nodename")
 
+_SHARED_FILES = frozenset(
+    (
+        "efs.csi.aws.com",
+        "file.csi.azure.com",
+        "nfs.csi.k8s.io",
+        "manila.csi.openstack.org",
+        "smb.csi.k8s.io",
+        "filestore.csi.storage.gke.io",
+    )
+)
+_SHARED_FILE_ENDINGS = (".cephfs.csi.ceph.com", ".nfs.csi.ceph.com", "nfs-subdir-external-provisioner")
+_BLOCK_DEVICES = frozenset(("driver.longhorn.io", "linstor.csi.linbit.com", "io.openebs.csi-mayastor", "rbd.csi.ceph.com"))
+
+
+def is_for_one_node(provisioner: str) -> bool | None:
+    """Return whether a ReadWriteOnce volume of a provisioner can be used on only one node at a time; None if it is not known.
+
+    Kubernetes attaches such a volume to one node (`IsMultiAttachAllowed`, pkg/volume/util). Drivers of shared file systems attach nothing,
+    so that nodes can share their volumes whatever access mode a claim requests.
+    """
+    if provisioner in _SHARED_FILES or provisioner.endswith(_SHARED_FILE_ENDINGS):
+        return False
+    known = _of_provisioner(provisioner)
+    limited = known is not None and known.limited
+    return True if limited or provisioner in _BLOCK_DEVICES or provisioner.endswith(".rbd.csi.ceph.com") else None
+
 
 def topology_of(
     storage_class: Mapping[str, Any], csi_nodes: Iterable[Mapping[str, Any]] = (), configured: Mapping[str, str] | None = None

@@ -65,7 +65,8 @@ class Reduction:
     def manifest_index(self, facts: Iterable[Facts], nodes: Sequence[NodeFact] = (), pools: Pools | None = None) -> ManifestIndex | None:
         """Return the index of all facts; None if no selected rule or policy uses it."""
         subjects = {each.subject for each in self._settings.rules}
-        if subjects.isdisjoint(("cross-manifest", "policy", "outcome", *(("nodes",) if nodes else ()), *(("pools",) if pools else ()))):
+        of_inventory = (*(("nodes",) if nodes else ()), *(("pools",) if pools else ()))
+        if subjects.isdisjoint(("cross-manifest", "volumes", "policy", "outcome", *of_inventory)):
             return None
         return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
 
@@ -98,6 +99,8 @@ class Reduction:
         # With nodes, the check of the same rule for nodes knows more.
         of_nodes = {each.name for each in self._settings.rules if each.subject == "nodes"} if nodes else set()
         yield from self._matches_of("cross-manifest", manifest_index, of_nodes)
+        if manifest_index.holds_storage:
+            yield from self._matches_of("volumes", manifest_index, of_nodes)
         name_of, target = self._names.__getitem__, self._settings.target
         version, gates = target.version, target.feature_gates
         views: dict[ManifestIndex, ClusterView] = {}
@@ -270,7 +273,7 @@ def reduction_of(files: Files, settings: MapSettings) -> Reduction:
     return Reduction(settings, Checker(settings).triage, files.names, lambda file: read_bytes(files.sources[file]))
 
 
-_OF_SEVERAL_FILES = ("cross-manifest", "nodes", "pools", "charts", "kustomization", "policy", "outcome", "admission")
+_OF_SEVERAL_FILES = ("cross-manifest", "volumes", "nodes", "pools", "charts", "kustomization", "policy", "outcome", "admission")
 """The subjects of rules that need other files."""
 _NAMED_BY_NO_NAME = frozenset(("", ALL, "policy"))
 """The names in a suppression that cover policies without naming one: all rules, or the category."""

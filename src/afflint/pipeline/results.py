@@ -24,7 +24,9 @@ ELSEWHERE = {
     "Service": "afflint.scheduler.namespaces",
     "SymbolicEdit": "afflint.findings.edits",
     "Suppression": "afflint.pipeline.suppressions",
+    "StorageObject": "afflint.index.storage",
     "Unusable": "afflint.index.cluster_objects",
+    "VolumeUser": "afflint.index.storage",
 }
 """The modules of types that annotations name but that are imported only for the type checker."""
 

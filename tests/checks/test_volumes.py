@@ -1,0 +1,225 @@
+"""Rules about volumes: each finding next to the healthy manifest that looks like it. The pages of the rules have one of each more."""
+
+from __future__ import annotations
+
+import pytest
+
+from linting import lint, said
+
+ZONE = "topology.kubernetes.io/zone"
+EBS, NFS, LOCAL_PATH = "ebs.csi.aws.com", "nfs.csi.k8s.io", "rancher.io/local-path"
+ANTI_AFFINITY = (
+    "{podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+    "[{labelSelector: {matchLabels: {app: web}}, topologyKey: kubernetes.io/hostname}]}}"
+)
+TOGETHER = ANTI_AFFINITY.replace("podAntiAffinity", "podAffinity")
+
+
+def storage_class(provisioner: str = EBS, mode: str = "WaitForFirstConsumer", more: str = "") -> str:
+    return (
+        f"apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: fast}}\nprovisioner: {provisioner}\n"
+        f"volumeBindingMode: {mode}\n{more}"
+    )
+
+
+def claim(modes: str = "ReadWriteOnce", more: str = "") -> str:
+    return (
+        "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop}\n"
+        f"spec: {{accessModes: [{modes}], storageClassName: fast, resources: {{requests: {{storage: 1Gi}}}}{more}}}\n"
+    )
+
+
+def volume(source: str = "csi: {driver: ebs.csi.aws.com, volumeHandle: vol-1}", zone: str = "a", more: str = "") -> str:
+    affinity = f"{{required: {{nodeSelectorTerms: [{{matchExpressions: [{{key: {ZONE}, operator: In, values: [{zone}]}}]}}]}}}}"
+    return (
+        "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: vol-1}\n"
+        f"spec:\n  capacity: {{storage: 1Gi}}\n  accessModes: [ReadWriteOnce]\n  storageClassName: fast\n  {source}\n"
+        f"  nodeAffinity: {affinity}\n{more}"
+    )
+
+
+def web(replicas: int = 1, pod: str = "", strategy: str = "{}") -> str:
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web, namespace: shop}}
+spec:
+  replicas: {replicas}
+  strategy: {strategy}
+  selector: {{matchLabels: {{app: web}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec:
+      {pod or "priority: 0"}
+      containers: [{{name: web, image: "example.com/web:1"}}]
+      volumes:
+        - name: data
+          persistentVolumeClaim: {{claimName: data}}
+"""
+
+
+def files(*texts: str) -> dict[str, str]:
+    """The last text is the workload; the others are what it depends on."""
+    return {"web.yaml": texts[-1], "storage.yaml": "---\n".join(texts[:-1])}
+
+
+class TestVolumeOutOfReach:
+    RULE = "volume-out-of-reach"
+
+    def test_a_node_selector_against_the_zone_of_the_volume(self) -> None:
+        pod = f"nodeSelector: {{{ZONE}: b}}"
+        assert said(files(claim(more=", volumeName: vol-1"), volume(), web(pod=pod)), self.RULE) == [
+            (
+                f"11:{22 + len(ZONE) + 2} PersistentVolume vol-1 of the PersistentVolumeClaim `data` can be used only on nodes with "
+                f"`{ZONE} In [a]`, but the pods require `{ZONE} In [b]`: they stay Pending"
+            )
+        ]
+
+    def test_the_volume_may_name_the_claim_instead(self) -> None:
+        reserved = volume(more="  claimRef: {namespace: shop, name: data}\n")
+        assert len(said(files(claim(), reserved, web(pod=f"nodeSelector: {{{ZONE}: b}}")), self.RULE)) == 1
+
+    def test_a_zone_label_of_the_volume_counts_as_well(self) -> None:
+        labelled = volume(zone="a, b").replace("name: vol-1}", f"name: vol-1, labels: {{{ZONE}: a}}}}", 1)
+        assert len(said(files(claim(more=", volumeName: vol-1"), labelled, web(pod=f"nodeSelector: {{{ZONE}: b}}")), self.RULE)) == 1
+
+    def test_the_claim_of_each_replica_of_a_statefulset(self) -> None:
+        """The second replica has its volume in another zone than the pods may use."""
+        second = volume(zone="c", more="  claimRef: {namespace: shop, name: data-web-1}\n")
+        stateful = web(2, f"nodeSelector: {{{ZONE}: b}}").replace("Deployment", "StatefulSet").partition("      volumes:")[0]
+        stateful = stateful.replace("  strategy: {}\n", "  serviceName: web\n")
+        stateful += "  volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: fast}}]\n"
+        assert len(said(files(second, stateful), self.RULE)) == 1
+        assert said(files(second, stateful.replace("replicas: 2", "replicas: 1")), self.RULE) == []
+
+    def test_allowed_topologies_that_exclude_the_pods(self) -> None:
+        allowed = storage_class(more=f"allowedTopologies: [{{matchLabelExpressions: [{{key: {ZONE}, values: [a]}}]}}]\n")
+        found = said(files(allowed, claim(), web(pod=f"nodeSelector: {{{ZONE}: b}}")), self.RULE)
+        assert [each.partition(" ")[2] for each in found] == [
+            (
+                f"StorageClass fast provisions volumes only for nodes with `{ZONE} In [a]`, but the pods require `{ZONE} In [b]`: "
+                "they stay Pending"
+            )
+        ]
+
+    @pytest.mark.parametrize(
+        "pod, zone",
+        [
+            pytest.param(f"nodeSelector: {{{ZONE}: a}}", "a", id="the same zone"),
+            pytest.param(f"nodeSelector: {{{ZONE}: b}}", "a, b", id="one of its zones"),
+            pytest.param("nodeSelector: {disk: ssd}", "a", id="another label"),
+            pytest.param(f"nodeSelector: {{{ZONE}: '${{ZONE}}'}}", "a", id="a placeholder"),
+        ],
+    )
+    def test_silent_if_a_node_may_have_both(self, pod: str, zone: str) -> None:
+        assert said(files(claim(more=", volumeName: vol-1"), volume(zone=zone), web(pod=pod)), self.RULE) == []
+
+    def test_silent_if_the_volume_is_defined_in_two_ways(self) -> None:
+        both = files(claim(more=", volumeName: vol-1"), volume(zone="a"), volume(zone="b"), web(pod=f"nodeSelector: {{{ZONE}: b}}"))
+        assert said(both, self.RULE) == []
+
+
+class TestBindingMode:
+    def test_immediate_binding_against_a_required_zone(self) -> None:
+        pod = f"nodeSelector: {{{ZONE}: b}}"
+        assert len(said(files(storage_class(mode="Immediate"), claim(), web(pod=pod)), "immediate-binding")) == 1
+
+    @pytest.mark.parametrize(
+        "cls, pod",
+        [
+            pytest.param(storage_class(), f"nodeSelector: {{{ZONE}: b}}", id="it waits for the pod"),
+            pytest.param(storage_class(NFS, "Immediate"), f"nodeSelector: {{{ZONE}: b}}", id="usable from every node"),
+            pytest.param(storage_class("example.com/disks", "Immediate"), f"nodeSelector: {{{ZONE}: b}}", id="unknown provisioner"),
+            pytest.param(storage_class(mode="Immediate"), "nodeSelector: {kubernetes.io/os: linux}", id="no zone required"),
+            pytest.param(
+                storage_class(mode="Immediate", more=f"allowedTopologies: [{{matchLabelExpressions: [{{key: {ZONE}, values: [b]}}]}}]\n"),
+                f"nodeSelector: {{{ZONE}: b}}",
+                id="only in that zone",
+            ),
+        ],
+    )
+    def test_immediate_binding_is_silent(self, cls: str, pod: str) -> None:
+        assert said(files(cls, claim(), web(pod=pod)), "immediate-binding") == []
+
+    def test_nodename_with_a_claim_that_waits_for_the_scheduler(self) -> None:
+        found = lint(files(storage_class(), claim(), web(pod="nodeName: worker-1")), also="claim-never-bound")
+        assert "claim-never-bound" in {each.rule for each in found}
+
+    @pytest.mark.parametrize("mode, more", [("Immediate", ""), ("WaitForFirstConsumer", ", volumeName: vol-1")])
+    def test_nodename_with_a_claim_that_is_bound_without_it(self, mode: str, more: str) -> None:
+        assert said(files(storage_class(mode=mode), claim(more=more), web(pod="nodeName: worker-1")), "claim-never-bound") == []
+
+
+class TestOneVolumeForSeveralPods:
+    def test_replicas_that_must_be_apart(self) -> None:
+        apart = files(storage_class(), claim(), web(3, f"affinity: {ANTI_AFFINITY}"))
+        assert len(said(apart, "unshareable-volume")) == 1
+        assert said(apart, "shared-volume") == [], "one finding for one mistake"
+
+    def test_of_an_unknown_driver_it_is_only_likely(self) -> None:
+        found = lint(files(claim(), web(3, f"affinity: {ANTI_AFFINITY}")))
+        assert [(each.rule, each.severity) for each in found] == [("unshareable-volume", "warning")]
+
+    def test_replicas_that_may_be_apart(self) -> None:
+        assert said(files(storage_class(), claim(), web(3)), "shared-volume") == [
+            (
+                "15:46 3 replicas share the PersistentVolumeClaim `data`, which is ReadWriteOnce: those on another node than the first wait "
+                "for the volume and never start"
+            )
+        ]
+
+    @pytest.mark.parametrize(
+        "cls, modes, workload",
+        [
+            pytest.param(storage_class(), "ReadWriteOnce", web(1), id="one replica"),
+            pytest.param(storage_class(), "ReadWriteMany", web(3), id="ReadWriteMany"),
+            pytest.param(storage_class(), "ReadWriteOnce, ReadOnlyMany", web(3), id="or read-only on many nodes"),
+            pytest.param(storage_class(NFS), "ReadWriteOnce", web(3), id="a shared file system"),
+            pytest.param(storage_class(LOCAL_PATH), "ReadWriteOnce", web(3), id="all replicas follow a local volume"),
+            pytest.param(storage_class(), "ReadWriteOnce", web(3, f"affinity: {TOGETHER}"), id="together by affinity"),
+            pytest.param(storage_class(), "ReadWriteOnce", web(3, "nodeSelector: {kubernetes.io/hostname: n1}"), id="on one host"),
+        ],
+    )
+    def test_silent(self, cls: str, modes: str, workload: str) -> None:
+        for rule in ("shared-volume", "unshareable-volume"):
+            assert said(files(cls, claim(modes), workload), rule) == []
+
+    def test_the_claim_must_be_known(self) -> None:
+        assert said(files(storage_class(), web(3)), "shared-volume") == []
+        assert said(files(claim().replace("shop", "other"), web(3)), "shared-volume") == []
+
+    def test_a_claim_for_one_pod(self) -> None:
+        found = lint(files(storage_class(), claim("ReadWriteOncePod"), web(2)))
+        assert [(each.rule, each.severity) for each in found] == [("single-pod-volume", "error")]
+        found = lint(files(storage_class(), claim("ReadWriteOncePod"), web(1)))
+        assert [(each.rule, each.severity) for each in found] == [("single-pod-volume", "warning")]
+        assert lint(files(storage_class(), claim("ReadWriteOncePod"), web(1, strategy="{type: Recreate}"))) == []
+
+
+class TestRollouts:
+    APART = f"affinity: {ANTI_AFFINITY}"
+
+    def test_a_new_pod_that_must_be_elsewhere(self) -> None:
+        assert len(said(files(storage_class(), claim(), web(1, self.APART)), "rollout-blocked-by-volume")) == 1
+
+    @pytest.mark.parametrize(
+        "strategy", ["{type: Recreate}", "{rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}", "{rollingUpdate: {maxUnavailable: 1}}"]
+    )
+    def test_silent_if_the_old_pod_goes_first(self, strategy: str) -> None:
+        for rule in ("rollout-blocked-by-volume", "rollout-shares-volume"):
+            assert said(files(storage_class(), claim(), web(1, self.APART, strategy)), rule) == []
+
+    def test_a_new_pod_that_may_be_elsewhere_is_reported_on_request(self) -> None:
+        manifests = files(storage_class(), claim(), web(1))
+        assert lint(manifests) == []
+        assert len(said(manifests, "rollout-shares-volume")) == 1
+
+
+class TestPersistentVolumes:
+    def test_a_folder_of_each_node_for_pods_on_any_node(self) -> None:
+        folder = volume("hostPath: {path: /data}").partition("  nodeAffinity")[0]
+        bound = claim(more=", volumeName: vol-1")
+        found = lint(files(bound, folder, web(1)))
+        assert [(each.rule, each.severity) for each in found] == [("missing-volume-affinity", "info")]
+        assert lint(files(bound, folder, web(1, "nodeSelector: {kubernetes.io/hostname: n1}"))) == []
+        assert lint({"storage.yaml": folder}) == [], "nothing shows which pods use it"
