@@ -6,7 +6,7 @@ import pytest
 
 from linting import lint, said
 
-ZONE = "topology.kubernetes.io/zone"
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 EBS, NFS, LOCAL_PATH = "ebs.csi.aws.com", "nfs.csi.k8s.io", "rancher.io/local-path"
 ANTI_AFFINITY = (
     "{podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
@@ -163,8 +163,8 @@ class TestOneVolumeForSeveralPods:
     def test_replicas_that_may_be_apart(self) -> None:
         assert said(files(storage_class(), claim(), web(3)), "shared-volume") == [
             (
-                "15:46 3 replicas share the PersistentVolumeClaim `data`, which is ReadWriteOnce: those on another node than the first wait "
-                "for the volume and never start"
+                "15:46 3 replicas share the PersistentVolumeClaim `data`, which is ReadWriteOnce: those on another node than the first "
+                "wait for the volume and never start"
             )
         ]
 
@@ -223,3 +223,64 @@ class TestPersistentVolumes:
         assert [(each.rule, each.severity) for each in found] == [("missing-volume-affinity", "info")]
         assert lint(files(bound, folder, web(1, "nodeSelector: {kubernetes.io/hostname: n1}"))) == []
         assert lint({"storage.yaml": folder}) == [], "nothing shows which pods use it"
+
+
+NODES = "".join(
+    f"---\napiVersion: v1\nkind: Node\nmetadata: {{name: {zone}1, labels: {{{ZONE}: {zone}, {HOST}: {zone}1.example.com}}}}\n"
+    for zone in "abc"
+)
+
+
+def stateful(replicas: int, pod: str) -> str:
+    """A StatefulSet with a claim for each replica."""
+    text = web(replicas, pod).replace("Deployment", "StatefulSet").replace("  strategy: {}\n", "  serviceName: web\n")
+    claims = "[{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: fast}}]"
+    return f"{text.partition('      volumes:')[0]}  volumeClaimTemplates: {claims}\n"
+
+
+class TestWithNodes:
+    def test_a_host_name_that_no_node_has(self) -> None:
+        on_host = volume("local: {path: /data}").replace(f"key: {ZONE}", "key: kubernetes.io/hostname")
+        misspelt = on_host.replace("values: [a]", "values: [a1.exampel.com]")
+        assert [each.partition(" ")[2] for each in said({"storage.yaml": misspelt, "nodes.yaml": NODES}, "volume-without-node")] == [
+            (
+                "none of the 3 known nodes has `kubernetes.io/hostname In [a1.exampel.com]`, so pods that use PersistentVolume vol-1 "
+                "stay Pending; did you mean `a1.example.com`?"
+            )
+        ]
+        assert said({"storage.yaml": misspelt}, "volume-without-node") == [], "nothing is known of the nodes"
+        right = on_host.replace("values: [a]", "values: [a1.example.com]")
+        assert said({"storage.yaml": right, "nodes.yaml": NODES}, "volume-without-node") == []
+
+    @pytest.mark.parametrize(
+        "key, value, message",
+        [
+            (ZONE, "d", f"none of the 3 known nodes has `{ZONE} In [d]`, so StorageClass fast provisions no volumes there"),
+            (
+                "failure-domain.beta.kubernetes.io/zone",
+                "a",
+                (
+                    "none of the 3 known nodes has the label `failure-domain.beta.kubernetes.io/zone`, so StorageClass fast provisions no "
+                    f"volumes there; did you mean `{ZONE}`?"
+                ),
+            ),
+        ],
+    )
+    def test_allowed_topologies_that_no_node_has(self, key: str, value: str, message: str) -> None:
+        allowed = storage_class(more=f"allowedTopologies: [{{matchLabelExpressions: [{{key: {key}, values: [{value}]}}]}}]\n")
+        found = said({"storage.yaml": allowed, "nodes.yaml": NODES}, "unusable-allowed-topology")
+        assert [each.partition(" ")[2] for each in found] == [message]
+
+    def test_zones_without_volumes_count_in_a_spread(self) -> None:
+        """Two of three zones have volumes: with maxSkew 1 each takes one replica, and the third zone stays empty."""
+        allowed = storage_class(more=f"allowedTopologies: [{{matchLabelExpressions: [{{key: {ZONE}, values: [a, b]}}]}}]\n")
+        spread = (
+            f"topologySpreadConstraints: [{{maxSkew: 1, topologyKey: {ZONE}, whenUnsatisfiable: DoNotSchedule, "
+            "labelSelector: {matchLabels: {app: web}}}]"
+        )
+        manifests = {**files(allowed, stateful(3, spread)), "nodes.yaml": NODES}
+        assert [each.partition(" ")[2] for each in said(manifests, "too-few-volume-zones")] == [
+            "`c` counts as empty, but StorageClass fast provisions volumes only in 2 zones: 1 replica stays Pending"
+        ]
+        for healthy in (stateful(2, spread), stateful(3, spread.replace("DoNotSchedule", "ScheduleAnyway"))):
+            assert said({**files(allowed, healthy), "nodes.yaml": NODES}, "too-few-volume-zones") == []

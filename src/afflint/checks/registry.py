@@ -183,6 +183,10 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("single-pod-volume", "volumes:single_pod_volume"),
         RegisteredCheck("rollout-blocked-by-volume", "volumes:rollout_blocked_by_volume"),
         RegisteredCheck("rollout-shares-volume", "volumes:rollout_shares_volume"),
+        RegisteredCheck("too-few-volume-zones", "volume_capacity:too_few_volume_zones"),
+        RegisteredCheck("too-few-volumes", "volume_capacity:too_few_volumes"),
+        RegisteredCheck("migration-bound-to-volume", "volume_capacity:migration_bound_to_volume"),
+        RegisteredCheck("importer-binds-volume", "volume_capacity:importer_binds_volume"),
     ),
     "nodes": (
         RegisteredCheck("unknown-node-label", "nodes:unknown_to_inventory"),
@@ -201,6 +205,9 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("rollout-deadlock", "placement:rollout_deadlock"),
         RegisteredCheck("migration-blocked", "placement:migration_blocked"),
         RegisteredCheck("single-domain-possible", "placement:single_domain_possible"),
+        RegisteredCheck("too-few-volume-zones", "volume_nodes:too_few_volume_zones"),
+        RegisteredCheck("volume-without-node", "volume_nodes:volume_without_node"),
+        RegisteredCheck("unusable-allowed-topology", "volume_nodes:unusable_allowed_topology"),
     ),
     "pools": (
         RegisteredCheck("no-matching-pool", "pools:no_matching_pool"),

@@ -208,7 +208,7 @@ def immediate_binding(manifest_index: ManifestIndex) -> Iterator[CrossManifestMa
             continue
         if binding_mode(storage_class) == WAIT or text_at(storage_class.data, "provisioner") == NO_PROVISIONER:
             continue
-        asked = _asked_place(each.user, topology)
+        asked = asked_place(each.user, topology)
         allowed = allowed_topologies(storage_class)
         if asked is None or (allowed is not None and _is_within(allowed, each.user)):
             continue
@@ -220,7 +220,7 @@ def immediate_binding(manifest_index: ManifestIndex) -> Iterator[CrossManifestMa
         yield each.match(_path(asked), message, "", None, named(storage_class, f"{storage_class.title} is defined here"))
 
 
-def _asked_place(user: VolumeUser, topology: VolumeTopology) -> NodeRequirement | None:
+def asked_place(user: VolumeUser, topology: VolumeTopology) -> NodeRequirement | None:
     """Return a requirement on zone, region or host that each alternative of the pods has; None without any."""
     keys = {key for place in (ZONE, REGION, HOSTNAME) for key in equivalent_keys(place)}.union(topology.keys)
     found = [next((each for each in alternative if each.requirement.key in keys), None) for alternative in user.alternatives]
@@ -336,10 +336,10 @@ def _is_for_one_node(each: VolumeUse) -> bool | None:
     return None if each.storage_class is None else is_for_one_node(text_at(each.storage_class.data, "provisioner"))
 
 
-def _separation(manifest_index: ManifestIndex, pods: Pods) -> SelectorRef | None:
-    """Return a required anti-affinity term that keeps the pods of a workload on different nodes."""
+def separation(manifest_index: ManifestIndex, pods: Pods, key: str) -> SelectorRef | None:
+    """Return a required anti-affinity term that keeps the pods of a workload in different domains of a topology key, None without one."""
     for reach in manifest_index.reaches_of(pods):
-        separates = reach.what == REQUIRED_ANTI_AFFINITY and at_least_as_wide(reach.topology_key or "", HOSTNAME)
+        separates = reach.what == REQUIRED_ANTI_AFFINITY and at_least_as_wide(reach.topology_key or "", key)
         own = reach.scope is None or pods.namespace is None or pods.namespace in reach.scope
         if separates and own and not reach.everywhere and pods.pod_labels.all(reach.selector):
             return reach
@@ -350,7 +350,7 @@ def unshareable_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestM
     """Report replicas that must be on different nodes, but share a volume that only one node can use."""
     for shared in _shared_volumes(manifest_index):
         each = shared.each
-        apart = _separation(manifest_index, each.pods) if shared.replicas > 1 else None
+        apart = separation(manifest_index, each.pods, HOSTNAME) if shared.replicas > 1 else None
         if apart is not None:
             message = (
                 f"only one of {shared.replicas} replicas can start: required podAntiAffinity keeps them on different nodes, and the "
@@ -365,7 +365,7 @@ def shared_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]
         each = shared.each
         topology = each.topology
         follows = topology is not None and topology.scope == "node"
-        if shared.replicas < 2 or follows or _is_on_one_host(each.user) or _separation(manifest_index, each.pods) is not None:
+        if shared.replicas < 2 or follows or _is_on_one_host(each.user) or separation(manifest_index, each.pods, HOSTNAME) is not None:
             continue
         if any(reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME for reach in manifest_index.reaches_of(each.pods)):
             continue
@@ -399,7 +399,7 @@ def rollout_blocked_by_volume(manifest_index: ManifestIndex) -> Iterator[CrossMa
     """Report rolling updates whose new pod must be on another node than the old one, which holds the volume."""
     for shared in _shared_volumes(manifest_index):
         each = shared.each
-        apart = _separation(manifest_index, each.pods) if shared.replicas == 1 and _adds_before_removing(each.user, 1) else None
+        apart = separation(manifest_index, each.pods, HOSTNAME) if shared.replicas == 1 and _adds_before_removing(each.user, 1) else None
         if apart is not None:
             message = (
                 "a rolling update never completes: the new pod must be on another node than the old one because of required "
@@ -413,7 +413,7 @@ def rollout_shares_volume(manifest_index: ManifestIndex) -> Iterator[CrossManife
     for shared in _shared_volumes(manifest_index):
         each = shared.each
         topology = each.topology
-        if shared.replicas != 1 or not _adds_before_removing(each.user, 1) or _separation(manifest_index, each.pods) is not None:
+        if shared.replicas != 1 or not _adds_before_removing(each.user, 1) or separation(manifest_index, each.pods, HOSTNAME) is not None:
             continue
         if _is_on_one_host(each.user) or (topology is not None and topology.scope == "node"):
             continue

@@ -56,7 +56,7 @@ class StorageObject(NamedTuple):
 
 
 class ClaimUse(NamedTuple):
-    """A claim that the pods of a workload use. ``path`` leads to the volume or to the claim template that names it.
+    """A claim that the pods of a workload use. ``path`` leads to the name of the claim in the volume, or in the claim template.
 
     ``name`` is the name of the claim. ``template`` is the claim that is created for the workload, as parsed: for each pod of a StatefulSet,
     with ``per_pod``, or once for a virtual machine. Then ``kind`` is the kind of the template.
@@ -136,7 +136,7 @@ def _templates(workload: Workload, field: str, kind: str) -> Iterator[tuple[str,
     for index, template in enumerate(maps_at(above, field)):
         name = text_at(template, "metadata", "name")
         if name:
-            yield name, ClaimUse((*base, field, index), name, template, per_pod=True, kind=kind)
+            yield name, ClaimUse((*base, field, index, "metadata", "name"), name, template, per_pod=True, kind=kind)
 
 
 class Claim(NamedTuple):
