@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from afflint.checks.match import Target
 from linting import lint, said
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -140,6 +141,13 @@ class TestBindingMode:
     )
     def test_immediate_binding_is_silent(self, cls: str, pod: str) -> None:
         assert said(files(cls, claim(), web(pod=pod)), "immediate-binding") == []
+
+    def test_the_configuration_may_name_the_default_class_and_its_topology(self) -> None:
+        """A claim without a class gets the default class; the configuration says which one that is, and where its volumes are."""
+        local = Target(volume_topologies=(("fast", "node"),), default_storage_class="fast")
+        without = claim().replace(", storageClassName: fast", "")
+        assert len(said(files(without, web(3)), "shared-volume")) == 1
+        assert said(files(without, web(3)), "shared-volume", target=local) == [], "all replicas follow the volume to its node"
 
     def test_nodename_with_a_claim_that_waits_for_the_scheduler(self) -> None:
         found = lint(files(storage_class(), claim(), web(pod="nodeName: worker-1")), also="claim-never-bound")

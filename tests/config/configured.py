@@ -41,6 +41,8 @@ policies:
   match: {kinds: [Deployment]}
   message: "zones alone: nothing else"
 physical-host-key: example.com/host
+storage:
+  fast: {topology: zone, default: true}
 baseline: known.json
 fail-on: error
 format: [sarif, text]

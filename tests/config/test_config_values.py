@@ -9,7 +9,7 @@ import pytest
 from configured import EVERYTHING, Load, Write
 
 from afflint import config
-from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, ConfigError, CustomWorkloadSetting
+from afflint.config import COMMAND_LINE, DEFAULT, KEYS, Config, ConfigError, CustomWorkloadSetting, StorageSetting
 from afflint.config.display import describe
 from afflint.findings.phrases import join_words
 from afflint.policies.policy import Policy
@@ -45,6 +45,7 @@ def test_every_key(load: Load) -> None:
             ),
         ),
         physical_host_key="example.com/host",
+        storage={"fast": StorageSetting("zone", default=True)},
         baseline="known.json",
         fail_on="error",
         format=("sarif", "text"),
@@ -130,12 +131,13 @@ def test_describe_shows_each_value_and_its_origin(load: Load) -> None:
             ".afflint.yaml:21:3",
         ),
         "physical-host-key": ("example.com/host", ".afflint.yaml:26:1"),
+        "storage.fast": ("{topology: zone, default: true}", ".afflint.yaml:28:3"),
         "render": ("[]", "default"),
-        "baseline": ("known.json", ".afflint.yaml:27:1"),
-        "fail-on": ("error", ".afflint.yaml:28:1"),
-        "format": ("[sarif, text]", ".afflint.yaml:29:1"),
-        "output": ("[reports/afflint.sarif, -]", ".afflint.yaml:30:1"),
-        "jobs": ("3", ".afflint.yaml:31:1"),
+        "baseline": ("known.json", ".afflint.yaml:29:1"),
+        "fail-on": ("error", ".afflint.yaml:30:1"),
+        "format": ("[sarif, text]", ".afflint.yaml:31:1"),
+        "output": ("[reports/afflint.sarif, -]", ".afflint.yaml:32:1"),
+        "jobs": ("3", ".afflint.yaml:33:1"),
     }
 
 

@@ -63,6 +63,9 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+STORAGE = {"fast": config.StorageSetting("zone", default=True)}
+
+
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
     return tmp_path / "kept"
@@ -132,6 +135,17 @@ def test_where_nothing_has_changed_facts_are_not_taken_together_again(tree: Path
 
 
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: NAME, labels: {kubernetes.io/hostname: NAME, zone: NAME}}\n"
+
+
+def test_the_nodes_and_the_storage_that_the_configuration_declares_are_part_of_what_has_changed(
+    tree: Path, kept: Path, reduced: list[str]
+) -> None:
+    """They change what is found across files, though no file has changed."""
+    declared = (config.default(), config.default()._replace(complete_nodes=True), config.default()._replace(storage=STORAGE))
+    for each in (*declared, *declared):
+        session = Session(each)
+        session.check(session.sources([str(tree)]), Options(cache=str(kept)))
+    assert len(reduced) == len(declared)
 
 
 def test_nodes_and_context_are_part_of_what_has_changed(tree: Path, kept: Path, tmp_path: Path, reduced: list[str]) -> None:

@@ -27,6 +27,10 @@ class Target(NamedTuple):
     known_labels: frozenset[str] = frozenset()
     """Keys of node labels that pools declare: keys that would otherwise count as misspelt, deprecated keys and their successors, and the
     key of control planes if some of these have no taint."""
+    volume_topologies: tuple[tuple[str, str], ...] = ()
+    """The topologies of volumes that the configuration sets, by the name of a StorageClass or a provisioner."""
+    default_storage_class: str = ""
+    """The default StorageClass that the configuration names."""
     chart_sources: "tuple[ChartSource, ...]" = ()
     """Where the charts of releases come from, if the run has the objects that say so."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.match import CrossManifestMatch, RelatedPlace
+from afflint.checks.match import CrossManifestMatch, RelatedPlace, Target
 from afflint.checks.volumes import VolumeUse, allowed_topologies, asked_place, named, separation, volume_uses
 from afflint.controllers.claims import SHARED, VOLUME
 from afflint.findings.phrases import pluralize, quoted
@@ -19,9 +19,9 @@ from afflint.yaml.document import text_at
 IMMEDIATE_BINDING = "cdi.kubevirt.io/storage.bind.immediate.requested"
 
 
-def too_few_volume_zones(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def too_few_volume_zones(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report StatefulSets whose replicas must be in more zones than the StorageClass may provision volumes in."""
-    for each in volume_uses(manifest_index):
+    for each in volume_uses(manifest_index, target):
         storage_class, replicas = each.storage_class, each.pods.scale.least or 0
         if storage_class is None or not each.use.per_pod or each.volumes or replicas < 2:
             continue
@@ -58,9 +58,9 @@ def allowed_place(storage_class: StorageObject) -> RelatedPlace:
     return RelatedPlace(storage_class.site.file, storage_class.site.document, path, False, "the allowed topologies")
 
 
-def too_few_volumes(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def too_few_volumes(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report StatefulSets with more replicas than there are volumes of a StorageClass that provisions none."""
-    for each in volume_uses(manifest_index):
+    for each in volume_uses(manifest_index, target):
         storage_class, replicas = each.storage_class, each.pods.scale.least or 0
         if storage_class is None or not each.use.per_pod or text_at(storage_class.data, "provisioner") != NO_PROVISIONER:
             continue
@@ -84,11 +84,11 @@ def _is_free_for(volume: StorageObject, each: VolumeUse, name: str) -> bool:
     )
 
 
-def migration_bound_to_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def migration_bound_to_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report virtual machines that are live-migrated on a drain, although their ReadWriteMany volume exists on one node only."""
     from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, describe_strategy, eviction_strategy
 
-    for each in volume_uses(manifest_index):
+    for each in volume_uses(manifest_index, target):
         migration = each.pods.migration
         if migration is None or eviction_strategy(migration.strategy, manifest_index.kubevirt_resource) != LIVE_MIGRATE:
             continue
@@ -100,9 +100,9 @@ def migration_bound_to_volume(manifest_index: ManifestIndex) -> Iterator[CrossMa
             yield each.match(each.use.path, message)
 
 
-def importer_binds_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def importer_binds_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report DataVolumes that are bound where the importer runs, for a virtual machine that requires a certain zone or node."""
-    for each in volume_uses(manifest_index):
+    for each in volume_uses(manifest_index, target):
         topology = each.topology
         if topology is None or not topology.limited or not each.is_unbound or not _binds_at_once(each):
             continue

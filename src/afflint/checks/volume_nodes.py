@@ -69,9 +69,9 @@ def unusable_allowed_topology(view: ClusterView, target: Target) -> Iterator[Cro
                 yield _at(storage_class, path, f"{message}{_hint(view, asked)}", target)
 
 
-def too_few_volume_zones(view: ClusterView) -> Iterator[CrossManifestMatch]:
+def too_few_volume_zones(view: ClusterView, target: Target) -> Iterator[CrossManifestMatch]:
     """Report StatefulSets whose spread constraint counts zones of nodes in which the StorageClass provisions no volumes."""
-    for each in volume_uses(view.manifest_index):
+    for each in volume_uses(view.manifest_index, target):
         storage_class, replicas = each.storage_class, each.pods.scale.least or 0
         allowed = allowed_zones(storage_class) if storage_class is not None else None
         if storage_class is None or allowed is None or not each.use.per_pod or each.volumes:

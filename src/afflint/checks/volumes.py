@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.constraints.nodes import NodeRequirement, nodes_of
 from afflint.controllers.claims import SHARED
 from afflint.findings.finding import Severity
@@ -41,11 +41,8 @@ class VolumeUse(NamedTuple):
     claim: Claim | None
     storage_class: StorageObject | None
     volumes: tuple[StorageObject, ...]
-
-    @property
-    def topology(self) -> VolumeTopology | None:
-        """The topology of a volume that the class provisions; None if the class is not known."""
-        return None if self.storage_class is None else topology_of(self.storage_class.data)
+    topology: VolumeTopology | None
+    """The topology of a volume that the class provisions; None if the class is not known."""
 
     @property
     def is_unbound(self) -> bool:
@@ -76,8 +73,9 @@ def named(each: StorageObject, message: str) -> RelatedPlace:
     return RelatedPlace(each.site.file, each.site.document, (*each.site.base, "metadata", "name"), False, message)
 
 
-def volume_uses(manifest_index: ManifestIndex) -> Iterator[VolumeUse]:
+def volume_uses(manifest_index: ManifestIndex, target: Target) -> Iterator[VolumeUse]:
     """Yield each claim that a complete workload of the run uses."""
+    configured = dict(target.volume_topologies)
     storage = manifest_index.storage
     for user in storage.users:
         pods = manifest_index.pods_at((user.site, user.template_path))
@@ -87,8 +85,13 @@ def volume_uses(manifest_index: ManifestIndex) -> Iterator[VolumeUse]:
             claim = storage.claim(user, use)
             names = storage.claim_names(user, use, min(pods.scale.least or 1, _MOST_CLAIMS))
             volumes = tuple([volume for name in names for volume in (storage.volume_of(user.namespace, name),) if volume is not None])
-            storage_class = None if claim is None else storage.storage_class(claim.storage_class)
-            yield VolumeUse(user, pods, use, claim, storage_class, volumes)
+            wanted = None if claim is None else claim.storage_class or target.default_storage_class or None
+            storage_class = None if claim is None else storage.storage_class(wanted)
+            topology = None
+            if storage_class is not None or wanted in configured:
+                data = {"metadata": {"name": wanted}} if storage_class is None else storage_class.data
+                topology = topology_of(data, configured=configured)
+            yield VolumeUse(user, pods, use, claim, storage_class, volumes, topology)
 
 
 def binding_mode(storage_class: StorageObject) -> str:
@@ -99,9 +102,9 @@ def binding_mode(storage_class: StorageObject) -> str:
 # Binding.
 
 
-def claim_never_bound(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def claim_never_bound(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report pods that bypass the scheduler with `spec.nodeName`, although only the scheduler chooses the node of their volume."""
-    for each in volume_uses(manifest_index):
+    for each in volume_uses(manifest_index, target):
         storage_class = each.storage_class
         waits = each.user.node_name and storage_class is not None and binding_mode(storage_class) == WAIT
         if waits and storage_class is not None and each.is_unbound and each.user.ref.kind != "DaemonSet":
@@ -112,9 +115,9 @@ def claim_never_bound(manifest_index: ManifestIndex) -> Iterator[CrossManifestMa
             yield each.match((*each.user.pod_path, "nodeName"), message)
 
 
-def volume_out_of_reach(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def volume_out_of_reach(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report required placement that excludes all nodes of the volume, or of the volumes that the StorageClass may provision."""
-    for each in volume_uses(manifest_index):
+    for each in volume_uses(manifest_index, target):
         for volume in each.volumes:
             nodes = usable_nodes(volume)
             clash = None if nodes is None else _clash(each.user, nodes)
@@ -200,9 +203,9 @@ def _affinity_of(volume: StorageObject, message: str) -> RelatedPlace:
     return RelatedPlace(volume.site.file, volume.site.document, path, False, message)
 
 
-def immediate_binding(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def immediate_binding(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report classes that provision a volume in any zone before the scheduler places a pod that needs a certain zone."""
-    for each in volume_uses(manifest_index):
+    for each in volume_uses(manifest_index, target):
         storage_class, topology = each.storage_class, each.topology
         if storage_class is None or topology is None or not topology.limited or not each.is_unbound:
             continue
@@ -265,9 +268,9 @@ def ignored_volume_affinity(manifest_index: ManifestIndex) -> Iterator[CrossMani
                 yield _at(volume, path, message, key=True)
 
 
-def missing_volume_affinity(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def missing_volume_affinity(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report local volumes without node affinity, and hostPath volumes for pods that may run on several nodes."""
-    used = {volume.name: each for each in volume_uses(manifest_index) for volume in each.volumes}
+    used = {volume.name: each for each in volume_uses(manifest_index, target) for volume in each.volumes}
     for volume in manifest_index.storage.of_kind("PersistentVolume"):
         if map_at(volume.spec, "nodeAffinity", "required"):
             continue
@@ -315,8 +318,8 @@ class _SharedVolume(NamedTuple):
         return self.each.pods.scale.least or 0
 
 
-def _shared_volumes(manifest_index: ManifestIndex) -> Iterator[_SharedVolume]:
-    for each in volume_uses(manifest_index):
+def _shared_volumes(manifest_index: ManifestIndex, target: Target) -> Iterator[_SharedVolume]:
+    for each in volume_uses(manifest_index, target):
         modes = each.claim.modes if each.claim is not None else ()
         if each.use.per_pod or each.user.ref.kind not in _REPLICATED or not modes or not {SHARED, READ_ONLY}.isdisjoint(modes):
             continue
@@ -346,9 +349,9 @@ def separation(manifest_index: ManifestIndex, pods: Pods, key: str) -> SelectorR
     return None
 
 
-def unshareable_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def unshareable_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report replicas that must be on different nodes, but share a volume that only one node can use."""
-    for shared in _shared_volumes(manifest_index):
+    for shared in _shared_volumes(manifest_index, target):
         each = shared.each
         apart = separation(manifest_index, each.pods, HOSTNAME) if shared.replicas > 1 else None
         if apart is not None:
@@ -359,9 +362,9 @@ def unshareable_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestM
             yield each.match(each.use.path, message, "", "error" if shared.certain else "warning", _term(apart))
 
 
-def shared_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def shared_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report replicas that work only if all of them happen to be on one node, because they share a ReadWriteOnce volume."""
-    for shared in _shared_volumes(manifest_index):
+    for shared in _shared_volumes(manifest_index, target):
         each = shared.each
         topology = each.topology
         follows = topology is not None and topology.scope == "node"
@@ -378,9 +381,9 @@ def shared_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]
         yield each.match(each.use.path, message, "")
 
 
-def single_pod_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def single_pod_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report workloads that run several pods at a time with a claim that only one pod may use."""
-    for each in volume_uses(manifest_index):
+    for each in volume_uses(manifest_index, target):
         if each.claim is None or ONE_POD not in each.claim.modes or each.use.per_pod or each.user.ref.kind not in _REPLICATED:
             continue
         replicas = each.pods.scale.least or 0
@@ -395,9 +398,9 @@ def single_pod_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMa
 _RECREATE = "Use the update strategy `Recreate`, or `rollingUpdate` with `maxSurge: 0` and `maxUnavailable: 1`."
 
 
-def rollout_blocked_by_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def rollout_blocked_by_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report rolling updates whose new pod must be on another node than the old one, which holds the volume."""
-    for shared in _shared_volumes(manifest_index):
+    for shared in _shared_volumes(manifest_index, target):
         each = shared.each
         apart = separation(manifest_index, each.pods, HOSTNAME) if shared.replicas == 1 and _adds_before_removing(each.user, 1) else None
         if apart is not None:
@@ -408,9 +411,9 @@ def rollout_blocked_by_volume(manifest_index: ManifestIndex) -> Iterator[CrossMa
             yield each.match(each.use.path, message, _RECREATE, "error" if shared.certain else "warning", _term(apart))
 
 
-def rollout_shares_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
+def rollout_shares_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
     """Report rolling updates that work only if the new pod is scheduled on the node of the old one."""
-    for shared in _shared_volumes(manifest_index):
+    for shared in _shared_volumes(manifest_index, target):
         each = shared.each
         topology = each.topology
         if shared.replicas != 1 or not _adds_before_removing(each.user, 1) or separation(manifest_index, each.pods, HOSTNAME) is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from afflint.config.settings import AUTO_NODES, KEYS, Config, CustomWorkloadSetting
+from afflint.config.settings import AUTO_NODES, KEYS, Config, CustomWorkloadSetting, StorageSetting
 from afflint.findings.paths import field_of
 from afflint.findings.phrases import visible
 from afflint.policies.policy import Policy
@@ -36,6 +36,8 @@ def display_value(value: object) -> str:
     """Format a value in YAML's flow style, for people to read."""
     if isinstance(value, CustomWorkloadSetting):
         value = {"apiVersion": value.api_version, "kind": value.kind, "template": ".".join(value.template)}
+    elif isinstance(value, StorageSetting):
+        value = {field: item for field, item in value._asdict().items() if item}
     elif isinstance(value, Policy):
         value = {field: item for field, item in value._asdict().items() if field != "name" and item not in (None, {}, False)}
     if isinstance(value, Mapping):

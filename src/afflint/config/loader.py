@@ -10,7 +10,18 @@ from typing import Any
 
 from afflint.config.positions import START, ConfigMistake, Located, ReadError, decode, read_bytes
 from afflint.config.selection import unknown_name
-from afflint.config.settings import ALL, AUTO_NODES, NO_NODES, RENDERERS, SHIPPED, ConfigError, ConfigProblem, CustomWorkloadSetting, Origin
+from afflint.config.settings import (
+    ALL,
+    AUTO_NODES,
+    NO_NODES,
+    RENDERERS,
+    SHIPPED,
+    ConfigError,
+    ConfigProblem,
+    CustomWorkloadSetting,
+    Origin,
+    StorageSetting,
+)
 from afflint.config.trust import NEEDS_CONFIG
 from afflint.config.validation import shape_faults
 from afflint.findings.finding import Span
@@ -26,7 +37,7 @@ MOST_PROBLEMS = 100
 
 LONGEST_CHAIN = 32
 
-_MAPS = ("severity", "per-file-ignores", "policies")
+_MAPS = ("severity", "per-file-ignores", "policies", "storage")
 _PATHS = ("extends", "nodes")
 _NAMES = ("select", "ignore", "extend-select")
 _GLOBS = ("include", "exclude", "context")
@@ -411,6 +422,8 @@ def _value(name: str, key: str, value: Any) -> object:
         return RENDERERS if value else ()
     if key == "per-file-ignores":
         return {glob: tuple(names) for glob, names in value.items()}
+    if key == "storage":
+        return {each: StorageSetting(**item) for each, item in value.items()}
     if key == "workloads":
         return tuple(CustomWorkloadSetting(item["apiVersion"], item["kind"], tuple(item["template"].split("."))) for item in value)
     if key == "policies":

@@ -60,6 +60,16 @@ class CustomWorkloadSetting(NamedTuple):
     template: tuple[str, ...]
 
 
+class StorageSetting(NamedTuple):
+    """What is known of a StorageClass or a provisioner.
+
+    ``topology`` is ``node``, ``zone``, ``any`` or a label key, "" if it is not set; ``default`` marks the default StorageClass.
+    """
+
+    topology: str = ""
+    default: bool = False
+
+
 class Config(NamedTuple):
     """The effective settings: one field per key of the configuration, ``-`` written as ``_``.
 
@@ -89,6 +99,7 @@ class Config(NamedTuple):
     workloads: tuple[CustomWorkloadSetting, ...] = ()
     policies: tuple[Policy, ...] = ()
     physical_host_key: str = PHYSICAL_HOST
+    storage: Mapping[str, StorageSetting] = {}  # by the name of a StorageClass or a provisioner
     render: tuple[str, ...] = ()
     baseline: str | None = None
     fail_on: Severity = "warning"

@@ -123,7 +123,9 @@ class PastRun:
         keys = self._cache.keys
         given = [(each.name, each.values, files.identity(number)) for number, each in enumerate(files.sources)]
         roles = (files.checked, files.context, sorted(files.nodes))
-        identity = repr((keys.settings, settings.auto_nodes, settings.root, os.getcwd(), given, roles))
+        target = settings.target
+        of_cluster = (target.complete_nodes, target.volume_topologies, target.default_storage_class)
+        identity = repr((keys.settings, of_cluster, settings.auto_nodes, settings.root, os.getcwd(), given, roles))
         self._name = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=KEY_SIZE).digest()
 
     def cached(self, is_as_it_was: Callable[[Kustomized], bool]) -> CachedRun | None:

@@ -217,6 +217,10 @@ class Session:
         if _HARD_TOPOLOGY_PLUGIN in plugins and not {_HARD_TOPOLOGY_RULE, "affinity", "all"} & {*config.ignore}:
             selected |= {_HARD_TOPOLOGY_RULE}
         target = Target((version[0], version[1]), frozenset(config.feature_gates), plugins, config.complete, config.complete_nodes)
+        if config.storage:
+            topologies = tuple([(name, each.topology) for name, each in config.storage.items() if each.topology])
+            default = next((name for name, each in config.storage.items() if each.default), "")
+            target = target._replace(volume_topologies=topologies, default_storage_class=default)
         custom = tuple(custom_kind(each.api_version, each.kind, each.template) for each in config.workloads)
         auto_nodes = config.nodes != (configuration.NO_NODES,)
         settings = MapSettings(
