@@ -70,7 +70,34 @@ def test_an_archive_that_unpacks_to_too_much_is_read_to_its_limit(tmp_path: Path
     assert texts(pack(tmp_path / "a.tgz", first, bomb, ("web/templates/b.yaml", tarfile.REGTYPE, b"b"))) == ["a"]
 
 
+def sparse(size: int) -> bytes:
+    """An archive with a file that has no text of its own, but a size."""
+    member = tarfile.TarInfo("web/templates/a.yaml")
+    described = {"major": "0", "minor": "1", "map": "0,0", "size": str(size), "name": member.name}
+    member.pax_headers = {f"GNU.sparse.{key}": value for key, value in described.items()}
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(member)
+    return data.getvalue()
+
+
+def test_a_sparse_file_is_left_out(tmp_path: Path) -> None:
+    """A few hundred bytes of an archive would otherwise write terabytes of zeros."""
+    file = tmp_path / "a.tgz"
+    file.write_bytes(sparse(1 << 20))
+    assert texts(file) == []
+    assert unpacked(file, tmp_path / "to") == []
+
+
+def long_names() -> bytes:
+    """An archive of headers that each belong to the next one, which tarfile reads by recursion."""
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 4
+    return (header.tobuf(format=tarfile.GNU_FORMAT) + b"abc".ljust(512, b"\0")) * 3000
+
+
 BROKEN = {
+    "nested headers": gzip.compress(long_names(), mtime=0),
     "empty": b"",
     "text": b"no archive",
     "packed text": gzip.compress(b"no archive", mtime=0),
@@ -111,7 +138,7 @@ def test_a_chart_is_unpacked_without_the_folder_around_it_and_without_links(tmp_
     assert not (tmp_path / "written.yaml").exists()
 
 
-@pytest.mark.parametrize("name", ["web/../../a", "/web/a", "../a", "a", "web/c:/a", "web/..\\a", "web/\0"])
+@pytest.mark.parametrize("name", ["web/../../a", "/web/a", "../a", "a", "web/c:/a", "web/..\\a", "web/\0", "a/" * 1900])
 def test_a_name_that_leads_out_of_the_folder_is_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=r"is not the name of a file in a chart"):
         unpacked(pack(tmp_path / "a.tgz", (name, tarfile.REGTYPE, b"")), tmp_path / "to")

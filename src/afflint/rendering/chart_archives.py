@@ -25,8 +25,10 @@ LARGEST = 16 << 20
 _MOST_UNPACKED = 64 << 20
 _LARGEST_TEMPLATE = 1 << 20
 _MOST_FILES = 10_000
-_FAULTS = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError)
-"""What a faulty archive raises."""
+_DEEPEST = 100
+"""The most folders that a file of an archive may be in."""
+_FAULTS = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, RecursionError)
+"""What a faulty archive raises. tarfile reads long names by recursion."""
 
 
 def packed_templates(path: str) -> Iterator[str]:
@@ -49,13 +51,13 @@ def unpack(data: bytes, folder: str) -> None:
             for count, member in enumerate(archive):
                 if count >= _MOST_FILES:
                     raise ValueError("it has too many files")
-                file = archive.extractfile(member) if member.isreg() else None
+                file = archive.extractfile(member) if _is_file(member) else None
                 if file is not None:
                     path = os.path.join(folder, *_parts_below(member.name))
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     with open(path, "wb") as written:
                         shutil.copyfileobj(file, written)
-    except (EOFError, tarfile.TarError, zlib.error) as error:
+    except (EOFError, tarfile.TarError, zlib.error, RecursionError) as error:
         raise ValueError(str(error)) from None
 
 
@@ -67,13 +69,19 @@ def _opened(data: bytes) -> tarfile.TarFile:
 def _parts_below(name: str) -> list[str]:
     """Return the parts of a name in an archive below its first folder. Raises ValueError for one that may lead out of a folder."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
-    if name.startswith("/") or len(parts) < 2 or any(part == ".." or set(part) & {"\\", ":", "\0"} for part in parts):
+    is_deep = len(parts) > _DEEPEST
+    if name.startswith("/") or len(parts) < 2 or is_deep or any(part == ".." or set(part) & {"\\", ":", "\0"} for part in parts):
         raise ValueError(f"{quoted(name)} is not the name of a file in a chart")
     return parts[1:]
 
 
+def _is_file(member: tarfile.TarInfo) -> bool:
+    """Return whether a member is a file whose size is that of its text in the archive: a sparse file of a few bytes may have terabytes."""
+    return member.isreg() and not member.issparse()
+
+
 def _is_template(member: tarfile.TarInfo) -> bool:
-    return member.isreg() and member.size <= _LARGEST_TEMPLATE and "templates" in member.name.split("/") and is_template_name(member.name)
+    return _is_file(member) and member.size <= _LARGEST_TEMPLATE and "templates" in member.name.split("/") and is_template_name(member.name)
 
 
 class _Bounded:
