@@ -95,3 +95,67 @@ def test_a_generator_only_reads_files_of_the_repository(checking: Checking, repo
         }
     )
     assert "s3cr3t" not in checking("--render")
+
+
+# Kustomizations that hide what they load.
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\nspec: {containers: [{name: web, image: nginx}]}\n"
+GENERATOR = "{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: x}, files: [../../secret]}"
+LABEL = "{source: {kind: ConfigMap, fieldPath: data.secret}, targets: [{select: {kind: Pod}, fieldPaths: [metadata.labels.a]}]}"
+
+
+@pytest.fixture
+def kustomization(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a kustomization; beside it are files of the user."""
+    on_path(monkeypatch, "kustomize", "helm")
+    mistake = POD.replace("NAME}", "theirs, labels: {a: 's3cr3t of mine!'}}")
+    write({"secret": "s3cr3t of mine!\n", "outside/pod.yaml": mistake, "outside/kustomization.yaml": "resources: [pod.yaml]\n"})
+    write({"repository/.git/HEAD": "", "repository/app/pod.yaml": POD.replace("NAME}", "mine, labels: {a: b}}")})
+    monkeypatch.chdir(project / "repository")
+    return project / "repository" / "app" / "kustomization.yaml"
+
+
+HIDING = {
+    "in a field in other case": "Resources: [pod.yaml, ../../outside]\n",
+    "in a plugin in other case": "resources: [pod.yaml]\nGenerators: [plugin.yaml]\n",
+    "in a plugin on one line": f"resources: [pod.yaml]\ngenerators: ['{GENERATOR}']\n",
+    "in a file whose name has two lines": 'resources: [pod.yaml]\nconfigMapGenerator: [{name: x, files: ["secret=two\\nlines"]}]\n',
+    "in a plugin in a list": "resources: [pod.yaml]\ngenerators: [list.yaml]\n",
+    "in a plugin with a repeated key": "resources: [pod.yaml]\ngenerators: [repeated.yaml]\n",
+    "in a document on the line of a separator": "--- {resources: [pod.yaml, ../../outside]}\n---\nresources: [pod.yaml]\n",
+}
+
+
+@pytest.mark.parametrize("text", HIDING.values(), ids=HIDING)
+def test_a_kustomization_cannot_hide_what_it_loads(text: str, checking: Checking, kustomization: Path) -> None:
+    (kustomization.parent / "two\nlines").symlink_to("../../secret")
+    plugins = {"app/plugin.yaml": GENERATOR, "app/list.yaml": f"apiVersion: v1\nkind: List\nitems: [{GENERATOR}]\n"}
+    plugins["app/repeated.yaml"] = GENERATOR.replace("files:", "files: [../../secret], files:").replace("../../secret]}", "pod.yaml]}")
+    write({**plugins, "app/kustomization.yaml": f"{text.rstrip()}\nreplacements: [{LABEL}]\n" if text.startswith("resources") else text})
+    shown = checking("--render", code=0)
+    assert "s3cr3t" not in shown
+    assert "Not rendered: app (kustomize): " in shown
+
+
+@pytest.mark.parametrize("plugin", ["inline", "list.yaml"])
+def test_a_hidden_chart_starts_no_program_of_the_tree(plugin: str, checking: Checking, kustomization: Path) -> None:
+    """Helm starts the programs of its plugins to fetch from addresses that they declare."""
+    downloader = "name: x\nversion: 1.0.0\nusage: x\ndescription: x\ncommand: x\ndownloaders: [{command: fetch, protocols: [x]}]\n"
+    chart = "name: y, releaseName: y, version: 1.0.0, repo: 'x:y', configHome: app/home"
+    generator = f"{{apiVersion: builtin, kind: HelmChartInflationGenerator, metadata: {{name: x}}, {chart}}}"
+    named = generator.replace("'", "''") if plugin == "inline" else plugin
+    write(
+        {
+            "app/kustomization.yaml": f"helmCharts: [{{name: web, releaseName: web}}]\ngenerators: ['{named}']\n",
+            "app/list.yaml": f"apiVersion: v1\nkind: List\nitems: [{generator}]\n",
+            "app/charts/web/Chart.yaml": CHART,
+            "app/charts/web/values.yaml": "",
+            "app/charts/web/templates/pod.yaml": POD.replace("NAME", "web"),
+            "app/home/.data/plugins/x/plugin.yaml": downloader,
+            "app/home/.data/plugins/x/fetch": "#!/bin/sh\necho ran > started\n",
+        }
+    )
+    (kustomization.parent / "home/.data/plugins/x/fetch").chmod(0o755)
+    shown = checking("--render", "app/kustomization.yaml")
+    assert not [*kustomization.parents[1].rglob("started")]
+    assert "afflint does not render charts of a kustomization with the field `configHome`" in shown

@@ -25,6 +25,9 @@ from afflint.yaml.document import list_at
 
 _LARGEST = 1 << 20
 _PLUGINS = ("generators", "transformers", "validators")
+_LOADING = "bases components configurations crds openapi patchesJson6902 patchesStrategicMerge patches replacements resources"
+_SPELLING = {each.lower(): each for each in (*_LOADING.split(), *_PLUGINS, "configMapGenerator", "secretGenerator")}
+"""The fields of a kustomization with files and folders, by their names in lower case."""
 _HTTP = re.compile(r"https?:", re.IGNORECASE)
 _REMOTE = re.compile(r"https?:|[a-z][a-z0-9+.-]+://|git::|gh:|git@|[\w.+-]+@[\w.-]+:|github\.com[:/]", re.IGNORECASE)
 _URL = re.compile(r"https?:[^\s'\"]+|\S+://[^\s'\"]+", re.IGNORECASE)
@@ -89,12 +92,14 @@ class _Loaded:
     def __init__(self, here: Kustomization, *, is_plugin: bool) -> None:
         self._folder = here.folder
         self._data: list[Mapping[str, Any]] = [here.data]
+        self._keys = [str(each) for each in here.data]
         self._unreadable_texts: list[str] = []
         self.is_readable = True
         self.charts = [kustomize_charts.declarations_in(here.data, here.folder)]
         for field in _PLUGINS:
             for each in list_at(here.data, field):
-                if type(each) is str and "\n" in each:
+                # kustomize takes a text for a path only if it is not a map.
+                if type(each) is str and ":" in each:
                     self._add(each.encode("utf-8", "replace"))
         for path in (*_plugins(here), *(here.named if is_plugin else ())):
             if _is_file(path):
@@ -105,14 +110,16 @@ class _Loaded:
 
     def _add(self, text: bytes) -> None:
         for document in documents_of(text).values():
-            if document.problem is not None:
+            # kustomize reads repeated keys of plugins in another way than those of kustomizations.
+            if document.problem is not None or document.duplicates:
                 self.is_readable = False
                 self._unreadable_texts += _URL.findall(document.text())
-            elif type(document.data) is dict:
-                if kustomize_charts.is_generator(document.data):
-                    self.charts.append(kustomize_charts.declarations_in(document.data, self._folder))
-                else:
-                    self._data.append(document.data)
+            else:
+                for each in _configurations(document.data):
+                    if kustomize_charts.is_generator(each):
+                        self.charts.append(kustomize_charts.declarations_in(each, self._folder))
+                    else:
+                        self._data.append(each)
 
     def remote(self) -> Iterator[str]:
         """Yield the URLs and repositories that the build would load, and the charts that it would download."""
@@ -122,12 +129,27 @@ class _Loaded:
 
     def rejections(self, top: str) -> Iterator[str]:
         """Yield the reasons not to build the kustomization: files outside the repository, and charts that could do harm."""
+        for key in self._keys:  # kustomize ignores their case.
+            if _SPELLING.get(key.lower(), key) != key:
+                yield f"afflint does not render a kustomization with the field {quoted(key)} instead of {quoted(_SPELLING[key.lower()])}"
         for declared in self.charts:
             yield from declared.rejections(top)
         for text in (text for data in self._data for text in texts_of(data)):
             path = os.path.join(self._folder, text)
             if _is_file(path) and not is_inside(real := os.path.realpath(path), top):
                 yield _outside(real, top)
+
+
+def _configurations(data: object) -> Iterator[Mapping[str, Any]]:
+    """Yield the configurations of plugins in a document: the items of a list of them, or else the document itself."""
+    waiting = [data]
+    seen: set[int] = set()  # Aliases can repeat one list a million times.
+    while waiting:
+        each = waiting.pop()
+        if type(each) is dict and id(each) not in seen:
+            seen.add(id(each))
+            yield each
+            waiting += list_at(each, "items")
 
 
 def _outside(path: str, top: str) -> str:
@@ -140,7 +162,7 @@ def _is_file(path: str) -> bool:
 
 def _plugins(here: Kustomization) -> set[str]:
     names = [each for field in _PLUGINS for each in list_at(here.data, field) if type(each) is str]
-    return {os.path.normpath(os.path.join(here.folder, name)) for name in names if name and "\0" not in name and "\n" not in name}
+    return {os.path.normpath(os.path.join(here.folder, name)) for name in names if name and "\0" not in name}
 
 
 def texts_of(data: Mapping[str, Any]) -> Iterator[str]:
@@ -150,7 +172,7 @@ def texts_of(data: Mapping[str, Any]) -> Iterator[str]:
     while waiting:
         each = waiting.pop()
         if type(each) is str:
-            if "\n" not in each and "\0" not in each:
+            if "\0" not in each:
                 # `files` of a generator takes KEY=PATH.
                 yield from (text for text in (each, each.partition("=")[2]) if text)
         elif type(each) in (dict, list) and id(each) not in seen:

@@ -286,11 +286,12 @@ def files_used(text: UnparsedKustomization) -> dict[str, Use]:
 
 
 def first_document(data: bytes) -> bytes:
-    """Return the text of the first document, without the separator before it."""
+    """Return the text of the first document, without the separator before it. The document may begin on the line of the separator."""
     lines = data.splitlines(keepends=True)
     for number, line in enumerate(lines):
         if line.startswith(b"---"):
-            return b"".join(lines[number + 1 :])
+            rest = line[3:].strip()
+            return b"".join(lines[number + (not rest or rest.startswith(b"#")) :])
         if line.strip() and not line.lstrip().startswith(b"#"):
             break
     return data
