@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,30 @@ def test_a_hidden_chart_starts_no_program_of_the_tree(plugin: str, checking: Che
     shown = checking("--render", "app/kustomization.yaml")
     assert not [*kustomization.parents[1].rglob("started")]
     assert "afflint does not render charts of a kustomization with the field `configHome`" in shown
+
+
+def test_a_kustomization_that_another_one_takes_as_a_file_is_not_overwritten(checking: Checking, kustomization: Path) -> None:
+    """The copy without remote resources has links to files, and its own kustomizations."""
+    base = "resources: [pod.yaml]  # a comment\n"
+    remote = "https://example.invalid/x.yaml"
+    write({"base/kustomization.yaml": base, "base/pod.yaml": POD.replace("NAME", "base")})
+    kustomization.write_text(f"resources: [../base, '{remote}']\nconfigMapGenerator: [{{name: x, files: [../base/kustomization.yaml]}}]\n")
+    assert "Left out of 1 kustomization" in checking("--render")
+    assert Path("base/kustomization.yaml").read_text(encoding="utf-8") == base
+
+
+def test_a_kustomization_outside_the_repository_is_not_read(
+    checking: Checking, kustomization: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    real_open = os.open
+
+    def recording(path: str, *rest: object, **more: object) -> int:
+        opened.append(os.fspath(path))
+        return real_open(path, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "open", recording)
+    kustomization.write_text("resources: [pod.yaml, ../../outside]\n")
+    assert "`../outside` is outside the repository" in checking("--render")
+    assert str(kustomization) in opened
+    assert str(kustomization.parents[2] / "outside" / "kustomization.yaml") not in opened

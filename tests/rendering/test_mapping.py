@@ -218,7 +218,7 @@ def kustomizations(top: Path) -> tuple[Counter[str], int, int]:
     """The shares of all roots below a folder; how many rendered, of how many."""
     program = [tool("kustomize"), "build"]
     files = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
-    roots = RootKustomizations().roots(kustomization_folders(files))
+    roots = RootKustomizations(os.path.dirname).roots(kustomization_folders(files))
     shares: Counter[str] = Counter()
     rendered = sum(added(partial(prove_kustomization, program, root, top), shares) for root in roots)
     return shares, rendered, len(roots)

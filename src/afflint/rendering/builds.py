@@ -268,7 +268,7 @@ class _Roots:
         self._boundary = boundary
         self._root_files: dict[str, str] = {}
         self._texts = SourceTexts()
-        self._known = RootKustomizations()
+        self._known = RootKustomizations(boundary.top)
         self._kustomization_folders = kustomization_folders(paths) if "kustomize" in wanted.tools else []
         self._charts = chart_folders(paths) if "helm" in wanted.tools else []
         self._chart_files = [path for path in paths if os.path.basename(path) == CHART]

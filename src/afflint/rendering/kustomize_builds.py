@@ -145,7 +145,7 @@ class KustomizeBuilder:
             except OSError as error:
                 raise RenderError(f"the kustomization cannot be copied: {error.strerror or error}") from None
             folders = [copy.of(each) for each in _folders(root, hint)]
-            remaining = build_inputs(RootKustomizations(), folders, lambda _: target).remote
+            remaining = build_inputs(RootKustomizations(lambda _: target), folders, lambda _: target).remote
             for found in remaining.values():
                 raise _needs_network(found[0])
             wrapper = {**hint.wrapper, "components": folders[1:]} if folders[1:] else hint.wrapper

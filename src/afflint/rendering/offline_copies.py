@@ -52,8 +52,15 @@ class OfflineCopy:
         for folder, chart in downloaded.items():
             if is_inside(os.path.normpath(folder), top):
                 _link(chart, self.of(folder))
-        for here in _included(known, folders):
-            self._copy(here)
+        included = list(_included(known, folders))
+        for here in included:
+            for each in kustomize_charts.declarations_in(here.data, here.folder).charts:
+                self._link(os.path.normpath(each.folder))
+        for here in included:
+            self._write(here)
+        # Last, because what is written through a link changes the original.
+        for here in included:
+            self._link_files(here)
 
     def of(self, path: str) -> str:
         """Return the copy of a file or folder."""
@@ -63,27 +70,29 @@ class OfflineCopy:
         """Return the original of a file of the copy; other paths are returned as they are."""
         return os.path.join(self._top, os.path.relpath(path, self._target)) if is_inside(path, self._target) else path
 
-    def _copy(self, here: Kustomization) -> None:
+    def _write(self, here: Kustomization) -> None:
         folder = self.of(here.folder)
         # The folder of a chart is a link to the original, which must not change.
         if not is_inside(os.path.realpath(folder), self._target):
             raise OSError(f"{quoted(os.path.relpath(here.folder, self._top))} is in the folder of a chart")
         os.makedirs(folder, exist_ok=True)
         name = NAMES[0] if here.is_generated else os.path.basename(here.file)
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        with open(os.path.join(folder, name), "x", encoding="utf-8") as file:
             data = _without_remote(here, self._downloaded)
             json.dump(_without_values(data, here.folder, self._downloaded) if self._by_default else data, file)
+
+    def _link_files(self, here: Kustomization) -> None:
         with os.scandir(here.folder) as entries:
             names = [entry.name for entry in entries if entry.is_file()]
         charts = kustomize_charts.declarations_in(here.data, here.folder).charts
-        paths = [*names, *texts_of(here.data), *(path for each in charts for path in (each.folder, *each.values))]
-        for path in paths:
+        for path in (*names, *texts_of(here.data), *(path for each in charts for path in each.values)):
             original = os.path.normpath(os.path.join(here.folder, path))
-            if os.path.exists(original) and is_inside(os.path.realpath(original), self._top) and is_inside(original, self._top):
-                self._link(original, is_chart=any(original == each.folder for each in charts))
+            if os.path.isfile(original):
+                self._link(original)
 
-    def _link(self, original: str, *, is_chart: bool) -> None:
-        if is_chart or os.path.isfile(original):
+    def _link(self, original: str) -> None:
+        """Link to a file or folder if it is in the repository."""
+        if os.path.exists(original) and is_inside(os.path.realpath(original), self._top) and is_inside(original, self._top):
             _link(os.path.realpath(original), self.of(original))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,6 +11,7 @@ from typing import Any
 
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES, UnparsedKustomization, files_used, first_document, kustomization_in
+from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import read
@@ -39,8 +40,12 @@ class Kustomization:
 
 @dataclass(slots=True)
 class RootKustomizations:
-    """The kustomizations of a run by folder, links resolved; each is read once."""
+    """The kustomizations of a run by folder, links resolved; each is read once.
 
+    ``top_of`` returns the top of the repository of a folder: kustomizations outside it are not read.
+    """
+
+    top_of: Callable[[str], str]
     _by_folder: dict[str, Kustomization | None] = field(default_factory=dict)
 
     def at(self, folder: str) -> Kustomization | None:
@@ -105,7 +110,9 @@ class RootKustomizations:
 
     def _included(self, kustomization: Kustomization) -> Iterator[Kustomization]:
         for name in sorted(kustomization.named):
-            below = self.at(os.path.realpath(name)) if os.path.isdir(name) else None
+            real = os.path.realpath(name)
+            is_here = is_inside(real, self.top_of(kustomization.folder)) and os.path.isdir(real)
+            below = self.at(real) if is_here else None
             if below is not None:
                 yield below
 
@@ -117,15 +124,18 @@ class RootKustomizations:
             here = waiting.pop()
             if not here.is_generated:
                 files.add(here.file)
+            top = self.top_of(here.folder)
             for name in here.named:
+                real = os.path.realpath(name)
+                if not is_inside(real, top):
+                    continue
                 if os.path.isdir(name):
-                    real = os.path.realpath(name)
                     below = None if real in seen else self.at(real)
                     seen.add(real)
                     if below is not None:
                         waiting.append(below)
                 else:
-                    files.add(os.path.realpath(name))
+                    files.add(real)
         return files
 
 
