@@ -256,3 +256,11 @@ def test_a_patch_of_a_kustomization_of_flux_is_reported_in_it(checking: Checking
     patch = "  patches:\n  - target: {kind: Deployment}\n    patch: |\n      - op: add\n        path: /spec/replicas\n        value: -1\n"
     write({**TREE, "web/web.yaml": WEB.replace("${zone}", "a"), "clusters/a/web.yaml": KUSTOMIZATION + patch})
     assert places(checking) == [("clusters/a/web.yaml:13:16 invalid-replicas", [])]
+
+
+@pytest.mark.parametrize(
+    "text", ["${long}" * 100, "${long//a/" + "b" * 1000 + "}", "${none:-" + "${long}" * 100 + "}"], ids=["uses", "replaced", "nested"]
+)
+def test_values_are_inserted_up_to_a_total_size(text: str) -> None:
+    long = Variables({"long": FluxVariable("a" * (1 << 19))})
+    assert len(substitute(text.encode(), long)) < 17 << 20

@@ -283,6 +283,13 @@ def test_unclosed_actions_are_kept(text: str) -> None:
     assert time.process_time() - started < 5
 
 
+def test_the_parameters_and_functions_of_a_template_cannot_make_it_grow_without_end() -> None:
+    assert len(fill_template("{{a}}" * 100, {"a": "b" * 100_000})) < 2 << 20
+    longer = f'| replace "a" "{"a" * 500}" '
+    text = f'{{{{ "a" {longer * 20}}}}}'
+    assert fill_template(text, {}) == text
+
+
 def test_a_selector_and_elements_in_yaml(checking: Checking) -> None:
     elements = "- {env: test, zone: '2'}\\n- {env: live, zone: '1'}\\n- {env: lab}"
     selector = "{matchExpressions: [{key: env, operator: In, values: [live, lab]}, {key: zone, operator: Exists}]}"

@@ -21,6 +21,8 @@ _DISABLING = "kustomize.toolkit.fluxcd.io/substitute"
 _MOST_NESTED = 4
 _LONGEST = 1000
 """The longest value that is cut by a pattern: this takes quadratic time."""
+_MOST_INSERTED = 1 << 24
+"""The most characters of values that are inserted into a text."""
 
 
 class FluxVariable(NamedTuple):
@@ -108,6 +110,7 @@ class _VariableText:
     def __init__(self, text: str, value: Callable[[str], str | None]) -> None:
         self._text = text
         self._value = value
+        self._remaining = _MOST_INSERTED
 
     def filled(self) -> str:
         """Return the text with values. A variable that is unknown or malformed is kept."""
@@ -135,7 +138,11 @@ class _VariableText:
             raise _BadSubstitutionError
         name, operator = head[1], head[2]
         arguments, position = self._arguments(operator, head.end(), depth)
-        return _FUNCTIONS.get(operator, _default)(self._known(name), operator, arguments), position
+        inserted = _FUNCTIONS.get(operator, _default)(self._known(name), operator, arguments)
+        self._remaining -= len(inserted)
+        if self._remaining < 0:
+            raise _BadSubstitutionError
+        return inserted, position
 
     def _known(self, name: str) -> str:
         value = self._value(name)
@@ -198,6 +205,8 @@ def _replace(value: str, operator: str, arguments: list[str]) -> str:
         return new + value[len(old) :] if len(arguments) == 2 and value.startswith(old) else value
     if operator == "/%":
         return value[: len(value) - len(old)] + new if len(arguments) == 2 and value.endswith(old) else value
+    if value.count(old) * len(new) > _MOST_INSERTED:
+        raise _BadSubstitutionError
     return value.replace(old, new, -1 if operator == "//" else 1)
 
 

@@ -18,26 +18,41 @@ _NAME = re.compile(r"\.?([\w.\-/\[\]]+)")
 _TOKEN = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`|\.([\w.\-]+)|(\d+)(?![\w.])|(\w+)|(\|)|(\s+)")
 
 
+_MOST_INSERTED, _LONGEST_VALUE = 1 << 20, 1 << 16
+"""The most characters that are inserted into data, and those of a value on its way through functions: each can make it longer."""
+
+
 def fill_template(value: Any, parameters: Parameters, *, is_complete: bool = False, unknown: str | None = None) -> Any:
     """Return data with the parameters substituted in its strings.
 
     Placeholders without a parameter, and unknown actions, are kept, or replaced by ``unknown``. ``is_complete``: no other parameter is set,
     so that the function ``default`` is known to apply.
     """
-    if type(value) is dict:
-        return {key: fill_template(each, parameters, is_complete=is_complete, unknown=unknown) for key, each in value.items()}
-    if type(value) is list:
-        return [fill_template(each, parameters, is_complete=is_complete, unknown=unknown) for each in value]
-    if type(value) is not str or "{{" not in value:
-        return value
+    return _Filling(parameters, unknown, is_complete=is_complete).fill(value)
 
-    def filled(match: re.Match[str]) -> str:
+
+class _Filling:
+    def __init__(self, parameters: Parameters, unknown: str | None, *, is_complete: bool) -> None:
+        self._parameters = parameters
+        self._unknown = unknown
+        self._is_complete = is_complete
+        self._remaining = _MOST_INSERTED
+
+    def fill(self, value: Any) -> Any:
+        if type(value) is dict:
+            return {key: self.fill(each) for key, each in value.items()}
+        if type(value) is list:
+            return [self.fill(each) for each in value]
+        return _ACTION.sub(self._filled, value) if type(value) is str and "{{" in value else value
+
+    def _filled(self, match: re.Match[str]) -> str:
         action = _inside(match)
         name = _NAME.fullmatch(action)
-        known = parameters.get(name[1]) if name is not None else _evaluated(action, parameters, is_complete=is_complete)
-        return known if known is not None else match[0] if unknown is None else unknown
-
-    return _ACTION.sub(filled, value)
+        known = self._parameters.get(name[1]) if name is not None else _evaluated(action, self._parameters, is_complete=self._is_complete)
+        if known is not None and len(known) <= self._remaining:
+            self._remaining -= len(known)
+            return known
+        return match[0] if self._unknown is None else self._unknown
 
 
 def has_placeholder(text: str) -> bool:
@@ -90,7 +105,7 @@ def _evaluated(action: str, parameters: Parameters, *, is_complete: bool) -> str
     value: str | None = None
     for number_of_stage, stage in enumerate(stages):
         value = _stage(stage, [value] if number_of_stage else [], parameters)
-        if value is None:
+        if value is None or len(value) > _LONGEST_VALUE:
             return None
     return value
 
