@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 from pathlib import Path
 
 import pytest
 
+from afflint.rendering import helm
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -96,6 +99,60 @@ def test_a_generator_only_reads_files_of_the_repository(checking: Checking, repo
         }
     )
     assert "s3cr3t" not in checking("--render")
+
+
+REFERENCE = '{"properties": {"a": {"$ref": "file://OUTSIDE"}}}'
+
+
+def pack_subchart(folder: Path, schema: str) -> None:
+    with tarfile.open(folder / "sub-1.0.0.tgz", "w:gz") as archive:
+        for name, text in {"Chart.yaml": CHART.replace("web", "sub"), "values.schema.json": schema}.items():
+            member = tarfile.TarInfo(f"sub/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+
+
+@pytest.mark.parametrize("place", ["chart", "packed subchart"])
+def test_a_schema_of_values_reads_no_file(place: str, checking: Checking, repository: Path) -> None:
+    """Helm rejects the value with this file, and would so show what the file contains."""
+    write({"../schema.json": '{"type": "integer"}'})
+    schema = REFERENCE.replace("OUTSIDE", str(repository.parent / "schema.json"))
+    if place == "chart":
+        write({"chart/values.schema.json": schema, "chart/values.yaml": "a: not valid!\n"})
+    else:
+        (repository / "chart" / "charts").mkdir()
+        write({"chart/values.yaml": "a: not valid!\nsub: {a: b}\n"})
+        pack_subchart(repository / "chart" / "charts", schema)
+    assert "`not valid!`" in checking("--render", code=1)
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_chart_of_a_kustomization_with_a_schema_that_refers_to_files_is_not_rendered(
+    checking: Checking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_path(monkeypatch, "kustomize", "helm")
+    write({"app/kustomization.yaml": "helmGlobals: {chartHome: ../}\nhelmCharts: [{name: chart}]\n", "chart/values.schema.json": REFERENCE})
+    reason = "Not rendered: app (kustomize): the schema of the values of the chart `chart` refers to other files"
+    assert reason in checking("--render", code=0)
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_dependency_whose_name_is_a_path_is_looked_up_nowhere(checking: Checking) -> None:
+    write({"chart/Chart.yaml": CHART + "dependencies: [{name: ../../../charts/mine, version: 1.0.0}]\n"})
+    assert "Rendered without charts that are not in the repository: ../../../charts/mine" in checking("--render", code=0)
+
+
+@pytest.mark.usefixtures("repository")
+def test_dependencies_of_dependencies_are_copied_up_to_a_number(checking: Checking, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten charts that each depend on the ten of the next layer would be copied more than ten million times over seven layers."""
+    monkeypatch.setattr(helm, "_MOST_COPIES", 6)
+    for layer, below in (("a", "b"), ("b", "c"), ("c", "")):
+        dependencies = ", ".join(f"{{name: {below}{number}, version: 1.0.0}}" for number in range(2) if below)
+        for number in range(2 if layer != "a" else 1):
+            write({f"{layer}{number}/Chart.yaml": CHART.replace("web", f"{layer}{number}") + f"dependencies: [{dependencies}]\n"})
+    assert "Not rendered: a0 (helm): the chart and its dependencies are more than 6 charts" in checking("--render", code=0)
+    monkeypatch.setattr(helm, "_MOST_COPIES", 7)
+    assert "Not rendered" not in checking("--render", code=0)
 
 
 # Kustomizations that hide what they load.

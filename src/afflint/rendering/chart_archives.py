@@ -11,7 +11,7 @@ import os
 import shutil
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import IO, cast
 
@@ -23,21 +23,30 @@ SUFFIX = ".tgz"
 LARGEST = 16 << 20
 """The highest size of an archive in bytes."""
 _MOST_UNPACKED = 64 << 20
-_LARGEST_TEMPLATE = 1 << 20
+_LARGEST_FILE = 1 << 20
 _MOST_FILES = 10_000
 _DEEPEST = 100
 """The most folders that a file of an archive may be in."""
-_FAULTS = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, RecursionError)
+FAULTS = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, RecursionError)
 """What a faulty archive raises. tarfile reads long names by recursion."""
 
 
 def packed_templates(path: str) -> Iterator[str]:
     """Yield the texts of the templates of a packed chart and its subcharts, up to a total size and the first fault in the archive."""
-    with suppress(*_FAULTS), _opened(read_regular(path, LARGEST)) as archive:
+    with suppress(*FAULTS):
+        yield from (text.decode("utf-8", "replace") for _, text in packed_files(path, _is_template, leave_out_large=True))
+
+
+def packed_files(path: str, is_wanted: Callable[[str], bool], *, leave_out_large: bool = False) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of some files of a packed chart. Raises one of ``FAULTS``, also for a file that is too large."""
+    with _opened(read_regular(path, LARGEST)) as archive:
         for member in archive:
-            file = archive.extractfile(member) if _is_template(member) else None
-            if file is not None:
-                yield file.read().decode("utf-8", "replace")
+            if _is_file(member) and is_wanted(member.name):
+                if member.size <= _LARGEST_FILE:
+                    file = archive.extractfile(member)
+                    yield member.name, b"" if file is None else file.read()
+                elif not leave_out_large:
+                    raise ValueError(f"{quoted(member.name)} is too large")
 
 
 def unpack(data: bytes, folder: str) -> None:
@@ -80,8 +89,8 @@ def _is_file(member: tarfile.TarInfo) -> bool:
     return member.isreg() and not member.issparse()
 
 
-def _is_template(member: tarfile.TarInfo) -> bool:
-    return _is_file(member) and member.size <= _LARGEST_TEMPLATE and "templates" in member.name.split("/") and is_template_name(member.name)
+def _is_template(name: str) -> bool:
+    return "templates" in name.split("/") and is_template_name(name)
 
 
 class _Bounded:

@@ -17,6 +17,7 @@ from afflint.findings.phrases import quoted
 from afflint.kube.label_syntax import is_subdomain
 from afflint.rendering.boundary import Boundary, link_outside
 from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
+from afflint.rendering.chart_schemas import loads_elsewhere
 from afflint.rendering.programs import ProgramRunner, RenderError, helm
 from afflint.rendering.roots import chart_data
 from afflint.source.repositories import is_inside
@@ -28,6 +29,10 @@ _LOCAL = "file://"
 _DEPENDENCY_FILES, _DEPENDENCIES = (CHART, "requirements.yaml"), "dependencies"
 _LOCKS = ("Chart.lock", "requirements.lock")
 _LARGEST_CHART = 64 << 20
+"""The most bytes that are copied of a chart and its dependencies."""
+_MOST_COPIES = 300
+"""The most copies of charts for one: each of ten dependencies of ten dependencies is another one."""
+_DEEPEST_FOLDER = 200
 _SIZE_PER_FILE = 1 << 10
 """Bytes that each copied file adds to its size."""
 _SKIPPED_FOLDERS = (".git", "node_modules")
@@ -106,23 +111,26 @@ class Charts:
         """Return the dependencies of a chart that are not in its ``charts`` folder."""
         return [each for each in _dependencies(folder) if not _has(folder, str(each.get("name", "")))]
 
-    def copy(self, folder: str, target: str, depth: int = 0) -> ChartCopy:
+    def copy(self, folder: str, target: str) -> ChartCopy:
         """Copy a chart with the dependencies that are in this repository. Raises OSError and RenderError."""
+        return self._copy(folder, target, _CopyFilter(), 0)
+
+    def _copy(self, folder: str, target: str, copied: _CopyFilter, depth: int) -> ChartCopy:
         self.reject_links(folder)
-        shutil.copytree(folder, target, ignore=_CopyFilter(), ignore_dangling_symlinks=True, dirs_exist_ok=True)
+        copied.count_chart()
+        shutil.copytree(folder, target, ignore=copied, ignore_dangling_symlinks=True, dirs_exist_ok=True)
         origins = [(target, folder)]
         missing: list[MissingDependency] = []
-        for each in self.missing(folder):
-            name = str(each.get("name", ""))
+        for name, each in {str(each.get("name", "")): each for each in self.missing(folder)}.items():
             try:
-                source = self._source_of(folder, each) if depth < _MAX_DEPTH and os.path.basename(name) == name else None
+                source = self._source_of(folder, each) if depth < _MAX_DEPTH and _is_plain(name) else None
             except RenderError as error:
                 missing.append(MissingDependency(name, error.reason))
                 continue
             if source is None:
                 missing.append(MissingDependency(name))
             else:
-                dependency = self.copy(source, os.path.join(target, "charts", name), depth + 1)
+                dependency = self._copy(source, os.path.join(target, "charts", name), copied, depth + 1)
                 origins += dependency.origins
                 missing += dependency.missing_dependencies
         if missing:
@@ -151,7 +159,7 @@ class Charts:
 
 
 class _CopyFilter:
-    """Selects the files of a chart to copy, up to a total size.
+    """Selects the files of a chart and its dependencies to copy, up to a total size and number of charts.
 
     Pipes and devices are skipped because reading them may block. Links to folders are skipped unless they lead to a chart and are not below
     another link.
@@ -159,6 +167,13 @@ class _CopyFilter:
 
     def __init__(self) -> None:
         self._remaining = _LARGEST_CHART
+        self._charts = 0
+
+    def count_chart(self) -> None:
+        """Count a copy. Raises RenderError if there are more than in any real chart."""
+        self._charts += 1
+        if self._charts > _MOST_COPIES:
+            raise RenderError(f"the chart and its dependencies are more than {_MOST_COPIES} charts")
 
     def __call__(self, folder: str, names: list[str]) -> set[str]:
         return {name for name in names if not self._is_copied(folder, name)}
@@ -168,7 +183,10 @@ class _CopyFilter:
         if os.path.isdir(path):
             linked = os.path.islink(path)
             chained = linked and os.path.realpath(folder) != os.path.abspath(folder)
-            return name not in _SKIPPED_FOLDERS and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
+            is_deep = path.count(os.sep) > _DEEPEST_FOLDER
+            return (
+                name not in _SKIPPED_FOLDERS and not is_deep and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
+            )
         size = os.path.getsize(path) if os.path.isfile(path) else self._remaining + 1
         if size <= self._remaining:
             self._remaining -= size + _SIZE_PER_FILE
@@ -201,7 +219,13 @@ def _remove_dependencies(chart: str, names: set[str]) -> None:
 
 def _has(folder: str, name: str) -> bool:
     charts = os.path.join(folder, "charts")
-    return os.path.isfile(os.path.join(charts, name, CHART)) or bool(glob(os.path.join(charts, f"{name}-*.tgz")))
+    packed = os.path.join(escape(charts), f"{escape(name)}-*.tgz")
+    return _is_plain(name) and (os.path.isfile(os.path.join(charts, name, CHART)) or bool(glob(packed)))
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether the name of a chart is that of a folder, and no path to another one."""
+    return os.path.basename(name) == name not in ("", os.curdir, os.pardir) and "\0" not in name
 
 
 def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str, values: Sequence[str]) -> list[str]:
@@ -245,10 +269,12 @@ class RenderedChart(NamedTuple):
 def render_template(runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str) -> RenderedChart:
     """Render a chart in a folder: ``chart.folder`` or a copy of it.
 
-    A schema of values that loads other schemas from the network is not used. A chart that cannot be rendered with its default values is
+    A schema of values that loads other schemas is not used. A chart that cannot be rendered with its default values is
     rendered with values of its own tests (``ci/*-values.yaml``), or with those of an environment beside it (``values-*.yaml``). Raises the
     RenderError of the first attempt.
     """
+    if NO_SCHEMA not in chart.options and loads_elsewhere(folder):
+        chart = replace(chart, options=(*chart.options, NO_SCHEMA))
 
     def rendered(chart: Chart) -> RenderedChart:
         return RenderedChart(render_chart(runner, program, chart, folder, kubernetes_version, chart.values), chart)
@@ -256,8 +282,6 @@ def render_template(runner: ProgramRunner, program: Sequence[str], chart: Chart,
     try:
         return rendered(chart)
     except RenderError as error:
-        if error.needs_network and NO_SCHEMA not in chart.options:
-            return render_template(runner, program, replace(chart, options=(*chart.options, NO_SCHEMA)), folder, kubernetes_version)
         for extra in _values_beside(chart):
             with suppress(RenderError):
                 return rendered(replace(chart, values=(*chart.values, extra)))

@@ -13,6 +13,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
+from afflint.rendering.chart_schemas import loads_elsewhere
 from afflint.rendering.downloaded_origins import ChartDefaults
 from afflint.rendering.flux_variables import Variables
 from afflint.rendering.gitops import Hint
@@ -166,9 +167,10 @@ class KustomizeBuilder:
 def _unpacked(downloads: ChartDownloads, chart: KustomizeChart) -> str | RenderError:
     """Return the folder of a chart, or why it could not be fetched."""
     try:
-        return downloads.unpacked(chart_reference(chart.repository, chart.name, chart.version))
+        folder = downloads.unpacked(chart_reference(chart.repository, chart.name, chart.version))
     except RenderError as error:
         return error
+    return RenderError(f"the schema of the values of {chart.shown} refers to other files") if loads_elsewhere(folder) else folder
 
 
 def _folders(root: Kustomization, hint: Hint) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.rendering.boundary import link_outside
+from afflint.rendering.chart_schemas import loads_elsewhere
 from afflint.source.repositories import is_inside
 from afflint.yaml.document import maps_at, text_at, texts_at
 
@@ -85,6 +86,8 @@ class ChartDeclarations(NamedTuple):
             return
         if link is not None:
             yield f"{quoted(os.path.relpath(link, self.folder))} in the chart is a link to a file outside the repository"
+        elif loads_elsewhere(chart.folder):
+            yield f"the schema of the values of the chart {quoted(chart.name)} refers to other files"
 
 
 def is_generator(data: Mapping[str, Any]) -> bool:
