@@ -57,7 +57,18 @@ def test_each_message_of_the_go_runtime_at_the_memory_limit_has_one_reason(tmp_p
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
 def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "environ", {"PATH": os.environ["PATH"], "HOME": "/home/me", "AWS_SECRET_ACCESS_KEY": "a", "LC_ALL": "C"})
-    os.environ.update(HELM_CACHE_HOME="/cache", HELM_KUBETOKEN="b", KUBECONFIG="c", GIT_SSH="d", SSH_AUTH_SOCK="e", NO_PROXY="*")
+    os.environ.update(
+        GIT_DIR=".git",
+        GIT_WORK_TREE=".",
+        GIT_INDEX_FILE="i",
+        GIT_ALLOW_PROTOCOL="ext",
+        HELM_CACHE_HOME="/cache",
+        HELM_KUBETOKEN="b",
+        KUBECONFIG="c",
+        GIT_SSH="d",
+        SSH_AUTH_SOCK="e",
+        NO_PROXY="*",
+    )
     tool = stand_in(tmp_path, "/usr/bin/env")
     shell = {"PWD", "SHLVL", "_"}
 
@@ -69,8 +80,10 @@ def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypa
     assert {*offline} == {"PATH", "HOME", "LC_ALL", "HELM_CACHE_HOME", "GIT_TERMINAL_PROMPT", "GIT_ALLOW_PROTOCOL", "GOMEMLIMIT"} | {
         name for proxy in ("http_proxy", "https_proxy", "all_proxy") for name in (proxy, proxy.upper())
     }
-    assert {*seen(network=True)} == {
-        "PATH", "HOME", "LC_ALL", "HELM_CACHE_HOME", "GIT_TERMINAL_PROMPT", "GOMEMLIMIT", "GIT_SSH", "SSH_AUTH_SOCK", "NO_PROXY",
+    online = seen(network=True)
+    assert online["GIT_ALLOW_PROTOCOL"] == "http:https"
+    assert {*online} == {
+        "GIT_ALLOW_PROTOCOL", "PATH", "HOME", "LC_ALL", "HELM_CACHE_HOME", "GIT_TERMINAL_PROMPT", "GOMEMLIMIT", "GIT_SSH", "SSH_AUTH_SOCK", "NO_PROXY",
     }  # fmt: skip
 
 
@@ -118,3 +131,24 @@ def test_a_program_of_the_current_folder_is_never_started(tmp_path: Path, monkey
     assert sandbox.program("tool") is None
     monkeypatch.setenv("PATH", str(tmp_path))
     assert sandbox.program("tool") == str(tmp_path / "tool")
+
+
+@pytest.mark.parametrize(
+    "address", ["file://TOP//app", "file://TOP//app?ref=--upload-pack=touch%20TOP/started%3B", "ext::touch TOP/started"]
+)
+def test_git_reads_no_path_and_starts_no_program_for_a_kustomization(
+    address: str, checking: Checking, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_path(monkeypatch, "kustomize", "git")
+    top = tmp_path_factory.mktemp("outside")
+    write({"app/kustomization.yaml": "resources: [pod.yaml]\n", "app/pod.yaml": POD}, top)
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", *words], cwd=top, check=True, timeout=20)
+    write({".git/HEAD": "", "kustomization.yaml": f"resources: ['{address.replace('TOP', str(top))}']\n"})
+    shown = checking("--render", "--render-network")
+    assert "Not rendered: . (kustomize): " in shown
+    assert "not valid!" not in shown
+    assert not (top / "started").exists()
+
+
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, labels: {a: 'not valid!'}}\nspec: {containers: [{name: web, image: nginx}]}\n"

@@ -20,7 +20,10 @@ _KEPT = frozenset(("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TEMP", 
 _KEPT_ON_WINDOWS = frozenset(("APPDATA", "COMSPEC", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "SYSTEMDRIVE", "SYSTEMROOT", "USERPROFILE"))
 _KEPT_PREFIXES = ("HELM_", "KUSTOMIZE_", "LC_", "XDG_", "ASDF_", "MISE_")
 """The last two choose which version of a tool runs."""
-_KEPT_FOR_NETWORK = ("GIT_", "SSH_", "SSL_CERT_")
+_KEPT_FOR_NETWORK = ("GIT_ASKPASS", "GIT_CONFIG_", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_", "SSH_", "SSL_CERT_")
+"""Not what leads Git to another repository: a Git hook that starts afflint has `GIT_DIR`, into which kustomize would fetch."""
+_PROTOCOLS = "http:https"
+"""What Git may fetch with: a URL may contain options of `git fetch`, and one of them starts a program where SSH or a path leads."""
 _CREDENTIALS = ("HELM_KUBE",)
 """Credentials for a cluster, which rendering does not need."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
@@ -53,7 +56,7 @@ def environment(*, network: bool) -> Mapping[str, str]:
     known = {name: os.environ[name] for name in names if name in kept}
     known |= {"GIT_TERMINAL_PROMPT": "0", "GOMEMLIMIT": _GO_MEMORY}
     if network:
-        return known
+        return {**known, "GIT_ALLOW_PROTOCOL": _PROTOCOLS}
     for name in _PROXIES:
         known[name] = known[name.lower()] = NO_PROXY
     return {**known, "GIT_ALLOW_PROTOCOL": "none"}
