@@ -83,7 +83,8 @@ def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypa
     online = seen(network=True)
     assert online["GIT_ALLOW_PROTOCOL"] == "http:https"
     assert {*online} == {
-        "GIT_ALLOW_PROTOCOL", "PATH", "HOME", "LC_ALL", "HELM_CACHE_HOME", "GIT_TERMINAL_PROMPT", "GOMEMLIMIT", "GIT_SSH", "SSH_AUTH_SOCK", "NO_PROXY",
+        "PATH", "HOME", "LC_ALL", "HELM_CACHE_HOME", "GIT_ALLOW_PROTOCOL", "GIT_TERMINAL_PROMPT", "GOMEMLIMIT",
+        "GIT_SSH", "SSH_AUTH_SOCK", "NO_PROXY",
     }  # fmt: skip
 
 

@@ -366,8 +366,10 @@ class _Roots:
                 return asked.failure("`helm` is not on PATH")
             inline = tuple([each.values for each in hint.inline])
             try:
-                folder = hint.folder if hint.chart is None or self.downloads is None else self.downloads.unpacked(hint.chart)
-                values = (*(each for name in hint.files_in_chart if (each := file_in(folder, name)) is not None), *hint.values)
+                folder = top = hint.folder
+                if hint.chart is not None and self.downloads is not None:
+                    folder, top = self.downloads.unpacked(hint.chart), self.downloads.top(hint.chart)
+                values = (*(each for name in hint.files_in_chart if (each := file_in(top, name)) is not None), *hint.values)
                 chart = Chart(folder, hint.release or RELEASE, hint.namespace, values, inline, hint.options)
                 build = _build_chart(self.runner, program, known, chart, hint, self._wanted.kubernetes_version, self._texts)
             except RenderError as error:

@@ -1,4 +1,4 @@
-"""Charts that are not in the repository: from the cache, or fetched with the user's own `helm pull`.
+"""Charts that are not in the repository: from the cache, or fetched with the user's own `helm pull` or Git.
 
 The addresses come from the tree that is checked, so they are never passed on as they are: only HTTP and OCI, without credentials. A server
 that needs credentials gets those of the user's own Helm.
@@ -17,9 +17,11 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.rendering.chart_archives import LARGEST, SUFFIX, unpack
 from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
+from afflint.rendering.git_downloads import GitFolder, fetch_repository
 from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.sandbox import program
 from afflint.source.files import read_regular
+from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART
 
 OCI = "oci://"
@@ -47,6 +49,11 @@ class PublishedChart(NamedTuple):
     name: str
     version: str = ""
     is_plain_http: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What the cache stores it under."""
+        return self.repository, self.name, self.version
 
     @property
     def is_fixed(self) -> bool:
@@ -98,53 +105,65 @@ class ChartDownloads:
         """The folder of all charts, links resolved. It is deleted with this object."""
         finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self._lock = Lock()
-        self._locks: dict[PublishedChart, Lock] = {}
-        self._found: dict[PublishedChart, str | RenderError] = {}
+        self._locks: dict[tuple[str, ...], Lock] = {}
+        self._found: dict[tuple[str, ...], str | RenderError] = {}
 
-    def unpacked(self, chart: PublishedChart) -> str:
+    def unpacked(self, chart: PublishedChart | GitFolder) -> str:
         """Return the folder of a chart, links resolved. Raises RenderError."""
+        top = self.top(chart)
+        if isinstance(chart, PublishedChart):
+            return top
+        folder = os.path.realpath(os.path.join(top, chart.path))
+        if not is_inside(folder, top) or not os.path.isfile(os.path.join(folder, CHART)):
+            raise RenderError(f"{chart.shown} is not a chart")
+        return folder
+
+    def top(self, chart: PublishedChart | GitFolder) -> str:
+        """Return the folder of a chart, or of the Git repository that it is in. Raises RenderError."""
         with self._lock:
-            lock = self._locks.setdefault(chart, Lock())
-            target = os.path.join(self.folder, str(list(self._locks).index(chart)), chart.name)
+            lock = self._locks.setdefault(chart.key, Lock())
+            name = chart.name if isinstance(chart, PublishedChart) else "repository"
+            target = os.path.join(self.folder, str(list(self._locks).index(chart.key)), name)
         with lock:
-            if chart not in self._found:
+            if chart.key not in self._found:
                 try:
-                    self._found[chart] = self._unpack(chart, target)
+                    self._found[chart.key] = self._unpack(chart, target)
                 except RenderError as error:
-                    self._found[chart] = error
-        found = self._found[chart]
+                    self._found[chart.key] = error
+        found = self._found[chart.key]
         if isinstance(found, RenderError):
             raise found
         return found
 
-    def _unpack(self, chart: PublishedChart, target: str) -> str:
+    def _unpack(self, chart: PublishedChart | GitFolder, target: str) -> str:
         data = self._archive(chart)
         try:
             os.makedirs(target)
             unpack(data, target)
+            if isinstance(chart, GitFolder):
+                os.mkdir(os.path.join(target, ".git"))  # It is the top of a repository, whose charts may use each other.
         except (OSError, ValueError) as error:
-            raise RenderError(f"the archive of the chart {chart.shown} cannot be unpacked: {error}") from None
-        if not os.path.isfile(os.path.join(target, CHART)):
-            raise RenderError(f"the archive of the chart {chart.shown} contains no {CHART}")
+            raise RenderError(f"the archive of {_described(chart)} cannot be unpacked: {error}") from None
+        if isinstance(chart, PublishedChart) and not os.path.isfile(os.path.join(target, CHART)):
+            raise RenderError(f"the archive of {_described(chart)} contains no {CHART}")
         return target
 
-    def _archive(self, chart: PublishedChart) -> bytes:
-        key = chart[:3]
+    def _archive(self, chart: PublishedChart | GitFolder) -> bytes:
         damaged = False
-        # A range or a tag may mean another chart today.
+        # A range, a tag or a branch may mean something else today.
         if self._cache is not None and (chart.is_fixed or not self._network):
             try:
-                data = self._cache.find(key)
+                data = self._cache.find(chart.key)
                 if data is not None:
                     return data
             except DamagedArchiveError:
                 damaged = True
         if not self._network:
             state = "is damaged in the cache" if damaged else "is not in the cache"
-            raise RenderError(f"the chart {chart.shown} {state}; `--render-network` fetches it", needs_network=True)
-        data = self._fetched(chart)
+            raise RenderError(f"{_described(chart)} {state}; `--render-network` fetches it", needs_network=True)
+        data = fetch_repository(self._runner, chart) if isinstance(chart, GitFolder) else self._fetched(chart)
         if self._cache is not None:
-            self._cache.keep(key, data)
+            self._cache.keep(chart.key, data)
         return data
 
     def _fetched(self, chart: PublishedChart) -> bytes:
@@ -162,6 +181,10 @@ class ChartDownloads:
                 return read_regular(os.path.join(folder, name), LARGEST)
             except (OSError, ValueError):
                 raise RenderError(f"the chart {chart.shown} is not one archive of at most {LARGEST >> 20} MB") from None
+
+
+def _described(chart: PublishedChart | GitFolder) -> str:
+    return f"the chart {chart.shown}"
 
 
 def _words(chart: PublishedChart, folder: str) -> list[str]:

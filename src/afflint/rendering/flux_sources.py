@@ -11,11 +11,13 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.rendering.chart_downloads import OCI, PublishedChart, chart_reference, is_exact
+from afflint.rendering.git_downloads import GitFolder, git_folder
 from afflint.rendering.programs import RenderError
 from afflint.yaml.document import map_at, text_at
 
 GROUP = "source.toolkit.fluxcd.io"
-_KINDS = ("HelmRepository", "OCIRepository", "HelmChart")
+_GIT, _BUCKET = "GitRepository", "Bucket"
+_KINDS = ("HelmRepository", "OCIRepository", "HelmChart", _GIT)
 _FIELDS = ("url", "ref", "insecure", "chart", "version", "sourceRef")
 
 
@@ -66,7 +68,7 @@ class FluxSources:
         for each in found:
             self._by_name.setdefault(each.name[:2], []).append(each)
 
-    def reference(self, wanted: WantedChart, file: str) -> PublishedChart:
+    def reference(self, wanted: WantedChart, file: str) -> PublishedChart | GitFolder:
         """Return where a chart is that an object in ``file`` names. Raises RenderError if that is unknown."""
         if wanted.source is None:
             return chart_reference(wanted.repository, wanted.name, wanted.version)
@@ -75,7 +77,10 @@ class FluxSources:
         if source.name.kind == "HelmChart":
             inner = reference_in(map_at(spec, "sourceRef"), source.name.namespace)
             wanted = WantedChart(text_at(spec, "chart"), text_at(spec, "version"), source=inner)
-            spec = self._find(inner, file, "HelmRepository").spec
+            source = self._find(inner, file, "HelmRepository", _GIT)
+            spec = source.spec
+        if source.name.kind == _GIT:
+            return git_folder(text_at(spec, "url"), _git_ref(map_at(spec, "ref")), wanted.name)
         insecure, url = spec.get("insecure") is True, text_at(spec, "url")
         if source.name.kind == "OCIRepository":
             address, _, name = url.rstrip("/").rpartition("/")
@@ -85,7 +90,8 @@ class FluxSources:
     def _find(self, name: SourceName, file: str, *kinds: str) -> FluxSource:
         """Return a source by its name; one in the same file is preferred. ``kinds``: those that it may have."""
         if name.kind not in (kinds or _KINDS):
-            raise RenderError(f"its chart is in {quoted(f'{name.kind} {name.name}')}, which afflint does not fetch")
+            reason = "whose files only the cluster can read" if name.kind == _BUCKET else "which afflint does not fetch"
+            raise RenderError(f"its chart is in {quoted(f'{name.kind} {name.name}')}, {reason}")
         found = [each for each in self._by_name.get(name[:2], ()) if not name.namespace or each.name.namespace in ("", name.namespace)]
         found = [each for each in found if each.file == file] or found
         if not found:
@@ -104,6 +110,17 @@ def _version_in(ref: Mapping[str, Any]) -> str:
     if not is_exact(tag):
         raise RenderError(f"Helm only fetches tags that are versions, and {quoted(tag)} is not one")
     return tag
+
+
+def _git_ref(ref: Mapping[str, Any]) -> str:
+    """Return the ref or commit that a GitRepository refers to. Raises RenderError for a range of versions.
+
+    After ``GitRepositoryRef`` of source.toolkit.fluxcd.io/v1: the first of these fields counts, and the branch is `master` by default.
+    """
+    commit, name, semver, tag = (text_at(ref, key) for key in ("commit", "name", "semver", "tag"))
+    if not commit and not name and semver:
+        raise RenderError(f"afflint does not fetch a range of tags of Git ({quoted(semver)})")
+    return commit or name or (f"refs/tags/{tag}" if tag else f"refs/heads/{text_at(ref, 'branch') or 'master'}")
 
 
 def argo_repository(address: str) -> str:

@@ -25,6 +25,7 @@ from afflint.rendering.chart_downloads import PublishedChart
 from afflint.rendering.flux_sources import GROUP as SOURCES
 from afflint.rendering.flux_sources import FluxSource, WantedChart, argo_repository, flux_source, reference_in
 from afflint.rendering.flux_variables import NO_VARIABLES, FluxVariable, Variables
+from afflint.rendering.git_downloads import GitFolder
 from afflint.rendering.helm import KUBE_VERSION, NO_SCHEMA
 from afflint.rendering.kustomize_origins import InlinePatches
 from afflint.rendering.set_templates import Parameters, fill_template, has_placeholder, unknown_action
@@ -88,8 +89,11 @@ class Hint:
     values_from: tuple[ConfigReference, ...] = ()
     patches: InlinePatches | None = None
     """The patches of the wrapper, or of the output of a chart, if the object is a file."""
-    chart: PublishedChart | None = None
-    """The chart if it is not in the repository; then ``folder`` is empty, and ``files_in_chart`` are values files in the chart."""
+    chart: PublishedChart | GitFolder | None = None
+    """The chart if it is not in the repository; then ``folder`` is empty.
+
+    ``files_in_chart`` are values files in the chart, or in its Git repository.
+    """
     files_in_chart: tuple[str, ...] = ()
     naming: tuple[SourceText, Path] | None = None
     """The document and the path that name the chart."""

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from afflint.findings.errors import UserError
@@ -29,6 +29,7 @@ _MAX_STDERR = 1 << 20
 _BLOCK = 1 << 16
 _MAX_REASON = 300
 _REASON_START = 80
+_NO_VARIABLES: Mapping[str, str] = {}
 
 
 class RenderError(UserError):
@@ -107,8 +108,11 @@ class ProgramRunner:
         self._lock = threading.Lock()
         self._stopped = False
 
-    def output(self, command: Sequence[str], about: str) -> bytes:
-        """Run a program and return its standard output. Raises RenderError, whose message contains ``about``."""
+    def output(self, command: Sequence[str], about: str, variables: Mapping[str, str] = _NO_VARIABLES) -> bytes:
+        """Run a program and return its standard output. Raises RenderError, whose message contains ``about``.
+
+        ``variables`` are added to its environment.
+        """
         tool = os.path.basename(command[0])
         limit = self._each if self._end is None else min(self._each, self._end - time.monotonic())
         if limit <= 0:
@@ -117,7 +121,7 @@ class ProgramRunner:
                 "the time limit for all render roots was reached",
             )
         before = () if self._network else without_network(command[0])
-        process = self._start([*before, *command], about, tool)
+        process = self._start([*before, *command], about, tool, variables)
         with process:
             try:
                 output, stderr = _communicate(process, limit)
@@ -146,7 +150,7 @@ class ProgramRunner:
             raise RenderError(message, reason, needs_network=remote is not None)
         return output
 
-    def _start(self, command: Sequence[str], about: str, tool: str) -> subprocess.Popen[bytes]:
+    def _start(self, command: Sequence[str], about: str, tool: str, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start a program and register it, so that an interrupt ends it. Raises RenderError."""
         with self._lock:
             if self._stopped:
@@ -157,7 +161,7 @@ class ProgramRunner:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    env=self._environment,
+                    env={**self._environment, **variables},
                     start_new_session=True,  # So that the processes that it starts end with it.
                 )
             except OSError as error:

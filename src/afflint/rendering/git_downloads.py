@@ -1,0 +1,104 @@
+"""Folders of other Git repositories, fetched with the user's own Git, which also has the credentials.
+
+Only one commit is fetched, without submodules and links, and nothing is checked out: no hook, filter or attribute starts a program.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import tempfile
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
+from afflint.rendering.chart_archives import LARGEST
+from afflint.rendering.programs import ProgramRunner, RenderError
+from afflint.rendering.sandbox import program
+
+_HOST = r"\w[\w.-]*|\[[0-9a-fA-F:]+\]"
+_HTTP = re.compile(rf"(https?)://(?:[^/@]*@)?((?:{_HOST})(?::\d+)?)((?:/[\w.~%+-]+)+)/*", re.IGNORECASE)
+_SSH = re.compile(rf"ssh://(?:(\w[\w.-]*)(?::[^/@]*)?@)?((?:{_HOST})(?::\d+)?)((?:/[\w.~%+-]+)+)/*", re.IGNORECASE)
+_SHORT_SSH = re.compile(rf"(\w[\w.-]*)@({_HOST}):((?:[\w.~%+-]+)(?:/[\w.~%+-]+)*)/*")
+_REF = re.compile(r"\w[\w./+@-]{0,200}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_SHOWN = 12
+_FETCHING = {"GIT_ALLOW_PROTOCOL": "http:https:ssh"}
+_WITHOUT_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "0"}
+"""Filters of the user, which a `.gitattributes` of the tree could name, are not applied."""
+_SETTINGS = [
+    word
+    for setting in (
+        f"core.hooksPath={os.devnull}",
+        "core.fsmonitor=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "submodule.recurse=false",
+    )
+    for word in ("-c", setting)
+]
+_PREFIX = "repository/"
+
+
+class GitFolder(NamedTuple):
+    """A folder of a Git repository: the address without a password, the ref or commit, and the path."""
+
+    address: str
+    ref: str
+    path: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What the cache stores its repository under."""
+        return "git", self.address, self.ref
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it always has the same content."""
+        return _COMMIT.fullmatch(self.ref) is not None
+
+    @property
+    def shown(self) -> str:
+        """The path, the repository and the ref."""
+        ref = self.ref[:_SHOWN] if self.is_fixed else self.ref.removeprefix("refs/heads/").removeprefix("refs/tags/")
+        return f"{self.path} of {self.address} {ref}"
+
+
+def git_folder(address: str, ref: str, path: str) -> GitFolder:
+    """Return the reference to a folder that a tree names. Raises RenderError for an address or a ref that is not usual.
+
+    ``ref``: a full name (`refs/heads/main`) or a commit.
+    """
+    http, ssh, short = _HTTP.fullmatch(address), _SSH.fullmatch(address), _SHORT_SSH.fullmatch(address)
+    if http is not None:
+        found = f"{http[1].lower()}://{http[2]}{http[3]}"
+    elif ssh is not None:
+        found = f"ssh://{f'{ssh[1]}@' if ssh[1] else ''}{ssh[2]}{ssh[3]}"
+    elif short is not None:
+        found = f"ssh://{short[1]}@{short[2]}/{short[3]}"
+    else:
+        raise RenderError(f"the address of the Git repository with {quoted(path)} is not supported")
+    if _REF.fullmatch(ref) is None or ".." in ref:
+        raise RenderError(f"{quoted(ref)} is not a ref that afflint fetches")
+    return GitFolder(found, ref, os.path.normpath(path.strip("/") or os.curdir))
+
+
+def fetch_repository(runner: ProgramRunner, wanted: GitFolder) -> bytes:
+    """Return the packed files of the repository of a folder. Raises RenderError."""
+    git = program("git")
+    if git is None:
+        raise RenderError("`git` is not on PATH")
+    with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+        command = [git, f"--git-dir={os.path.join(folder, 'fetched')}", *_SETTINGS]
+        options = ["--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
+        try:
+            runner.output([*command, "init", "--quiet", "--bare", "--template="], wanted.shown, _WITHOUT_CONFIGURATION)
+            runner.output([*command, "fetch", *options, "--", wanted.address, wanted.ref], wanted.shown, _FETCHING)
+            archive = ["archive", "--format=tar", f"--prefix={_PREFIX}", "FETCH_HEAD"]
+            files = runner.output([*command, *archive], wanted.shown, _WITHOUT_CONFIGURATION)
+        except RenderError as error:
+            raise RenderError(f"{wanted.shown} cannot be fetched: {error.reason}") from None
+    data = gzip.compress(files, mtime=0)
+    if len(data) > LARGEST:
+        raise RenderError(f"the repository of {wanted.shown} has more than {LARGEST >> 20} MB, packed")
+    return data
