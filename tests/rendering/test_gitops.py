@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import time
 
 import pytest
 
 from afflint.rendering.application_sets import Generators
+from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.flux_variables import FluxVariable, Variables, substitute
 from afflint.rendering.set_templates import fill_template
 from rendering.real_tools import on_path
@@ -314,7 +316,7 @@ def test_the_number_of_applications_of_a_set_is_limited(kind: str) -> None:
     if kind == "matrix":
         generator = {"matrix": {"generators": [generator] * 3}}
     started = time.process_time()
-    assert len(Generators([]).parameters([generator] * 1_000)) == 500
+    assert len(Generators([], ArgoClusters([])).parameters([generator] * 1_000)) == 500
     assert time.process_time() - started < 2
 
 
@@ -328,9 +330,49 @@ def test_unclosed_variables_are_kept() -> None:
 def test_a_set_with_unsupported_generators_is_reported(checking: Checking) -> None:
     one = application_set("[{clusters: {}}]", "{path: 'charts/{{name}}'}")
     write({**CHART, "set.yaml": one})
-    why = "its generator `clusters` is not supported"
+    why = "its generator `clusters` depends on clusters whose Secrets are not in the repository"
     assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
     assert f"Cannot determine what ApplicationSet web renders: {why}" in checking("--render", code=0)
+
+
+def cluster(name: str, data: str = "", labels: str = "") -> str:
+    labels = f"argocd.argoproj.io/secret-type: cluster{labels}"
+    data = data or f"stringData: {{name: {name}, server: 'https://{name}.example.com'}}"
+    return f"apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}, labels: {{{labels}}}}}\n{data}\n"
+
+
+ENCODED = f"data: {{name: {base64.b64encode(b'live').decode()}, server: {base64.b64encode(b'https://live.example.com').decode()}}}"
+EXTERNAL = "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: a}\nspec: {target: {template: {metadata: LABELS}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "rendered"),
+    [
+        ("{}", ["in-cluster", "live", "test"]),
+        ("{selector: {matchLabels: {env: production}}}", ["live"]),
+        ("{selector: {matchExpressions: [{key: env, operator: DoesNotExist}]}}", ["test"]),
+    ],
+)
+def test_clusters_whose_secrets_are_in_the_repository(checking: Checking, settings: str, rendered: list[str]) -> None:
+    """Without a selector, the cluster that Argo CD runs in is one of them."""
+    one = application_set(f"[{{clusters: {settings}}}]", "{path: charts/web, helm: {valueFiles: ['values-{{.name}}.yaml']}}", "'{{.name}}'")
+    for name in ("in-cluster", "live", "test"):
+        write({f"charts/web/values-{name}.yaml": "zone: 1\n"})
+    secrets = {"clusters/live.yaml": cluster("live", ENCODED, ", env: production"), "clusters/test.yaml": cluster("test")}
+    write({**CHART, **secrets, "set.yaml": one})
+    assert [roots for *_, roots in where(checking)] == [[f"charts/web (ApplicationSet web, {name})"] for name in rendered]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [cluster("b", "data: {name: '***'}"), EXTERNAL.replace("LABELS", "{labels: {argocd.argoproj.io/secret-type: cluster}}")],
+    ids=["encrypted", "created by another object"],
+)
+def test_clusters_that_cannot_be_read_are_unknown(checking: Checking, text: str) -> None:
+    one = application_set("[{clusters: {}}]", "{path: 'charts/{{name}}'}")
+    write({**CHART, "set.yaml": one, "clusters/a.yaml": cluster("a"), "clusters/b.yaml": text})
+    why = "its generator `clusters` depends on clusters whose Secrets are not in the repository"
+    assert checking.report()["summary"]["rendered"]["unread"] == [{"object": "ApplicationSet web", "reason": why}]
 
 
 def test_values_of_a_chart_in_another_repository_are_checked_by_shape(checking: Checking) -> None:

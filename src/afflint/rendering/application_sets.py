@@ -1,6 +1,6 @@
-"""The parameters that generators of an ApplicationSet produce from the repository: lists, and folders and files in git.
+"""The parameters that generators of an ApplicationSet produce from the repository: lists, folders and files in git, and declared clusters.
 
-Other generators, such as clusters and pull requests, need Argo CD itself. After docs/operator-manual/applicationset of argo-cd.
+Other generators, such as pull requests, need Argo CD itself. After docs/operator-manual/applicationset of argo-cd.
 """
 
 from __future__ import annotations
@@ -11,29 +11,33 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
+from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.set_templates import Parameters, as_name, fill_template, has_placeholder
 from afflint.rendering.source_documents import documents_of
 from afflint.source.files import read_regular
 from afflint.source.globs import paths_like
 from afflint.source.repositories import is_inside
-from afflint.yaml.document import maps_at, text_at, texts_at
+from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
 
 _MOST = 500
 """The highest number of Applications of one ApplicationSet."""
 _LARGEST = 1 << 20
 _COMMON_FIELDS = frozenset(("selector", "template", "values"))
+CLUSTERS = "clusters"
 
 
 class Generators:
     """Reads the generators of an ApplicationSet.
 
-    ``folders`` are the folders that may be the top of the repository, the nearest first. ``unsupported`` collects the generators and fields
+    ``folders`` are the folders that may be the top of the repository, the nearest first. ``clusters`` are those of Argo CD.
+    ``unsupported`` collects the generators and fields
     that cannot be evaluated.
     """
 
-    def __init__(self, folders: Sequence[str]) -> None:
+    def __init__(self, folders: Sequence[str], clusters: ArgoClusters) -> None:
         self.unsupported: list[str] = []
         self._folders = folders
+        self._clusters = clusters
 
     def parameters(self, generators: object) -> list[Parameters]:
         """Return the parameters of each Application."""
@@ -44,7 +48,7 @@ class Generators:
         kind = next((each for each in generator if each not in _COMMON_FIELDS), "")
         read = self._readers().get(kind)
         settings = fill_template(generator.get(kind), given)
-        if read is None or type(settings) is not dict:
+        if read is None or type(settings) is not dict or (kind == CLUSTERS and not self._clusters.is_known):
             self.unsupported.append(kind)
             return [given]
         combined = (self._add_values(settings, {**given, **each}) for each in read(settings, given))
@@ -55,7 +59,13 @@ class Generators:
         return {**parameters, **{f"values.{key}": value for key, value in flatten(values).items()}}
 
     def _readers(self) -> Mapping[str, Callable[[Mapping[str, Any], Parameters], Iterable[Parameters]]]:
-        return {"list": self._from_list, "git": self._from_git, "matrix": self._from_matrix, "merge": self._from_merge}
+        return {
+            "list": self._from_list,
+            "git": self._from_git,
+            CLUSTERS: self._from_clusters,
+            "matrix": self._from_matrix,
+            "merge": self._from_merge,
+        }
 
     def _selects(self, selector: object, parameters: Parameters) -> bool:
         """Return whether a label selector selects parameters. After ``Selector`` of the specification of an ApplicationSet."""
@@ -77,6 +87,14 @@ class Generators:
             return [{}]
         documents = documents_of(written.encode("utf-8", "replace")).values()
         return [flatten(each) for document in documents for each in maps_at(document.data)]
+
+    def _from_clusters(self, settings: Mapping[str, Any], _given: Parameters) -> Iterable[Parameters]:
+        self.unsupported += settings.keys() - _COMMON_FIELDS  # `flatList` makes one Application of all clusters.
+        selector = map_at(settings, "selector")
+        if not map_at(selector, "matchLabels") and not list_at(selector, "matchExpressions"):
+            return [each.parameters for each in self._clusters.all()]
+        # The selector applies to the labels of the Secrets, and the cluster of Argo CD itself has none.
+        return [each.parameters for each in self._clusters.of_secrets() if self._selects(selector, each.labels)]
 
     def _from_matrix(self, settings: Mapping[str, Any], given: Parameters) -> list[Parameters]:
         found: list[Parameters] = [given]

@@ -14,6 +14,7 @@ from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
+from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.chart_cache import ChartCache
 from afflint.rendering.chart_downloads import ChartDownloads
@@ -124,7 +125,8 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
     """Render all roots among some files, and those that rendered objects of Argo CD and Flux name."""
     paths = list(paths)
     boundary = Boundary(paths)
-    in_files = hints(paths, boundary)
+    clusters = ArgoClusters(paths)
+    in_files = hints(paths, boundary, clusters)
     add_helmfiles(in_files, paths, boundary)
     roots = _Roots(paths, wanted, boundary)
     config_maps = ConfigMaps(paths, boundary)
@@ -139,7 +141,7 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
             break
         results.update(roots.build(waiting))
         current = [build for key in planned if isinstance(build := results[key], Build)]
-        in_output = {build.path: hints_in_output(build.output, build.path, boundary) for build in current}
+        in_output = {build.path: hints_in_output(build.output, build.path, boundary, clusters) for build in current}
         chosen = _EffectiveObjects(in_files, in_output, current, chosen, fetching=roots.downloads is not None)
     else:
         planned = {key: root for key, root in planned.items() if key in results}

@@ -19,7 +19,8 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import NAMES
-from afflint.rendering.application_sets import Generators
+from afflint.rendering.application_sets import CLUSTERS, Generators
+from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.chart_downloads import PublishedChart
 from afflint.rendering.flux_sources import GROUP as SOURCES
@@ -163,29 +164,29 @@ class Hints(NamedTuple):
         return cls([], [], [], set(), [])
 
 
-def hints(paths: Iterable[str], boundary: Boundary) -> Hints:
+def hints(paths: Iterable[str], boundary: Boundary, clusters: ArgoClusters) -> Hints:
     """Return what GitOps objects in some files render from their own repository, and the values files that kustomizations name."""
     found = Hints.none()
     for path in paths:
         if is_template(path):
             continue
         with suppress(OSError):
-            _add_hints(found, os.path.realpath(path), read_regular(path, _LARGEST), boundary)
+            _add_hints(found, os.path.realpath(path), read_regular(path, _LARGEST), boundary, clusters)
     return found
 
 
-def hints_in_output(output: bytes, path: str, boundary: Boundary) -> Hints:
+def hints_in_output(output: bytes, path: str, boundary: Boundary, clusters: ArgoClusters) -> Hints:
     """Return what GitOps objects in rendered output render. ``path`` is that of the output: a name in the folder of its root."""
     found = Hints.none()
-    _add_hints(found, path, output, boundary)
+    _add_hints(found, path, output, boundary, clusters)
     return found
 
 
-def _add_hints(found: Hints, path: str, data: bytes, boundary: Boundary) -> None:
+def _add_hints(found: Hints, path: str, data: bytes, boundary: Boundary, clusters: ArgoClusters) -> None:
     if any(mark in data for mark in (*_GROUPS, *_NAMING_VALUES)):
         for document in documents_of(data).values():
             text = SourceText(path, document, document.index)
-            for each in _bounded_hints(text, boundary) if document.problem is None else ():
+            for each in _bounded_hints(text, boundary, clusters) if document.problem is None else ():
                 if isinstance(each, Hint):
                     found.hints.append(replace(each, file=path))
                 elif isinstance(each, UnsupportedObject):
@@ -207,14 +208,14 @@ class _OutsideError(Exception):
     """A path that is outside the repository."""
 
 
-def _bounded_hints(text: SourceText, boundary: Boundary) -> Iterator[_Read]:
+def _bounded_hints(text: SourceText, boundary: Boundary, clusters: ArgoClusters) -> Iterator[_Read]:
     try:
-        yield from _hints_in(text, list(boundary.folders_above(text.file)))
+        yield from _hints_in(text, list(boundary.folders_above(text.file)), clusters)
     except _OutsideError as error:
         yield UnsupportedObject(f"{text_at(text.data, 'kind')} {text_at(text.data, 'metadata', 'name')}", str(error))
 
 
-def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
+def _hints_in(text: SourceText, tops: Sequence[str], clusters: ArgoClusters) -> Iterator[_Read]:
     """Yield hints, unsupported objects, and values files.
 
     ``tops`` are the folders above the file that may be the top of its repository, nearest first; nothing outside the last is read.
@@ -225,7 +226,7 @@ def _hints_in(text: SourceText, tops: Sequence[str]) -> Iterator[_Read]:
     if group == "argoproj.io" and kind == "Application":
         yield from _from_application(f"Application {name}", name, spec, tops, text, (text, ("spec",)))
     elif group == "argoproj.io" and kind == "ApplicationSet":
-        yield from _from_application_set(name, spec, tops, text)
+        yield from _from_application_set(name, spec, tops, text, clusters)
     elif group == "kustomize.toolkit.fluxcd.io" and kind == "Kustomization":
         path = text_at(spec, "path")
         folder = _in_repository(tops, path)
@@ -248,10 +249,12 @@ _OF_TEMPLATE: Path = ("spec", "template", "spec")
 """The path of the `spec` of the Applications in an ApplicationSet."""
 
 
-def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText) -> Iterator[_Read]:
+def _from_application_set(
+    name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText, clusters: ArgoClusters
+) -> Iterator[_Read]:
     """Yield the hints of the Applications that an ApplicationSet generates, as far as its generators are supported."""
     declared_by = f"ApplicationSet {name}"
-    generators = Generators(tops)
+    generators = Generators(tops, clusters)
     generated: dict[str, Hint] = {}
     is_incomplete, unknown = False, ""
     for parameters in generators.parameters(spec.get("generators")):
@@ -272,6 +275,8 @@ def _from_application_set(name: str, spec: Mapping[str, Any], tops: Sequence[str
         reason = "its template uses parameters that its generators do not set"
         if unsupported:
             reason = f"its generator {join_words(unsupported)} is not supported"
+            if {*generators.unsupported} == {CLUSTERS}:
+                reason = f"its generator {quoted(CLUSTERS)} depends on clusters whose Secrets are not in the repository"
         elif unknown:
             reason = f"its template uses {quoted(unknown)}, which is not supported"
         yield UnsupportedObject(declared_by, reason)
