@@ -244,3 +244,11 @@ def test_a_kustomization_outside_the_repository_is_not_read(
     assert "`../outside` is outside the repository" in checking("--render")
     assert str(kustomization) in opened
     assert str(kustomization.parents[2] / "outside" / "kustomization.yaml") not in opened
+
+
+@pytest.mark.parametrize("field", ["resources: [pod.yaml, 'URL']", "openapi: {path: 'URL'}"], ids=["left out", "not rendered"])
+def test_credentials_in_a_url_are_not_printed(field: str, checking: Checking, kustomization: Path) -> None:
+    kustomization.write_text(field.replace("URL", "https://me:s3cr3t@example.invalid/x.yaml") + "\n")
+    shown = checking("--render", "-v")
+    assert "https://example.invalid/x.yaml" in shown
+    assert "s3cr3t" not in shown

@@ -210,3 +210,16 @@ def test_an_interrupt_ends_running_programs(jobs: str, programs: Path, tmp_path:
     assert running.returncode == 130
     assert not [process for process in started if is_there(process)]
     assert len([*tmp_path.glob("*.pid")]) == int(jobs), "nothing else was started"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("from https://me:secret@host/x: 404", "from https://host/x: 404"),
+        ("HTTPS://secret@host/x", "HTTPS://host/x"),
+        ("ssh://git:secret@host/x and git@host:x", "ssh://git@host/x and git@host:x"),
+        ("http://host:80/a@b", "http://host:80/a@b"),
+    ],
+)
+def test_credentials_in_an_address_are_not_shown(text: str, shown: str) -> None:
+    assert RenderError(text).reason == shown

@@ -21,7 +21,7 @@ from afflint.rendering.kustomize import UNRESTRICTED, build_annotated, build_kus
 from afflint.rendering.kustomize_charts import KustomizeChart
 from afflint.rendering.kustomize_origins import OBJECT, Origins, RenderedIdentity
 from afflint.rendering.offline_copies import OfflineCopy
-from afflint.rendering.programs import ProgramRunner, RenderError, helm_command, network_reason
+from afflint.rendering.programs import ProgramRunner, RenderError, helm_command, network_reason, without_credentials
 from afflint.rendering.references import BuildInputs, build_inputs
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import SourcePlace, SourceTexts
@@ -93,6 +93,7 @@ class KustomizeBuilder:
                 raise charts.failure or (_needs_network(left_out[0]) if left_out else error) from None
         if left_out and not output.strip():
             raise charts.failure or _needs_network(left_out[0])
+        left_out = tuple([without_credentials(each) for each in left_out])
         return KustomizeOutput(output, left_out, charts.failure.reason if charts.failure else "")
 
     def _is_online(self, inputs: BuildInputs) -> bool:

@@ -39,9 +39,17 @@ class RenderError(UserError):
     """
 
     def __init__(self, message: str, reason: str = "", *, needs_network: bool = False) -> None:
-        super().__init__(message)
-        self.reason = reason or message
+        super().__init__(without_credentials(message))
+        self.reason = without_credentials(reason or message)
         self.needs_network = needs_network
+
+
+_CREDENTIALS = re.compile(r"(https?://)[^/@\s'\"]*@|(://[^/@:\s'\"]*):[^/@\s'\"]*(?=@)", re.IGNORECASE)
+
+
+def without_credentials(text: str) -> str:
+    """Return a text without the credentials in its URLs: what is before the `@` of HTTP, and passwords elsewhere."""
+    return _CREDENTIALS.sub(r"\1\2", text)
 
 
 def kustomize(folder: str, time_limit: float = TIME_LIMIT) -> Source:
