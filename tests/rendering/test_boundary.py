@@ -136,6 +136,11 @@ def test_a_chart_of_a_kustomization_with_a_schema_that_refers_to_files_is_not_re
     assert reason in checking("--render", code=0)
 
 
+def test_a_chart_with_deep_folders_is_not_rendered(checking: Checking, repository: Path) -> None:
+    (repository / "chart" / "/".join(["a"] * 300)).mkdir(parents=True)
+    assert "Not rendered: chart (helm): the chart in " in checking("--render", code=0)
+
+
 @pytest.mark.usefixtures("repository")
 def test_a_dependency_whose_name_is_a_path_is_looked_up_nowhere(checking: Checking) -> None:
     write({"chart/Chart.yaml": CHART + "dependencies: [{name: ../../../charts/mine, version: 1.0.0}]\n"})

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from afflint.source.repositories import boundary_of, is_inside
 
 _MOST_ENTRIES = 100_000
+_DEEPEST = 200
 
 
 class Boundary:
@@ -47,11 +48,15 @@ class Boundary:
 def link_outside(folder: str, top: str) -> str | None:
     """Return a link in a folder, or in a folder that it links to, that leads out of ``top``; None if there is no such link.
 
-    Raises OSError if there are more files than in any real chart.
+    Raises OSError if there are more files, or deeper folders, than in any real chart.
     """
-    waiting, seen, count = [folder], {os.path.realpath(folder)}, 0
+    start = os.path.realpath(folder)
+    waiting, seen, count = [(folder, start, 0)], {start}, 0
     while waiting:
-        with os.scandir(waiting.pop()) as entries:
+        here, real_here, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise OSError(f"its folders are more than {_DEEPEST} deep")
+        with os.scandir(here) as entries:
             for entry in entries:
                 count += 1
                 if count > _MOST_ENTRIES:
@@ -61,10 +66,10 @@ def link_outside(folder: str, top: str) -> str | None:
                     if not is_inside(real, top):
                         return entry.path
                 elif entry.is_dir(follow_symlinks=False):
-                    real = os.path.realpath(entry.path)
+                    real = os.path.join(real_here, entry.name)  # realpath would look at each folder above, for each folder.
                 else:
                     continue
                 if real not in seen and os.path.isdir(real):
                     seen.add(real)
-                    waiting.append(real)
+                    waiting.append((entry.path, real, depth + 1))
     return None

@@ -32,7 +32,6 @@ _LARGEST_CHART = 64 << 20
 """The most bytes that are copied of a chart and its dependencies."""
 _MOST_COPIES = 300
 """The most copies of charts for one: each of ten dependencies of ten dependencies is another one."""
-_DEEPEST_FOLDER = 200
 _SIZE_PER_FILE = 1 << 10
 """Bytes that each copied file adds to its size."""
 _SKIPPED_FOLDERS = (".git", "node_modules")
@@ -183,10 +182,7 @@ class _CopyFilter:
         if os.path.isdir(path):
             linked = os.path.islink(path)
             chained = linked and os.path.realpath(folder) != os.path.abspath(folder)
-            is_deep = path.count(os.sep) > _DEEPEST_FOLDER
-            return (
-                name not in _SKIPPED_FOLDERS and not is_deep and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
-            )
+            return name not in _SKIPPED_FOLDERS and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
         size = os.path.getsize(path) if os.path.isfile(path) else self._remaining + 1
         if size <= self._remaining:
             self._remaining -= size + _SIZE_PER_FILE
