@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from afflint.rendering import chart_cache
 from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
 from command_line import exit_code
 from rendering.chart_servers import Server, serving
@@ -319,6 +320,14 @@ def test_the_cache_deletes_what_was_not_used_for_the_longest_time(tmp_path: Path
         kept.keep([name], name.encode() * 10)
         os.utime(max((tmp_path / "charts" / "archives").iterdir(), key=os.path.getmtime), (number, number))
     assert [kept.find([name]) for name in "abc"] == [None, b"b" * 10, b"c" * 10]
+
+
+def test_the_index_of_the_cache_has_a_maximum_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chart_cache, "_MOST_OF_INDEX", 250)
+    kept = ChartCache(str(tmp_path))
+    for name in "abcd":
+        kept.keep([name], name.encode())
+    assert len([*(tmp_path / "charts" / "index").iterdir()]) == 2
 
 
 def test_a_damaged_index_is_noticed(tmp_path: Path) -> None:

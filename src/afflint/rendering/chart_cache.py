@@ -20,6 +20,7 @@ from afflint.source.files import read_regular
 
 MOST = 1 << 29
 """The maximum size of all archives in bytes. Those that were not used for the longest time are deleted first."""
+_MOST_OF_INDEX = 1 << 22
 _LARGEST_ENTRY = 1 << 16
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -59,8 +60,9 @@ class ChartCache:
             data = b""
         if sha256(data).hexdigest() != digest:
             raise DamagedArchiveError
-        with suppress(OSError):
-            os.utime(path)
+        for used in (path, self._entry(key)):
+            with suppress(OSError):
+                os.utime(used)
         return data
 
     def keep(self, key: Sequence[str], data: bytes) -> None:
@@ -70,7 +72,8 @@ class ChartCache:
             self._folder.make()
             self._write(self._archive(digest), data)
             self._write(self._entry(key), json.dumps({"key": [*key], "sha256": digest}).encode())
-            self._delete_oldest()
+            _delete_oldest(self._archives, self._most)
+            _delete_oldest(self._index, _MOST_OF_INDEX)
 
     def _archive(self, digest: str) -> str:
         return os.path.join(self._archives, f"{digest}{SUFFIX}")
@@ -82,12 +85,14 @@ class ChartCache:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         write_temporary_beside(path, lambda file: file.write(data))
 
-    def _delete_oldest(self) -> None:
-        with os.scandir(self._archives) as entries:
-            archives = sorted((each.stat().st_mtime_ns, each.stat().st_size, each.path) for each in entries)
-        total = sum(size for _, size, _ in archives)
-        for _, size, path in archives:
-            if total <= self._most:
-                break
-            os.unlink(path)
-            total -= size
+
+def _delete_oldest(folder: str, most: int) -> None:
+    """Delete the files of a folder that were not used for the longest time, until all together have at most ``most`` bytes."""
+    with os.scandir(folder) as entries:
+        files = sorted((each.stat().st_mtime_ns, each.stat().st_size, each.path) for each in entries)
+    total = sum(size for _, size, _ in files)
+    for _, size, path in files:
+        if total <= most:
+            break
+        os.unlink(path)
+        total -= size
