@@ -16,21 +16,16 @@ from afflint.findings.finding import ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.node_labels import TOPOLOGY_LABELS
 from afflint.kube.selectors import AnyOf, Requirement, Selector, parse_node_term
+from afflint.kube.volume_annotations import BIND_COMPLETED
+from afflint.kube.volume_annotations import STORAGE_CLASS as STORAGE_CLASS_ANNOTATION
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.placeholders import is_placeholder
 
 PERSISTENT_VOLUME, STORAGE_CLASS = "PersistentVolume", "StorageClass"
 STORAGE_KINDS = frozenset((PERSISTENT_VOLUME, STORAGE_CLASS, CLAIM, VOLUME))
 DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
-_CLASS_OF_CLAIM = "volume.beta.kubernetes.io/storage-class"
-_BOUND = "pv.kubernetes.io/bind-completed"
-_ZONE_LABELS = (
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-)
 
 
 class StorageObject(NamedTuple):
@@ -238,10 +233,10 @@ def _is_equal(one: StorageObject | None, other: StorageObject) -> bool:
 def _claim(namespace: str, name: str, kind: str, data: Mapping[str, Any]) -> Claim:
     spec = map_at(data, "spec")
     spec = map_at(spec, "pvc") or map_at(spec, "storage") if kind == VOLUME else spec
-    beta = text_at(data, "metadata", "annotations", _CLASS_OF_CLAIM)
+    beta = text_at(data, "metadata", "annotations", STORAGE_CLASS_ANNOTATION)
     written = spec.get("storageClassName")
     storage_class = beta or (written if isinstance(written, str) else None)
-    bound = bool(text_at(spec, "volumeName")) and _BOUND in map_at(data, "metadata", "annotations")
+    bound = bool(text_at(spec, "volumeName")) and BIND_COMPLETED in map_at(data, "metadata", "annotations")
     return Claim(namespace, name, access_modes(kind, data), storage_class, text_at(spec, "volumeName"), bound, spec)
 
 
@@ -268,7 +263,7 @@ def usable_nodes(volume: StorageObject) -> AnyOf | None:
 
 def _zone_requirements(volume: StorageObject) -> Iterator[Requirement]:
     labels = map_at(volume.data, "metadata", "labels")
-    for key in _ZONE_LABELS:
+    for key in TOPOLOGY_LABELS:
         values = str(labels.get(key) or "").split("__")
         if all(values):
             yield Requirement(key, "In", tuple(values))

@@ -16,9 +16,12 @@ ROLES = "node-role.kubernetes.io/"
 CONTROL_PLANE, MASTER, ETCD, WORKER = f"{ROLES}control-plane", f"{ROLES}master", f"{ROLES}etcd", f"{ROLES}worker"
 _DOMAIN_WORDS = {HOSTNAME: "node", PHYSICAL_HOST: "physical host", ZONE: "zone", REGION: "region"}
 
+BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
+TOPOLOGY_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+"""The labels of volumes that the scheduler compares with those of nodes, in its order."""
 DEPRECATED = {
-    "failure-domain.beta.kubernetes.io/zone": ZONE,
-    "failure-domain.beta.kubernetes.io/region": REGION,
+    BETA_ZONE: ZONE,
+    BETA_REGION: REGION,
     "beta.kubernetes.io/os": OS,
     "beta.kubernetes.io/arch": ARCH,
     "beta.kubernetes.io/instance-type": INSTANCE_TYPE,

@@ -5,9 +5,10 @@ Semantics: schedulingCycle, findNodesThatFitPod and prioritizeNodes of kube-sche
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME
@@ -27,6 +28,14 @@ from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint,
 from afflint.scheduler.requests import CPU, MEMORY
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
+if TYPE_CHECKING:
+    from afflint.scheduler.cluster_storage import ClusterStorage, PodStorage
+    from afflint.scheduler.volume_rejection import VolumeRejection
+
+VOLUME_BINDING = "VolumeBinding"
+WITH_VOLUMES = (1, 37)
+"""The default version of the scheduler of a cluster with storage objects: the first that scores volumes."""
+
 WEIGHTS = {
     TAINT_TOLERATION: 3,
     NODE_AFFINITY: 2,
@@ -34,11 +43,12 @@ WEIGHTS = {
     INTER_POD_AFFINITY: 2,
     NODE_RESOURCES_FIT: 1,
     BALANCED_ALLOCATION: 1,
+    VOLUME_BINDING: 1,
 }
 """The weight of each plugin's score in the default configuration (pkg/scheduler/apis/config/v1/default_plugins.go)."""
 
-_DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
-"""The filters that depend on the pods that run on the nodes, in their order."""
+_DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, None, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
+"""The filters that depend on the pods that run on the nodes, in their order; None are those for volumes."""
 
 # Replicas share a fit and come in sequence; each pod of a DaemonSet needs its own, with an entry per node.
 _MAX_CACHED_FITS = 1000
@@ -46,20 +56,30 @@ _MAX_CACHED_FITS = 1000
 _MAX_UNGROUPED = 32
 
 
-class Verdict(NamedTuple):
-    """The decision of the scheduler about one pod.
-
-    ``feasible`` shows for each node whether the pod can run there, ``reason`` has the first plugin that rejects a node, ``scores`` each
-    plugin's 0..100 for the feasible nodes (without skipped plugins), and ``total`` their weighted sum. ``error`` is the extension point
-    and plugin at which scheduling fails with an error, so that the pod stays Pending; after a failure in PreFilter everything else is
-    empty.
-    """
-
+class _VerdictFields(NamedTuple):
     feasible: dict[str, bool]
     reason: dict[str, str]
     scores: dict[str, dict[str, int]]
     total: dict[str, int]
     error: str | None = None
+
+
+class Verdict(_VerdictFields):
+    """The decision of the scheduler about one pod.
+
+    ``feasible`` shows for each node whether the pod can run there, ``reason`` has the first plugin that rejects a node, ``scores`` each
+    plugin's 0..100 for the feasible nodes (without skipped plugins), and ``total`` their weighted sum. ``error`` is the extension point
+    and plugin at which scheduling fails with an error, so that the pod stays Pending; after a failure in PreFilter or Filter everything
+    else is empty.
+
+    Only a cluster with storage objects has more, which does not take part in comparisons: ``messages`` has the scheduler's texts for each
+    node that is not feasible, ``unresolvable`` the nodes among them where the eviction of other pods cannot help, and ``bindings`` for
+    each feasible node the volume that each claim of the pod takes there, or ``(provision)``.
+    """
+
+    messages: Mapping[str, list[str]] = {}
+    unresolvable: frozenset[str] = frozenset()
+    bindings: Mapping[str, dict[str, str]] = {}
 
 
 class Rating(NamedTuple):
@@ -115,11 +135,20 @@ class _Filtered(NamedTuple):
     unused: list[int]
     """Nodes on which no requested host port is in use."""
     roomy: list[int]
+    usable: list[int]
+    """Nodes from which the volumes of the pod can be used."""
     spread: list[int]
     feasible: list[int]
     everywhere: str | None = None
     """The plugin that rejects the pod in PreFilter, for all nodes; "" if no single plugin does."""
     error: str | None = None
+    storage: PodStorage | None = None
+    """The decision of the plugins for volumes; None if the pod has none."""
+
+
+def _none(fit: NodeFit, everywhere: str | None = None, error: str | None = None, storage: PodStorage | None = None) -> _Filtered:
+    """Return the result of filters that end before they look at nodes."""
+    return _Filtered(fit, NO_NODES, [], [], [], [], [], everywhere, error, storage)
 
 
 class _Scored(NamedTuple):
@@ -138,10 +167,25 @@ class Cluster:
     is the version of the scheduler: it decides which plugin rejects a node for a pod with ``nodeName``, and the score of
     NodeResourcesBalancedAllocation. Of ``feature_gates`` only the one for tolerations that compare numbers matters.
 
+    Volumes count if any kind of storage object is given, even an empty list. A scheduled pod binds its claims. ``new_volumes`` has, by
+    storage class, the label keys whose values on the chosen node become the node affinity of a new volume; of other classes it is unknown.
+    Without a ``version``, a cluster with storage objects has the first that scores volumes.
+
     Raises InventoryError for malformed objects.
     """
 
-    __slots__ = ("_classes", "_comparisons", "_fits", "_occupancy", "_preferences", "_resources", "_table", "_tables", "_version")
+    __slots__ = (
+        "_classes",
+        "_comparisons",
+        "_fits",
+        "_occupancy",
+        "_preferences",
+        "_resources",
+        "_storage",
+        "_table",
+        "_tables",
+        "_version",
+    )
 
     def __init__(
         self,
@@ -154,12 +198,39 @@ class Cluster:
         replication_controllers: Iterable[object] = (),
         *,
         resources: bool = False,
-        version: tuple[int, int] = SCHEDULER,
+        version: tuple[int, int] | None = None,
         feature_gates: Collection[str] = (),
+        persistent_volumes: Iterable[object] | None = None,
+        persistent_volume_claims: Iterable[object] | None = None,
+        storage_classes: Iterable[object] | None = None,
+        csi_nodes: Iterable[object] | None = None,
+        csi_drivers: Iterable[object] | None = None,
+        csi_storage_capacities: Iterable[object] | None = None,
+        volume_attachments: Iterable[object] | None = None,
+        new_volumes: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
+        storage = (
+            persistent_volumes,
+            persistent_volume_claims,
+            storage_classes,
+            csi_nodes,
+            csi_drivers,
+            csi_storage_capacities,
+            volume_attachments,
+        )
+        volumes = any(each is not None for each in storage)
+        self._storage: ClusterStorage | None
+        if version is None:
+            version = WITH_VOLUMES if volumes else SCHEDULER
         directory = Directory(namespaces, services, replica_sets, stateful_sets, replication_controllers)
         rows = [node if isinstance(node, Node) else read_node(node, resources=resources) for node in nodes]
         self._start(NodeTable(rows), MatchTables(directory), resources, version, compares_values(version, feature_gates))
+        if volumes:
+            from afflint.scheduler.cluster_storage import ClusterStorage
+            from afflint.scheduler.volumes import read_storage
+
+            objects = read_storage(*[each or () for each in storage])
+            self._storage = ClusterStorage(objects, self._table, self._occupancy, version, new_volumes or {})
         for pod in map(self.read, pods):
             if pod.rules.node_name in self._table.numbers and not pod.finished:
                 self._occupancy.bind(pod, self._table.numbers[pod.rules.node_name])
@@ -174,6 +245,7 @@ class Cluster:
         self._fits: dict[NodeRules, NodeFit] = {}
         self._preferences: dict[tuple[Preference, ...], list[int]] = {}
         self._classes: dict[object, NodeColumnClasses] = {}
+        self._storage = None
 
     # --- contents ------------------------------------------------------------------------------------------------------
 
@@ -228,6 +300,8 @@ class Cluster:
         other._start(self._table, self._tables, self._resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
         other._fits, other._preferences, other._classes = self._fits, self._preferences, self._classes
+        if self._storage is not None:
+            other._storage = self._storage.copy(other._occupancy)
         return other
 
     def without(self, nodes: Iterable[str]) -> Cluster:
@@ -239,7 +313,7 @@ class Cluster:
         other._occupancy = self._occupancy.renumbered(
             {number: other._number(name) for number, name in enumerate(self._table.names) if number not in lost}
         )
-        return other
+        return other._with_storage_of(self)
 
     def changed(self, nodes: Iterable[Node]) -> Cluster:
         """Return the cluster with these nodes, identified by name, changed in labels and taints. Running pods stay."""
@@ -247,16 +321,28 @@ class Cluster:
         table = self._table.changed({self._number(node.name): node for node in nodes})
         other._start(table, self._tables, self._resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
-        return other
+        return other._with_storage_of(self)
+
+    def _with_storage_of(self, other: Cluster) -> Cluster:
+        if other._storage is not None:
+            self._storage = other._storage.on(self._table, self._occupancy)
+        return self
 
     def bind(self, pod: Mapping[str, object] | Pod, node: str) -> None:
-        """Bind a pod to a node, as the scheduler does."""
-        self._occupancy.bind(self._compiled(pod), self._number(node))
+        """Bind a pod to a node, as the scheduler does: its claims, too."""
+        self._bind(self._compiled(pod), self._number(node))
+
+    def _bind(self, pod: Pod, node: int) -> None:
+        if self._storage is not None and pod.volumes:
+            self._storage.bind(pod, node)
+        self._occupancy.bind(pod, node)
 
     def unbind(self, pod: Mapping[str, object] | Pod) -> None:
-        """Remove a running pod."""
+        """Remove a running pod. Its claims stay bound."""
         compiled = self._compiled(pod)
         self._occupancy.unbind(compiled.namespace, compiled.name)
+        if self._storage is not None and compiled.volumes:
+            self._storage.unbind(compiled)
 
     # --- questions -----------------------------------------------------------------------------------------------------
 
@@ -275,15 +361,37 @@ class Cluster:
         feasible = dict.fromkeys(names, False)
         for node in left:
             feasible[names[node]] = True
-        reason = {name: plugin for name, plugin in zip(names, self._reasons(filtered), strict=True) if plugin is not None}
-        if not left:
-            return Verdict(feasible, reason, {}, {})
-        scored = self._score(compiled, filtered)
-        if scored.error is not None:
-            return Verdict(feasible, reason, {}, {}, scored.error)
+        reasons = self._reasons(filtered)
+        reason = {name: plugin for name, plugin in zip(names, reasons, strict=True) if plugin is not None}
+        scored = self._score(compiled, filtered) if left else _Scored({}, [])
         rated = {other: place for place, node in enumerate(filtered.feasible) for other in picked.alike(node)}
         scores = {plugin: {names[node]: values[rated[node]] for node in left} for plugin, values in scored.scores.items()}
-        return Verdict(feasible, reason, scores, {names[node]: scored.total[rated[node]] for node in left})
+        total = {names[node]: scored.total[rated[node]] for node in left} if scored.error is None else {}
+        verdict = Verdict(feasible, reason, scores, total, scored.error)
+        if self._storage is not None:
+            self._add_messages(verdict, compiled, filtered, reasons)
+        return verdict
+
+    def _add_messages(self, verdict: Verdict, pod: Pod, filtered: _Filtered, reasons: Sequence[str | None]) -> None:
+        """Add the scheduler's messages, and what the pod binds on each feasible node."""
+        from afflint.scheduler.rejection_messages import RejectionMessages
+
+        names, storage = self._table.names, filtered.storage
+        messages = RejectionMessages(pod, filtered.fit, self._table, self._occupancy, self.directory, self._version)
+        messages.add(reasons)
+        for node, rejection in _volume_rejections(filtered, range(len(names))):
+            messages.texts[node] = list(rejection.messages)
+            if rejection.unresolvable:
+                messages.unresolvable.add(node)
+        verdict.messages = {names[node]: messages.texts[node] for node in sorted(messages.texts)}
+        verdict.unresolvable = frozenset(names[node] for node in messages.unresolvable)
+        if storage is not None:
+            verdict.bindings = {
+                names[node]: chosen
+                for representative in filtered.feasible
+                if (chosen := storage.bindings(representative))
+                for node in filtered.picked.alike(representative)
+            }
 
     def judge(self, pod: Pod) -> NumberedVerdict:
         """Return the decision about a pod by the numbers of nodes, without the scores of each plugin."""
@@ -409,7 +517,7 @@ class Cluster:
 
     def read(self, pod: object) -> Pod:
         """Compile a Pod object, with its requests if resources count. Raises InventoryError."""
-        return read_pod(pod, resources=self._resources, comparisons=self._comparisons)
+        return read_pod(pod, resources=self._resources, comparisons=self._comparisons, volumes=self._storage is not None)
 
     def _compiled(self, pod: Mapping[str, object] | Pod) -> Pod:
         return pod if isinstance(pod, Pod) else self.read(pod)
@@ -424,24 +532,33 @@ class Cluster:
     def _filter(self, pod: Pod, *, scoring: bool = True) -> _Filtered:
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
-            return _Filtered(fit, NO_NODES, [], [], [], [], everywhere=NODE_AFFINITY)
+            return _none(fit, everywhere=NODE_AFFINITY)
         if names_conflict(pod.rules, self._version):
-            return _Filtered(fit, NO_NODES, [], [], [], [], everywhere="")
+            return _none(fit, everywhere="")
+        storage = self._storage.examine(pod) if self._storage is not None and pod.volumes else None
+        if storage is not None and storage.rejection is not None:
+            return _none(fit, everywhere=storage.rejection.plugin, storage=storage)
         if topology_spread.unparsable(pod.hard_spread):
-            return _Filtered(fit, NO_NODES, [], [], [], [], error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
+            return _none(fit, error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
         if pod.malformed_terms:
-            return _Filtered(fit, NO_NODES, [], [], [], [], everywhere=INTER_POD_AFFINITY)
-        picked = self._picked(pod, fit, scoring)
+            return _none(fit, everywhere=INTER_POD_AFFINITY)
+        picked = self._picked(pod, fit, storage, scoring)
         roomy = unused = node_ports.filter_nodes(picked.nodes, pod.ports, self._occupancy) if pod.ports else picked.nodes
         if pod.requests:
             roomy = node_resources.filter_nodes(roomy, pod.requests, self._table, self._occupancy)
-        spread = roomy
+        usable = roomy
+        if storage is not None:
+            error = storage.error(roomy)
+            if error is not None:
+                return _none(fit, error=error)
+            usable = storage.filter_nodes(roomy)
+        spread = usable
         if pod.hard_spread:
             spread = topology_spread.filter_nodes(spread, pod, fit, self._table, self._occupancy)
         feasible = interpod_affinity.filter_nodes(spread, pod, self._table, self._occupancy, self.directory)
-        return _Filtered(fit, picked, unused, roomy, spread, feasible)
+        return _Filtered(fit, picked, unused, roomy, usable, spread, feasible, storage=storage)
 
-    def _picked(self, pod: Pod, fit: NodeFit, scoring: bool) -> RepresentativeNodes:
+    def _picked(self, pod: Pod, fit: NodeFit, storage: PodStorage | None, scoring: bool) -> RepresentativeNodes:
         """Return one of all nodes that are equal to the filters (and scores) of the pod, out of those that fit it."""
         if len(fit.candidates) <= _MAX_UNGROUPED:
             return fit.ungrouped()
@@ -462,17 +579,21 @@ class Cluster:
         if pod.requests and scoring:
             touched.update(occupancy.rated(CPU))
         touched |= node_ports.nodes_using(pod.ports, occupancy)
-        return self._classes_of(pod, fit, frozenset(keys)).pick(touched)
+        volumes: dict[object, Sequence[object]] = {}
+        if storage is not None:
+            touched |= storage.touched
+            volumes = storage.columns()
+        return self._classes_of(pod, fit, frozenset(keys), volumes).pick(touched)
 
-    def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str]) -> NodeColumnClasses:
+    def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str], volumes: Mapping[object, Sequence[object]]) -> NodeColumnClasses:
         resources = dict.fromkeys([resource for resource, _ in pod.requests] + ([CPU, MEMORY] if pod.requests else []))
-        asked = (pod.rules, pod.preferences, keys, tuple(resources))
+        asked = (pod.rules, pod.preferences, keys, tuple(resources), frozenset(volumes))
         classes = self._classes.get(asked)
         if classes is None:
             if len(self._classes) >= _MAX_CACHED_FITS:
                 self._classes.clear()
             columns: list[Sequence[object]] = [fit.unpreferred, *[self._table.marks(key)[0] for key in keys]]
-            columns += [self._table.amounts(resource) for resource in asked[3]]
+            columns += [*[self._table.amounts(resource) for resource in asked[3]], *volumes.values()]
             if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
                 columns.append(self._preference(pod.preferences))
             classes = self._classes[asked] = NodeColumnClasses(fit.candidates, columns)
@@ -495,11 +616,16 @@ class Cluster:
         if filtered.everywhere is not None:
             return [filtered.everywhere] * len(self._table.names)
         rejections = filtered.fit.rejections.copy()
-        stages = (filtered.picked.nodes, filtered.unused, filtered.roomy, filtered.spread, filtered.feasible)
+        stages = (filtered.picked.nodes, filtered.unused, filtered.roomy, filtered.usable, filtered.spread, filtered.feasible)
         for plugin, before, after in zip(_DYNAMIC_FILTERS, stages, stages[1:], strict=False):
-            if len(after) < len(before):
-                for node in filtered.picked.all(set(before).difference(after)):
-                    rejections[node] = plugin
+            if len(after) == len(before):
+                continue
+            if plugin is None:
+                for node, rejection in _volume_rejections(filtered, ()):
+                    rejections[node] = rejection.plugin
+                continue
+            for node in filtered.picked.all(set(before).difference(after)):
+                rejections[node] = plugin
         return rejections
 
     def _score(self, pod: Pod, filtered: _Filtered) -> _Scored:
@@ -523,6 +649,8 @@ class Cluster:
             scores[INTER_POD_AFFINITY] = drawn
         if pod.requests:
             scores |= node_resources.scores(feasible, pod, self._table, self._occupancy, self._version)
+        if self._storage is not None and self._storage.scores_all:
+            scores[VOLUME_BINDING] = filtered.storage.binding.scores(feasible) if filtered.storage is not None else [0] * len(feasible)
         total = [0] * len(feasible)
         for plugin, values in scores.items():
             weight = WEIGHTS[plugin]
@@ -538,6 +666,18 @@ class Cluster:
                 weights = [current + preference.weight * hit for current, hit in zip(weights, matching, strict=True)]
             self._preferences[preferences] = weights
         return self._preferences[preferences]
+
+
+def _volume_rejections(filtered: _Filtered, nodes: Iterable[int]) -> Iterator[tuple[int, VolumeRejection]]:
+    """Yield the nodes that the plugins for volumes reject, and why: all of ``nodes`` if they reject the pod as a whole."""
+    storage = filtered.storage
+    if storage is None:
+        return
+    if storage.rejection is not None:
+        yield from ((node, storage.rejection) for node in nodes)
+    for representative, rejection in storage.rejections.items():
+        for node in filtered.picked.alike(representative):
+            yield node, rejection
 
 
 def _normalize_reversed(raw: list[int]) -> list[int]:
@@ -608,7 +748,7 @@ class _SchedulingRun:
 
     def _place(self, name: str, pod: Pod, best: list[int], picked: RepresentativeNodes, error: str | None) -> None:
         node = self._chosen(name, best, picked)
-        self.cluster._occupancy.bind(pod, node)
+        self.cluster._bind(pod, node)
         self.unschedulable.pop(name, None)
         self.placements[name] = self.cluster._table.names[node]
         self._note(name, error)

@@ -46,7 +46,7 @@ def filter_nodes(candidates: list[int], pod: Pod, table: NodeTable, occupancy: O
     if isinstance(pod.affinity, Malformed) or isinstance(pod.anti_affinity, Malformed):
         return []
     if pod.affinity:
-        candidates = _with_affinity(candidates, pod, pod.affinity, table, occupancy, directory)
+        candidates = with_affinity(candidates, pod, pod.affinity, table, occupancy, directory)
     for key, values in excluded_values(pod, table, occupancy).items():
         column = table.column(key)
         candidates = [node for node in candidates if column[node] not in values]
@@ -67,7 +67,7 @@ def excluded_values(pod: Pod, table: NodeTable, occupancy: Occupancy) -> dict[st
     return {key: values for key, values in values_by_key.items() if values}
 
 
-def _with_affinity(
+def with_affinity(
     candidates: list[int], pod: Pod, terms: tuple[Term, ...], table: NodeTable, occupancy: Occupancy, directory: Directory
 ) -> list[int]:
     """Return the candidates that share a domain, for each term, with a running pod that matches all terms (satisfyPodAffinity)."""

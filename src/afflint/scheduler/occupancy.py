@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
@@ -12,6 +13,9 @@ from afflint.scheduler.matching import Counted, MatchTable, anchors, counts
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.pods import Pod, Subject, Term, WeightedTerm, parsed_terms
 from afflint.scheduler.requests import CPU, MEMORY
+
+if TYPE_CHECKING:
+    from afflint.scheduler.pod_volumes import PodVolume
 
 Tally = dict[int, int]
 """A number of pods, or an amount that pods use, by node; nodes without any are left out."""
@@ -51,13 +55,13 @@ class Bound(NamedTuple):
     drawing: tuple[int, ...]
 
 
-_COUNTED = ("_subjects", "_tallies", "_forbidding", "_drawing", "_used", "_rated", "_ports", "_pods")
+_COUNTED = ("_subjects", "_tallies", "_forbidding", "_drawing", "_used", "_rated", "_ports", "_pods", "_volumes")
 
 
 class Occupancy:
     """The pods that run on the nodes of one cluster."""
 
-    __slots__ = ("_drawing", "_forbidding", "_pods", "_ports", "_rated", "_subjects", "_tables", "_tallies", "_used", "bound")
+    __slots__ = ("_drawing", "_forbidding", "_pods", "_ports", "_rated", "_subjects", "_tables", "_tallies", "_used", "_volumes", "bound")
 
     def __init__(self, tables: MatchTables) -> None:
         self._tables = tables
@@ -70,6 +74,7 @@ class Occupancy:
         self._rated: dict[str, Tally] = {}
         self._pods: dict[str, Tally] = {}
         self._ports: dict[HostPort, Tally] = {}
+        self._volumes: dict[PodVolume, Tally] = {}
 
     def copy(self) -> Occupancy:
         """Return a copy that can change independently."""
@@ -141,6 +146,8 @@ class Occupancy:
         _add(self._pods.setdefault("", {}), node, step)
         for port in entry.pod.ports:
             _add(self._ports.setdefault(port, {}), node, step)
+        for volume in entry.pod.volumes:
+            _add(self._volumes.setdefault(volume, {}), node, step)
 
     def used(self, resource: str) -> Tally:
         """Return how much of a resource the pods on each node request, if they were compiled with requests."""
@@ -161,6 +168,14 @@ class Occupancy:
         else:
             yield self._ports.get(port, NO_PODS)
             yield self._ports.get(port._replace(ip=ANY_ADDRESS), NO_PODS)
+
+    def users(self, volume: PodVolume) -> Tally:
+        """Return the pods that use a claim or an inline disk, if they were compiled with volumes."""
+        return self._volumes.get(volume, NO_PODS)
+
+    def volumes(self) -> Iterator[tuple[PodVolume, Tally]]:
+        """Yield the claims and inline disks of the pods."""
+        yield from self._volumes.items()
 
     def tally(self, counted: Counted) -> Tally:
         """Return how many of the counted pods run on each node."""

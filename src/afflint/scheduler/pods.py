@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from afflint.constraints.pods import HARD, SOFT, PodAffinityTerm, TopologySpreadConstraint, parse_pod_term, parse_spread_constraint
 from afflint.findings.namedtuples import NamedTuple
@@ -21,6 +21,9 @@ from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, supp
 from afflint.scheduler.decoding import InventoryError, error_in, fail, integer, mapping, sequence, string, string_map, strings
 from afflint.scheduler.host_ports import HostPort, read_ports
 from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
+
+if TYPE_CHECKING:
+    from afflint.scheduler.pod_volumes import PodVolume
 
 T = TypeVar("T")
 
@@ -124,6 +127,8 @@ class Pod(NamedTuple):
     """The node labels that its controller requires in addition to its manifest."""
     toleration_seconds: int | None = 0
     """For how many seconds it tolerates an unreachable node; None for ever, so that it is never evicted from there."""
+    volumes: tuple[PodVolume, ...] = ()
+    """Its claims and inline disks; empty if volumes do not count."""
 
     @property
     def key(self) -> PodKey:
@@ -147,8 +152,8 @@ def scheduling_key(pod: Pod) -> tuple[object, ...]:
     return (pod.subject, pod.controller, pod.rules, pod.preferences, pod.has_spread, *pod[9:])
 
 
-def read_pod(data: object, *, resources: bool = False, comparisons: bool = False) -> Pod:
-    """Read a Pod object as parsed from YAML or JSON, with its requests if resources count.
+def read_pod(data: object, *, resources: bool = False, comparisons: bool = False, volumes: bool = False) -> Pod:
+    """Read a Pod object as parsed from YAML or JSON, with its requests if resources count, and its volumes if volumes do.
 
     Without ``comparisons`` tolerations with ``Gt`` and ``Lt`` are left out: the cluster ignores them. Raises InventoryError for a
     malformed pod.
@@ -160,6 +165,10 @@ def read_pod(data: object, *, resources: bool = False, comparisons: bool = False
     try:
         spec, status = mapping(whole.get("spec"), "spec"), mapping(whole.get("status"), "status")
         pod = _read(namespace, name, meta, spec, status, comparisons=comparisons)
+        if volumes and spec.get("volumes"):
+            from afflint.scheduler.pod_volumes import read_volumes
+
+            pod = pod._replace(volumes=read_volumes(namespace, name, string(meta.get("uid"), "metadata.uid"), spec))
         return _with_requests(pod, spec, status) if resources else pod
     except InventoryError as error:
         raise error_in("Pod", f"{namespace}/{name}", error) from None

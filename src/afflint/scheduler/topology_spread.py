@@ -42,21 +42,27 @@ def unparsable(constraints: tuple[SpreadConstraint, ...]) -> bool:
 
 def filter_nodes(candidates: list[int], pod: Pod, fit: NodeFit, table: NodeTable, occupancy: Occupancy) -> list[int]:
     """Return the candidates that no hard constraint of the pod rejects."""
-    keys = tuple([constraint.key for constraint in pod.hard_spread])
     for constraint in pod.hard_spread:
-        column = table.column(constraint.key)
-        members, empty_domains = fit.domains(constraint, keys)
-        domains: dict[str | None, int] = {}
-        for node, count in occupancy.matching_selector(constraint.selector, pod.namespace).items():
-            if members[node]:
-                domains[column[node]] = domains.get(column[node], 0) + count
-        # The global minimum is 0 if a domain is empty, or if there are fewer domains than minDomains.
-        filled = len(domains) == len(empty_domains) >= constraint.min_domains
-        least = min(domains.values(), default=0) if filled else 0
-        most = constraint.max_skew + least - matches(constraint.selector, pod.labels)
-        # A value whose nodes are all excluded by inclusion policies is not a domain and counts no pods.
-        candidates = [node for node in candidates if column[node] is not None and domains.get(column[node], 0) <= most]
+        candidates = filter_by_constraint(candidates, constraint, pod, fit, table, occupancy)
     return candidates
+
+
+def filter_by_constraint(
+    candidates: list[int], constraint: SpreadConstraint, pod: Pod, fit: NodeFit, table: NodeTable, occupancy: Occupancy
+) -> list[int]:
+    """Return the candidates that one hard constraint of the pod does not reject."""
+    column = table.column(constraint.key)
+    members, empty_domains = fit.domains(constraint, tuple([each.key for each in pod.hard_spread]))
+    domains: dict[str | None, int] = {}
+    for node, count in occupancy.matching_selector(constraint.selector, pod.namespace).items():
+        if members[node]:
+            domains[column[node]] = domains.get(column[node], 0) + count
+    # The global minimum is 0 if a domain is empty, or if there are fewer domains than minDomains.
+    filled = len(domains) == len(empty_domains) >= constraint.min_domains
+    least = min(domains.values(), default=0) if filled else 0
+    most = constraint.max_skew + least - matches(constraint.selector, pod.labels)
+    # A value whose nodes are all excluded by inclusion policies is not a domain and counts no pods.
+    return [node for node in candidates if column[node] is not None and domains.get(column[node], 0) <= most]
 
 
 def scores(

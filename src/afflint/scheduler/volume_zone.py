@@ -1,0 +1,88 @@
+"""The plugin VolumeZone: the zone and region labels of volumes against those of nodes.
+
+Semantics: pkg/scheduler/framework/plugins/volumezone.
+"""
+
+from __future__ import annotations
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.node_labels import DEPRECATED, TOPOLOGY_LABELS
+from afflint.scheduler.nodes import NodeTable
+from afflint.scheduler.pod_volumes import PodClaim
+from afflint.scheduler.pods import Pod
+from afflint.scheduler.storage_state import StorageState
+from afflint.scheduler.volume_rejection import VolumeRejection
+from afflint.scheduler.volumes import PersistentVolume
+
+VOLUME_ZONE = "VolumeZone"
+
+_NO_ZONE = VolumeRejection(VOLUME_ZONE, ("node(s) had no available volume zone",), True)
+
+
+class ZoneLabel(NamedTuple):
+    """A zone or region label of a volume with the values that it lists."""
+
+    key: str
+    values: frozenset[str]
+
+
+class VolumeZone:
+    """The zones and regions of the volumes of a pod. ``rejection`` is why no node is possible."""
+
+    __slots__ = ("_table", "rejection", "topologies")
+
+    def __init__(self, pod: Pod, state: StorageState, table: NodeTable) -> None:
+        self._table = table
+        self.topologies: list[ZoneLabel] = []
+        self.rejection: VolumeRejection | None = None
+        for volume in pod.volumes:
+            if isinstance(volume, PodClaim) and not volume.ephemeral:
+                found = _volume_of(volume, state)
+                if isinstance(found, str):
+                    self.rejection = VolumeRejection(VOLUME_ZONE, (found,), True)
+                    return
+                if found is not None:
+                    self.topologies += _topologies(found)
+
+    @property
+    def applies(self) -> bool:
+        """Whether a volume has a zone or a region."""
+        return bool(self.topologies)
+
+    def reject(self, node: int) -> VolumeRejection | None:
+        """Return why a node is not possible; None if it is. A node without any of the labels accepts every volume."""
+        labels = self._table.nodes[node].labels
+        if not any(key in labels for key in TOPOLOGY_LABELS):
+            return None
+        for key, values in self.topologies:
+            value = labels.get(key)
+            # The older label of a volume also matches the newer one of a node, but not the other way round.
+            if value is None:
+                value = labels.get(DEPRECATED.get(key, key))
+            if value not in values:
+                return _NO_ZONE
+        return None
+
+
+def _volume_of(volume: PodClaim, state: StorageState) -> PersistentVolume | str | None:
+    """Return the volume of a claim, None if it is bound on first use, or the message why no node is possible (getPVbyPod)."""
+    claim = state.claim(volume)
+    assert claim is not None  # VolumeRestrictions rejects the pod otherwise.
+    if claim.volume:
+        return state.volumes.get(claim.volume) or f'persistentvolume "{claim.volume}" not found'
+    if not claim.storage_class:
+        return "PersistentVolumeClaim had no pv name and storageClass name"
+    storage_class = state.objects.classes.get(claim.storage_class)
+    if storage_class is None:
+        return f'storageclass.storage.k8s.io "{claim.storage_class}" not found'
+    return None if storage_class.on_first_use else "PersistentVolume had no name"
+
+
+def _topologies(volume: PersistentVolume) -> list[ZoneLabel]:
+    """Return the labels of a volume that restrict its nodes. A list with an empty value is ignored (LabelZonesToSet)."""
+    found = []
+    for key in TOPOLOGY_LABELS:
+        values = frozenset(volume.labels[key].split("__")) if key in volume.labels else frozenset()
+        if values and "" not in values:
+            found.append(ZoneLabel(key, values))
+    return found
