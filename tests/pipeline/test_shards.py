@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from afflint.cli.shards import UNRENDERED
 from afflint.pipeline import cache as keeping
 from afflint.pipeline import mapping, shards
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult
@@ -341,24 +340,14 @@ class TestUsage:
             ("--shard 1/2 --output x --write-baseline", "--shard writes no report: use --write-baseline with `afflint merge`"),
             ("--shard 1/2 --output x --fix", "--shard cannot be used with --fix"),
             ("--shard 1/2 --output x --kustomize .", "--shard cannot be used with --kustomize"),
-            (
-                "--shard 1/2 --output x --render=helm",
-                f"--shard cannot be used with --render: {UNRENDERED}",
-            ),
+            ("--shard 1/2 --output x --render --offline", "--shard renders nothing: use --offline with `afflint merge`"),
+            ("--shard 1/2 --output x --fail-on-unrendered", "--shard writes no report: use --fail-on-unrendered with `afflint merge`"),
             ("--shard 1/2 --output x -", "--shard checks files, not standard input"),
         ],
     )
     def test_a_mistake_is_told_in_one_line(self, afflint: Afflint, words: str, message: str) -> None:
         assert afflint("check", *words.split()) == (2, "", f"afflint: {message}\n")
         assert not Path("x").exists()
-
-    def test_a_configuration_that_renders_is_refused(self, afflint: Afflint) -> None:
-        Path("render.yaml").write_text("render: true\n", encoding="utf-8")
-        done = afflint("check", "--shard", "1/2", "--output", "x", "--config", "render.yaml")
-        assert (done.code, done.err.partition(":")[2].partition(":")[0]) == (
-            2,
-            " --shard cannot be used with `render` of the configuration",
-        )
 
     def test_a_place_that_cannot_be_written(self, afflint: Afflint) -> None:
         assert afflint("check", "--shard", "1/2", "--output", "no/x").err == "afflint: cannot write 'no/x': No such file or directory\n"

@@ -47,11 +47,11 @@ def run() -> int:
     return result if isinstance(result, int) else 0
 
 
-class SectionedCommand(click.Command):
-    """A command whose help lists its options in sections."""
+class PlainCommand(click.Command):
+    """A command whose options may have a value that they take when they are given alone."""
 
     def __init__(self, *args: Any, sections: Mapping[str, Sequence[Option]], **more: Any) -> None:
-        """``sections``: options by heading. Any other option is in the last section."""
+        """``sections``: options by heading."""
         super().__init__(*args, **more)
         self.sections = sections
 
@@ -71,6 +71,10 @@ class SectionedCommand(click.Command):
             else:
                 next(tokens, None)  # Its value, even if it looks like an option.
         return super().parse_args(ctx, args)
+
+
+class SectionedCommand(PlainCommand):
+    """A command whose help lists its options in sections. An option that is in none is in the last one."""
 
     def options_by_section(self, context: click.Context) -> Iterator[tuple[str, list[click.Option]]]:
         """Yield each heading with its options, in the order of the sections."""
@@ -103,9 +107,8 @@ def _click_command(name: str, command: Command) -> click.Command:
     def invoke(**values: Any) -> int:
         return command.invoke(values)
 
-    if "" in command.sections:
-        return click.Command(name, callback=invoke, params=params, **more)
-    return SectionedCommand(name, callback=invoke, params=params, sections=command.sections, **more)
+    kind = PlainCommand if "" in command.sections else SectionedCommand
+    return kind(name, callback=invoke, params=params, sections=command.sections, **more)
 
 
 def _argument(argument: Argument) -> click.Argument:

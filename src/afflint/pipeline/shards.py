@@ -60,6 +60,8 @@ class Arguments(NamedTuple):
     config_file: str | None = None
     kubernetes_version: str | None = None
     force_exclude: bool = False
+    render: tuple[str, ...] = ()
+    """The tools that `--render` starts. The shards check files as they are; the merge renders."""
 
 
 class _Header(NamedTuple):
@@ -130,6 +132,8 @@ class Merged:
         """The files that have changed since the shards ran."""
         self.new_definitions = False
         """Whether nodes, pools or custom resources have changed since the shards ran, so that all files are checked again."""
+        self.renders = False
+        """Whether the run renders. No shard has results for rendered output, nor for the values files that only GitOps objects name."""
 
     def check_settings(self, settings: MapSettings) -> None:
         """Raise ShardError if the shards ran with another configuration."""
@@ -145,16 +149,19 @@ class Merged:
         keys = Keys(settings, __version__)
         known: list[FileResult | None] = []
         unknown: list[Source] = []
+        changed: list[str] = []
         for source in sources:
             data = bytes_of(source)
             result = None if isinstance(data, Exception) else self._results.get(keys.key(source.known_as, checksum(data)))
             known.append(result)
             if result is None:
                 unknown.append(source)
+                if source.data is None and not (self.renders and source.values):
+                    changed.append(source.name)
         if keys.settings in self._made_with:
-            self.changed += [source.name for source in unknown]
+            self.changed += changed
         else:
-            self.new_definitions = self.new_definitions or bool(unknown)
+            self.new_definitions = self.new_definitions or bool(changed)
         rest = iter(map_files(unknown, settings, self._jobs, self._progress))
         return (next(rest) if result is None else result for result in known)
 
