@@ -145,7 +145,7 @@ def expect(place: Place, seen: Effects, row: tuple[str, ...]) -> None:
     assert not [*place.repository.rglob("pwned")]
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if each != "afflint lsp"])
+@pytest.mark.parametrize("command", [each for each in COMMANDS if not each.startswith("afflint lsp")])
 def test_a_command_does_what_the_table_says(command: str, place: Place) -> None:
     name, *words = shlex.split(command)
     assert name == "afflint"
@@ -171,13 +171,19 @@ def test_workers_do_nothing_more_however_they_are_started(method: str, place: Pl
     expect(place, seen, ("the cache, temporary files", "nothing", "nothing" if method == "fork" else "python"))
 
 
-def test_the_language_server_does_what_the_table_says(place: Place) -> None:
+@pytest.mark.parametrize("command", ["afflint lsp", "afflint lsp --render"])
+def test_the_language_server_does_what_the_table_says(command: str, place: Place) -> None:
+    (place.repository / ".afflint.yaml").write_text("render: true\n", encoding="utf-8")
+    words = shlex.split(command)[1:]
     variables = [f"{name}={place.environment[name]}" for name in ("HOME", "XDG_CACHE_HOME", "TMPDIR", "PYTHONDONTWRITEBYTECODE", "PATH")]
-    with Client(place.repository, command=["env", "-u", "AFFLINT_NO_CACHE", *variables, *tracer(place.trace), afflint(), "lsp"]) as client:
+    with Client(place.repository, command=["env", "-u", "AFFLINT_NO_CACHE", *variables, *tracer(place.trace), afflint(), *words]) as client:
         client.open("web.yaml")
         client.settle()
+        client.until(lambda: [each for each in client.notifications if each["method"] == "window/logMessage"])
         assert client.rules("web.yaml") == ["4:17 unknown-node-label", "4:27 wrong-type"]
-    expect(place, effects(place.trace), COMMANDS["afflint lsp"])
+    seen = effects(place.trace)
+    assert ("helm" in seen.started) == ("--render" in words)
+    expect(place, seen, COMMANDS[command])
 
 
 @pytest.mark.parametrize("step", STEPS)

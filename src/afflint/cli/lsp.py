@@ -7,6 +7,7 @@ import sys
 from functools import partial
 
 from afflint.cli import options
+from afflint.cli.check_options import select_options
 from afflint.cli.command import NUMBER, Command, flag, option
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
@@ -16,6 +17,7 @@ class LspOptions(NamedTuple):
     """The options of ``afflint lsp``."""
 
     nodes: tuple[str, ...]
+    render: str | None
     config_file: str | None
     no_config: bool
     stdio: bool
@@ -34,7 +36,7 @@ def lsp(args: LspOptions) -> int:
     # Wrong options are reported before the editor waits for an answer. A configuration that is found may be half written just now:
     # the server reports its mistakes and starts.
     no_config = args.no_config or args.config_file is None
-    options.configuration(options.ConfigOverrides(args.config_file, no_config, nodes=args.nodes))
+    config = options.configuration(options.ConfigOverrides(args.config_file, no_config, nodes=args.nodes, render=args.render))
     if sys.stdin is None or sys.stdout is None:
         raise UserError("standard input and output are closed; an editor starts `afflint lsp` with both")
     # Only messages of the protocol may reach the client, even if a library prints.
@@ -42,7 +44,7 @@ def lsp(args: LspOptions) -> int:
     sys.stdout = sys.stderr
     nodes = tuple(map(os.path.abspath, args.nodes))
     incoming = partial(os.read, sys.stdin.fileno())
-    server = Server(incoming, outgoing, CommandLineConfig(args.config_file, args.no_config, nodes))
+    server = Server(incoming, outgoing, CommandLineConfig(args.config_file, args.no_config, nodes, config.render if args.render else ()))
     if args.client is not None:
         server.end_with(args.client)
     return server.serve()
@@ -50,6 +52,7 @@ def lsp(args: LspOptions) -> int:
 
 _OPTIONS = (
     options.nodes,
+    *select_options("render"),
     *options.configured,
     flag("--stdio", help_text="Use standard input and output. This is the only transport, so the option may be left out."),
     option(

@@ -157,10 +157,10 @@ def notes(session: Session) -> Iterator[str]:
 def note_unused_render(config: Config) -> None:
     """Print a notice if nothing is rendered because only a configuration that was found, and is not trusted, sets `render`."""
     if config.render and config.repository is not None:
-        from afflint.config.trust import renderers
+        from afflint.config.trust import unused_render
 
-        if not renderers(config):
-            notify(f"afflint: note: {config.origins['render']}: `render` needs --render on the command line, or --config with this file")
+        if note := unused_render(config):
+            notify(f"afflint: {note}")
 
 
 def _write_baseline(path: str | None, outcome: Outcome, *, to_stderr: bool = False) -> int:

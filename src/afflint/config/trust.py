@@ -38,6 +38,13 @@ def renderers(config: Config) -> tuple[str, ...]:
     return () if _is_untrusted(config, "render") else config.render
 
 
+def unused_render(config: Config) -> str | None:
+    """Return a notice if only a configuration that was found, and is not trusted, sets `render`, so that nothing is rendered."""
+    if not config.render or renderers(config):
+        return None
+    return f"note: {config.origins['render']}: `render` needs --render on the command line, or --config with this file"
+
+
 def check_readable(config: Config, key: str, paths: Iterable[str]) -> None:
     """Reject paths outside the repository in a key of a configuration that was found. Raises UserError."""
     if config.repository is None or not _is_untrusted(config, key):

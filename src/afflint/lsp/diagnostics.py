@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from afflint.config import ConfigProblem
 from afflint.findings.finding import FileId, Finding
 from afflint.lsp.capabilities import SOURCE
 from afflint.lsp.document import DocumentTexts
+from afflint.lsp.rendered import RenderedFolder
 from afflint.lsp.text import EditorText
 from afflint.lsp.uris import to_uri
 
@@ -41,6 +42,21 @@ def _diagnostic(finding: Finding, text: EditorText, texts: DocumentTexts, path: 
             for where, each in locations
         ]
     return diagnostic
+
+
+def unopened_diagnostics(
+    plain: Mapping[str, list[Any]], rendered: RenderedFolder, texts: DocumentTexts, wanted: Callable[[list[Finding]], list[Finding]]
+) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the diagnostics of the files that are not open, by URI: ``plain`` are those without rendering, ``wanted`` selects findings."""
+    changed = {texts.uri(each.path): each for each in rendered.files}
+    yield from ((uri, items) for uri, items in plain.items() if uri not in changed)
+    for uri, file in changed.items():
+        text = texts.read(file.path)
+        replaced = [(each.identity.rule, text.range_of(each.span)) for each in file.replaced]
+        own = [each for each in plain.get(uri, ()) if (each["code"], each["range"]) not in replaced]
+        items = [*own, *diagnostics(wanted(list(file.added)), text, texts, rendered.path)]
+        if items:
+            yield uri, items
 
 
 def configuration_diagnostics(problems: Iterable[ConfigProblem], text: EditorText) -> list[dict[str, Any]]:

@@ -9,8 +9,9 @@ from afflint.findings.finding import FileId, Finding, Found
 from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.folder_config import FolderSession
 from afflint.lsp.indexer.map_cache import EditorBuffer
-from afflint.lsp.indexer.protocol import DocumentFindings
+from afflint.lsp.indexer.protocol import FIRST_PATH, DocumentFindings
 from afflint.lsp.project import Project, ProjectState
+from afflint.lsp.rendered import RenderedDocument
 from afflint.lsp.text import EditorText, Shift, shifted
 from afflint.pipeline.map_step import DocumentCache, FileResult
 from afflint.source.sources import Identities, Source, is_in_chart, relative
@@ -46,6 +47,7 @@ class ServerDocument:
         self._cache = DocumentCache()
         self._cross_findings: list[Found] = []
         self._findings: _CheckedVersion | None = None
+        self.rendered = RenderedDocument(text)
 
     def change(self, version: int, changes: Any) -> None:
         """Apply the changes of a notification. Raises ValueError, KeyError and TypeError for malformed changes."""
@@ -54,6 +56,7 @@ class ServerDocument:
         shifts = self.text.change(changes)
         self.version = version
         self._buffer = None
+        self.rendered.change(shifts, self.text)
         if shifts is None:
             shifts = [Shift((0, 0), (before, 0), (0, 0))]  # The whole text was replaced.
         self._log.append((version, shifts))
@@ -89,6 +92,8 @@ class ServerDocument:
 
     def path_of(self, file: FileId) -> str:
         """Return the path of a file that findings of this document refer to."""
+        if file <= FIRST_PATH:
+            return self.project.rendered.path(file)
         return next((each.path for each in (self.last_findings.places if self.last_findings else ()) if each.file == file), self.path)
 
     def adopt(self) -> None:
@@ -127,7 +132,7 @@ class ServerDocument:
             across = [each for each in self._cross_findings if each.document not in result.broken]
             found = self.project.unsuppressed(self.buffer, result, known, across)
             shown = self._findings = _CheckedVersion(self.version, known, state, setup, found)
-        return shown.findings
+        return self.rendered.without_replaced(shown.findings)
 
 
 class _OpenText(Protocol):

@@ -40,7 +40,8 @@ class DocumentRequests:
         from afflint.lsp.hover import hover
 
         place = document.text.from_lsp(params["position"])
-        return hover(document.text, place, self._shown(document), explanation, markdown=self._client().markdown)
+        shown = [*self._shown(document), *document.rendered.findings]
+        return hover(document.text, place, shown, explanation, markdown=self._client().markdown)
 
     def _links(self, params: Any) -> Any:
         from afflint.checks.registry import rules

@@ -13,11 +13,15 @@ from afflint.pipeline.session import Session
 
 
 class CommandLineConfig(NamedTuple):
-    """The options on the command line of the server: a configuration file for all folders or none at all, and the files with nodes."""
+    """The options on the command line of the server: a configuration file for all folders or none at all, and the files with nodes.
+
+    ``render`` are the tools that the user allows the server to start, on its command line or as an initialization option.
+    """
 
     config_file: str | None = None
     no_config: bool = False
     nodes: tuple[str, ...] = ()
+    render: tuple[str, ...] = ()
 
 
 class FolderSession(NamedTuple):
@@ -94,6 +98,8 @@ class ConfiguredFolder:
             files = tuple(dict.fromkeys((path, *map(os.path.abspath, named))))
         if self._command_line.nodes:
             config = configuration.with_overrides(config, nodes=self._command_line.nodes)
+        if self._command_line.render:
+            config = configuration.with_overrides(config, render=self._command_line.render)
         if config.nodes != (configuration.NO_NODES,):
             config = config._replace(nodes=tuple(map(os.path.abspath, config.nodes)))
         session = Session(config)

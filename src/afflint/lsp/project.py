@@ -11,6 +11,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.folder_config import CommandLineConfig, ConfiguredFolder, FolderSession
 from afflint.lsp.indexer.map_cache import EditorBuffer
 from afflint.lsp.indexer.protocol import DocumentFindings, RunFindings
+from afflint.lsp.rendered import RenderedFolder
 from afflint.pipeline.files import Files
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings
 from afflint.pipeline.mapping import result_of
@@ -46,6 +47,10 @@ class Project:
         """The duration of the last run in seconds, without the time in which it checked single files."""
         self.unopened: dict[str, list[dict[str, object]]] = {}
         """The diagnostics of the files that are not open, by their URIs."""
+        self.rendered = RenderedFolder()
+        """The result of the last render."""
+        self.notes: tuple[str, ...] = ()
+        """What the last render has reported about itself."""
         self._configured = ConfiguredFolder(folder, command_line)
         self._kustomizations: Kustomizations | None = None
         self._checkers: tuple[MapSettings, Checker] | None = None
@@ -55,6 +60,13 @@ class Project:
     def setup(self) -> FolderSession:
         """The current configuration."""
         return self._configured.setup
+
+    @property
+    def is_rendered(self) -> bool:
+        """Whether the configuration renders the folder, as `afflint check` there would."""
+        from afflint.config.trust import renderers
+
+        return self.all_files and bool(renderers(self.setup.config))
 
     def reread(self) -> None:
         """Read the configuration again if it has changed."""

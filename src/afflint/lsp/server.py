@@ -12,24 +12,26 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from queue import Empty, SimpleQueue
 from types import NoneType
 from typing import Any, BinaryIO
 
 from afflint import __version__
+from afflint.config import RENDERERS
+from afflint.config.trust import unused_render
 from afflint.findings.errors import UserError
 from afflint.findings.finding import Finding
 from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
 from afflint.lsp.capabilities import UNOPENED, Client, capabilities, pulls_of_unopened, watchers
-from afflint.lsp.diagnostics import TOO_LARGE, configuration_diagnostics, diagnostics, too_large_diagnostic
+from afflint.lsp.diagnostics import TOO_LARGE, configuration_diagnostics, diagnostics, too_large_diagnostic, unopened_diagnostics
 from afflint.lsp.document import DocumentTexts, ServerDocument
 from afflint.lsp.document_requests import DocumentRequests
 from afflint.lsp.folder_config import CommandLineConfig
-from afflint.lsp.indexer.client import IndexerClient, IndexerLost
+from afflint.lsp.indexer.client import IndexerClient, IndexerLost, RenderLost
 from afflint.lsp.indexer.client import Message as Report
 from afflint.lsp.indexer.protocol import (
     DocumentClosed,
@@ -39,6 +41,7 @@ from afflint.lsp.indexer.protocol import (
     IndexerInit,
     IndexerRequest,
     OpenDocument,
+    RenderEnded,
     RequestedFindings,
     Response,
     RunEnded,
@@ -47,6 +50,8 @@ from afflint.lsp.indexer.protocol import (
 )
 from afflint.lsp.project import Project
 from afflint.lsp.registrations import Registrations
+from afflint.lsp.render_schedule import RenderSchedule, missing_tools_message
+from afflint.lsp.rendered import RenderedFolder
 from afflint.lsp.text import EditorText
 from afflint.lsp.transport import InvalidMessage, Message, MessageReader, MessageWriter, ResponseError
 from afflint.lsp.uris import to_path
@@ -96,6 +101,7 @@ class Server:
         self._writer = MessageWriter(outgoing, lambda: self._inbox.put(_InputClosed()))
         self._command_line = command_line
         self._indexer = IndexerClient(self._inbox.put)
+        self._renders = RenderSchedule(self._inbox.put)
         self._failures, self._not_before = 0, 0.0
         """Failures of the indexer since the end of a run, and the time before which it is not restarted."""
         self._client = Client()
@@ -105,6 +111,8 @@ class Server:
         self._exit: int | None = None
         self._projects: dict[str, Project] = {}
         self._documents: dict[str, ServerDocument] = {}
+        self._templates: dict[str, ServerDocument] = {}
+        """Open templates: only findings of rendered output are shown in them."""
         self._too_large: set[str] = set()
         """The URIs of open documents that are too large to be checked."""
         self._cancelled: set[Any] = set()
@@ -143,6 +151,7 @@ class Server:
                 self._step()
         finally:
             self._indexer.end()
+            self._renders.end()
         return self._exit
 
     def _step(self) -> None:
@@ -179,6 +188,8 @@ class Server:
         times = [*self._due_checks.values()]
         if self._running is None:
             times += [max(when, self._not_before) for when, _ in self._scheduled.values()]
+        if (render := self._renders.next_time()) is not None:
+            times.append(render)
         return max(min(times) - time.monotonic(), 0) if times else _MAX_WAIT
 
     def _handle(self, message: Message | InvalidMessage | Report | _InputClosed) -> None:
@@ -187,7 +198,7 @@ class Server:
                 self._exit = 0 if self._shut_down else 1
             elif isinstance(message, InvalidMessage):
                 self._writer.write({"id": None, "error": {"code": message.code, "message": message.reason}})
-            elif isinstance(message, RunEnded | RunProgress | DocumentRecognized | Response | IndexerLost):
+            elif isinstance(message, RunEnded | RunProgress | DocumentRecognized | Response | RenderEnded | IndexerLost | RenderLost):
                 self._on_report(message)
             elif "method" not in message:
                 self._on_response(message)
@@ -303,7 +314,9 @@ class Server:
             raise ResponseError(transport.INVALID_REQUEST, "the server is already initialized")
         self._initialized = True
         self._client = Client.of(params.get("capabilities"))
-        self._settings = self._initial_settings = self._read_settings(params.get("initializationOptions"))
+        self._settings = self._initial_settings = self._read_settings(params.get("initializationOptions"), initial=True)
+        if self._settings.render and not self._command_line.render:
+            self._command_line = self._command_line._replace(render=RENDERERS)
         if type(params.get("processId")) is int:
             self.end_with(params["processId"])
         folders = params.get("workspaceFolders")
@@ -312,12 +325,16 @@ class Server:
             self._add_project(uri)
         return {"capabilities": capabilities(self._client, self._settings), "serverInfo": {"name": "afflint", "version": __version__}}
 
-    def _read_settings(self, received: Any) -> client_settings.EditorSettings:
+    def _read_settings(self, received: Any, *, initial: bool = False) -> client_settings.EditorSettings:
         faults: list[str] = []
         settings = client_settings.read(received, faults, self._initial_settings)
         for fault in faults:
             self._show_message(fault)
-        return settings
+        if initial or settings.render == self._initial_settings.render:
+            return settings
+        # Later settings may come from a file of the folder that is open, whose author may be unknown. They must not start programs.
+        self._show_message("the setting `render` has no effect here: start `afflint lsp --render`, or set it as an initialization option")
+        return settings._replace(render=self._initial_settings.render)
 
     def _on_initialized(self, _params: Any) -> None:
         self._register()
@@ -327,6 +344,7 @@ class Server:
             self._send_request("workspace/configuration", {"items": [{"section": "afflint"}]}, self._configured)
         for project in self._projects.values():
             self._schedule_run(project, pause=0)
+            self._request_render(project)
 
     def _register(self) -> None:
         """Register the capabilities that the current settings and configurations need."""
@@ -423,6 +441,8 @@ class Server:
             self._answer_deferred(report)
         elif isinstance(report, IndexerLost):
             self._on_indexer_lost(report)
+        elif isinstance(report, RenderEnded | RenderLost):
+            self._on_render_ended(report)
         else:
             self._on_recognized(report)
 
@@ -493,6 +513,10 @@ class Server:
                 document.adopt()
         for project in self._projects.values():
             self._schedule_run(project, pause=0)
+        for each in params["event"]["added"]:
+            project_added = self._projects.get(to_path(text_at(each, "uri") or "") or "")
+            if project_added is not None:
+                self._request_render(project_added)
         self._register()
         self._show_all()
 
@@ -501,6 +525,7 @@ class Server:
         project = self._projects.pop(folder, None)
         if project is not None:
             self._scheduled.pop(project, None)
+            self._renders.forget(project)
             if self._running is project:
                 self._running = None
             if self._indexer.runs:
@@ -513,6 +538,7 @@ class Server:
             if any(path in named or _is_in(path, project.folder) or _is_configuration(path) for path in changed):
                 project.stale = True
                 self._schedule_run(project)
+                self._request_render(project)
 
     # Open documents.
 
@@ -520,7 +546,10 @@ class Server:
         opened = params["textDocument"]
         uri, version, text = opened["uri"], opened["version"], opened["text"]
         path = self._path(uri)
-        if path is None or opened.get("languageId") in SKIPPED_LANGUAGES or type(text) is not str:
+        if path is None or type(text) is not str:
+            return
+        if opened.get("languageId") in SKIPPED_LANGUAGES:
+            self._open_template(uri, path, version, text)
             return
         if len(text) > _LARGEST_DOCUMENT:
             self._leave_unchecked(uri)
@@ -529,9 +558,20 @@ class Server:
         self._documents[uri] = document
         if self._indexer.runs:
             self._send_document(document)
+        document.rendered.adopt(document.project.rendered.file(path), document.text)
         if self._running is document.project and document.project.state is None:
             document.project.stale = True  # The file may have been created after that run listed the files.
         self._changed(document)
+
+    def _open_template(self, uri: str, path: str, version: int, text: str) -> None:
+        """Keep a template that is open, if it is in a folder that is rendered."""
+        above = [project for project in self._projects.values() if project.is_rendered and _is_in(path, project.folder)]
+        if above and len(text) <= _LARGEST_DOCUMENT:
+            project = max(above, key=lambda each: len(each.folder))
+            document = ServerDocument(uri, path, version, EditorText(text, self._client.encoding), project)
+            self._templates[uri] = document
+            document.rendered.adopt(project.rendered.file(path), document.text)
+            self._show_soon(document)
 
     def _path(self, uri: Any) -> str | None:
         """Return the path of a document; for one that was never saved, a path in the first folder."""
@@ -552,6 +592,9 @@ class Server:
                 self._leave_unchecked(document.uri)
             else:
                 self._changed(document)
+        elif (template := self._templates.get(params["textDocument"]["uri"])) is not None:
+            template.change(params["textDocument"]["version"], params["contentChanges"])
+            self._show_soon(template)
 
     def _leave_unchecked(self, uri: str) -> None:
         """Treat an open document as a file that is not open, with a note at its first line."""
@@ -576,12 +619,20 @@ class Server:
         if path is not None and _is_configuration(path):
             for project in self._projects.values():
                 self._schedule_run(project, pause=0)
+        opened = document or self._templates.get(params["textDocument"]["uri"])
+        if opened is not None:
+            opened.rendered.save(opened.text)
+        for project in self._projects.values():
+            if path is not None and (_is_in(path, project.folder) or path in project.setup.named_files()):
+                self._request_render(project)
 
     def _on_close(self, params: Any) -> None:
         uri = params["textDocument"]["uri"]
         document = self._documents.get(uri)
         if document is not None:
             self._forget(document)
+        elif self._templates.pop(uri, None) is not None:
+            self._due_checks.pop(uri, None)
         elif uri not in self._too_large:
             return
         self._too_large.discard(uri)
@@ -618,7 +669,7 @@ class Server:
         now = time.monotonic()
         for uri in [uri for uri, when in self._due_checks.items() if when <= now]:
             del self._due_checks[uri]
-            document = self._documents.get(uri)
+            document = self._opened(uri)
             if document is not None and not self._client.pulls:
                 self._show(document)
             if not self._inbox.empty():
@@ -628,6 +679,10 @@ class Server:
             if ready:
                 del self._scheduled[ready[0]]
                 self._start_run(ready[0])
+        try:
+            self._renders.start_due(self._command_line)
+        except OSError as error:
+            self._show_message(f"the renderer process cannot be started: {error.strerror or error}")
 
     def _start_run(self, project: Project) -> None:
         self._running = project
@@ -655,7 +710,11 @@ class Server:
             self._show_message(ran.fault, _ERROR)
         if project is None:
             return
+        was_rendered = project.is_rendered
         project.reread()
+        if project.is_rendered != was_rendered:
+            self._show_render(project, RenderEnded(project.folder))
+            self._request_render(project)
         self._register()
         project.cost = ran.seconds
         for problem in project.setup.problems[:1]:
@@ -671,6 +730,49 @@ class Server:
         self._show_all()
         if self._client.refreshes_hints and self._settings.hints:
             self._send_request("workspace/inlayHint/refresh", None)
+
+    def _request_render(self, project: Project) -> None:
+        """Render a folder soon. If only a configuration that was found asks for it, say that nothing is rendered, and why."""
+        if self._outdated:
+            return
+        self._renders.request(project)
+        note = unused_render(project.setup.config)
+        if note is not None and note not in project.notes:
+            self._log([note])
+            project.notes = (note,)
+
+    def _on_render_ended(self, report: RenderEnded | RenderLost) -> None:
+        project = self._renders.ended(report)
+        if project is None:
+            return
+        if isinstance(report, RenderLost):
+            self._log([f"{report.reason}; the findings of rendered manifests are not updated"])
+            return
+        if report.unexpected:
+            self._report_error(report.fault)
+        elif report.fault:
+            self._show_message(report.fault)
+        if report.fault:
+            return
+        if report.missing_tools:
+            self._show_message(missing_tools_message(report.missing_tools))
+        if report.notes != project.notes:
+            self._log(report.notes)
+            project.notes = report.notes
+        self._show_render(project, report)
+
+    def _show_render(self, project: Project, report: RenderEnded) -> None:
+        project.rendered = RenderedFolder(report)
+        for document in (*self._documents.values(), *self._templates.values()):
+            if document.project is project:
+                document.rendered.adopt(project.rendered.file(document.path), document.text)
+        self._show_all()
+
+    def _log(self, lines: Iterable[str]) -> None:
+        """Write one message to the log of the client."""
+        text = "\n".join(lines)
+        if text:
+            self._notify("window/logMessage", {"type": _INFO, "message": f"afflint: {text}"})
 
     def _on_recognized(self, recognized: DocumentRecognized) -> None:
         """Take over the result of the last run for a document that was opened after it."""
@@ -709,19 +811,23 @@ class Server:
 
     @property
     def _texts(self) -> DocumentTexts:
-        return DocumentTexts(self._documents.values(), self._client.encoding)
+        return DocumentTexts([*self._documents.values(), *self._templates.values()], self._client.encoding)
+
+    def _opened(self, uri: str) -> ServerDocument | None:
+        """Return an open document, which may be a template."""
+        return self._documents.get(uri) or self._templates.get(uri)
 
     def _show_all(self) -> None:
         """Show the current findings wherever they may have changed."""
         if self._client.pulls:
             self._send_request("workspace/diagnostic/refresh", None)
             return
-        for document in self._documents.values():
+        for document in (*self._documents.values(), *self._templates.values()):
             self._show_soon(document)
         results = dict(self._unopened()) if self._settings.diagnostics == "workspace" else {}
         for uri, items in results.items():
             self._publish(uri, items, None)
-        for uri in [uri for uri in self._shown if uri not in results and uri not in self._documents and uri not in self._too_large]:
+        for uri in [uri for uri in self._shown if uri not in results and self._opened(uri) is None and uri not in self._too_large]:
             self._publish(uri, [], None)
 
     def _show_soon(self, document: ServerDocument) -> None:
@@ -747,7 +853,9 @@ class Server:
 
     def _diagnostics_of(self, document: ServerDocument) -> list[dict[str, Any]]:
         problems = [each for each in document.project.setup.problems if os.path.abspath(each.file) == document.path]
-        shown = diagnostics(self._without_left_out(document.findings()), document.text, self._texts, document.path_of)
+        own = [] if document.uri in self._templates else document.findings()
+        findings = self._without_left_out([*own, *document.rendered.findings])
+        shown = diagnostics(findings, document.text, self._texts, document.path_of)
         return configuration_diagnostics(problems, document.text) + shown
 
     def _without_left_out(self, findings: list[Finding]) -> list[Finding]:
@@ -757,12 +865,13 @@ class Server:
 
     def _unopened(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         """Yield the diagnostics of the files that are not open."""
-        opened = {document.path for document in self._documents.values()}
+        opened = {document.path for document in (*self._documents.values(), *self._templates.values())}
         for project in self._projects.values():
-            yield from ((uri, items) for uri, items in project.unopened.items() if to_path(uri) not in opened)
+            shown = unopened_diagnostics(project.unopened, project.rendered, self._texts, self._without_left_out)
+            yield from ((uri, items) for uri, items in shown if to_path(uri) not in opened)
 
     def _pull(self, params: Any) -> Any:
-        document = self._documents.get(params["textDocument"]["uri"]) if params.get("identifier") != UNOPENED else None
+        document = self._opened(params["textDocument"]["uri"]) if params.get("identifier") != UNOPENED else None
         if document is not None:
             items = self._diagnostics_of(document)
         else:
@@ -775,7 +884,8 @@ class Server:
         reports = []
         results: dict[str, tuple[list[dict[str, Any]], int | None]] = {}
         if params.get("identifier") != UNOPENED:
-            results = {each.uri: (self._diagnostics_of(each), each.version) for each in self._documents.values()}
+            opened = (*self._documents.values(), *self._templates.values())
+            results = {each.uri: (self._diagnostics_of(each), each.version) for each in opened}
             results |= {uri: ([too_large_diagnostic()], None) for uri in self._too_large}
         if self._settings.diagnostics == "workspace":
             results |= {uri: (items, None) for uri, items in self._unopened()}

@@ -24,6 +24,8 @@ class EditorSettings(NamedTuple):
     """Whether an inlay hint after each selector shows what it selects."""
     completion: bool = True
     hover: bool = True
+    render: bool = False
+    """Whether kustomizations and charts are rendered. Only an initialization option can turn it on: see ``lsp.server``."""
 
 
 _LEFT_OUT = {"syntax_errors": ("unreadable-manifest", "duplicate-key"), "unknown_fields": ("unknown-field", "wrong-type")}

@@ -17,11 +17,14 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp.indexer.protocol import (
     COMMANDS,
     NOT_UNDERSTOOD,
+    RENDERS,
     REPORTS,
     DocumentRecognized,
     IndexerCommand,
     IndexerInit,
     LineReader,
+    RenderEnded,
+    RenderRequest,
     Response,
     RunEnded,
     RunProgress,
@@ -38,7 +41,7 @@ except OSError:
     os._exit(0)
 if __version__ != sys.argv[1]:
     sys.exit(f"afflint: this process is afflint {__version__}, but the server that started it is {sys.argv[1]}")
-from afflint.lsp.indexer.process import main
+from afflint.lsp.indexer.MODULE import main
 main()
 """
 """The indexer imports modules from the same places as the server, and from nowhere else: not from the folder that is open in the editor.
@@ -61,7 +64,13 @@ class IndexerLost(NamedTuple):
     outdated: bool = False
 
 
-Message = RunEnded | RunProgress | DocumentRecognized | Response | IndexerLost
+class RenderLost(NamedTuple):
+    """The renderer has ended without a result, because of ``reason``, or because it was cancelled (no reason)."""
+
+    reason: str = ""
+
+
+Message = RunEnded | RunProgress | DocumentRecognized | Response | RenderEnded | IndexerLost | RenderLost
 
 
 class IndexerClient:
@@ -84,9 +93,8 @@ class IndexerClient:
 
     def start(self, init: IndexerInit) -> None:
         """Start the indexer. Reports IndexerLost if that is not possible."""
-        command = [sys.executable, "-c", _START, __version__, *sys.path]
         try:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, creationflags=_FLAGS)
+            process = _started("process")
         except (OSError, ValueError) as error:
             self._report(IndexerLost(f"the indexer process cannot be started: {getattr(error, 'strerror', None) or error}"))
             return
@@ -111,6 +119,76 @@ class IndexerClient:
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None
         self._report(_until_lost(LineReader(partial(os.read, process.stdout.fileno())), process, self._report))
+
+
+class RenderClient:
+    """Starts the renderer, one process for each render. ``report`` is called from another thread with RenderEnded or RenderLost."""
+
+    def __init__(self, report: Callable[[Message], None]) -> None:
+        self._report = report
+        self._process: subprocess.Popen[bytes] | None = None
+        self._cancelled = False
+
+    @property
+    def runs(self) -> bool:
+        """Whether a render has been started, and its end has not been handled yet."""
+        return self._process is not None
+
+    def start(self, request: RenderRequest) -> None:
+        """Start a render. Raises OSError."""
+        process = _started("renderer")
+        self._process, self._cancelled = process, False
+        threading.Thread(target=self._read, args=(process, RENDERS.encode(request) + b"\n"), name="renders", daemon=True).start()
+
+    def cancel(self) -> None:
+        """End the render and the programs that it runs, without waiting; its end is reported as usual."""
+        process = self._process
+        if process is not None and not self._cancelled:
+            self._cancelled = True
+            self._close(process)
+            timer = threading.Timer(_PATIENCE, process.kill)
+            timer.daemon = True
+            timer.start()
+
+    def ended(self) -> None:
+        """Take note of the end of a render, so that another one can start."""
+        self._process = None
+
+    def end(self) -> None:
+        """End the render, and wait until its programs have ended, too."""
+        process, self._process = self._process, None
+        if process is not None:
+            self._cancelled = True
+            self._close(process)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_PATIENCE)
+            process.kill()
+            process.wait()
+
+    @staticmethod
+    def _close(process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()
+
+    def _read(self, process: subprocess.Popen[bytes], request: bytes) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        results: list[Message] = []
+        with suppress(OSError, ValueError):  # The process has ended, or was cancelled at once.
+            process.stdin.write(request)
+        lost = _until_lost(LineReader(partial(os.read, process.stdout.fileno())), process, results.append)
+        self._close(process)
+        if results and not self._cancelled:
+            self._report(results[-1])
+        else:
+            self._report(RenderLost("" if self._cancelled else lost.reason.replace("indexer", "renderer")))
+
+
+def _started(module: str) -> subprocess.Popen[bytes]:
+    """Start a process of the server. Raises OSError and ValueError."""
+    command = [sys.executable, "-c", _START.replace("MODULE", module), __version__, *sys.path]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, creationflags=_FLAGS)
 
 
 def _until_lost(lines: LineReader, process: subprocess.Popen[bytes], report: Callable[[Message], None]) -> IndexerLost:

@@ -7,10 +7,11 @@ process that ends never leaves the other one with half a value.
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
 from afflint.findings.codec import Codec
-from afflint.findings.finding import FileId, Found
+from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Identity, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.catalogue import CustomKind
 from afflint.kube.chart_sources import ChartSource
@@ -184,14 +185,70 @@ class Response(NamedTuple):
     fault: str = ""
 
 
-class IndexerMessage(NamedTuple):
-    """A message from the indexer."""
+# To the renderer, and from it.
 
-    body: RunEnded | RunProgress | DocumentRecognized | Response
+
+class RenderRequest(NamedTuple):
+    """A request to check the files of a folder with rendering. The paths in ``command_line`` are absolute."""
+
+    folder: str
+    command_line: CommandLineConfig
+
+
+class ReplacedFinding(NamedTuple):
+    """A finding in a file that is not one in the rendered manifests, or that is reported there in other words."""
+
+    identity: Identity
+    span: Span
+
+
+class RenderedFile(NamedTuple):
+    """What rendering changes in a file: the findings that it adds and those that it replaces.
+
+    ``content`` is the checksum of the bytes that the positions are in. The related positions of ``added`` are in the file
+    ``paths[FIRST_PATH - source]`` of the result.
+    """
+
+    path: str
+    content: str
+    added: tuple[Finding, ...]
+    replaced: tuple[ReplacedFinding, ...]
+
+
+class RenderEnded(NamedTuple):
+    """The result of a render. ``notes`` say what was rendered, and what was not; ``missing_tools`` are not on PATH.
+
+    ``fault`` is the reason if it failed; ``unexpected``: the fault is an error of afflint.
+    """
+
+    folder: str
+    files: tuple[RenderedFile, ...] = ()
+    paths: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    missing_tools: tuple[str, ...] = ()
+    fault: str = ""
+    unexpected: bool = False
+    seconds: float = 0.0
+
+
+FIRST_PATH: FileId = NO_FILE - 1
+"""The number of the first of the paths in the result of a render; those of the others are smaller."""
+
+
+def content_checksum(data: bytes) -> str:
+    """Return the checksum of the text of a file; a byte order mark, which editors do not show, does not count."""
+    return blake2b(data.removeprefix(b"\xef\xbb\xbf"), digest_size=16).hexdigest()
+
+
+class IndexerMessage(NamedTuple):
+    """A message from the indexer or the renderer."""
+
+    body: RunEnded | RunProgress | DocumentRecognized | Response | RenderEnded
 
 
 COMMANDS = Codec(IndexerCommand, ELSEWHERE)
 REPORTS = Codec(IndexerMessage, ELSEWHERE)
+RENDERS = Codec(RenderRequest, ELSEWHERE)
 
 
 class LineReader:

@@ -86,7 +86,7 @@ class Workspace:
             self.state = self._run(config, buffers, report_progress, with_unopened)
             return []
         except UserError as error:
-            smaller = _without_faulty(config, error)
+            smaller = without_faulty(config, error)
             if smaller == config:
                 raise
             self.state = self._run(smaller, buffers, report_progress, with_unopened)
@@ -126,7 +126,7 @@ def _new(reduced: ReducedRun, findings: Sequence[Finding], known: Baseline, old:
     return new
 
 
-def _without_faulty(config: Config, error: UserError) -> Config:
+def without_faulty(config: Config, error: UserError) -> Config:
     """Return the configuration without the nodes or the baseline, whichever cannot be used."""
     from afflint.pipeline.baseline import BaselineError
 
