@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from afflint.mutation.kyverno import MutateRule, mutate_rules, namespace_labels
+from afflint.mutation.mutations import Mutator
 from afflint.mutation.undecided import UndecidedError
 from afflint.yaml.documents import read, split
 
@@ -87,10 +89,64 @@ def _namespaces(folder: Path, test: dict[str, Any], given: list[dict[str, Any]])
 
 
 def _unordered(value: Any) -> Any:
-    """Return a value with the items of lists by their names: the order of containers and volumes means nothing."""
+    """Return a value with sorted keys, and with the items of lists by their names: the order of containers and volumes means nothing."""
     if isinstance(value, dict):
-        return {key: _unordered(each) for key, each in value.items() if (key, each) != ("namespace", "default")}
+        return {key: _unordered(each) for key, each in sorted(value.items()) if (key, each) != ("namespace", "default")}
     if isinstance(value, list):
         items = [_unordered(each) for each in value]
         return sorted(items, key=repr) if all(isinstance(each, dict) and "name" in each for each in items) else items
     return value
+
+
+class CelCase(NamedTuple):
+    """An object, and a MutatingPolicy with the object that Kyverno expects after it: the same object if the policy skips it."""
+
+    name: str
+    policy: dict[str, Any]
+    data: dict[str, Any]
+    expected: dict[str, Any]
+    namespaces: dict[str, dict[str, Any]]
+
+    def result(self) -> tuple[str, bool]:
+        """Return ``same``, ``differs``, or the reason why the policy is undecided, and whether it touches placement."""
+        from afflint.admission.defaults import with_defaults
+        from afflint.checks.policies.known_cluster import KnownCluster
+        from afflint.checks.policies.mutating_policies import cel_rule
+        from afflint.policies.admission_manifests import PolicyReader
+
+        metadata = {"namespace": "default", **self.data["metadata"]}
+        data = self.data if self.data["kind"] == "Namespace" else {**self.data, "metadata": metadata}
+        named = {metadata["namespace"]: {}, **self.namespaces}
+        known = [{"kind": "Namespace", **each, "metadata": {**each.get("metadata", {}), "name": name}} for name, each in named.items()]
+        document = read(json.dumps(self.policy).encode(), 0, 0)
+        policy = PolicyReader("policy.yaml", document, self.policy, ()).mutating_policy()
+        rule = cel_rule(policy, self.policy, [], KnownCluster(known), ())
+        mutation = Mutator([rule], {}).mutation(data)
+        if mutation.undecided:
+            return mutation.undecided[0][1], rule.touches_placement
+        # Kyverno tests its policies without the defaults of the API server.
+        one, other = (_unordered(with_defaults(each)) for each in (mutation.data, self.expected))
+        return "same" if one == other else "differs", rule.touches_placement
+
+
+def cel_cases(library: Path) -> Iterator[CelCase]:
+    """Yield the cases of the same checkout for MutatingPolicies: each object that one changes, or skips, when it is created."""
+    from afflint.checks.policies.mutating_policies import is_mutating
+
+    for file in sorted(library.rglob(_TEST)):
+        folder = file.parent
+        for test in objects(file):
+            read_policies = [data for name in test.get("policies") or () for data in objects(folder / name)]
+            policies = {data["metadata"]["name"]: data for data in read_policies if is_mutating(data)}
+            given = [data for name in test.get("resources") or () for data in objects(folder / name)]
+            for result in test.get("results") or ():
+                if result["policy"] not in policies or result["result"] not in ("pass", "skip"):
+                    continue
+                patched = result.get("patchedResources") or result.get("patchedResource")
+                for name in result.get("resources") or [result.get("resource")]:
+                    data = _named(given, result.get("kind"), name.rpartition("/")[2])
+                    after = objects(folder / str(patched)) if result["result"] == "pass" else given
+                    expected = _named(after, result.get("kind"), name.rpartition("/")[2])
+                    if data and expected:
+                        title = f"{folder.parent.parent.name}/{folder.parent.name}: {name}"
+                        yield CelCase(title, policies[result["policy"]], data, expected, _namespaces(folder, test, given))

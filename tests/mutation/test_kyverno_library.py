@@ -10,7 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from kyverno_library import cases
+from kyverno_library import cases, cel_cases
+
+from extras import needs_cel
 
 
 def test_the_objects_of_the_library_are_the_same_after_its_rules() -> None:
@@ -23,3 +25,16 @@ def test_the_objects_of_the_library_are_the_same_after_its_rules() -> None:
     counts = Counter(case.touches_placement for case, answer in answers if answer == "same")
     assert counts[True] >= 14, counts
     assert counts[False] >= 21, counts
+
+
+@needs_cel
+def test_the_objects_of_the_library_are_the_same_after_its_policies_in_cel() -> None:
+    library = os.environ.get("KYVERNO_POLICIES")
+    if not library:
+        pytest.skip("KYVERNO_POLICIES does not name a checkout of github.com/kyverno/policies")
+    answers = [(case, *case.result()) for case in cel_cases(Path(library))]
+    assert [case.name for case, answer, _ in answers if answer == "differs"] == []
+    counts = Counter((touches, answer == "same") for _, answer, touches in answers)
+    assert counts[True, True] >= 13, counts
+    assert counts[True, False] == 0, counts
+    assert counts[False, True] >= 50, counts

@@ -1,8 +1,8 @@
 """The functions that Kubernetes adds to CEL, in Python, as data for ``admission.cel``: names, types and what computes them.
 
-After k8s.io/apiserver/pkg/cel/library (lists, quantity, url, ip, cidr, format, semver) and cel-go/ext (strings). CEL gets no types of its
-own from Python, so a quantity, an address and the like is a map with one key that says which it is: two of them are equal when they mean
-the same. What raises ValueError is an error of the expression, as it is in the API server.
+After k8s.io/apiserver/pkg/cel/library (lists, quantity, url, ip, cidr, format, semver, jsonpatch) and cel-go/ext (strings). CEL gets no
+types of its own from Python, so a quantity, an address and the like is a map with one key that says which it is: two of them are equal
+when they mean the same. What raises ValueError is an error of the expression, as it is in the API server.
 """
 
 from __future__ import annotations
@@ -280,6 +280,7 @@ _STRINGS = (
     Function("upperAscii", ("string",), "string", _upper_ascii),
     Function("format", ("string", "list<dyn>"), "string", _format),
     Function("strings.quote", ("string",), "string", _quote, member=False),
+    Function("jsonpatch.escapeKey", ("string",), "string", lambda text: text.replace("~", "~0").replace("/", "~1"), member=False),
 )
 
 

@@ -15,17 +15,24 @@ _MOST_ADDED = 1000
 """A patch that fills a list with more items than this is not applied."""
 
 
-def with_json_patch(data: Any, operations: Sequence[Any]) -> Any:
-    """Return a copy of ``data`` with a patch, applied with the options of Kyverno.
+class FailedTestError(InapplicableError):
+    """A ``test`` of a patch fails."""
 
-    These allow negative indexes, create the lists and maps above an added value, and ignore the removal of what does not exist. Raises
-    InapplicableError if an operation fails, and UndecidedError for an operation that is not supported.
+
+def with_json_patch(data: Any, operations: Sequence[Any], *, strict: bool = False) -> Any:
+    """Return a copy of ``data`` with a patch, applied with the options of Kyverno, or ``strict`` with those of the API server.
+
+    Both allow negative indexes. Kyverno creates the lists and maps above an added value, and ignores the removal of what does not exist.
+    Raises InapplicableError if an operation fails, and UndecidedError for an operation that is not supported.
     """
     whole = {"": deepcopy(data)}
     for operation in operations:
         if not isinstance(operation, dict) or not isinstance(operation.get("path"), str):
-            raise InapplicableError
-        _apply(whole, operation)
+            raise InapplicableError("an operation has no path")
+        try:
+            _apply(whole, operation, strict=strict)
+        except InapplicableError as error:
+            raise type(error)(f"`{operation.get('op')}` of `{operation['path']}` fails") from None
     return whole[""]
 
 
@@ -34,10 +41,10 @@ def steps_of(pointer: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
-def _apply(whole: dict[str, Any], operation: dict[str, Any]) -> None:
+def _apply(whole: dict[str, Any], operation: dict[str, Any], *, strict: bool) -> None:
     name, steps = operation.get("op"), ["", *steps_of(operation["path"])]
     if name == "add":
-        _add(_holder(whole, steps, create=True), steps[-1], deepcopy(operation.get("value")))
+        _add(_holder(whole, steps, create=not strict), steps[-1], deepcopy(operation.get("value")))
     elif name == "replace":
         holder = _holder(whole, steps)
         _get(holder, steps[-1])
@@ -47,6 +54,8 @@ def _apply(whole: dict[str, Any], operation: dict[str, Any]) -> None:
             holder = _holder(whole, steps)
             _get(holder, steps[-1])
         except InapplicableError:
+            if strict:
+                raise
             return
         del holder[_key(holder, steps[-1])]
     elif name == "move" and isinstance(operation.get("from"), str):
@@ -54,10 +63,10 @@ def _apply(whole: dict[str, Any], operation: dict[str, Any]) -> None:
         holder = _holder(whole, source)
         value = _get(holder, source[-1])
         del holder[_key(holder, source[-1])]
-        _add(_holder(whole, steps, create=True), steps[-1], value)
+        _add(_holder(whole, steps, create=not strict), steps[-1], value)
     elif name == "test":
         if _get(_holder(whole, steps), steps[-1]) != operation.get("value"):
-            raise InapplicableError
+            raise FailedTestError
     else:
         raise UndecidedError(f"it has a JSON patch with the operation `{str(name)[:40]}`")
 

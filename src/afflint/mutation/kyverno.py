@@ -29,17 +29,18 @@ from afflint.yaml.documents import read
 CLUSTER_POLICY, POLICY, POLICY_EXCEPTION = "ClusterPolicy", "Policy", "PolicyException"
 KINDS = (CLUSTER_POLICY, POLICY)
 GROUP = "kyverno.io"
-_OWN_NAMESPACES = frozenset(("kube-system", "kube-public", "kube-node-lease", "kyverno"))
+OWN_NAMESPACES = frozenset(("kube-system", "kube-public", "kube-node-lease", "kyverno"))
 """The namespaces that Kyverno leaves alone unless it is configured otherwise (the resourceFilters of its chart)."""
 _CONTROLLERS = ("DaemonSet", "Deployment", "Job", "StatefulSet", "ReplicaSet", "ReplicationController")
 _CRON_JOB = "CronJob"
 _WITH_PODS = frozenset((*_CONTROLLERS, _CRON_JOB, "Pod"))
 _AUTOGEN = "pod-policies.kyverno.io/autogen-controllers"
-_PLACEMENT = PLACEMENT_FIELDS | frozenset(
+PLACEMENT = PLACEMENT_FIELDS | frozenset(
     ("priorityClassName", "runtimeClassName", "hostNetwork", "hostPort", "schedulingGates", "replicas", "labels")
 )
 """The fields of a patch that decide where pods run, directly or because others select them."""
-_INDIRECT = frozenset(("labels", "replicas"))
+CONSTRAINTS = PLACEMENT - frozenset(("labels", "replicas"))
+"""Those that do so directly."""
 
 
 class PolicyException(NamedTuple):
@@ -82,6 +83,7 @@ class MutateRule(NamedTuple):
     only_first: bool = False
     """Whether no further rule of the policy applies to an object that this rule changes."""
     exceptions: tuple[PolicyException, ...] = ()
+    reinvoked: bool = False
 
     def with_exceptions(self, exceptions: Iterable[PolicyException]) -> MutateRule:
         """Return the rule with those of some exceptions that are about it."""
@@ -95,12 +97,12 @@ class MutateRule(NamedTuple):
     @property
     def touches_placement(self) -> bool:
         """Whether its patches set, or remove, a field that decides where pods run."""
-        return any(not _PLACEMENT.isdisjoint(words) for words in _words_of(self.mutate))
+        return any(not PLACEMENT.isdisjoint(words) for words in _words_of(self.mutate))
 
     @property
     def touches_constraints(self) -> bool:
         """Whether its patches touch more than labels and replicas, which affect placement only through other objects."""
-        return any(not (_PLACEMENT - _INDIRECT).isdisjoint(words) for words in _words_of(self.mutate))
+        return any(not CONSTRAINTS.isdisjoint(words) for words in _words_of(self.mutate))
 
     def kinds(self) -> frozenset[str]:
         """Return the names of the kinds that the rule may apply to, ``*`` for any."""
@@ -109,7 +111,7 @@ class MutateRule(NamedTuple):
 
     def changed(self, data: dict[str, Any], namespace_labels: Mapping[str, str] | None, namespace: str | None) -> dict[str, Any]:
         """Return an object as the rule changes it; the same object if the rule does not apply. Raises UndecidedError."""
-        if namespace in _OWN_NAMESPACES or (self.namespace is not None and namespace is not None and self.namespace != namespace):
+        if namespace in OWN_NAMESPACES or (self.namespace is not None and namespace is not None and self.namespace != namespace):
             return data
         kind = data.get("kind")
         match, exclude = self.data.get("match"), self.data.get("exclude")

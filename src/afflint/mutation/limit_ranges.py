@@ -23,6 +23,7 @@ class ContainerDefaults(NamedTuple):
     requests: dict[str, Any]
     limits: dict[str, Any]
     only_first: bool = False
+    reinvoked: bool = True
 
     def kinds(self) -> frozenset[str]:
         """Return the kinds of the objects that it changes."""

@@ -18,7 +18,11 @@ _POD = "Pod"
 
 
 class ObjectRule(Protocol):
-    """A rule that changes objects. ``only_first``: no further rule of the policy applies to an object that this rule changes."""
+    """A rule that changes objects.
+
+    ``only_first``: no further rule of the policy applies to an object that this rule changes. ``reinvoked``: the rule applies again after
+    later rules have changed the object.
+    """
 
     @property
     def policy(self) -> str:
@@ -27,11 +31,32 @@ class ObjectRule(Protocol):
     @property
     def only_first(self) -> bool: ...
 
+    @property
+    def reinvoked(self) -> bool: ...
+
     def kinds(self) -> frozenset[str]:
         """Return the names of the kinds that the rule may apply to, ``*`` for any."""
 
     def changed(self, data: dict[str, Any], namespace_labels: Mapping[str, str] | None, namespace: str | None, /) -> dict[str, Any]:
         """Return an object as the rule changes it; the same object if the rule does not apply. Raises UndecidedError."""
+
+
+class PlacementRule(ObjectRule, Protocol):
+    """The rule of a policy: its name, and the path in the policy to what it changes."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def touches_placement(self) -> bool:
+        """Whether it may change a field that decides where pods run."""
+
+    @property
+    def touches_constraints(self) -> bool:
+        """Whether it may change more than labels and replicas, which affect placement only through other objects."""
 
 
 class Change(NamedTuple):
@@ -42,20 +67,27 @@ class Change(NamedTuple):
 
 
 class Mutation(NamedTuple):
-    """An object after all rules, with their changes in their order, and the rules that are undecided for it, with reasons."""
+    """An object after all rules, with their changes in their order, and the rules that are undecided for it, with reasons.
+
+    ``data`` has the changes of its pods in its templates, ``stored`` has them not.
+    """
 
     data: dict[str, Any]
+    stored: dict[str, Any]
     changes: tuple[Change, ...] = ()
     undecided: tuple[tuple[int, str], ...] = ()
 
 
 class Mutator:
-    """Applies rules to objects. ``namespaces`` are the Namespace objects by name."""
+    """Applies rules to objects. ``namespaces`` are the Namespace objects by name.
 
-    def __init__(self, rules: Sequence[ObjectRule], namespaces: Mapping[str, dict[str, Any]]) -> None:
-        self._rules = list(enumerate(rules))
+    ``limits`` are rules of the API server itself, which apply before the others. Their numbers follow those of the others.
+    """
+
+    def __init__(self, rules: Sequence[ObjectRule], namespaces: Mapping[str, dict[str, Any]], limits: Sequence[ObjectRule] = ()) -> None:
+        self._rules = [*enumerate(limits, len(rules)), *enumerate(rules)]
         self._namespaces = namespaces
-        self._kinds = [rule.kinds() for rule in rules]
+        self._kinds = [rule.kinds() for rule in (*rules, *limits)]
 
     def may_change(self, kind: str) -> bool:
         """Return whether a rule may apply to objects of a kind, or to pods that they create."""
@@ -69,14 +101,14 @@ class Mutator:
         labels = namespace_labels(self._namespaces, ref.namespace)
         changes: list[Change] = []
         undecided: dict[int, str] = {}
-        result = self._changed(data, labels, ref.namespace, (), changes, undecided)
+        result = stored = self._changed(data, labels, ref.namespace, (), changes, undecided)
         for path in _template_paths_of(result):
             for template, at in list(maps_at_steps(result, (), path)):
                 pod = created_pod(ref, template)
                 after = self._changed(pod, labels, ref.namespace, at, changes, undecided)
                 if after is not pod:
                     result = replaced(result, at, _template_with(template, after))
-        return Mutation(result, tuple(changes), tuple(undecided.items()))
+        return Mutation(result, stored, tuple(changes), tuple(undecided.items()))
 
     def _changed(
         self,
@@ -88,8 +120,9 @@ class Mutator:
         undecided: dict[int, str],
     ) -> dict[str, Any]:
         done: set[str] = set()
-        for number, rule in self._rules:
-            if self._kinds[number].isdisjoint((str(data.get("kind")), "*")) or rule.policy in done:
+        known: dict[int, dict[str, Any]] = {}  # The objects that the rules have returned.
+        for number, rule in [*self._rules, *(each for each in self._rules if each[1].reinvoked)]:
+            if known.get(number) is data or rule.policy in done or self._kinds[number].isdisjoint((str(data.get("kind")), "*")):
                 continue
             try:
                 after = rule.changed(data, labels, namespace)
@@ -102,6 +135,7 @@ class Mutator:
                 data = after
                 if rule.only_first:
                     done.add(rule.policy)
+            known[number] = data
         return data
 
 
@@ -128,6 +162,26 @@ def replaced(data: Any, path: Path, value: Any) -> Any:
         return value
     copy: Any = dict(data) if isinstance(data, dict) else list(data)
     copy[path[0]] = replaced(data[path[0]], path[1:], value)
+    return copy
+
+
+def transferred(data: Any, before: Any, after: Any) -> Any:
+    """Return ``data`` with the differences between two objects; ``before`` is ``data`` with further fields."""
+    for path in _differences(before, after):
+        data = _with_value(data, path, after)
+    return data
+
+
+def _with_value(data: Any, path: Path, after: Any) -> Any:
+    """Return a copy of ``data`` with the value that ``after`` has at a path, or without a value if it has none."""
+    if not path:
+        return after
+    copy: Any = list(data) if isinstance(data, list) else dict(data) if isinstance(data, dict) else {}
+    step: Any = path[0]
+    if isinstance(after, dict) and step not in after:
+        copy.pop(step, None)
+    else:
+        copy[step] = _with_value(copy.get(step) if isinstance(copy, dict) else copy[step], path[1:], after[step])
     return copy
 
 

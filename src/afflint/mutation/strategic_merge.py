@@ -1,13 +1,17 @@
-"""Strategic merge patches, as kustomize's library applies them for Kyverno.
+"""Strategic merge patches, as kustomize's library applies them for Kyverno, and apply configurations, as the API server applies them.
 
 Semantics: sigs.k8s.io/kustomize/kyaml/yaml/merge2 with MergeOptionsListPrepend: the items of keyed lists are merged, new items come first,
-and all other lists are replaced.
+and all other lists are replaced. For apply configurations ApplyStructuredMergeDiff in
+k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go: they may not contain lists and maps that are atomic.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
+
+from afflint.mutation.undecided import InapplicableError, UndecidedError
 
 _KEYS: dict[str, tuple[str, ...]] = {
     "containers": ("name",),
@@ -26,7 +30,45 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "ownerReferences": ("uid",),
 }
 """The keys that identify the items of a list in pods, by its field (x-kubernetes-list-map-keys, x-kubernetes-patch-merge-key)."""
+_ATOMIC = frozenset(
+    ("add", "args", "command", "drop", "envFrom", "labelSelector", "matchExpressions", "matchLabelKeys", "mismatchLabelKeys",
+     "namespaceSelector", "nodeSelector", "nodeSelectorTerms", "preferredDuringSchedulingIgnoredDuringExecution", "readinessGates",
+     "requiredDuringSchedulingIgnoredDuringExecution", "selector", "supplementalGroups", "sysctls", "tolerations")
+)  # fmt: skip
+"""Fields of workloads with a list or a map that is atomic (x-kubernetes-list-type, x-kubernetes-map-type)."""
+_SETS = frozenset(("finalizers",))
 _DIRECTIVE = "$patch"
+
+
+def applied(data: Any, configuration: Any) -> Any:
+    """Return ``data`` with an apply configuration; neither is changed.
+
+    Raises InapplicableError if the API server rejects the configuration, and UndecidedError for a list whose kind of merge is unknown.
+    """
+    for path, field in _lists_and_atomics(configuration, ""):
+        if field in _ATOMIC:
+            raise InapplicableError(f"an apply configuration may not change `{path}`, which is atomic")
+        raise UndecidedError(f"afflint does not know how the API server merges the list `{path}`")
+    return merged(data, configuration)
+
+
+def _lists_and_atomics(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the paths and names of the fields below a value that are atomic, and of the lists that are neither keyed nor sets."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _lists_and_atomics(each, path)
+    elif isinstance(value, dict):
+        for field, each in value.items():
+            below = f"{path}.{field}".removeprefix(".")
+            if isinstance(each, dict | list) and (
+                field in _ATOMIC or (isinstance(each, list) and field not in _KEYS and field not in _SETS)
+            ):
+                yield below, field
+            elif field not in _MAPS_OF_TEXTS:
+                yield from _lists_and_atomics(each, below)
+
+
+_MAPS_OF_TEXTS = frozenset(("labels", "annotations"))
 
 
 def merged(data: Any, patch: Any, field: str = "") -> Any:
@@ -35,7 +77,7 @@ def merged(data: Any, patch: Any, field: str = "") -> Any:
         return _merged_map(data, patch)
     if isinstance(patch, list) and isinstance(data, list) and field in _KEYS:
         return _merged_list(data, patch, _KEYS[field])
-    if isinstance(patch, list) and isinstance(data, list) and field == "finalizers":
+    if isinstance(patch, list) and isinstance(data, list) and field in _SETS:
         return [*data, *(each for each in patch if each not in data)]
     return deepcopy(patch)
 

@@ -17,10 +17,10 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload, reference
-from afflint.mutation.kyverno import KINDS, POLICY_EXCEPTION, MutateRule, mutate_rules, policy_exceptions
 from afflint.mutation.limit_ranges import LIMIT_RANGE, ContainerDefaults, container_defaults
 from afflint.mutation.mutations import Change, Mutator, replaced
 from afflint.pipeline.mapping import map_files
+from afflint.pipeline.mutate_rules import PlacedRule, placed_rules
 from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
 from afflint.pipeline.source_objects import documents_of, objects_of
 from afflint.source.sources import Source, read_bytes
@@ -37,16 +37,6 @@ _TEST_FOLDERS = frozenset((".kyverno-test", ".chainsaw-test"))
 _MOST_RELATED = 5
 
 
-class PlacedRule(NamedTuple):
-    """A rule of a policy with its position: ``path`` leads to its ``mutate`` in its document."""
-
-    rule: MutateRule
-    file: FileId
-    document: int
-    ref: ObjectRef
-    span: Span
-
-
 class ChangedObject(NamedTuple):
     """An object that policies change: where it is named, and the changes in their order."""
 
@@ -60,10 +50,14 @@ _Key = tuple[FileId, int, ObjectRef]
 
 
 class Mutations(NamedTuple):
-    """The files of a run as the cluster stores their objects: ``sources`` are those with changed objects."""
+    """The files of a run as the cluster stores their objects: ``sources`` are those with changed objects, or changed pods in templates.
+
+    ``stored`` are the same files without the changes of the pods.
+    """
 
     rules: tuple[PlacedRule, ...]
     sources: dict[FileId, Source]
+    stored: dict[FileId, Source]
     objects: dict[_Key, ChangedObject]
     undecided: tuple[UnevaluatedPolicy, ...]
 
@@ -74,9 +68,11 @@ def mutations_of(
     is_patch: Callable[[str], bool],
     *,
     resources: bool = False,
+    every: bool = False,
 ) -> Mutations:
     """Apply the mutating policies among some files to their objects; with ``resources``, also LimitRanges.
 
+    ``every``: also policies that do not touch placement.
     ``results`` are those of the map step. ``is_patch``: returns whether a kustomization uses the file at a path as a patch.
     """
     is_test = _tests_among(sources.values())
@@ -85,17 +81,11 @@ def mutations_of(
         for file, source in sources.items()
         if not (results[file].templated or results[file].unread or is_test(source.path) or is_patch(source.path))
     }
-    placed = sorted(
-        _placed_rules({file: source for file, source in readable.items() if results[file].may_change_objects}),
-        key=lambda each: (each.rule.policy, each.file, each.document),
-    )
-    if placed:
-        wanted = frozenset((POLICY_EXCEPTION,)).__contains__
-        exceptions = [each for source in readable.values() for _, data, _ in objects_of(source, wanted) for each in policy_exceptions(data)]
-        placed = [each._replace(rule=each.rule.with_exceptions(exceptions)) for each in placed]
+    policies = {file: source for file, source in readable.items() if results[file].may_change_objects}
+    placed = placed_rules(policies, readable, every=every) if policies else []
     limits = list(_container_defaults(readable, results)) if resources else []
     if not (placed or limits):
-        return Mutations((), {}, {}, ())
+        return Mutations((), {}, {}, {}, ())
     namespaces = {
         ref.name: data
         for source in readable.values()
@@ -103,17 +93,18 @@ def mutations_of(
         if (ref := reference(data)).name
     }
     # The numbers of the rules of policies are those in ``placed``.
-    mutator = Mutator([*(each.rule for each in placed), *limits], namespaces)
+    mutator = Mutator([each.rule for each in placed], namespaces, limits)
     changed: dict[FileId, Source] = {}
+    stored: dict[FileId, Source] = {}
     objects: dict[_Key, ChangedObject] = {}
     undecided: list[UnevaluatedPolicy] = []
     for file, source in readable.items():
         of_file = _ChangedFile(file, source, mutator)
-        undecided += of_file.undecided(placed)
+        undecided += of_file.undecided(placed, every=every)
         if of_file.objects:
-            changed[file] = source._replace(data=of_file.text())
+            changed[file], stored[file] = (source._replace(data=text) for text in of_file.texts())
             objects.update(of_file.objects)
-    return Mutations(tuple(placed), changed, objects, tuple(undecided))
+    return Mutations(tuple(placed), changed, stored, objects, tuple(undecided))
 
 
 def _tests_among(sources: Iterable[Source]) -> Callable[[str], bool]:
@@ -124,14 +115,6 @@ def _tests_among(sources: Iterable[Source]) -> Callable[[str], bool]:
         return os.path.dirname(path) in marked or not _TEST_FOLDERS.isdisjoint(path.replace("\\", "/").split("/"))
 
     return is_test
-
-
-def _placed_rules(sources: Mapping[FileId, Source]) -> Iterator[PlacedRule]:
-    for file, source in sources.items():
-        for document, data, base in objects_of(source, KINDS.__contains__):
-            for rule in mutate_rules(data):
-                if rule.touches_placement:
-                    yield PlacedRule(rule, file, document.index, reference(data), document.locate((*base, *rule.path), key=True))
 
 
 def _container_defaults(sources: Mapping[FileId, Source], results: Mapping[FileId, FileResult]) -> Iterator[ContainerDefaults]:
@@ -154,6 +137,7 @@ class _ChangedFile:
         self.objects: dict[_Key, ChangedObject] = {}
         self._file, self._source, self._mutator = file, source, mutator
         self._documents: list[tuple[Document, Any]] = []
+        self._stored: list[tuple[Document, Any]] = []
         self._doubts: list[tuple[int, str, ObjectRef]] = []
         for document in documents_of(source, mutator.may_change):
             if not (document.filled or document.duplicates or document.has_directives or document.rest is not None):
@@ -163,7 +147,7 @@ class _ChangedFile:
         manifests: dict[Path, list[Manifest]] = {}
         for each in manifests_in(document):
             manifests.setdefault(each.base, []).append(each)
-        whole = document.data
+        whole = stored = document.data
         for base, held in manifests.items():
             data = held[0].data
             partial = any(isinstance(each, Workload) and each.partial and not each.operated for each in held)
@@ -179,20 +163,29 @@ class _ChangedFile:
                 span = document.locate((*base, "metadata", "name"))
                 self.objects[self._file, document.index, held[0].ref] = ChangedObject(held[0].title(), span, mutation.changes)
                 whole = replaced(whole, base, mutation.data)
+                stored = replaced(stored, base, mutation.stored)
         if whole is not document.data:
             self._documents.append((document, whole))
+            self._stored.append((document, stored))
 
-    def undecided(self, placed: Sequence[PlacedRule]) -> Iterator[UnevaluatedPolicy]:
-        """Yield the rules about constraints that are undecided for an object of the file. Rules about labels seldom matter."""
+    def undecided(self, placed: Sequence[PlacedRule], *, every: bool) -> Iterator[UnevaluatedPolicy]:
+        """Yield the rules that are undecided for an object of the file.
+
+        Without ``every``, rules about labels are left out, because they seldom matter.
+        """
         for number, reason, ref in self._doubts:
             rule = placed[number]
-            if rule.rule.touches_constraints:
+            if every or rule.rule.touches_constraints:
                 yield UnevaluatedPolicy(rule.rule.policy, reason, "", f"{ref.kind} {ref.name}", self._file, ref)
 
-    def text(self) -> bytes:
-        """Return the text of the file with the changed objects. All other documents keep their lines and their numbers."""
+    def texts(self) -> tuple[bytes, bytes]:
+        """Return the text of the file with the changed objects and pods, and with the changed objects only."""
+        return self._text(self._documents), self._text(self._stored)
+
+    def _text(self, documents: Iterable[tuple[Document, Any]]) -> bytes:
+        """Return the text of the file with other data in some documents. All other documents keep their lines and their numbers."""
         lines = to_utf8(read_bytes(self._source)).split(b"\n")
-        for document, data in self._documents:
+        for document, data in documents:
             count = len(document.raw_bytes.removesuffix(b"\n").split(b"\n"))
             changed = json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass")
             lines[document.line : document.line + count] = [changed, *[b""] * (count - 1)]
@@ -209,7 +202,7 @@ def combined(original: ReducedRun, mutated: ReducedRun, mutations: Mutations) ->
     across = {file: comparison.remaining(file, found) for file, found in across.items()}
     for file, each in comparison.caused():
         across.setdefault(file, []).append(each)
-    unevaluated = (*original.unevaluated, *mutations.undecided)
+    unevaluated = (*mutated.unevaluated, *mutations.undecided)
     return original._replace(results=results, across=across, unevaluated=unevaluated)
 
 
@@ -258,7 +251,7 @@ class _Comparison:
 
     def _is_for_policy(self, placed: PlacedRule, found: Found) -> bool:
         """Return whether a finding is reported at the policy that causes it. Those of a configured policy count for their object."""
-        return placed.file in self._reported and self._rules[found.rule].subject not in ("policy", "outcome")
+        return placed.file in self._reported and self._rules[found.rule].subject not in ("policy", "outcome", "admission")
 
     def _at_policy(self, placed: PlacedRule, alike: Sequence[tuple[FileId, Found, ChangedObject]]) -> Found:
         _, found, first = alike[0]

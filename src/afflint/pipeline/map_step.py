@@ -107,7 +107,7 @@ class FileResult(NamedTuple):
         return not _CHANGING_OBJECTS.isdisjoint(self.passed) or any(kind in _CHANGING_OBJECTS for kind, _ in self.custom)
 
 
-_CHANGING_OBJECTS = frozenset(("ClusterPolicy", "Policy"))
+_CHANGING_OBJECTS = frozenset(("ClusterPolicy", "Policy", "MutatingAdmissionPolicy", "MutatingPolicy", "NamespacedMutatingPolicy"))
 
 
 class _DocumentResult(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from afflint.findings.finding import FileId, Finding, Found, sort_key
@@ -97,8 +97,9 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
     reduced = _reduced(files, mapping, settings, options, kustomizations)
     if any(result.may_change_objects for result in mapping.of_manifests.values()):
         reduced = _with_mutations(reduced, mapping, options, kustomizations)
-    reduced = _with_kustomizations(reduced)
-    return _with_cluster_policies(reduced) if any(each.subject == "admission" for each in settings.rules) else reduced
+    else:
+        reduced = _with_cluster_policies(reduced)
+    return _with_kustomizations(reduced)
 
 
 class Mapped(NamedTuple):
@@ -163,14 +164,17 @@ def _with_mutations(reduced: ReducedRun, mapping: Mapped, options: Options, kust
     from afflint.pipeline.cluster_mutations import combined, mapped_again, mutations_of
 
     files, settings = reduced.files, reduced.settings
-    mutations = mutations_of(files.of(mapping.of_manifests), mapping.of_manifests, kustomizations.is_patch)
+    sources, judged = files.of(mapping.of_manifests), _has_cluster_policies(settings)
+    mutations = mutations_of(sources, mapping.of_manifests, kustomizations.is_patch, every=judged)
+    reduced = _with_cluster_policies(reduced)
     if not mutations.sources:
         return reduced._replace(unevaluated=(*reduced.unevaluated, *mutations.undecided))
     changed = files.with_sources(mutations.sources)
     results = mapped_again(mutations, mapping.results, settings)
     context = mapped_again(mutations, mapping.context, settings._replace(rules=()))
     again = Mapped(results, context, {**mapping.every, **context, **results}, mapping.named)
-    return combined(reduced, _reduced(changed, again, settings, options, kustomizations), mutations)
+    mutated = _with_cluster_policies(_reduced(changed, again, settings, options, kustomizations), mutations.stored)
+    return combined(reduced, mutated, mutations)
 
 
 def _with_kustomizations(reduced: ReducedRun) -> ReducedRun:
@@ -192,14 +196,23 @@ def _may_patch(source: Source, result: FileResult | None) -> bool:
     return source.path.endswith(NAMES) or (result is not None and "Kustomization" in result.passed)
 
 
-def _with_cluster_policies(reduced: ReducedRun) -> ReducedRun:
-    """Return the same with the results of the cluster's own policies."""
+def _has_cluster_policies(settings: MapSettings) -> bool:
+    return any(each.subject == "admission" for each in settings.rules)
+
+
+def _with_cluster_policies(reduced: ReducedRun, stored: Mapping[FileId, Source] | None = None) -> ReducedRun:
+    """Return the same with the results of the cluster's own policies, if there are any.
+
+    ``stored``: the files whose objects mutating policies have changed, without the changes in the pods that the objects create.
+    """
+    if not _has_cluster_policies(reduced.settings):
+        return reduced
     from afflint.pipeline.cluster_policies import admitted
 
     files, kustomizations = reduced.files, reduced.suppression_filter.kustomizations
     checked = [file for file in reduced.results if file in reduced.all_results]
     sources = {file: files.sources[file] for file in reduced.all_results}
-    admission = admitted(reduced.settings.rules, sources, reduced.all_results, checked, kustomizations.is_patch)
+    admission = admitted(reduced.settings.rules, sources, reduced.all_results, checked, kustomizations.is_patch, stored)
     across = {file: [*found] for file, found in reduced.across.items()}
     for file, found in admission.found:
         across.setdefault(file, []).append(found)

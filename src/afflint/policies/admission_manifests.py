@@ -1,6 +1,7 @@
-"""ValidatingAdmissionPolicies and their bindings, read from manifests with their positions.
+"""Admission policies in CEL and their bindings, read from manifests with their positions.
 
-Group admissionregistration.k8s.io, versions v1, v1beta1 and v1alpha1, which have the same fields for what is read here.
+ValidatingAdmissionPolicies and MutatingAdmissionPolicies of the group admissionregistration.k8s.io, versions v1, v1beta1 and v1alpha1,
+which have the same fields for what is read here, and Kyverno's MutatingPolicies (policies.kyverno.io), which have these fields as well.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from afflint.yaml.document import Document, list_at, map_at, text_at
 from afflint.yaml.documents import read, split, to_utf8
 
 GROUP, POLICY, BINDING = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+MUTATING_POLICY, MUTATING_BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"
+_BINDINGS = frozenset((BINDING, MUTATING_BINDING))
+_PATCHES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 _MAX_BYTES = 8 << 20
 _CREATE = "CREATE"
 _SEVERITIES: Mapping[str, Severity] = {"Deny": "error", "Warn": "warning", "Audit": "info"}
@@ -152,7 +156,7 @@ EVERYTHING = MatchConstraints()
 
 
 class AdmissionPolicy(NamedTuple):
-    """A ValidatingAdmissionPolicy. ``param_kind`` is the apiVersion and the kind of its parameters."""
+    """A policy in CEL. ``param_kind`` is the apiVersion and the kind of its parameters; ``name`` of a mutation is its type of patch."""
 
     name: str
     origin: PolicyOrigin
@@ -166,6 +170,9 @@ class AdmissionPolicy(NamedTuple):
     """Whether an error in an expression denies the request: ``failurePolicy: Fail``."""
     faults: tuple[Fault, ...] = ()
     """Why the API server rejects the policy, apart from its expressions."""
+    mutations: tuple[Expression, ...] = ()
+    reinvoked: bool = False
+    """Whether the mutations apply again after other policies have changed the object: ``reinvocationPolicy: IfNeeded``."""
 
     @property
     def place(self) -> str:
@@ -182,7 +189,7 @@ class Params(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """A ValidatingAdmissionPolicyBinding. ``severity`` is that of the strictest of its actions."""
+    """The binding of a policy. ``severity`` is that of the strictest of its actions, if it validates."""
 
     name: str
     policy: str
@@ -225,7 +232,7 @@ def read_admission(paths: Iterable[str]) -> Admission:
                 span = document.problem.span
                 problems.append(f"{path}:{span.line}:{span.column}: {document.problem.message}")
             for each, base in objects_in(document):
-                reader = _PolicyReader(path, document, each, base)
+                reader = PolicyReader(path, document, each, base)
                 if _is(each, POLICY):
                     policies += reader.policy()
                 elif _is(each, BINDING):
@@ -242,15 +249,20 @@ def policies_in(path: str) -> list[str]:
 
 
 def _is(data: Mapping[str, Any], kind: str) -> bool:
+    return is_of(data, GROUP) and data.get("kind") == kind
+
+
+def is_of(data: Mapping[str, Any], group: str) -> bool:
+    """Return whether an object is of an API group."""
     version = data.get("apiVersion")
-    return data.get("kind") == kind and type(version) is str and version.startswith(f"{GROUP}/")
+    return type(version) is str and version.startswith(f"{group}/")
 
 
-class _PolicyReader:
-    """Reads one object, and notes what of it cannot be used."""
+class PolicyReader:
+    """Reads one object, and lists what of it cannot be used in ``problems``."""
 
     def __init__(self, file: str, document: Document, data: dict[str, Any], base: Path) -> None:
-        name = text_at(data, "spec", "policyName") if _is(data, BINDING) else text_at(data, "metadata", "name")
+        name = text_at(data, "spec", "policyName") if data.get("kind") in _BINDINGS else text_at(data, "metadata", "name")
         self._data, self._origin = data, PolicyOrigin(name, file, document, data, base)
         self.problems: list[str] = []
 
@@ -274,6 +286,29 @@ class _PolicyReader:
             tuple(self._origin.fault(*fault) for fault in policy_faults(self._data)),
         )
 
+    def mutating_policy(self) -> AdmissionPolicy:
+        """Return the policy with its mutations."""
+        spec = map_at(self._data, "spec")
+        kind = map_at(spec, "paramKind")
+        return AdmissionPolicy(
+            text_at(self._data, "metadata", "name"),
+            self._origin,
+            self._constraints(spec, "matchConstraints"),
+            tuple(self._expressions(spec, "matchConditions")),
+            tuple(self._expressions(spec, "variables")),
+            param_kind=(str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None,
+            fails_closed=spec.get("failurePolicy") != "Ignore",
+            mutations=tuple(self._mutations(spec)),
+            reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
+        )
+
+    def _mutations(self, spec: Mapping[str, Any]) -> Iterator[Expression]:
+        for index, each in enumerate(list_at(spec, "mutations")):
+            patch = text_at(each, "patchType")
+            text = text_at(each, _PATCHES.get(patch, ""), "expression")
+            path: Path = ("spec", "mutations", index, _PATCHES.get(patch, "patchType"))
+            yield Expression(text, self._origin.place(path), name=patch, path=path)
+
     def binding(self) -> Iterator[Binding]:
         spec, name = map_at(self._data, "spec"), text_at(self._data, "metadata", "name")
         policy = text_at(spec, "policyName")
@@ -287,7 +322,7 @@ class _PolicyReader:
             selector = self._selector(param_ref, "selector", ("spec", "paramRef"))
             params = Params(text_at(param_ref, "name") or None, text_at(param_ref, "namespace") or None, selector)
         severity: Severity = next((_SEVERITIES[each] for each in _SEVERITIES if each in actions), "error")
-        faults = tuple(self._origin.fault(*fault) for fault in binding_faults(self._data))
+        faults = tuple(self._origin.fault(*fault) for fault in binding_faults(self._data)) if _is(self._data, BINDING) else ()
         yield Binding(name, policy, severity, self._constraints(spec, "matchResources"), params, faults)
 
     def _add_problem(self, path: Path, message: str) -> None:

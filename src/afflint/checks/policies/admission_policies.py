@@ -14,12 +14,12 @@ from afflint.admission.api_resources import EXEMPT, resource_of
 from afflint.admission.cel import EvaluationError, EvaluationInput, ExpressionError, OfflineError, Program
 from afflint.admission.cel_messages import type_in_words
 from afflint.admission.defaults import are_known, with_defaults
+from afflint.checks.policies.known_cluster import KnownCluster, Object, resource, unknown_namespace, unknown_params
 from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
-from afflint.kube.manifests import labels_at, reference
-from afflint.kube.selectors import NAMESPACE_NAME, Selector, is_met, matches
+from afflint.kube.manifests import labels_at
 from afflint.policies.admission_manifests import (
     GROUP,
     Admission,
@@ -28,13 +28,9 @@ from afflint.policies.admission_manifests import (
     Expression,
     Fault,
     MatchConstraints,
-    Params,
     Resource,
 )
-from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
-
-Object = dict[str, Any]
 
 
 class PolicyDenial(NamedTuple):
@@ -81,15 +77,13 @@ class AdmissionEvaluator:
     def __init__(self, admission: Admission, names: Iterable[str], objects: Iterable[Object] = ()) -> None:
         """Compile the policies named ``names``. ``objects``: further objects, which may be namespaces or parameters."""
         self.unknown: list[Unknown] = []
-        self._objects = [*admission.objects, *objects]
-        self._namespaces = {ref.name: each for each in self._objects if (ref := reference(each)).kind == "Namespace" and ref.name}
+        self._cluster = KnownCluster([*admission.objects, *objects])
         wanted = frozenset(names)
         first = {policy.name: policy for policy in reversed(admission.policies) if policy.name in wanted}
         bound = {name: tuple([each for each in admission.bindings if each.policy == name]) for name in first}
         self.faults: list[Fault] = []
         compiled = (self._compiled(policy, bound[name]) for name, policy in sorted(first.items()))
         self._policies = [each for each in compiled if each is not None]
-        self._params: dict[tuple[str, str], list[Object]] = {}
 
     def may_apply_to(self, kind: str) -> bool:
         """Return whether a policy may apply to objects of a kind."""
@@ -121,7 +115,7 @@ class AdmissionEvaluator:
             self.unknown.append(Unknown(policy.name, policy.place, "no binding refers to it, so it is never applied"))
         known = len(self.faults)
         self.faults += policy.faults
-        compiler = _Compiler(policy, self.faults, self.unknown)
+        compiler = PolicyCompiler(policy, self.faults, self.unknown)
         for each in policy.variables:
             compiler.add_variable(each)
         conditions = tuple(compiler.compiled(policy.conditions, _TRUTH, with_variables=False))
@@ -144,18 +138,15 @@ class AdmissionEvaluator:
         bindings = [binding for binding in each.bindings if binding.constraints.covers(asked, labels)]
         meant = []
         for binding in bindings:
-            inside = self._inside((policy.constraints, binding.constraints), asked, labels)
+            inside = self._cluster.is_inside((policy.constraints, binding.constraints), asked, labels)
             if inside is None:
-                name = f"`{asked.namespace}`" if asked.namespace else "the object"
-                lacks = "is not among the manifests" if asked.namespace else "does not set a namespace"
-                yield Unknown(policy.name, policy.place, f"it depends on the labels of the namespace, but {name} {lacks}")
+                yield Unknown(policy.name, policy.place, unknown_namespace(asked))
             elif inside:
                 meant.append(binding)
         for binding in meant:
-            found = self._params_of(policy, binding.params, asked)
+            found = self._cluster.params_of(policy, binding.params, asked)
             if found is None:
-                reason = f"the parameters that `{binding.name}` refers to are not among the manifests"
-                yield Unknown(policy.name, policy.place, reason)
+                yield Unknown(policy.name, policy.place, unknown_params(binding))
                 continue
             for params in found:
                 yield from self._validated(each, binding.severity, self._given(each, asked, stored, params))
@@ -178,6 +169,12 @@ class AdmissionEvaluator:
                 answer = self._denial(each, severity, validation, given, message)
             if not isinstance(answer, bool):
                 yield answer
+
+    def _given(self, each: _CompiledPolicy, asked: Resource, stored: Object, params: Object | None) -> EvaluationInput | Unknown:
+        try:
+            return self._cluster.inputs(each.variables, asked, stored, params)
+        except EvaluationError as error:
+            return Unknown(each.policy.name, each.policy.place, str(error))
 
     def _denial(
         self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput, message: str
@@ -203,61 +200,6 @@ class AdmissionEvaluator:
         if isinstance(answer, bool):
             return answer
         return Unknown(each.policy.name, compiled.expression.place, "it evaluates to neither true nor false")
-
-    # The namespace, the parameters and the request.
-
-    def _inside(self, constraints: Iterable[MatchConstraints], asked: Resource, labels: Mapping[str, str]) -> bool | None:
-        """Whether the namespace of an object has the required labels; None if its labels are unknown."""
-        answers: list[bool | None] = []
-        for each in constraints:
-            if each.namespaces is None or not each.namespaces.requirements:
-                continue
-            if asked.kind == "Namespace":
-                answers.append(matches(each.namespaces, {**labels, NAMESPACE_NAME: asked.name or ""}))
-            elif not asked.is_cluster_scoped:
-                answers.append(self._labelled(each.namespaces, asked.namespace))
-        return False if False in answers else None if None in answers else True
-
-    def _labelled(self, selector: Selector, namespace: str | None) -> bool | None:
-        known = self._namespaces.get(namespace or "")
-        if known is not None:
-            return matches(selector, {**labels_at(known), NAMESPACE_NAME: namespace or ""})
-        if namespace is None:
-            return None
-        by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
-        if not all(is_met(each, namespace) for each in by_name):
-            return False
-        return True if len(by_name) == len(selector.requirements) else None
-
-    def _params_of(self, policy: AdmissionPolicy, params: Params | None, asked: Resource) -> list[Object | None] | None:
-        """Return the parameters for an object, [None] if the binding has none; None if they are not among the manifests."""
-        if policy.param_kind is None or params is None:
-            return [None]
-        if policy.param_kind not in self._params:
-            self._params[policy.param_kind] = [
-                each for each in self._objects if (each.get("apiVersion"), each.get("kind")) == policy.param_kind
-            ]
-        inside = params.namespace or asked.namespace
-        found: list[Object | None] = []
-        for each in self._params[policy.param_kind]:
-            _, _, own, name = reference(each)
-            named = params.name is None or name == params.name
-            if named and (own is None or own == inside) and (params.labels is None or matches(params.labels, labels_at(each))):
-                found.append(each)
-        return found or None
-
-    def _given(self, each: _CompiledPolicy, asked: Resource, stored: Object, params: Object | None) -> EvaluationInput | Unknown:
-        values: dict[str, Any] = {"object": stored, "oldObject": None, "params": params, "request": request(asked)}
-        if asked.is_cluster_scoped or asked.kind == "Namespace":
-            values["namespaceObject"] = None
-        elif asked.namespace in self._namespaces:
-            namespace = self._namespaces[asked.namespace]
-            own = {**labels_at(namespace), NAMESPACE_NAME: asked.namespace}
-            values["namespaceObject"] = {**namespace, "metadata": {**map_at(namespace, "metadata"), "labels": own}}
-        try:
-            return EvaluationInput(values, each.variables)
-        except EvaluationError as error:
-            return Unknown(each.policy.name, each.policy.place, str(error))
 
 
 def _rank(result: PolicyDenial | Unknown) -> int:
@@ -290,7 +232,7 @@ def _fails_in_every_cluster(error: EvaluationError, program: Program, given: Eva
 _TRUTH, _MESSAGE, _ANNOTATION = ("bool",), ("string",), ("string", "null_type")
 
 
-class _Compiler:
+class PolicyCompiler:
     """Compiles the expressions of a policy.
 
     Mistakes are added to ``faults``, expressions that only a cluster can compile to ``unknown``.
@@ -348,27 +290,6 @@ class _Compiler:
 
     def _add_fault(self, expression: Expression, key: str, message: str) -> None:
         self._faults.append(self._policy.origin.fault((*expression.path, key), message))
-
-
-# Objects.
-
-
-def resource(data: Object) -> Resource | None:
-    """Return the resource of an object, or None if it has no apiVersion or kind."""
-    ref = reference(data)
-    if ref.api_version is None or ref.kind is None:
-        return None
-    group, _, number = ref.api_version.rpartition("/")
-    return Resource(group, number, ref.kind, resource_of(ref.kind), ref.name, ref.namespace)
-
-
-def request(asked: Resource) -> Object:
-    """Return the request that creates an object, without what only the cluster knows, such as the user."""
-    kind = {"group": asked.group, "version": asked.version, "kind": asked.kind}
-    resource = {"group": asked.group, "version": asked.version, "resource": asked.resource}
-    named = {"name": asked.name or "", **({"namespace": asked.namespace} if asked.namespace is not None else {})}
-    more = {"kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource}
-    return {**more, "operation": "CREATE", "dryRun": False, "options": {}, **named}
 
 
 # Messages and positions.

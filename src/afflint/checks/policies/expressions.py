@@ -8,7 +8,8 @@ from typing import Any
 from afflint.admission import cel
 from afflint.admission.defaults import with_defaults
 from afflint.checks.match import Match
-from afflint.checks.policies.admission_policies import accessed_path, denial_message, is_open, request, resource
+from afflint.checks.policies.admission_policies import accessed_path, denial_message, is_open
+from afflint.checks.policies.known_cluster import request, resource
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.findings.phrases import quoted
 from afflint.kube.selectors import NAMESPACE_NAME

@@ -1,0 +1,108 @@
+"""What the manifests show of a cluster, for policies in CEL: namespaces, parameters, and the request that creates an object.
+
+After k8s.io/apiserver/pkg/admission/plugin/policy: matching, generic and the inputs of expressions in plugin/cel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from afflint.admission.api_resources import resource_of
+from afflint.admission.cel import EvaluationInput, Program
+from afflint.kube.manifests import labels_at, reference
+from afflint.kube.selectors import NAMESPACE_NAME, Selector, is_met, matches
+from afflint.policies.admission_manifests import AdmissionPolicy, Binding, MatchConstraints, Params, Resource
+from afflint.yaml.document import map_at
+
+Object = dict[str, Any]
+
+
+class KnownCluster:
+    """The objects of a cluster among the manifests, which may be namespaces or parameters."""
+
+    def __init__(self, objects: Iterable[Object]) -> None:
+        self._objects = [*objects]
+        self._namespaces = {ref.name: each for each in self._objects if (ref := reference(each)).kind == "Namespace" and ref.name}
+        self._params: dict[tuple[str, str], list[Object]] = {}
+
+    def is_inside(self, constraints: Iterable[MatchConstraints], asked: Resource, labels: Mapping[str, str]) -> bool | None:
+        """Whether the namespace of an object has the required labels; None if its labels are unknown."""
+        answers: list[bool | None] = []
+        for each in constraints:
+            if each.namespaces is None or not each.namespaces.requirements:
+                continue
+            if asked.kind == "Namespace":
+                answers.append(matches(each.namespaces, {**labels, NAMESPACE_NAME: asked.name or ""}))
+            elif not asked.is_cluster_scoped:
+                answers.append(self._labelled(each.namespaces, asked.namespace))
+        return False if False in answers else None if None in answers else True
+
+    def _labelled(self, selector: Selector, namespace: str | None) -> bool | None:
+        known = self._namespaces.get(namespace or "")
+        if known is not None:
+            return matches(selector, {**labels_at(known), NAMESPACE_NAME: namespace or ""})
+        if namespace is None:
+            return None
+        by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
+        if not all(is_met(each, namespace) for each in by_name):
+            return False
+        return True if len(by_name) == len(selector.requirements) else None
+
+    def params_of(self, policy: AdmissionPolicy, params: Params | None, asked: Resource) -> list[Object | None] | None:
+        """Return the parameters for an object, [None] if the binding has none; None if they are not among the manifests."""
+        if policy.param_kind is None or params is None:
+            return [None]
+        if policy.param_kind not in self._params:
+            self._params[policy.param_kind] = [
+                each for each in self._objects if (each.get("apiVersion"), each.get("kind")) == policy.param_kind
+            ]
+        inside = params.namespace or asked.namespace
+        found: list[Object | None] = []
+        for each in self._params[policy.param_kind]:
+            _, _, own, name = reference(each)
+            named = params.name is None or name == params.name
+            if named and (own is None or own == inside) and (params.labels is None or matches(params.labels, labels_at(each))):
+                found.append(each)
+        return found or None
+
+    def inputs(self, variables: Mapping[str, Program | None], asked: Resource, stored: Object, params: Object | None) -> EvaluationInput:
+        """Return the inputs of expressions for an object that is created. Raises EvaluationError if it is too large."""
+        values: dict[str, Any] = {"object": stored, "oldObject": None, "params": params, "request": request(asked)}
+        if asked.is_cluster_scoped or asked.kind == "Namespace":
+            values["namespaceObject"] = None
+        elif asked.namespace in self._namespaces:
+            namespace = self._namespaces[asked.namespace]
+            own = {**labels_at(namespace), NAMESPACE_NAME: asked.namespace}
+            values["namespaceObject"] = {**namespace, "metadata": {**map_at(namespace, "metadata"), "labels": own}}
+        return EvaluationInput(values, variables)
+
+
+def unknown_namespace(asked: Resource) -> str:
+    """Return the reason why the labels of an object's namespace are unknown."""
+    name = f"`{asked.namespace}`" if asked.namespace else "the object"
+    lacks = "is not among the manifests" if asked.namespace else "does not set a namespace"
+    return f"it depends on the labels of the namespace, but {name} {lacks}"
+
+
+def unknown_params(binding: Binding) -> str:
+    """Return the reason why the parameters of a binding are unknown."""
+    return f"the parameters that `{binding.name}` refers to are not among the manifests"
+
+
+def resource(data: Object) -> Resource | None:
+    """Return the resource of an object, or None if it has no apiVersion or kind."""
+    ref = reference(data)
+    if ref.api_version is None or ref.kind is None:
+        return None
+    group, _, number = ref.api_version.rpartition("/")
+    return Resource(group, number, ref.kind, resource_of(ref.kind), ref.name, ref.namespace)
+
+
+def request(asked: Resource) -> Object:
+    """Return the request that creates an object, without what only the cluster knows, such as the user."""
+    kind = {"group": asked.group, "version": asked.version, "kind": asked.kind}
+    resource = {"group": asked.group, "version": asked.version, "resource": asked.resource}
+    named = {"name": asked.name or "", **({"namespace": asked.namespace} if asked.namespace is not None else {})}
+    more = {"kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource}
+    return {**more, "operation": "CREATE", "dryRun": False, "options": {}, **named}
