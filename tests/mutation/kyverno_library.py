@@ -121,7 +121,7 @@ class CelCase(NamedTuple):
         document = read(json.dumps(self.policy).encode(), 0, 0)
         policy = PolicyReader("policy.yaml", document, self.policy, ()).mutating_policy()
         rule = cel_rule(policy, self.policy, [], KnownCluster(known), ())
-        mutation = Mutator([rule], {}).mutation(data)
+        mutation = Mutator([(0, rule)], {}).mutation(data)
         if mutation.undecided:
             return mutation.undecided[0][1], rule.touches_placement
         # Kyverno tests its policies without the defaults of the API server.

@@ -51,7 +51,7 @@ def pod(**metadata: Any) -> dict[str, Any]:
 def mutation(rule: str, data: dict[str, Any], namespaces: dict[str, dict[str, Any]] | None = None) -> Mutation:
     """What a policy with one rule does to an object."""
     text = rule if rule.startswith("apiVersion") else HEAD + textwrap.indent(textwrap.dedent(rule), "    ") + "\n" + PATCH
-    return Mutator(list(mutate_rules(parsed(text))), namespaces or {}).mutation(data)
+    return Mutator(enumerate(mutate_rules(parsed(text))), namespaces or {}).mutation(data)
 
 
 def selects(rule: str, data: dict[str, Any], namespaces: dict[str, dict[str, Any]] | None = None) -> bool | str:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 from afflint.findings.finding import Finding
 from afflint.pipeline.options import Options
 from afflint.pipeline.run import Outcome, run
@@ -129,6 +131,27 @@ def test_a_policy_of_the_context_counts_and_is_named_at_the_object() -> None:
     assert places([found]) == ["web.yaml:3:18 warning label-not-on-template"]
     assert found.message.startswith("as a mutating policy changes it: the label `distributed: required` is set only on the Deployment")
     assert [(each.file, each.span.line, each.message) for each in found.related] == [("policy.yaml", 8, "ClusterPolicy spread changes it")]
+
+
+@pytest.mark.parametrize(
+    ("policy", "workload", "applies"),
+    [
+        pytest.param("clusters/east/policy.yaml", "clusters/east/apps/web.yaml", True, id="same cluster"),
+        pytest.param("clusters/east/policy.yaml", "clusters/west/web.yaml", False, id="other cluster"),
+        pytest.param("clusters/east/policy.yaml", "apps/web.yaml", False, id="shared by clusters"),
+        pytest.param("policies/policy.yaml", "clusters/west/web.yaml", True, id="policy for all clusters"),
+        pytest.param("examples/kyverno/policy.yaml", "examples/kyverno/web.yaml", True, id="same example"),
+        pytest.param("examples/kyverno/policy.yaml", "examples/web/web.yaml", False, id="other example"),
+        pytest.param("lib/tests/policy.yaml", "apps/web.yaml", False, id="test"),
+    ],
+)
+def test_a_policy_applies_within_its_cluster_and_its_example(policy: str, workload: str, applies: bool) -> None:
+    others = {"clusters/east/other.yaml": "a: 1\n", "clusters/west/other.yaml": "a: 1\n"}
+    assert bool(findings({**others, policy: SPREAD, workload: web()})) is applies
+
+
+def test_a_policy_of_the_only_cluster_applies_to_shared_files() -> None:
+    assert len(findings({"clusters/east/policy.yaml": SPREAD, "apps/web.yaml": web()})) == 1
 
 
 def test_a_finding_about_an_object_that_is_not_changed_says_that_others_are() -> None:

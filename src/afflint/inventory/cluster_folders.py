@@ -60,6 +60,40 @@ class ClusterFolders:
         )
 
 
+class PolicyScopes:
+    """Which files a policy may apply to: those of its cluster, and those of its example or test.
+
+    ``files`` are the names of all files, ``clusters`` the rendered output for each cluster. A policy outside of them applies to all files.
+    A policy in the folder of a cluster applies to all files as well if no other cluster has a folder.
+    """
+
+    def __init__(self, files: Iterable[str], clusters: Iterable[Collection[str]] = ()) -> None:
+        self._rendered = {file: number for number, each in enumerate(clusters) for file in each}
+        folders = {cluster for file in files for cluster in _clusters_of(file)}
+        self._several = {above for above, name in folders if any(above == other and name != beside for other, beside in folders)}
+
+    def reaches(self, policy: str, file: str) -> bool:
+        """Return whether the policy in one file may apply to the objects of another."""
+        if policy in self._rendered and self._rendered[policy] != self._rendered.get(file):
+            return False
+        own = {each for each in _clusters_of(policy) if each[0] in self._several}
+        folders = _folders_of(file)
+        return own <= {*_clusters_of(file)} and all(folders[: len(trial)] == trial for trial in _trials_of(policy))
+
+
+def _clusters_of(file: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield each folder of a file that is for one cluster, with the folders above it."""
+    return ((above, name) for above, name in _steps(_folders_of(file)) if above and above[-1] in _HOLDING and name not in _SHARED)
+
+
+def _trials_of(file: str) -> Iterator[tuple[str, ...]]:
+    """Yield the first folder of examples or tests in the path of a file, with the folder in it that is for one of them."""
+    folders = _folders_of(file)
+    first = next((index for index, name in enumerate(folders) if name in _TRIAL), None)
+    if first is not None:
+        yield folders[: first + 2]
+
+
 def _steps(folders: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield each folder of a path with those that contain it."""
     return ((folders[:index], name) for index, name in enumerate(folders))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from afflint.findings.namedtuples import NamedTuple
@@ -79,20 +79,17 @@ class Mutation(NamedTuple):
 
 
 class Mutator:
-    """Applies rules to objects. ``namespaces`` are the Namespace objects by name.
+    """Applies rules to objects, each with its number. ``namespaces`` are the Namespace objects by name."""
 
-    ``limits`` are rules of the API server itself, which apply before the others. Their numbers follow those of the others.
-    """
-
-    def __init__(self, rules: Sequence[ObjectRule], namespaces: Mapping[str, dict[str, Any]], limits: Sequence[ObjectRule] = ()) -> None:
-        self._rules = [*enumerate(limits, len(rules)), *enumerate(rules)]
+    def __init__(self, rules: Iterable[tuple[int, ObjectRule]], namespaces: Mapping[str, dict[str, Any]]) -> None:
+        self._rules = list(rules)
         self._namespaces = namespaces
-        self._kinds = [rule.kinds() for rule in (*rules, *limits)]
+        self._kinds = {number: rule.kinds() for number, rule in self._rules}
 
     def may_change(self, kind: str) -> bool:
         """Return whether a rule may apply to objects of a kind, or to pods that they create."""
-        return any(not kinds.isdisjoint((kind, "*")) for kinds in self._kinds) or (
-            any(not kinds.isdisjoint((_POD, "*")) for kinds in self._kinds) and bool(_template_paths(kind))
+        return any(not kinds.isdisjoint((kind, "*")) for kinds in self._kinds.values()) or (
+            any(not kinds.isdisjoint((_POD, "*")) for kinds in self._kinds.values()) and bool(_template_paths(kind))
         )
 
     def mutation(self, data: dict[str, Any]) -> Mutation:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.findings.finding import FileId, Found, FoundPlace, ObjectRef, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
+from afflint.inventory.cluster_folders import PolicyScopes
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Manifest, Workload, reference
 from afflint.mutation.limit_ranges import LIMIT_RANGE, ContainerDefaults, container_defaults
@@ -69,11 +70,12 @@ def mutations_of(
     *,
     resources: bool = False,
     every: bool = False,
+    clusters: Iterable[Collection[str]] = (),
 ) -> Mutations:
     """Apply the mutating policies among some files to their objects; with ``resources``, also LimitRanges.
 
-    ``every``: also policies that do not touch placement.
-    ``results`` are those of the map step. ``is_patch``: returns whether a kustomization uses the file at a path as a patch.
+    ``results`` are those of the map step. ``is_patch``: returns whether a kustomization uses the file at a path as a patch. ``every``: also
+    policies that do not touch placement. ``clusters``: the paths of the rendered output for each cluster.
     """
     is_test = _tests_among(sources.values())
     readable = {
@@ -92,14 +94,19 @@ def mutations_of(
         for _, data, _ in objects_of(source, frozenset(("Namespace",)).__contains__)
         if (ref := reference(data)).name
     }
-    # The numbers of the rules of policies are those in ``placed``.
-    mutator = Mutator([each.rule for each in placed], namespaces, limits)
+    # The numbers of the rules of policies are those in ``placed``. The API server applies LimitRanges before all policies.
+    first = list(enumerate(limits, len(placed)))
+    scopes = PolicyScopes((source.path for source in sources.values()), clusters)
+    mutators: dict[tuple[int, ...], Mutator] = {}
     changed: dict[FileId, Source] = {}
     stored: dict[FileId, Source] = {}
     objects: dict[_Key, ChangedObject] = {}
     undecided: list[UnevaluatedPolicy] = []
     for file, source in readable.items():
-        of_file = _ChangedFile(file, source, mutator)
+        here = tuple([number for number, each in enumerate(placed) if scopes.reaches(sources[each.file].path, source.path)])
+        if here not in mutators:
+            mutators[here] = Mutator([*first, *((number, placed[number].rule) for number in here)], namespaces)
+        of_file = _ChangedFile(file, source, mutators[here])
         undecided += of_file.undecided(placed, every=every)
         if of_file.objects:
             changed[file], stored[file] = (source._replace(data=text) for text in of_file.texts())

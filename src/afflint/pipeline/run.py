@@ -165,7 +165,11 @@ def _with_mutations(reduced: ReducedRun, mapping: Mapped, options: Options, kust
 
     files, settings = reduced.files, reduced.settings
     sources, judged = files.of(mapping.of_manifests), _has_cluster_policies(settings)
-    mutations = mutations_of(sources, mapping.of_manifests, kustomizations.is_patch, every=judged)
+    clusters: list[frozenset[str]] = []
+    if options.renders is not None:
+        pods = {sources[file].path: result.facts.pods for file, result in mapping.of_manifests.items()}
+        clusters = options.renders.clusters(pods, kustomizations.is_patch)
+    mutations = mutations_of(sources, mapping.of_manifests, kustomizations.is_patch, every=judged, clusters=clusters)
     reduced = _with_cluster_policies(reduced)
     if not mutations.sources:
         return reduced._replace(unevaluated=(*reduced.unevaluated, *mutations.undecided))
