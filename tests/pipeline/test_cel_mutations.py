@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from afflint.admission import cel
+from afflint.findings.errors import UserError
 from afflint.findings.finding import Finding
 from afflint.pipeline.options import Options
 from afflint.pipeline.run import Outcome, run
@@ -179,6 +181,37 @@ def test_what_a_policy_cannot_do_is_named(expression: str, reason: str) -> None:
     assert "policy `pods`" in line
     assert reason in line
     assert "Deployment web in web.yaml" in line
+
+
+def test_what_a_policy_of_kyverno_cannot_do_is_named() -> None:
+    policy = spread().replace('op: "add", path: "/spec/template', 'op: "replace", path: "/spec/pod')
+    (line,) = outcome({"web.yaml": WEB, "policy.yaml": policy}).unevaluated
+    assert "policy `spread`: the policy fails for it: `replace` of `/spec/pod/spec/topologySpreadConstraints` fails" in line
+
+
+def test_without_the_library_for_cel_a_policy_is_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise UserError("policies in CEL need `cel-expr-python`")
+
+    monkeypatch.setattr(cel, "compiled", missing)
+    (line,) = outcome({"web.yaml": WEB, "policy.yaml": spread()}).unevaluated
+    assert "policy `spread`: policies in CEL need `cel-expr-python`" in line
+
+
+def test_a_policy_is_invoked_again_after_a_later_policy_changed_the_object() -> None:
+    def policy(name: str, policy: str, word: str, label: str) -> str:
+        text = OF_PODS.replace("{name: pods}", f"{{name: {name}}}").replace("Policy: Never", f"Policy: {policy}")
+        condition = f"object.metadata.labels.?step.orValue('') == '{word}'"
+        text = text.replace("  mutations:", f'  matchConditions: [{{name: step, expression: "{condition}"}}]\n  mutations:')
+        patch = f"[JSONPatch{{op: 'add', path: '/{label}}}]"
+        return f'{text}  - {{patchType: JSONPatch, jsonPatch: {{expression: "{patch}"}}}}\n---\n{BINDING.replace("NAME", name)}'
+
+    tolerate = "spec/tolerations', value: [{'key': 'gpu', 'operator': 'Exists'}]"
+    for reinvocation, rules in (("Never", ["unschedulable"]), ("IfNeeded", [])):
+        first = policy("a-first", reinvocation, "two", tolerate)
+        then = policy("b-then", "Never", "", "metadata/labels/step', value: 'two'")
+        found = findings({"nodes.yaml": NODES, "web.yaml": WEB, "policy.yaml": f"{first}---\n{then}"})
+        assert [each.rule for each in found] == rules
 
 
 def test_a_policy_that_ignores_failures_changes_nothing_then() -> None:

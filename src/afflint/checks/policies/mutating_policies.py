@@ -168,11 +168,23 @@ class CelMutateRule:
         except (InapplicableError, MismatchError) as error:
             if not self._source.fails_closed:
                 return data
-            raise UndecidedError(f"the API server rejects the object, because the policy fails for it: {error}") from None
+            # What Kyverno does then depends on its configuration.
+            consequence = "" if self._bindings is None else "the API server rejects the object, because "
+            raise UndecidedError(f"{consequence}the policy fails for it: {error}") from None
+
+    @property
+    def _compiled(self) -> _CompiledMutations:
+        compiled = self._compiled_or_reason
+        if isinstance(compiled, str):
+            raise UndecidedError(compiled)
+        return compiled
 
     @cached_property
-    def _compiled(self) -> _CompiledMutations:
-        return _CompiledMutations(self._source, is_of_kyverno=self._bindings is None)
+    def _compiled_or_reason(self) -> _CompiledMutations | str:
+        try:
+            return _CompiledMutations(self._source, is_of_kyverno=self._bindings is None)
+        except UndecidedError as error:
+            return str(error)
 
 
 def _object(data: Any) -> Object:
