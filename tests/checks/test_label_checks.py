@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 from afflint.findings.finding import Finding
+from checks.admission.workload_texts import workload
 from edited import edited
 from linting import lint, places, said
 
@@ -464,3 +465,39 @@ class TestReservedLabel:
         assert said(self.VM % "vm.kubevirt.io/name: shop", "reserved-label") == [
             "7:25 virt-controller overwrites the label `vm.kubevirt.io/name` on the pod with the name of the VM"
         ]
+
+
+@pytest.mark.parametrize(
+    "written, read, kind",
+    [
+        ("on", "true", "a boolean"),
+        ("y", "true", "a boolean"),
+        ("True", "true", "a boolean"),
+        ("n", "false", "a boolean"),
+        ("off", "false", "a boolean"),
+        ("1.10", "1.1", "a number"),
+        ("010", "8", "a number"),
+    ],
+)
+def test_a_label_key_that_yaml_reads_as_a_boolean_or_a_number_is_quoted(written: str, read: str, kind: str) -> None:
+    text = workload("Pod", f"nodeSelector: {{{written}: x}}")
+    (found,) = [each for each in lint(text) if each.rule == "misread-label-key"]
+    assert found.severity == "warning"
+    assert found.message == f"YAML reads the unquoted label key `{written}` as {kind}, so the label is called `{read}`"
+    assert found.fix is not None
+    assert (found.fix.safe, found.fix.edits[0].text) == (False, f'"{written}"')
+
+
+@pytest.mark.parametrize("key", ['"on"', "'y'", "true", "10", "One", "nO-1", "!!str on"])
+def test_a_label_key_that_is_read_as_it_is_written_is_not_reported(key: str) -> None:
+    assert not [each for each in lint(workload("Pod", f"nodeSelector: {{{key}: x}}")) if each.rule == "misread-label-key"]
+
+
+def test_keys_of_labels_and_selectors_are_read_too() -> None:
+    text = deployment("web", "on: x", spreading("on: x", ""), own="on: x")
+    assert [each.span.line for each in lint(text) if each.rule == "misread-label-key"] == [5, 8, 10, 17]
+
+
+def test_a_misread_key_beside_the_one_that_is_meant_has_no_fix() -> None:
+    (found,) = [each for each in lint(workload("Pod", 'nodeSelector: {on: x, "on": y}')) if each.rule == "misread-label-key"]
+    assert found.fix is None

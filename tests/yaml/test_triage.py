@@ -230,3 +230,10 @@ def test_what_parses() -> None:
     assert not parses(b"a: 1\n--- b\n")
     assert parses(b"a: {{ b }}\n")
     assert not parses(b"a: {{ b }}\n{{ if c }}\n")
+
+
+def test_skipped_documents_are_counted_by_their_whole_kind() -> None:
+    passed: list[str] = []
+    text = "kind: EC2NodeClass\n---\nkind: CiliumL2AnnouncementPolicy\n---\nkind: Secret\n"
+    assert not list(TRIAGE.documents(text.encode(), passed=passed))
+    assert passed == ["EC2NodeClass", "CiliumL2AnnouncementPolicy", "Secret"]

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from afflint.checks.admission.labels import label_maps
 from afflint.checks.constraint_selectors import requirement_places
-from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, inserting
+from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, inserting, renaming
 from afflint.findings.finding import Severity, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import join_words, quoted
 from afflint.index.facts import SPREAD, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex, may_mean
-from afflint.kube.manifests import Workload
+from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.selectors import Selector, conflict, describe, parse_label_selector
 from afflint.yaml.placeholders import is_placeholder
 
@@ -26,6 +27,31 @@ _TOOL_PREFIXES = (
 _MOST_RELATED, _LOOKED_AT = 3, 50
 # Each suggested fix has to read the manifest again, and a few are enough.
 _MOST_COPIED = 10
+
+
+def misread_label_key(manifest: Manifest) -> Iterator[Match]:
+    """Report unquoted keys of labels, node selectors and matchLabels that YAML reads as booleans or numbers and that become other keys.
+
+    After ``convertToJSONableObject`` of sigs.k8s.io/yaml, which kubectl and the API server read YAML with.
+    """
+    for path, labels in label_maps(manifest):
+        for read in labels:
+            if read in _BOOLEANS or read[:1].isdecimal() or read[:1] == "-":
+                yield from _misread_key(manifest, labels, (*path, read))
+
+
+_BOOLEANS = ("true", "false")
+
+
+def _misread_key(manifest: Manifest, labels: dict[str, Any], path: Path) -> Iterator[Match]:
+    written, read = manifest.document.plain_key(path), path[-1]
+    if written is None or written == read:
+        return
+    kind = "a boolean" if read in _BOOLEANS else "a number"
+    message = f"YAML reads the unquoted label key {quoted(written)} as {kind}, so the label is called {quoted(read)}"
+    # A renamed key must not meet one that is there already.
+    edits = () if written in labels else renaming(path, written)
+    yield Match(path, message, f'Write the key in quotes: `"{written}"`.', key=True, field=path[:-1], edits=edits)
 
 
 def selector_matches_nothing(manifest: Workload) -> Iterator[Match]:

@@ -74,6 +74,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("invalid-label-key", "admission.labels:invalid_label_key", rejected_late=True, evidence="entry"),
         RegisteredCheck("invalid-label-value", "admission.labels:invalid_label_value", rejected_late=True, evidence="entry"),
         RegisteredCheck("invalid-annotation", "admission.labels:invalid_annotation"),
+        RegisteredCheck("misread-label-key", "labels:misread_label_key"),
         RegisteredCheck("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
     ),
     "workload": (

@@ -150,6 +150,13 @@ class Document:
         node, _ = self._find(path, exact=True)
         return _kind(node) == _SCALAR and node.ctag is PLAIN
 
+    def plain_key(self, path: Path) -> str | None:
+        """Return the key of the value at ``path`` as it is written, if it is an unquoted, untagged scalar; otherwise None."""
+        from afflint.yaml.composer import PLAIN
+
+        _, key_node = self._find(path, exact=True)
+        return key_node.value if key_node is not None and key_node.ctag is PLAIN else None
+
     def node_at(self, path: Path) -> Any:
         """Return the node of the value at ``path``, of an alias that of its anchor; None if it does not exist."""
         return self._find(path, exact=True)[0]

@@ -41,7 +41,7 @@ from afflint.yaml.documents import Document, read
 from afflint.yaml.emitter import UnwritableError, Verbatim, block, entry, flow, key, scalar
 from afflint.yaml.layout import LayoutEntry, TextLayout, UnclearError, colon_at, quote_at
 from afflint.yaml.list_reader import ListDocument, item_from, item_of
-from afflint.yaml.scalars import resolve_plain
+from afflint.yaml.scalars import PLAIN_KEYS, resolve_plain
 
 # An anchor or a tag is directly before its node, and its name is shorter than this.
 _NEAR = 200
@@ -239,9 +239,9 @@ def _renamed(page: TextLayout, edit: Rename) -> _TextChange:
     found = _entry_at(page, edit.path)
     start, end = found.key.start_mark.index, found.key.end_mark.index
     written = page.text[start:end]
-    if written not in (name, f"'{name}'", f'"{name}"'):
+    if not _is_key(written, name):
         raise UnclearError
-    if written != name:
+    if written[0] in ("'", '"'):
         quote = written[0]
     text = key(edit.key, quote, flow=bool(page.node(edit.path[:-1]).flow_style))
     if text is None:
@@ -523,8 +523,13 @@ def _is_single_word(document: Document, path: Path, *, key: bool = False) -> boo
     if key:
         before = before.rpartition("\n")[2]  # The text above a key is the anchor or tag of its map.
     # Other scalars are escaped, folded or a block.
-    is_word = written in (value, f"'{value}'", f'"{value}"')
+    is_word = _is_key(written, str(value)) if key else written in (value, f"'{value}'", f'"{value}"')
     return is_word and not _ANCHOR_OR_TAG.search(before) and not _is_shared(document, path)
+
+
+def _is_key(written: str, name: str) -> bool:
+    """Return whether a key is written as its own name, in quotes or not, or as a boolean or number that YAML reads as the name."""
+    return written in (f"'{name}'", f'"{name}"') or PLAIN_KEYS[written] == name
 
 
 def _context(document: Document, span: Span) -> tuple[str, str]:

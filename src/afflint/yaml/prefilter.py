@@ -13,7 +13,7 @@ from afflint.yaml.documents import Document, Problem, read, split
 _COMMENTS = rb"(?:#[^\n]*\n[ \t\r\n]*)*"
 _BLANKS = rb"[ \t\r\n]*" + _COMMENTS
 _PROPERTIES = rb"(?:[&!][^ \t\r\n]*[ \t\r\n]+" + _COMMENTS + rb")*"
-_TOP_LEVEL_KIND = re.compile(_PROPERTIES + rb"(?:[\"']?([A-Za-z]+)(?![A-Za-z\\])|[*|>]|\"[A-Za-z]*\\)")
+_TOP_LEVEL_KIND = re.compile(_PROPERTIES + rb"(?:[\"']?([A-Za-z][A-Za-z0-9]*)(?![A-Za-z0-9\\])|[*|>]|\"[A-Za-z0-9]*\\)")
 # The other patterns are compiled on use, because few runs use them.
 # An alias as a key at the start of a line.
 _ALIAS_KEY = rb"(?m)^\*[^ \t\r\n,\[\]{}]+[ \t]+:"

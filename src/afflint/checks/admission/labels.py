@@ -237,6 +237,17 @@ def _deletion_cost(cost: str, path: Path) -> Iterator[Match]:
         yield Match(path, f"the pod-deletion-cost {quoted(cost)} {fault}", 'Write an integer in quotes, such as "100".')
 
 
+def label_maps(manifest: Manifest) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the maps whose keys are labels, with their paths: labels, the node selector, and matchLabels."""
+    for path, labels, _ in _maps(manifest, "labels"):
+        yield path, labels
+    if isinstance(manifest, Workload):
+        if manifest.constraints.node_selector:
+            yield manifest.constraints.node_selector.path, manifest.constraints.node_selector.data
+        for selector in workload_selectors(manifest).selectors:
+            yield (*selector.path, "matchLabels"), map_at(selector.data, "matchLabels")
+
+
 def _maps(manifest: Manifest, field: str) -> Iterator[tuple[Path, dict[str, Any], str | None]]:
     """Yield the labels or annotations of an object and of its templates, each with what is rejected: None means the object itself."""
     own = map_at(manifest.data, "metadata", field)
