@@ -93,6 +93,12 @@ def test_a_value_in_the_security_context(checking: Checking) -> None:
     ]
 
 
+def test_a_value_that_holds_fields_of_the_pod_spec(checking: Checking) -> None:
+    """A chart may take `affinity: {nodeSelector: {...}}`; nothing shows whether `affinity:` is missing in the template."""
+    chart("      {{- with .Values.affinity }}\n      {{- toYaml . | nindent 6 }}\n      {{- end }}\n", "affinity: {}\n")
+    assert found(checking) == []
+
+
 def test_a_value_next_to_its_key(checking: Checking) -> None:
     chart("{{- with .Values.nodeSelector }}\n          nodeSelector:\n{{ toYaml . | indent 10 }}\n{{- end }}\n", "nodeSelector: {}\n")
     assert found(checking) == [set_value(FIRST + 1, "nodeSelector", "`nodeSelector` becomes an unknown field of the container")]

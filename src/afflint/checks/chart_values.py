@@ -81,8 +81,19 @@ def _rejected(output: ProbedOutput, document: Document, target: Target) -> Itera
             plain = output.baseline.documents.values()
             known = {(each.ref, path) for document in plain for each, path, _ in _mismatches(document, target)}
         probe = _cause(output, manifest, mismatch) if (manifest.ref, path) not in known else None
-        if probe is not None:
+        if probe is not None and not _holds_fields(probe, manifest, path):
             yield probe, manifest, path, _words(mismatch, manifest)
+
+
+def _holds_fields(probe: Probe, manifest: Manifest, path: Path) -> bool:
+    """Return whether the content of a value is next to the other fields of the pod spec, and its own name is not a field there.
+
+    The chart may expect a map of such fields, as in `affinity: {nodeSelector: {...}}`.
+    """
+    if not isinstance(manifest, Workload) or type(probe.value) is not dict or path[:-1] != manifest.pod_path:
+        return False
+    pod = value_at(manifest.data, manifest.pod_path[len(manifest.base) :])
+    return type(pod) is dict and probe.name not in pod and all(pod.get(key) == each for key, each in probe.value.items())
 
 
 def _cause(output: ProbedOutput, manifest: Manifest, mismatch: Mismatch) -> Probe | None:
