@@ -88,9 +88,6 @@ def test_a_template_of_values_is_filled(checking: Checking) -> None:
     assert [each.split()[0] for each in checking.told()] == ["web.yaml.gotmpl:1:7"]
 
 
-NOT_SUPPORTED = ", which is not supported"
-
-
 @pytest.mark.parametrize(
     ("old", "new", "seen"),
     [
@@ -98,13 +95,13 @@ NOT_SUPPORTED = ", which is not supported"
         (
             "    namespace: shop",
             "    {{ if .Values.x }}\n    namespace: shop\n    {{ end }}",
-            "its template uses `{{ if .Values.x }}`" + NOT_SUPPORTED,
+            "its template depends on `{{ if .Values.x }}`, which is not known",
         ),
         ("namespace: shop", "namespace: {{ env `X` }}", "its `namespace` is not known"),
         (
             "namespace: shop",
             "installedTemplate: '{{`{{ if .x }}true{{ end }}`}}'",
-            "its `installedTemplate` uses `{{ if .x }}`" + NOT_SUPPORTED,
+            "its `installedTemplate` is not known",
         ),
     ],
 )
@@ -123,3 +120,49 @@ def test_values_of_a_chart_in_another_place_are_checked_by_shape(checking: Check
 def test_a_release_that_is_not_installed_is_left_out(checking: Checking, line: str) -> None:
     write({**CHART, "helmfile.yaml": ENVIRONMENTS.replace("namespace: shop", line), "zones.yaml": "zone: -c-\n"})
     assert checking.told() == []
+
+
+BRANCHES = """\
+environments:
+  test:
+    values: [{releases: [web], zone: -t-}]
+  live:
+    values: [{releases: [web, shop], zone: -l-}]
+---
+{{- $zone := .Values.zone }}
+releases:
+{{- range $name := list "web" "shop" }}
+  - name: {{ $name }}
+    chart: ./charts/web
+    recreatePods: {{ if hasKey .Environment.Values "restart" }}true{{ else }}false{{ end }}
+    installedTemplate: '{{`{{ has .Release.Name .Environment.Values.releases }}`}}'
+    {{- if eq $zone "-l-" }}
+    namespace: live
+    {{- end }}
+    values: [zone.yaml.gotmpl]
+{{- end }}
+"""
+
+
+def test_branches_and_functions_of_templates(checking: Checking) -> None:
+    """The dot of a `range` is its item, so that `.Environment` is unknown there; only unused keys depend on it."""
+    write({**CHART, "helmfile.yaml": BRANCHES, "zone.yaml.gotmpl": "{{ if .Values.zone }}\nzone: {{ .Values.zone }}\n{{ end }}\n"})
+    (told,) = checking.told()
+    assert told.startswith("zone.yaml.gotmpl:2:7 invalid-label-value")
+    assert [name for name in ("web, test", "shop, test", "web, live", "shop, live") if f"(Release {name})" in told] == [
+        "web, test",
+        "web, live",
+        "shop, live",
+    ]
+    assert checking.report()["coverage"]["not_seen"] == []
+
+
+def test_what_lines_depend_on_is_said_for_each_environment(checking: Checking) -> None:
+    helmfile = BRANCHES.replace("live:\n    values: [", "live:\n    values: [/etc/live.yaml, ").replace(
+        'eq $zone "-l-"', 'hasKey $.Values "x"'
+    )
+    write({**CHART, "helmfile.yaml": helmfile, "zone.yaml.gotmpl": "zone: a\n"})
+    reason = 'its template depends on `{{- if hasKey $.Values "x" }}`, which is not known'
+    (not_seen,) = checking.report()["coverage"]["not_seen"]
+    assert not_seen["name"].endswith(", live")
+    assert not_seen["reason"] == reason

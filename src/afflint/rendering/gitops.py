@@ -291,15 +291,15 @@ def _generated(spec: Mapping[str, Any], parameters: Parameters, *, is_complete: 
     patch = fill_template(text_at(spec, "templatePatch"), parameters, is_complete=is_complete)
     unknown = unknown_action(patch) or unknown_action(application)
     for document in () if has_placeholder(patch) else documents_of(patch.encode("utf-8", "replace")).values():
-        application = _merged(application, document.data)
+        application = merged(application, document.data)
     return map_at(application), unknown
 
 
-def _merged(data: Any, patch: Any) -> Any:
+def merged(data: Any, patch: Any) -> Any:
     """Return data with a patch: maps are merged, and everything else is replaced."""
     if type(data) is not dict or type(patch) is not dict:
         return patch
-    return {**data, **{key: _merged(data.get(key), each) for key, each in patch.items()}}
+    return {**data, **{key: merged(data.get(key), each) for key, each in patch.items()}}
 
 
 def _from_application(

@@ -1,12 +1,13 @@
 """The releases of helmfiles whose charts are in the repository: each environment gives its own render roots.
 
-After docs/configuration.md and docs/writing-helmfile.md of github.com/helmfile/helmfile. Templates are filled as far as they are
-placeholders and plain functions.
+After docs/configuration.md and docs/writing-helmfile.md of github.com/helmfile/helmfile. Templates are filled as far as ``go_templates``
+understands them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -16,8 +17,9 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.rendering.application_sets import flatten
 from afflint.rendering.boundary import Boundary
-from afflint.rendering.gitops import Hint, Hints, Inline, RemoteObject, UnsupportedObject
-from afflint.rendering.set_templates import Parameters, conditional_line, fill_template, has_placeholder, unknown_action
+from afflint.rendering.gitops import Hint, Hints, Inline, RemoteObject, UnsupportedObject, merged
+from afflint.rendering.go_templates import Filled, TemplateError, fill
+from afflint.rendering.set_templates import has_placeholder
 from afflint.rendering.source_documents import SourceText, documents_of
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
@@ -33,7 +35,8 @@ _MOST_ENVIRONMENTS, _MOST_FILES = 30, 50
 """The most environments of one helmfile, and the most values or bases of one list."""
 _UNKNOWN = "afflint-unknown-value"
 _DEFAULT = "default"
-_PREFIXES = ("Values", "StateValues", "Environment.Values")
+_PART = re.compile(r"(?m)^---[^\n]*$")
+"""The line between the parts of a helmfile; each is a template of its own, whose data are the environments of the parts before it."""
 
 
 def add_helmfiles(found: Hints, paths: Iterable[str], boundary: Boundary) -> None:
@@ -65,13 +68,25 @@ def _is_helmfile(path: str) -> bool:
 class _UnsupportedError(Exception):
     """A template that cannot be filled."""
 
+    @classmethod
+    def of(cls, what: str, error: TemplateError) -> _UnsupportedError:
+        """Return the error for ``what`` has the template."""
+        verb, reason = ("depends on", "known") if error.is_known else ("uses", "supported")
+        return cls(f"{what} {verb} {quoted(error.action)}, which is not {reason}")
+
 
 class _Environment(NamedTuple):
-    """An environment with its values as parameters. ``is_complete``: all of its values are known."""
+    """An environment with its values. ``is_complete``: all of them are known."""
 
     name: str
-    parameters: Parameters
+    values: Mapping[str, Any]
     is_complete: bool
+
+    def filled(self, text: str, unknown: str | None = None, **others: Any) -> Filled:
+        """Return a template filled with the values, and with ``others``. Raises TemplateError."""
+        environment = {"Name": self.name, "Values": self.values}
+        data = {"Environment": environment, "Values": self.values, "StateValues": self.values, **others}
+        return fill(text, data, is_complete=self.is_complete, unknown=unknown)
 
 
 class _Helmfile:
@@ -83,31 +98,59 @@ class _Helmfile:
 
     def read(self) -> Iterator[Hint | RemoteObject | UnsupportedObject | str]:
         """Yield what each release of each environment renders, and its values files; what several environments share is yielded once."""
+        title = f"Helmfile {os.path.basename(self._folder)}"
         try:
-            documents = self._documents(_Environment(_DEFAULT, {}, is_complete=False))
+            environments = self._environments(self._parts())
         except _UnsupportedError as error:
-            yield UnsupportedObject(f"Helmfile {os.path.basename(self._folder)}", str(error), self._file)
+            yield UnsupportedObject(title, str(error), self._file)
             return
         seen: set[object] = set()
-        for environment in self._environments(documents):
-            for text in self._documents(environment):
+        for environment in environments:
+            try:
+                documents, is_aligned = self._documents(environment)
+            except _UnsupportedError as error:
+                suffix = "" if environment.name == _DEFAULT else f", {environment.name}"
+                yield UnsupportedObject(f"{title}{suffix}", str(error), self._file)
+                continue
+            for text in documents:
                 for number, release in enumerate(list_at(text.data, "releases")):
-                    for each in self._release(map_at(release), number, environment, text):
+                    for each in self._release(map_at(release), number, environment, text if is_aligned else None):
                         key = each.key if isinstance(each, Hint) else each
                         if key not in seen:
                             seen.add(key)
                             yield each
 
-    def _documents(self, environment: _Environment) -> list[SourceText]:
-        """Return the documents of the helmfile for an environment. Raises _UnsupportedError."""
-        line = conditional_line(self._text)
-        if line:
-            raise _UnsupportedError(f"its template uses {quoted(line)}, which is not supported")
-        filled = fill_template(self._text, environment.parameters, is_complete=environment.is_complete, unknown=_UNKNOWN)
-        documents = documents_of(str(filled).encode("utf-8", "replace")).values()
+    def _documents(self, environment: _Environment) -> tuple[list[SourceText], bool]:
+        """Return the documents of the helmfile for an environment, and whether their lines are those of the file.
+
+        Raises _UnsupportedError.
+        """
+        try:
+            filled = environment.filled(self._text, _UNKNOWN)
+        except TemplateError as error:
+            raise _UnsupportedError.of("its template", error) from None
+        return self._read(filled.text), filled.is_aligned
+
+    def _read(self, filled: str) -> list[SourceText]:
+        documents = documents_of(filled.encode("utf-8", "replace")).values()
         if any(each.problem is not None for each in documents):
             raise _UnsupportedError("its template cannot be filled")
         return [SourceText(self._file, each, each.index) for each in documents]
+
+    def _parts(self) -> list[SourceText]:
+        """Return the documents that declare environments, which can be read without one. Raises _UnsupportedError."""
+        found: list[SourceText] = []
+        problems: list[_UnsupportedError] = []
+        for part in _PART.split(self._text):
+            try:
+                found += self._read(_Environment(_DEFAULT, {}, is_complete=False).filled(part, _UNKNOWN).text)
+            except TemplateError as error:  # noqa: PERF203
+                problems.append(_UnsupportedError.of("its template", error))
+            except _UnsupportedError as error:
+                problems.append(error)
+        if problems and not any(map_at(each.data, "environments") for each in found):
+            raise problems[0]
+        return found
 
     # Environments.
 
@@ -124,18 +167,16 @@ class _Helmfile:
         ]
 
     def _environment(self, name: str, values: Iterable[Any]) -> _Environment:
-        known: dict[str, str] = {}
-        is_complete = True
+        known = _Environment(name, {}, is_complete=True)
         for each in islice(values, _MOST_FILES):
             if type(each) is dict:
-                known |= flatten(each)
+                known = known._replace(values=merged(known.values, each))
                 continue
-            texts = self._plain(str(fill_template(each, {"Environment.Name": name})))
-            is_complete = is_complete and bool(texts)
+            texts = self._plain(_filled_text(str(each), known))
+            known = known._replace(is_complete=known.is_complete and bool(texts))
             for text in texts:
-                known |= flatten(text.data)
-        parameters = {f"{prefix}.{key}": value for prefix in _PREFIXES for key, value in known.items()}
-        return _Environment(name, {**parameters, "Environment.Name": name}, is_complete)
+                known = known._replace(values=merged(known.values, map_at(text.data)))
+        return known
 
     def _plain(self, name: str) -> list[SourceText]:
         """Return the documents of a file of the repository without a template; none if it cannot be read."""
@@ -158,10 +199,10 @@ class _Helmfile:
     # Releases.
 
     def _release(
-        self, data: Mapping[str, Any], number: int, environment: _Environment, text: SourceText
+        self, data: Mapping[str, Any], number: int, environment: _Environment, text: SourceText | None
     ) -> Iterator[Hint | RemoteObject | UnsupportedObject | str]:
-        own = {"Release.Name": text_at(data, "name"), "Release.Namespace": text_at(data, "namespace")}
-        release = fill_template(data, {**environment.parameters, **own}, is_complete=environment.is_complete)
+        own = {"Name": text_at(data, "name"), "Namespace": text_at(data, "namespace")}
+        release = _filled_data(data, environment, own)
         name, chart = text_at(release, "name"), text_at(release, "chart")
         suffix = "" if environment.name == _DEFAULT else f", {environment.name}"
         declared_by = f"Release {name}{suffix}"
@@ -194,16 +235,16 @@ class _Helmfile:
     def _unknown(self, release: Mapping[str, Any]) -> str:
         """Return why it is unknown what a release renders, or ""."""
         for key in ("name", "chart", "namespace", "values", "set", "installed", "installedTemplate", "condition"):
-            action = unknown_action(release.get(key))
-            if action or has_placeholder(str(release.get(key))) or _UNKNOWN in str(release.get(key)):
-                return f"its `{key}` uses {quoted(action)}, which is not supported" if action else f"its `{key}` is not known"
+            written = str(release.get(key))
+            if has_placeholder(written) or _UNKNOWN in written:
+                return f"its `{key}` is not known"
         return ""
 
-    def _values(self, release: Mapping[str, Any], number: int, environment: _Environment, text: SourceText) -> Iterator[Inline]:
+    def _values(self, release: Mapping[str, Any], number: int, environment: _Environment, text: SourceText | None) -> Iterator[Inline]:
         """Yield the values of a release in their order. Raises _UnsupportedError."""
         for place, each in enumerate(list_at(release, "values")[:_MOST_FILES]):
             if type(each) is dict:
-                written = value_at_path(text.data, "releases")[number].get("values")
+                written = None if text is None else value_at_path(text.data, "releases")[number].get("values")
                 is_here = type(written) is list and place < len(written) and written[place] == each
                 yield Inline(each, text if is_here else None, ("releases", number, "values", place))
                 continue
@@ -219,12 +260,30 @@ class _Helmfile:
             text = read_regular(file, _LARGEST).decode("utf-8")
         except (OSError, UnicodeDecodeError):
             return
-        filled = str(fill_template(text, environment.parameters, is_complete=environment.is_complete))
-        if has_placeholder(filled):
-            raise _UnsupportedError(f"its values file {quoted(os.path.basename(file))} uses a template that is not supported")
-        for document in documents_of(filled.encode("utf-8", "replace")).values():
+        try:
+            filled = environment.filled(text)
+        except TemplateError as error:
+            raise _UnsupportedError.of(f"its values file {quoted(os.path.basename(file))}", error) from None
+        for document in documents_of(filled.text.encode("utf-8", "replace")).values():
             if type(document.data) is dict:
-                yield Inline(document.data, SourceText(file, document, document.index))
+                yield Inline(document.data, SourceText(file, document, document.index) if filled.is_aligned else None)
+
+
+def _filled_text(text: str, environment: _Environment, **others: Any) -> str:
+    """Return a text with its templates filled; as it is if that is not possible."""
+    try:
+        return environment.filled(text, **others).text
+    except TemplateError:
+        return text
+
+
+def _filled_data(value: Any, environment: _Environment, release: Mapping[str, Any]) -> Any:
+    """Return data with the templates in its strings filled, as far as that is possible."""
+    if type(value) is dict:
+        return {key: _filled_data(each, environment, release) for key, each in value.items()}
+    if type(value) is list:
+        return [_filled_data(each, environment, release) for each in value]
+    return _filled_text(value, environment, Release=release) if type(value) is str else value
 
 
 def _is_installed(release: Mapping[str, Any], environment: _Environment) -> bool:
@@ -232,4 +291,9 @@ def _is_installed(release: Mapping[str, Any], environment: _Environment) -> bool
     if release.get("installed") is False or text_at(release, "installedTemplate") == "false":
         return False
     condition = text_at(release, "condition")
-    return not condition or environment.parameters.get(f"Values.{condition}", "" if environment.is_complete else "true") == "true"
+    if not condition:
+        return True
+    enabled: Any = environment.values
+    for key in condition.split("."):
+        enabled = enabled.get(key) if type(enabled) is dict else None
+    return enabled is True or (enabled is None and not environment.is_complete)

@@ -1,4 +1,4 @@
-"""Templates of an ApplicationSet or a helmfile: placeholders, and actions with plain functions of Go templates and Sprig for texts.
+"""Templates of an ApplicationSet: placeholders, and actions with plain functions of Go templates and Sprig for texts.
 
 After docs/operator-manual/applicationset/GoTemplate.md of argo-cd. Control structures, such as `if` and `range`, are kept as they are.
 """
@@ -74,13 +74,6 @@ def _inside(action: re.Match[str]) -> str:
     return re.sub(r"\s-\Z", "", action[1]).strip()
 
 
-def conditional_line(text: str) -> str:
-    """Return the first line that holds nothing but a control structure, so that other lines depend on it; "" without one."""
-    lines = (line.strip() for line in text.splitlines() if "{{" in line)
-    return next((line for line in lines if _CONTROL.match(line) and not _ACTION.sub("", line).strip()), "")
-
-
-_CONTROL = re.compile(r"\{\{-?\s*(?:if|else|end|range|with|define|block)\b")
 _KEYWORDS = ("else", "end")
 
 
@@ -119,7 +112,7 @@ def _stage(stage: Sequence[tuple[str, str | None]], piped: list[str | None], par
     if word == "index":
         return _index(others, parameters)
     arguments = [*(each for _, each in others), *piped]
-    function = _FUNCTIONS.get(word)
+    function = TEXT_FUNCTIONS.get(word)
     if function is None or function[0] not in (len(arguments), -1) or not arguments:
         return None
     known = [each for each in arguments if each is not None]
@@ -149,7 +142,7 @@ def _cut(arguments: Sequence[str]) -> str | None:
     return arguments[1][: int(arguments[0])] if arguments[0].isdecimal() and len(arguments[0]) < 9 else None
 
 
-_FUNCTIONS: Mapping[str, tuple[int, Callable[[Sequence[str]], str | None]]] = {
+TEXT_FUNCTIONS: Mapping[str, tuple[int, Callable[[Sequence[str]], str | None]]] = {
     "lower": (1, lambda each: each[0].lower()),
     "upper": (1, lambda each: each[0].upper()),
     "trim": (1, lambda each: each[0].strip()),
@@ -164,4 +157,4 @@ _FUNCTIONS: Mapping[str, tuple[int, Callable[[Sequence[str]], str | None]]] = {
     "replace": (3, lambda each: each[2].replace(each[0], each[1])),
     "printf": (-1, _formatted),
 }
-"""The number of arguments of each function, -1 for any, and the function."""
+"""Functions of texts: the number of arguments of each, -1 for any, and the function."""
