@@ -149,6 +149,23 @@ def test_a_release_may_name_its_chart_by_a_helm_chart(checking: Checking, server
     assert checking.told("--render-network") == SEEN
 
 
+def test_a_helm_chart_of_k3s_is_rendered(checking: Checking, server: Server) -> None:
+    helm_chart = f"""\
+apiVersion: helm.cattle.io/v1
+kind: HelmChart
+metadata: {{name: shop, namespace: kube-system}}
+spec:
+  repo: {server.repository}
+  chart: web
+  targetNamespace: shop
+  valuesContent: |
+    zone: 1
+"""
+    write({".git/HEAD": "", "apps/shop.yaml": helm_chart})
+    (told,) = checking.told("--render-network")
+    assert told.startswith("apps/shop.yaml:9:11 wrong-type spec.template.spec.nodeSelector.zone ['chart web")
+
+
 def test_an_application_whose_chart_is_in_a_chart_repository_is_rendered(checking: Checking, server: Server) -> None:
     application = f"""\
 apiVersion: argoproj.io/v1alpha1

@@ -77,3 +77,38 @@ def test_a_tree_of_plain_manifests_has_no_such_sources(checking: Checking) -> No
     write({"pod.yaml": POD})
     assert checking.report("--fail-on-unrendered")["coverage"] == {"seen": [], "not_seen": []}
     assert "No findings. Read 1 document in 1 file." in checking(code=0)
+
+
+def test_a_chart_is_named_by_its_address_not_by_its_source(checking: Checking) -> None:
+    source = """\
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: web}
+spec: {url: 'oci://ghcr.io/charts/app-template', ref: {tag: 4.0.0}}
+"""
+    write({".git/HEAD": "", "web.yaml": RELEASE.replace("NAME", "web").replace("app-template", "web") + "---\n" + source})
+    (not_seen,) = checking.report()["coverage"]["not_seen"]
+    assert not_seen["reason"] == "the chart app-template is not in the repository"
+
+
+K3S = """\
+apiVersion: helm.cattle.io/v1
+kind: HelmChart
+metadata: {name: web, namespace: kube-system}
+spec: SPEC
+"""
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ("{chart: redis, repo: 'https://x', version: 1.0.0}", "the chart redis is not in the repository"),
+        ("{chart: 'oci://ghcr.io/charts/redis'}", "the chart redis is not in the repository"),
+        ("{chartContent: H4sI}", "its chart is in `chartContent`, which is not supported"),
+    ],
+)
+def test_a_helm_chart_of_k3s_is_named(checking: Checking, spec: str, reason: str) -> None:
+    write({".git/HEAD": "", "web.yaml": K3S.replace("SPEC", spec)})
+    assert [(each["kind"], each["name"], each["reason"]) for each in checking.report()["coverage"]["not_seen"]] == [
+        ("HelmChart", "web", reason)
+    ]

@@ -186,9 +186,11 @@ class _EffectiveObjects:
         self.unsupported += [each for found in rendered.values() for each in found.unsupported]
         self._own_keys = [each.key for each in self.hints]
         self._is_fetching: bool = fetching and before is not None and (before._is_fetching or before._own_keys == self._own_keys)
+        sources = [each for each in in_files.sources if each.file not in covered]
+        known = FluxSources([*sources, *(each for found in rendered.values() for each in found.sources)])
+        self.remote = [_named(each, known) for each in self.remote]
         if self._is_fetching:
-            sources = [each for each in in_files.sources if each.file not in covered]
-            self._resolve(FluxSources([*sources, *(each for found in rendered.values() for each in found.sources)]))
+            self._resolve(known)
 
     @property
     def is_final(self) -> bool:
@@ -213,6 +215,12 @@ class _EffectiveObjects:
             except RenderError as error:
                 remaining.append(each._replace(reason=error.reason))
         self.remote = remaining
+
+
+def _named(remote: RemoteObject, sources: FluxSources) -> RemoteObject:
+    """Return an object with the name of its chart, if that is only known from the source of the chart."""
+    name = "" if remote.chart is None else sources.chart_name(remote.chart, remote.file)
+    return remote._replace(what=f"chart {name}") if name else remote
 
 
 def _folders_of(file: str, declaring: Mapping[str, str]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
+from afflint.kube.chart_sources import last_part
 from afflint.rendering.chart_downloads import OCI, PublishedChart, chart_reference, is_exact
 from afflint.rendering.git_downloads import GitFolder, git_folder
 from afflint.rendering.programs import RenderError
@@ -86,6 +87,16 @@ class FluxSources:
             address, _, name = url.rstrip("/").rpartition("/")
             return chart_reference(address, name, _version_in(map_at(spec, "ref")), insecure=insecure)
         return chart_reference(url, wanted.name, wanted.version, insecure=insecure)
+
+    def chart_name(self, wanted: WantedChart, file: str) -> str:
+        """Return the name of a chart; "" if it is in a source that is not known."""
+        if wanted.name or wanted.source is None:
+            return wanted.name
+        try:
+            spec = self._find(wanted.source, file, "OCIRepository", "HelmChart").spec
+        except RenderError:
+            return ""
+        return last_part(text_at(spec, "url") or text_at(spec, "chart"))
 
     def _find(self, name: SourceName, file: str, *kinds: str) -> FluxSource:
         """Return a source by its name; one in the same file is preferred. ``kinds``: those that it may have."""

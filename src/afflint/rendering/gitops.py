@@ -19,7 +19,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.kinds import NAMES
-from afflint.rendering.application_sets import CLUSTERS, Generators
+from afflint.rendering.application_sets import CLUSTERS, Generators, flatten
 from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.chart_downloads import PublishedChart
@@ -39,7 +39,8 @@ from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
 from afflint.yaml.prefilter import is_values_file
 
 _LARGEST = 1 << 20
-_GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd.io", SOURCES.encode())
+_K3S = "helm.cattle.io"
+_GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd.io", SOURCES.encode(), _K3S.encode())
 _NAMING_VALUES = (b"helmCharts", b"HelmChartInflationGenerator", b"configMapGenerator", b"secretGenerator")
 _KUSTOMIZE = "kustomize.config.k8s.io"
 _NAMESPACED = NAMES - {"Node", "Namespace", "List", "CustomResourceDefinition", "PersistentVolume", "KubeVirt"}
@@ -236,6 +237,8 @@ def _hints_in(text: SourceText, tops: Sequence[str], clusters: ArgoClusters) -> 
             yield RemoteObject(f"Kustomization {name}", f"folder {path}")
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
         yield from _from_helm_release(name, spec, text, tops)
+    elif group == _K3S and kind == "HelmChart":
+        yield from _from_k3s(name, spec, text)
     elif group == SOURCES:
         source = flux_source(data, text.file)
         yield from () if source is None else (source,)
@@ -373,9 +376,13 @@ def _inline(helm: Mapping[str, Any], text: SourceText | None, path: Path) -> tup
     """Return the values in an Application: ``valuesObject``, or else ``values``."""
     if map_at(helm, "valuesObject"):
         return (Inline(map_at(helm, "valuesObject"), text, (*path, "valuesObject")),)
-    values = text_at(helm, "values")
+    return _inline_text(text_at(helm, "values"), text, (*path, "values"))
+
+
+def _inline_text(values: str, text: SourceText | None, path: Path) -> tuple[Inline, ...]:
+    """Return the values in a string of an object. ``path`` is that of the string in ``text``, if no generator produced it."""
     if text is not None and values:
-        inside = next((each for each in text.inside((*path, "values")) if type(each.data) is dict), None)
+        inside = next((each for each in text.inside(path) if type(each.data) is dict), None)
         return () if inside is None else (Inline(inside.data, inside),)
     document = next(iter(documents_of(values.encode("utf-8", "replace")).values()), None)
     return (Inline(document.data),) if document is not None and type(document.data) is dict else ()
@@ -512,6 +519,23 @@ def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, top
             yield RemoteObject(declared_by, f"chart {chart_name}", chart=wanted, hint=hint)
     else:
         yield hint
+
+
+def _from_k3s(name: str, spec: Mapping[str, Any], text: SourceText) -> Iterator[_Read]:
+    """Yield the chart of a HelmChart of k3s, which is always in another place. A HelmChartConfig of the same name is not applied."""
+    declared_by, chart, repository = f"HelmChart {name}", text_at(spec, "chart"), text_at(spec, "repo")
+    if text_at(spec, "chartContent"):
+        yield UnsupportedObject(declared_by, "its chart is in `chartContent`, which is not supported")
+    elif chart and not has_placeholder(name):
+        if chart.startswith("oci://"):
+            repository, _, chart = chart.rpartition("/")
+        inline = _inline_text(text_at(spec, "valuesContent"), text, ("spec", "valuesContent"))
+        options = [word for key, each in flatten(map_at(spec, "set")).items() for word in ("--set", f"{key}={each}")]
+        namespace = text_at(spec, "targetNamespace") or None
+        hint = Hint(
+            "", declared_by, namespace=namespace, release=name, inline=inline, options=tuple(options), naming=(text, ("spec", "chart"))
+        )
+        yield RemoteObject(declared_by, f"chart {chart}", chart=WantedChart(chart, text_at(spec, "version"), repository), hint=hint)
 
 
 def _post_renderers(spec: Mapping[str, Any], text: SourceText) -> tuple[dict[str, Any], InlinePatches | None]:
