@@ -58,21 +58,23 @@ class RegisteredCheck(NamedTuple):
     """A check of a rule: ``module:function`` below ``afflint.checks``, empty if the map step itself finds these mistakes.
 
     The function may take the target as its second argument. ``rejected_late``: depending on the version, the API server accepts the object
-    and rejects the pods created from it, and messages about the pod spec must say so.
+    and rejects the pods created from it, and messages about the pod spec must say so. ``of_text``: the rule is about a single text,
+    whatever it is used for.
     """
 
     rule: str
     function: str = ""
     rejected_late: bool = False
     evidence: Evidence = ""
+    of_text: bool = False
 
 
 REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
     "manifest": (
         RegisteredCheck("missing-api-version", "admission.controllers:missing_api_version"),
         RegisteredCheck("unserved-api-version", "admission.controllers:unserved_api_version"),
-        RegisteredCheck("invalid-label-key", "admission.labels:invalid_label_key", rejected_late=True, evidence="entry"),
-        RegisteredCheck("invalid-label-value", "admission.labels:invalid_label_value", rejected_late=True, evidence="entry"),
+        RegisteredCheck("invalid-label-key", "admission.labels:invalid_label_key", rejected_late=True, evidence="entry", of_text=True),
+        RegisteredCheck("invalid-label-value", "admission.labels:invalid_label_value", rejected_late=True, evidence="entry", of_text=True),
         RegisteredCheck("invalid-annotation", "admission.labels:invalid_annotation"),
         RegisteredCheck("misread-label-key", "labels:misread_label_key"),
         RegisteredCheck("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
@@ -80,7 +82,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
     "workload": (
         RegisteredCheck("forbidden-label", "admission.labels:forbidden_label"),
         RegisteredCheck("jobs-refused", "admission.labels:jobs_refused"),
-        RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator", rejected_late=True, evidence="entry"),
+        RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator", rejected_late=True, evidence="entry", of_text=True),
         RegisteredCheck("operator-values-mismatch", "admission.affinity:operator_values_mismatch", rejected_late=True, evidence="item"),
         RegisteredCheck("selector-missing", "admission.controllers:selector_missing", rejected_late=True),
         RegisteredCheck("selector-template-mismatch", "admission.controllers:selector_template_mismatch", rejected_late=True),
@@ -92,8 +94,8 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("ignored-annotation", "tolerations:ignored_annotation"),
         RegisteredCheck("overwritten-node-selector", "kubevirt:overwritten_node_selector"),
         RegisteredCheck("pinned-node", "affinity:pinned_node"),
-        RegisteredCheck("deprecated-node-label", "topology_annotations:deprecated_node_label", evidence="lone entry"),
-        RegisteredCheck("unknown-node-label", "topology_annotations:unknown_node_label", evidence="term"),
+        RegisteredCheck("deprecated-node-label", "topology_annotations:deprecated_node_label", evidence="lone entry", of_text=True),
+        RegisteredCheck("unknown-node-label", "topology_annotations:unknown_node_label", evidence="term", of_text=True),
         RegisteredCheck("misplaced-descheduler-annotation", "kubevirt:misplaced_descheduler_annotation"),
     ),
     "constrained": (
@@ -107,7 +109,9 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("missing-preference", "admission.affinity:missing_preference", rejected_late=True, evidence="term"),
         RegisteredCheck("invalid-match-field", "admission.affinity:invalid_match_field", rejected_late=True, evidence="item"),
         RegisteredCheck("label-keys-conflict", "admission.affinity:label_keys_conflict", rejected_late=True, evidence="term"),
-        RegisteredCheck("invalid-toleration", "admission.tolerations:invalid_toleration", rejected_late=True, evidence="term"),
+        RegisteredCheck(
+            "invalid-toleration", "admission.tolerations:invalid_toleration", rejected_late=True, evidence="term", of_text=True
+        ),
         RegisteredCheck("invalid-spread-constraint", "admission.spread:invalid_spread_constraint", rejected_late=True, evidence="term"),
         RegisteredCheck(
             "duplicate-spread-constraint", "admission.spread:duplicate_spread_constraint", rejected_late=True, evidence="constraint"
@@ -120,8 +124,8 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("unparsable-preference", "affinity:unparsable_preference", evidence="item"),
         RegisteredCheck("empty-term", "affinity:empty_term", evidence="term"),
         RegisteredCheck("redundant-term", "affinity:redundant_term"),
-        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label", evidence="lone entry"),
-        RegisteredCheck("unknown-node-label", "affinity:unknown_node_label", evidence="term"),
+        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label", evidence="lone entry", of_text=True),
+        RegisteredCheck("unknown-node-label", "affinity:unknown_node_label", evidence="term", of_text=True),
         RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key", evidence="entry"),
         RegisteredCheck("negated-pod-affinity", "affinity:negated_pod_affinity", evidence="term"),
         RegisteredCheck("hard-anti-affinity-topology", "affinity:hard_anti_affinity_topology"),
@@ -233,6 +237,13 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
     ),
 }
 """Every rule with its checks, by what they apply to; a rule may have several. The module of a check is imported when it is first needed."""
+
+
+@cache
+def rules_of_texts() -> frozenset[str]:
+    """Return the rules that are about a single text, whatever it is used for."""
+    return frozenset(each.rule for checks in REGISTRY.values() for each in checks if each.of_text)
+
 
 CATEGORIES = (
     "admission",

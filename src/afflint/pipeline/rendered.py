@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from afflint.checks.registry import rules_of_texts
 from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource, not_in_repository
 from afflint.findings.finding import NO_OBJECT, FileId, Finding, ObjectRef, Related, Span, sort_key
 from afflint.findings.namedtuples import NamedTuple
@@ -39,17 +40,6 @@ if TYPE_CHECKING:
 _LARGEST = 16 << 20
 # Comments in rendered output come from its sources, so unused ones are not reported for the output.
 _OF_COMMENTS = frozenset(("unused-suppression",))
-# Rules about a single text, whatever it is used for.
-_OF_VALUES = frozenset(
-    (
-        "deprecated-node-label",
-        "invalid-label-key",
-        "invalid-label-value",
-        "invalid-toleration",
-        "unknown-node-label",
-        "unknown-operator",
-    )
-)
 _OF_TEXTS = ("ConfigMap", "Secret")
 # Values in messages, which may differ between overlays for one mistake.
 _VARIABLE = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\d+")
@@ -410,7 +400,7 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
     if moving is None:
         return finding._replace(related=tuple(related))
     places, written = moving.places(finding.document, finding.span, finding.field)
-    place, *others = _variable_first(places) if finding.rule in _OF_VALUES else places
+    place, *others = _variable_first(places) if finding.rule in rules_of_texts() else places
     source = numbers.of(place.file)
     ref = finding.object
     if written is None and ref.kind in _OF_TEXTS and moving.build.tool == "kustomize":
