@@ -502,10 +502,12 @@ def migration_impossible(manifest_index: ManifestIndex) -> Iterator[CrossManifes
     for pods in manifest_index.pods:
         if pods.migration is None:
             continue
-        from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, describe_strategy, eviction_strategy
+        from afflint.controllers.kubevirt_cluster import LIVE_MIGRATE, KubeVirtCluster, describe_strategy, eviction_strategy
 
         if eviction_strategy(pods.migration.strategy, manifest_index.kubevirt_resource) != LIVE_MIGRATE:
             continue
+        if not pods.migration.strategy and KubeVirtCluster(manifest_index.kubevirt_resource).is_assumed:
+            continue  # No manifest requests the migration.
         required = f"{describe_strategy(pods.migration.strategy, manifest_index.kubevirt_resource)}, but"
         if pods.migration.pin is not None:
             path, host = pods.migration.pin
@@ -546,6 +548,7 @@ def obstacle(manifest_index: ManifestIndex, pods: Pods) -> "Obstacle | None":
 
 def _instancetype_obstacle(manifest_index: ManifestIndex, pods: Pods, kind: str, name: str) -> "Obstacle | None":
     """Return the obstacle to migration that the instance type of a VM adds: devices, or protection of its memory."""
+    from afflint.controllers.kubevirt_cluster import KubeVirtCluster
     from afflint.controllers.migratability import HOST_DEVICE, SEV, TDX, obstacles
     from afflint.controllers.pod_source import Reference
     from afflint.controllers.virtual_machine import apply_specs
@@ -553,7 +556,7 @@ def _instancetype_obstacle(manifest_index: ManifestIndex, pods: Pods, kind: str,
 
     instancetype = instancetype_of(manifest_index, pods.namespace or "default", Reference(kind, name))
     for each in obstacles({"spec": apply_specs({}, instancetype, None)}, manifest_index.kubevirt_resource) if instancetype else ():
-        if each.reason in (HOST_DEVICE, SEV, TDX) and (each.certain or manifest_index.kubevirt_resource):
+        if each.reason in (HOST_DEVICE, SEV, TDX) and (each.certain or KubeVirtCluster(manifest_index.kubevirt_resource).is_known):
             words = f"{each.words} (from its instancetype {quoted(name)})"
             return each._replace(path=(*pods.template_path[:-1], "instancetype"), words=words)
     return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from afflint.admission.pod_admission import given_labels
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target, inserting
-from afflint.controllers.evictions import eviction_of
+from afflint.controllers.evictions import eviction_of, has_assumed_strategy
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
@@ -275,7 +275,7 @@ def rollout_deadlock(view: ClusterView) -> Iterator[CrossManifestMatch]:
 def migration_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report virtual machines that have no other node to migrate to."""
     for found in proofs.migration_blocked(view.survey, view.arrangement):
-        if eviction_of(found.pod_source).what not in ("migrates", "held"):
+        if has_assumed_strategy(found.pod_source) or eviction_of(found.pod_source).what not in ("migrates", "held"):
             continue
         some = f"{found.blocked} of the {found.placed} VMs have no node"
         which = (

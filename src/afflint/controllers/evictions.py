@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from afflint.controllers.kubevirt_cluster import EXTERNAL, IF_POSSIBLE, LIVE_MIGRATE, describe_strategy, eviction_strategy
+from afflint.controllers.kubevirt_cluster import (
+    EXTERNAL,
+    IF_POSSIBLE,
+    LIVE_MIGRATE,
+    KubeVirtCluster,
+    describe_strategy,
+    eviction_strategy,
+)
 from afflint.controllers.migratability import DISKS, HOST_DEVICE, INTERFACE, Obstacle, obstacles
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.virtual_machine import apply_specs
@@ -75,14 +82,24 @@ def eviction_of_machine(vmi: Mapping[str, Any], kubevirt: Mapping[str, Any]) -> 
 
 def unknown_strategy_note(pod_sources: Iterable[PodSource]) -> str:
     """Return a note that the eviction strategy of some VM workloads is unknown, and what is assumed; empty if all are known."""
-    unknown = sum(
-        pod_source.kubevirt and not pod_source.eviction_strategy and not pod_source.virtualization.kubevirt for pod_source in pod_sources
-    )
-    if not unknown:
+    open_ones = [each for each in pod_sources if each.kubevirt and not each.eviction_strategy]
+    assumed = sum(has_assumed_strategy(each) for each in open_ones)
+    unknown = sum(not KubeVirtCluster(each.virtualization.kubevirt).eviction_strategy for each in open_ones)
+    if not (assumed or unknown):
         return ""
-    who, them = ("1 VM workload sets", "it") if unknown == 1 else (f"{unknown} VM workloads set", "them")
-    unknown_strategy = f"{who} no evictionStrategy, and the manifests contain no KubeVirt resource"
-    return f"{unknown_strategy}: the simulation assumes that a drain shuts {them} down"
+    who, them = ("1 VM workload sets", "it") if assumed + unknown == 1 else (f"{assumed + unknown} VM workloads set", "them")
+    if unknown:
+        unknown_strategy = f"{who} no evictionStrategy, and the manifests contain no KubeVirt resource"
+        return f"{unknown_strategy}: the simulation assumes that a drain shuts {them} down"
+    cluster = next(each.virtualization.kubevirt for each in open_ones if has_assumed_strategy(each))
+    missing = "the manifests contain neither a HyperConverged nor a KubeVirt resource, and the nodes are OpenShift's"
+    default = f"evictionStrategy {eviction_strategy(None, cluster)}, the default of OpenShift Virtualization on these nodes"
+    return f"{who} no evictionStrategy, {missing}: the simulation assumes {default}"
+
+
+def has_assumed_strategy(pod_source: PodSource) -> bool:
+    """Return whether the eviction strategy of a VM is a default that no manifest sets."""
+    return pod_source.kubevirt and not pod_source.eviction_strategy and KubeVirtCluster(pod_source.virtualization.kubevirt).is_assumed
 
 
 def migration_note(eviction: Eviction) -> str:
@@ -117,4 +134,6 @@ def _is_known(obstacle: Obstacle, pod_source: PodSource) -> bool:
     """Return whether the manifests show that an obstacle exists; a preference may choose the network binding."""
     if obstacle.by_default:
         return pod_source.preference is None
-    return obstacle.certain or (bool(pod_source.virtualization.kubevirt) and obstacle.reason in (HOST_DEVICE, INTERFACE))
+    return obstacle.certain or (
+        KubeVirtCluster(pod_source.virtualization.kubevirt).is_known and obstacle.reason in (HOST_DEVICE, INTERFACE)
+    )

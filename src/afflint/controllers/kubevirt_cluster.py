@@ -15,6 +15,9 @@ CROSS_ARCHITECTURE, HYPERV_STRICT_CHECK, VGPU_LIVE_MIGRATION = (
     "CrossArchitectureVirtualization", "HypervStrictCheck", "VGPULiveMigration",
 )  # fmt: skip
 
+# ``kind`` of a resource that was not read from a KubeVirt resource: see ``hyperconverged``.
+HYPERCONVERGED, OPENSHIFT = "HyperConverged", "OpenShift"
+
 _MACHINE_TYPES = {AMD64: "q35", ARM64: "virt", S390X: "s390-ccw-virtio"}
 
 
@@ -63,8 +66,28 @@ class KubeVirtCluster:
 
     @property
     def eviction_strategy(self) -> str:
-        """The eviction strategy of VMs that set none; empty if the resource sets none either."""
-        return text_at(self._configuration, "evictionStrategy")
+        """The eviction strategy of VMs that set none; empty if it is unknown. A KubeVirt resource without one means ``None``."""
+        known = bool(self._data) and self._origin != HYPERCONVERGED
+        return text_at(self._configuration, "evictionStrategy") or ("None" if known else "")
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether no manifest has the resource, and these are the defaults of OpenShift Virtualization."""
+        return self._origin == OPENSHIFT
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a manifest has the resource."""
+        return bool(self._data) and not self.is_assumed
+
+    @property
+    def origin(self) -> str:
+        """Where its settings come from, as text after a value, with a space or comma before it."""
+        return _ORIGINS.get(self._origin, " of the KubeVirt resource")
+
+    @property
+    def _origin(self) -> str:
+        return text_at(self._data, "kind")
 
     @property
     def minimum_tsc_frequency(self) -> int | None:
@@ -93,19 +116,23 @@ class KubeVirtCluster:
         }
 
 
+_ORIGINS = {HYPERCONVERGED: " of the HyperConverged resource", OPENSHIFT: ", the default of OpenShift Virtualization,"}
+
+
 # --- eviction strategies -----------------------------------------------------------------------------------------------
 
 LIVE_MIGRATE, IF_POSSIBLE, EXTERNAL = "LiveMigrate", "LiveMigrateIfPossible", "External"
 
 
 def eviction_strategy(own: str | None, kubevirt: Mapping[str, Any]) -> str:
-    """Return the eviction strategy of a VM: its own, else that of the KubeVirt resource, else ``None``."""
+    """Return the eviction strategy of a VM: its own, else that of the cluster, else ``None``."""
     return own or KubeVirtCluster(kubevirt).eviction_strategy or "None"
 
 
 def describe_strategy(own: str | None, kubevirt: Mapping[str, Any]) -> str:
     """Return which strategy asks for migration, as text: ``evictionStrategy LiveMigrate asks for live migration``."""
-    return f"evictionStrategy {eviction_strategy(own, kubevirt)}{'' if own else ' of the KubeVirt resource'} asks for live migration"
+    origin = "" if own else KubeVirtCluster(kubevirt).origin
+    return f"evictionStrategy {eviction_strategy(own, kubevirt)}{origin} asks for live migration"
 
 
 # --- labels of nodes ---------------------------------------------------------------------------------------------------

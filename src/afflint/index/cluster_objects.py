@@ -29,7 +29,7 @@ class Unusable(NamedTuple):
 
 
 class KubeVirtObject(NamedTuple):
-    """A KubeVirt resource, an instance type, a preference or a claim, which virtual machines depend on."""
+    """A KubeVirt or HyperConverged resource, an instance type, a preference or a claim, which virtual machines depend on."""
 
     kind: str
     namespace: str | None

@@ -204,7 +204,7 @@ class Facts(NamedTuple):
     reaches: tuple[SelectorRef, ...] = ()
     namespaces: tuple["Namespace", ...] = ()
     kubevirt: tuple["KubeVirtObject", ...] = ()
-    """The KubeVirt resource, instance types and preferences, and the claims of disks."""
+    """The KubeVirt and HyperConverged resources, instance types and preferences, and the claims of disks."""
     about_pods: tuple["NamespaceAnnotations", ...] = ()
     scalers: tuple["Scaler", ...] = ()
     services: tuple["Service", ...] = ()
@@ -547,7 +547,7 @@ _ABOUT_PODS = ("Namespace", "Scheduler")
 SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 _OF_KUBEVIRT = frozenset(
     (
-        "KubeVirt", "VirtualMachineInstancetype", "VirtualMachineClusterInstancetype", "VirtualMachinePreference",
+        "KubeVirt", "HyperConverged", "VirtualMachineInstancetype", "VirtualMachineClusterInstancetype", "VirtualMachinePreference",
         "VirtualMachineClusterPreference",
     )
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from afflint.scheduler.namespaces import Namespace, Service
 
 Scope = tuple[str, ...] | None
+
+_CLUSTER_WIDE = ("KubeVirt", "HyperConverged")
 
 # Labels that name an application or a virtual machine: users easily confuse them.
 IDENTITY = ("app", "name", "k8s-app", "app.kubernetes.io/name", "kubevirt.io/domain", "kubevirt.io/vm")
@@ -60,11 +63,19 @@ class ManifestIndex:
     """
 
     def __init__(
-        self, facts: Iterable[Facts], *, complete: bool = False, plugins: Collection[str] = (), whole: ManifestIndex | None = None
+        self,
+        facts: Iterable[Facts],
+        *,
+        complete: bool = False,
+        plugins: Collection[str] = (),
+        whole: ManifestIndex | None = None,
+        node_labels: Sequence[Mapping[str, str]] = (),
     ) -> None:
         each_file = list(facts)
         self.whole = whole
         """The index of all manifests of the run, if this one has only those of one cluster."""
+        self.node_labels: Sequence[Mapping[str, str]] = whole.node_labels if whole is not None else node_labels
+        """The labels of the nodes of the run, which decide the defaults of OpenShift Virtualization."""
         self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
         scalers = [scaler for each in each_file for scaler in each.scalers]
         if scalers:
@@ -127,10 +138,15 @@ class ManifestIndex:
 
     # KubeVirt.
 
-    @property
+    @cached_property
     def kubevirt_resource(self) -> Mapping[str, Any]:
-        """The KubeVirt resource, one for a cluster; empty if the manifests do not contain one."""
-        return next((each.data for each in self.kubevirt if each.kind == "KubeVirt"), {})
+        """The KubeVirt resource in effect, one for a cluster; empty if the manifests do not show it: see ``hyperconverged``."""
+        own, hyperconverged = (next((each.data for each in self.kubevirt if each.kind == kind), None) for kind in _CLUSTER_WIDE)
+        if hyperconverged is None and (own is not None or not self.node_labels):
+            return own or {}
+        from afflint.controllers.hyperconverged import kubevirt_in_effect
+
+        return kubevirt_in_effect(own, hyperconverged, self.node_labels)
 
     # Volumes.
 

@@ -492,6 +492,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("ScaledObject", "keda.sh", (), (), None),
     # Not workloads either: they affect the pods of virtual machines.
     Kind("KubeVirt", "kubevirt.io", (), (), None, holds_placement=True),
+    Kind("HyperConverged", "hco.kubevirt.io", (), (), None, holds_placement=True),
     Kind("VirtualMachineInstancetype", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachineClusterInstancetype", "instancetype.kubevirt.io", (), (), None),
     Kind("VirtualMachinePreference", "instancetype.kubevirt.io", (), (), None),

@@ -68,7 +68,12 @@ class Reduction:
         of_inventory = (*(("nodes",) if nodes else ()), *(("pools",) if pools else ()))
         if subjects.isdisjoint(("cross-manifest", "volumes", "policy", "outcome", *of_inventory)):
             return None
-        return ManifestIndex(facts, complete=self._settings.target.complete, plugins=self._settings.target.admission_plugins)
+        return ManifestIndex(
+            facts,
+            complete=self._settings.target.complete,
+            plugins=self._settings.target.admission_plugins,
+            node_labels=[node.labels for node in nodes],
+        )
 
     def part_of(self, manifest_index: ManifestIndex, facts: Iterable[Facts]) -> ManifestIndex:
         """Return an index of some manifests, as if their cluster had no others."""

@@ -22,12 +22,14 @@ def required_migratability(case: PolicySubject, params: RequiredMigratability) -
         if migration.pin or migration.obstacles or migration.instancetype or params.eviction_strategies:
             yield Match((), "it may not be able to migrate")
         return
-    from afflint.controllers.kubevirt_cluster import eviction_strategy
+    from afflint.controllers.kubevirt_cluster import KubeVirtCluster, eviction_strategy
 
     configured = migration.strategy or ""
+    cluster = KubeVirtCluster(case.manifest_index.kubevirt_resource)
     strategy = eviction_strategy(migration.strategy, case.manifest_index.kubevirt_resource)
-    if params.eviction_strategies and strategy not in params.eviction_strategies and (configured or case.manifest_index.kubevirt_resource):
-        where = f"has the eviction strategy {quoted(strategy)}" + ("" if configured else " of the KubeVirt resource")
+    known = configured or (cluster.is_known and cluster.eviction_strategy)
+    if params.eviction_strategies and strategy not in params.eviction_strategies and known:
+        where = f"has the eviction strategy {quoted(strategy)}" + ("" if configured else cluster.origin)
         path = (*case.pod_path, "evictionStrategy") if configured else case.pod_path
         yield Match(
             path, f"{case.title} {where}; it must have {words_of(params.eviction_strategies)}", "Set `evictionStrategy` to one of these."
