@@ -28,6 +28,7 @@ severity:
 per-file-ignores:
   "legacy/**": [labels]
 kubernetes-version: "1.32"
+kubevirt-version: "1.7"
 admission-plugins: [LimitPodHardAntiAffinityTopology]
 feature-gates: [TaintTolerationComparisonOperators]
 workloads:

@@ -82,6 +82,10 @@ MISTAKES = {
         "kubernetes-version: 1.30\n",
         '.afflint.yaml:1:21: `kubernetes-version` must be quoted: write "1.30", because the number 1.30 is 1.3',
     ),
+    "a version of KubeVirt as a number": (
+        "kubevirt-version: 1.7\n",
+        '.afflint.yaml:1:19: `kubevirt-version` must be quoted: write "1.7"',
+    ),
     "a version that is none": (
         'kubernetes-version: "v1.34.1"\n',
         '.afflint.yaml:1:21: `kubernetes-version` must be a quoted version such as "1.34", not the string `v1.34.1`',

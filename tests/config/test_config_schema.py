@@ -133,7 +133,8 @@ def test_it_accepts_what_is_loaded(load: Load) -> None:
 
 @pytest.mark.parametrize("text", ["1.0", "1.9", "1.34", "1.99", "", "1", "1.", "1.034", "1.100", "2.0", "v1.34", "1.34.1", "1.34\n", "1.٣"])
 def test_versions_are_those_of_the_command_line(text: str) -> None:
-    assert Draft202012Validator(schema()).is_valid({"kubernetes-version": text}) is is_version(text)
+    for key in ("kubernetes-version", "kubevirt-version"):
+        assert Draft202012Validator(schema()).is_valid({key: text}) is is_version(text)
 
 
 def test_the_file_is_where_the_loader_looks(load: Load) -> None:

@@ -32,6 +32,7 @@ def test_every_key(load: Load) -> None:
         severity={"empty-topology-key": "warning"},
         per_file_ignores={"legacy/**": ("labels",)},
         kubernetes_version="1.32",
+        kubevirt_version="1.7",
         admission_plugins=("LimitPodHardAntiAffinityTopology",),
         feature_gates=("TaintTolerationComparisonOperators",),
         workloads=(CustomWorkloadSetting("argoproj.io/v1alpha1", "Rollout", ("spec", "template")),),
@@ -120,24 +121,25 @@ def test_describe_shows_each_value_and_its_origin(load: Load) -> None:
         "severity.empty-topology-key": ("warning", ".afflint.yaml:10:3"),
         "per-file-ignores[legacy/**]": ("[labels]", ".afflint.yaml:12:3"),
         "kubernetes-version": ("1.32", ".afflint.yaml:13:1"),
-        "admission-plugins": ("[LimitPodHardAntiAffinityTopology]", ".afflint.yaml:14:1"),
-        "feature-gates": ("[TaintTolerationComparisonOperators]", ".afflint.yaml:15:1"),
-        "workloads": ("[{apiVersion: argoproj.io/v1alpha1, kind: Rollout, template: spec.template}]", ".afflint.yaml:16:1"),
+        "kubevirt-version": ("1.7", ".afflint.yaml:14:1"),
+        "admission-plugins": ("[LimitPodHardAntiAffinityTopology]", ".afflint.yaml:15:1"),
+        "feature-gates": ("[TaintTolerationComparisonOperators]", ".afflint.yaml:16:1"),
+        "workloads": ("[{apiVersion: argoproj.io/v1alpha1, kind: Rollout, template: spec.template}]", ".afflint.yaml:17:1"),
         "policies.zones": (
             (
                 "{check: allowed-topology-keys, params: {keys: topology.kubernetes.io/zone}, "
                 'match: {kinds: [Deployment]}, message: "zones alone: nothing else"}'
             ),
-            ".afflint.yaml:21:3",
+            ".afflint.yaml:22:3",
         ),
-        "physical-host-key": ("example.com/host", ".afflint.yaml:26:1"),
-        "storage.fast": ("{topology: zone, default: true}", ".afflint.yaml:28:3"),
+        "physical-host-key": ("example.com/host", ".afflint.yaml:27:1"),
+        "storage.fast": ("{topology: zone, default: true}", ".afflint.yaml:29:3"),
         "render": ("[]", "default"),
-        "baseline": ("known.json", ".afflint.yaml:29:1"),
-        "fail-on": ("error", ".afflint.yaml:30:1"),
-        "format": ("[sarif, text]", ".afflint.yaml:31:1"),
-        "output": ("[reports/afflint.sarif, -]", ".afflint.yaml:32:1"),
-        "jobs": ("3", ".afflint.yaml:33:1"),
+        "baseline": ("known.json", ".afflint.yaml:30:1"),
+        "fail-on": ("error", ".afflint.yaml:31:1"),
+        "format": ("[sarif, text]", ".afflint.yaml:32:1"),
+        "output": ("[reports/afflint.sarif, -]", ".afflint.yaml:33:1"),
+        "jobs": ("3", ".afflint.yaml:34:1"),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from afflint.checks.match import Match, moving, removing, replacing
+from afflint.checks.match import Match, Target, moving, removing, replacing
 from afflint.controllers.pod_labels import added_labels, pod_labels
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
@@ -77,10 +77,10 @@ def reserved_label(manifest: Workload) -> Iterator[Match]:
             yield Match((*path, key), message, key=True)
 
 
-_OF_NODES = ("cpu-", "hyperv.", "machine-type.", "scheduling.", "kubevirt.io/")
+_OF_NODES = ("cpumanager", "cpu-", "hyperv.", "machine-type.", "scheduling.", "kubevirt.io/")
 
 
-def overwritten_node_selector(manifest: Workload) -> Iterator[Match]:
+def overwritten_node_selector(manifest: Workload, target: Target) -> Iterator[Match]:
     """Report labels of a nodeSelector that virt-controller sets to ``"true"`` because the VM requires them."""
     selector = manifest.pod.get("nodeSelector")
     if not manifest.kind.kubevirt or type(selector) is not dict or manifest.partial:
@@ -90,7 +90,7 @@ def overwritten_node_selector(manifest: Workload) -> Iterator[Match]:
         return
     from afflint.controllers.launcher_pod import required_labels
 
-    needed = required_labels(manifest.pod)
+    needed = required_labels(manifest.pod, target.kubevirt_version)
     for key, value in others.items():
         if key in needed and type(value) is str and not is_placeholder(value):
             message = f"virt-controller sets {quoted(key)} to `true`, because this VM requires it: {quoted(value)} has no effect"

@@ -33,6 +33,8 @@ class Target(NamedTuple):
     """The default StorageClass that the configuration names."""
     chart_sources: "tuple[ChartSource, ...]" = ()
     """Where the charts of releases come from, if the run has the objects that say so."""
+    kubevirt_version: tuple[int, int] | None = None
+    """The version of KubeVirt; None if it is unknown."""
 
 
 class RelatedPlace(NamedTuple):

@@ -28,7 +28,7 @@ def describe(config: Config) -> Iterator[tuple[str, str, str]]:
             )
 
 
-_WITHOUT_VALUE = {"select": "(the default rules)", "baseline": "(none)", "jobs": "(one for each core)"}
+_WITHOUT_VALUE = {"select": "(the default rules)", "kubevirt-version": "(unknown)", "baseline": "(none)", "jobs": "(one for each core)"}
 """What applies if a key without a default value is not set."""
 
 

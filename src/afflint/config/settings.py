@@ -94,6 +94,7 @@ class Config(NamedTuple):
     severity: Mapping[str, Severity] = {}  # plain dicts: a read-only view cannot be pickled
     per_file_ignores: Mapping[str, tuple[str, ...]] = {}
     kubernetes_version: str = f"{NEWEST[0]}.{NEWEST[1]}"
+    kubevirt_version: str | None = None
     admission_plugins: tuple[str, ...] = ()
     feature_gates: tuple[str, ...] = ()
     workloads: tuple[CustomWorkloadSetting, ...] = ()
@@ -182,6 +183,6 @@ def with_overrides(
 
 
 def is_version(text: str) -> bool:
-    """Whether ``text`` is a Kubernetes version in the form of ``kubernetes-version``: ``1.34``."""
+    """Whether ``text`` is a version in the form of ``kubernetes-version`` and ``kubevirt-version``: ``1.34``."""
     minor = text[2:]
     return text.startswith("1.") and minor.isascii() and minor.isdigit() and len(minor) <= 2 and str(int(minor)) == minor

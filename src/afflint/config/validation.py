@@ -82,9 +82,10 @@ def _wrong_value(error: ValidationError, path: Path, located: Located) -> str:
         hint = did_you_mean(nearest(value, words)) or f"; expected one of {', '.join(f'`{word}`' for word in words)}"
         what = "severity" if words == [*SEVERITIES] else "value" if path[-1:] != ("check",) else "check"
         return f"unknown {what} {quoted(value)}{hint}"
-    if path == ("kubernetes-version",) and isinstance(value, float):
+    if path in (("kubernetes-version",), ("kubevirt-version",)) and isinstance(value, float):
         number = located.source(path)
-        return f'`kubernetes-version` must be quoted: write "{visible(number)}", because the number {visible(number)} is {value:g}'
+        why = f", because the number {visible(number)} is {value:g}" if f"{value:g}" != number else ""
+        return f'`{path[0]}` must be quoted: write "{visible(number)}"{why}'
     return f"{name_of(path)} must be {_schema_of(error)['title']}, not {_kind(value, located.source(path))}"
 
 

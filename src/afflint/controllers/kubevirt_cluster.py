@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -33,6 +34,19 @@ class KubeVirtCluster:
         """Return whether an alpha feature gate is on."""
         gates, disabled = (self._developer.get(field) for field in ("featureGates", "disabledFeatureGates"))
         return type(gates) is list and name in gates and not (type(disabled) is list and name in disabled)
+
+    def is_since(self, minor: int) -> bool:
+        """Return whether KubeVirt 1.``minor`` or later runs; an unknown version counts as the newest."""
+        return self.version is None or self.version >= (1, minor)
+
+    @property
+    def version(self) -> tuple[int, int] | None:
+        """The version of KubeVirt: that of the configuration, else the one that the status reports; None if it is unknown."""
+        configured = self._data.get("version") if type(self._data) is dict else None
+        if configured is not None:
+            return configured[0], configured[1]
+        found = _VERSION.match(text_at(self._data, "status", "observedKubeVirtVersion"))
+        return (int(found[1]), int(found[2])) if found else None
 
     @property
     def node_selectors(self) -> dict[str, str]:
@@ -67,7 +81,7 @@ class KubeVirtCluster:
     @property
     def eviction_strategy(self) -> str:
         """The eviction strategy of VMs that set none; empty if it is unknown. A KubeVirt resource without one means ``None``."""
-        known = bool(self._data) and self._origin != HYPERCONVERGED
+        known = (self.is_known or self.is_assumed) and self._origin != HYPERCONVERGED
         return text_at(self._configuration, "evictionStrategy") or ("None" if known else "")
 
     @property
@@ -78,7 +92,7 @@ class KubeVirtCluster:
     @property
     def is_known(self) -> bool:
         """Whether a manifest has the resource."""
-        return bool(self._data) and not self.is_assumed
+        return type(self._data) is dict and bool(self._data.keys() - {"version"}) and not self.is_assumed
 
     @property
     def origin(self) -> str:
@@ -116,6 +130,7 @@ class KubeVirtCluster:
         }
 
 
+_VERSION = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?!\d)")
 _ORIGINS = {HYPERCONVERGED: " of the HyperConverged resource", OPENSHIFT: ", the default of OpenShift Virtualization,"}
 
 
@@ -138,6 +153,7 @@ def describe_strategy(own: str | None, kubevirt: Mapping[str, Any]) -> str:
 # --- labels of nodes ---------------------------------------------------------------------------------------------------
 
 SCHEDULABLE = "kubevirt.io/schedulable"
+CPU_MANAGER, OLD_CPU_MANAGER = "kubevirt.io/cpumanager", "cpumanager"
 _TSC_FREQUENCY = "cpu-timer.node.kubevirt.io/tsc-frequency"
 
 

@@ -12,10 +12,12 @@ from typing import Any
 from afflint.controllers.kubevirt_cluster import (
     AMD64,
     ARM64,
+    CPU_MANAGER,
     CROSS_ARCHITECTURE,
     HOST_MODEL,
     HOST_PASSTHROUGH,
     HYPERV_STRICT_CHECK,
+    OLD_CPU_MANAGER,
     S390X,
     SCHEDULABLE,
     KubeVirtCluster,
@@ -39,7 +41,7 @@ CPU_VENDOR = "cpu-vendor.node.kubevirt.io/"
 MACHINE_TYPE = "machine-type.node.kubevirt.io/"
 HYPERV = "hyperv.node.kubevirt.io/"
 TSC = "scheduling.node.kubevirt.io/tsc-frequency-"
-CPU_MANAGER, REALTIME = "kubevirt.io/cpumanager", "kubevirt.io/realtime"
+REALTIME = "kubevirt.io/realtime"
 SEV, SEV_ES, SEV_SNP, TDX, S390_PV = (
     "kubevirt.io/sev",
     "kubevirt.io/sev-es",
@@ -118,7 +120,7 @@ def _node_selector(spec: Object, cluster: KubeVirtCluster, machine: str, nodes: 
     if own is not None and type(own) is not dict:
         return own  # The reader of the pod reports it.
     selector = {SCHEDULABLE: "true", ARCH: architecture, **cluster.node_selectors, **(own or {})}
-    required = [*_required_labels(spec, cluster, architecture), f"{MACHINE_TYPE}{machine}"]
+    required = [*_required_labels(spec, cluster, architecture), *([f"{MACHINE_TYPE}{machine}"] if cluster.is_since(6) else ())]
     frequency = _tsc_frequency(spec, cluster, architecture, nodes)
     if frequency:
         required.append(f"{TSC}{frequency}")
@@ -133,7 +135,7 @@ def _required_labels(spec: Object, cluster: KubeVirtCluster, architecture: str) 
     domain = spec["domain"]
     cpu, security, hyperv = domain["cpu"], domain.get("launchSecurity"), map_at(domain, "features", "hyperv")
     if cpu.get("dedicatedCpuPlacement") is True:
-        yield CPU_MANAGER
+        yield CPU_MANAGER if cluster.is_since(8) else OLD_CPU_MANAGER
     if cpu["model"] not in (HOST_MODEL, HOST_PASSTHROUGH):
         yield f"{CPU_MODEL}{cpu['model']}"
     for feature in maps_at(cpu, "features"):
@@ -146,30 +148,28 @@ def _required_labels(spec: Object, cluster: KubeVirtCluster, architecture: str) 
         if enabled(hyperv.get("evmcs")):
             yield f"{CPU_VENDOR}Intel"
     if type(security) is dict:
-        yield from _protection(security, architecture)
+        yield from _protection(security, architecture, cluster)
 
 
-def required_labels(spec: Mapping[str, Any]) -> frozenset[str]:
-    """Return the node labels that a VMI requires by itself, whatever the defaults of its cluster."""
-    domain = map_at(spec, "domain")
-    full = apply_defaults(spec, KubeVirtCluster({}))
-    named = text_at(domain, "machine", "type")
-    return frozenset(
-        (*_required_labels(full, KubeVirtCluster({}), full["architecture"].lower()), *([f"{MACHINE_TYPE}{named}"] if named else []))
-    )
+def required_labels(spec: Mapping[str, Any], version: tuple[int, int] | None = None) -> frozenset[str]:
+    """Return the node labels that a VMI requires by itself in a version of KubeVirt, whatever the defaults of its cluster."""
+    cluster = KubeVirtCluster({} if version is None else {"version": version})
+    full = apply_defaults(spec, cluster)
+    named = text_at(spec, "domain", "machine", "type") if cluster.is_since(6) else ""
+    return frozenset((*_required_labels(full, cluster, full["architecture"].lower()), *([f"{MACHINE_TYPE}{named}"] if named else [])))
 
 
-def _protection(security: Object, architecture: str) -> Iterator[str]:
+def _protection(security: Object, architecture: str, cluster: KubeVirtCluster) -> Iterator[str]:
     sev, snp = map_at(security, "sev"), type(security.get("snp")) is dict
     if type(security.get("sev")) is dict or snp:
         yield SEV
     if map_at(sev, "policy").get("encryptedState") is True:
         yield SEV_ES
-    if snp:
+    if snp and cluster.is_since(7):
         yield SEV_SNP
-    if type(security.get("tdx")) is dict:
+    if type(security.get("tdx")) is dict and cluster.is_since(7):
         yield TDX
-    if architecture == S390X:
+    if architecture == S390X and cluster.is_since(6):
         yield S390_PV
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-from afflint.controllers.kubevirt_cluster import KubeVirtCluster
+from afflint.controllers.kubevirt_cluster import CPU_MANAGER, OLD_CPU_MANAGER, KubeVirtCluster
 from afflint.controllers.launcher_pod import ARCH, DEVICES, RESERVATION, is_reported_by_nodes, label_family, launcher_pod
 from afflint.controllers.pod_source import PLACEMENT_FIELDS, PodSource
 from afflint.findings.namedtuples import NamedTuple
@@ -42,7 +42,8 @@ def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
     vmi = {"metadata": {"name": pod_source.name, "namespace": pod_source.namespace}, "spec": own}
     resources = cluster.resources and pod_source.has_known_size and "domain" in own
     labels = (node.labels for node in cluster.table.nodes)
-    pod = launcher_pod(vmi, given.kubevirt, given.instancetype, given.preference, nodes=labels, resources=resources)
+    kubevirt = _of_nodes(given.kubevirt, cluster.table.keys)
+    pod = launcher_pod(vmi, kubevirt, given.instancetype, given.preference, nodes=labels, resources=resources)
     spec = {field: own[field] for field in PLACEMENT_FIELDS if own.get(field) is not None}
     spec.update({field: pod["spec"][field] for field in _LAUNCHER_FIELDS if field in pod["spec"]})
     if resources:
@@ -59,6 +60,16 @@ def launcher_of(pod_source: PodSource, cluster: Cluster) -> Launcher:
         added |= asked
     reserved = {key: value for key, value in pod["metadata"]["labels"].items() if key.startswith(RESERVATION)}
     return Launcher(spec, reserved, frozenset(added), left_out)
+
+
+def _of_nodes(kubevirt: Mapping[str, Any], keys: Container[str]) -> Mapping[str, Any]:
+    """Return the KubeVirt resource with a version that the labels of the nodes show: since 1.8, virt-handler sets both labels."""
+    is_old = OLD_CPU_MANAGER in keys and CPU_MANAGER not in keys and KubeVirtCluster(kubevirt).version is None
+    return {**kubevirt, "version": _LAST_OLD} if is_old else kubevirt
+
+
+_LAST_OLD = (1, 7)
+"""The last version of KubeVirt with the label ``cpumanager`` only (nodeselectorrenderer.go, virt-handler's heartbeat.go)."""
 
 
 def _node_keys(affinity: object) -> set[str]:

@@ -70,12 +70,14 @@ class ManifestIndex:
         plugins: Collection[str] = (),
         whole: ManifestIndex | None = None,
         node_labels: Sequence[Mapping[str, str]] = (),
+        kubevirt_version: tuple[int, int] | None = None,
     ) -> None:
         each_file = list(facts)
         self.whole = whole
         """The index of all manifests of the run, if this one has only those of one cluster."""
         self.node_labels: Sequence[Mapping[str, str]] = whole.node_labels if whole is not None else node_labels
         """The labels of the nodes of the run, which decide the defaults of OpenShift Virtualization."""
+        self._kubevirt_version: tuple[int, int] | None = whole._kubevirt_version if whole is not None else kubevirt_version
         self.pods: list[Pods] = sorted((pods for each in each_file for pods in each.pods), key=lambda pods: pods.site)
         scalers = [scaler for each in each_file for scaler in each.scalers]
         if scalers:
@@ -140,13 +142,17 @@ class ManifestIndex:
 
     @cached_property
     def kubevirt_resource(self) -> Mapping[str, Any]:
-        """The KubeVirt resource in effect, one for a cluster; empty if the manifests do not show it: see ``hyperconverged``."""
-        own, hyperconverged = (next((each.data for each in self.kubevirt if each.kind == kind), None) for kind in _CLUSTER_WIDE)
-        if hyperconverged is None and (own is not None or not self.node_labels):
-            return own or {}
-        from afflint.controllers.hyperconverged import kubevirt_in_effect
+        """The KubeVirt resource in effect, one for a cluster; empty if the manifests do not show it: see ``hyperconverged``.
 
-        return kubevirt_in_effect(own, hyperconverged, self.node_labels)
+        It has a key ``version`` if the configuration sets the version.
+        """
+        own, hyperconverged = (next((each.data for each in self.kubevirt if each.kind == kind), None) for kind in _CLUSTER_WIDE)
+        found = own or {}
+        if hyperconverged is not None or (own is None and self.node_labels):
+            from afflint.controllers.hyperconverged import kubevirt_in_effect
+
+            found = kubevirt_in_effect(own, hyperconverged, self.node_labels)
+        return found if self._kubevirt_version is None else {**found, "version": self._kubevirt_version}
 
     # Volumes.
 

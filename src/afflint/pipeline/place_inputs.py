@@ -118,7 +118,12 @@ def read_place_inputs(
     running, machines = running_pods(pod_files, resources=resources)
     facts = [_context_facts(each.facts.of_file(file, files.folder(file))) for file, each in others.items()]
     facts += [located_facts(files, file, result, kustomizations, placed=True) for file, result in results.items()]
-    manifest_index = ManifestIndex(facts, plugins=settings.target.admission_plugins, node_labels=[node.labels for node in nodes])
+    manifest_index = ManifestIndex(
+        facts,
+        plugins=settings.target.admission_plugins,
+        node_labels=[node.labels for node in nodes],
+        kubevirt_version=settings.target.kubevirt_version,
+    )
     workloads = [manifest_index.with_scale(pods) for each in facts for pods in each.pods]
     reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
     suppression_filter = SuppressionFilter(reduction, options, kustomizations)

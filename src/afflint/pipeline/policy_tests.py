@@ -143,7 +143,9 @@ class ExampleRunner:
         from afflint.pipeline.session import Session
 
         kept = {key: getattr(config, key) for key in ("policies", "severity", "workloads", "kubernetes_version", "admission_plugins")}
-        kept |= {key: getattr(config, key) for key in ("feature_gates", "physical_host_key", "complete", "complete_nodes")}
+        kept |= {
+            key: getattr(config, key) for key in ("kubevirt_version", "feature_gates", "physical_host_key", "complete", "complete_nodes")
+        }
         self._session = Session(configuration.default()._replace(root=config.root, origins=config.origins, **kept))
         self._settings: MapSettings = self._session.settings()
         self.policies = tuple(dict.fromkeys(each.name for each in self._settings.rules if each.category == "policy"))

@@ -73,6 +73,7 @@ class Reduction:
             complete=self._settings.target.complete,
             plugins=self._settings.target.admission_plugins,
             node_labels=[node.labels for node in nodes],
+            kubevirt_version=self._settings.target.kubevirt_version,
         )
 
     def part_of(self, manifest_index: ManifestIndex, facts: Iterable[Facts]) -> ManifestIndex:

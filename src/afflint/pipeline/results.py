@@ -83,5 +83,5 @@ def _deciding(settings: MapSettings) -> list[object]:
     parts: list[object] = [(each.name, each.rule.fix, *([each.policy] if each.policy else [])) for each in settings.rules]
     parts += settings.policies
     parts += [target.version, sorted(target.feature_gates), sorted(target.admission_plugins), target.complete, sorted(target.known_labels)]
-    parts += target.chart_sources
+    parts += [*target.chart_sources, target.kubevirt_version]
     return [*parts, *settings.custom, settings.inventory, settings.resources, settings.lines, settings.host_key, *settings.learnt]

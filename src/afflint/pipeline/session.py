@@ -221,6 +221,8 @@ class Session:
             topologies = tuple([(name, each.topology) for name, each in config.storage.items() if each.topology])
             default = next((name for name, each in config.storage.items() if each.default), "")
             target = target._replace(volume_topologies=topologies, default_storage_class=default)
+        if config.kubevirt_version is not None:
+            target = target._replace(kubevirt_version=(1, int(config.kubevirt_version.removeprefix("1."))))
         custom = tuple(custom_kind(each.api_version, each.kind, each.template) for each in config.workloads)
         auto_nodes = config.nodes != (configuration.NO_NODES,)
         settings = MapSettings(
