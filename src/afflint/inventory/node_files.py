@@ -42,6 +42,8 @@ class NodeFact(NamedTuple):
     site: Site
     labels_path: Path
     node: Node
+    declared: bool = False
+    """Whether it is in a list written by hand, so that kubelets and operators may add labels to it."""
 
     @property
     def name(self) -> str:
@@ -225,7 +227,7 @@ def _short(document: Document, name: str, base: Path, entry: Any, *, resources: 
         },
         "status": {"allocatable": entry.get("allocatable")},
     }
-    return _read(document, name, base, whole, (*base, "labels"), resources=resources)
+    return _read(document, name, base, whole, (*base, "labels"), resources=resources)._replace(declared=True)
 
 
 def _taint(text: Any) -> Any:

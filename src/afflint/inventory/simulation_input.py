@@ -14,6 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.admission import after_admission
+from afflint.inventory.declared_nodes import NOTHING, ExpectedLabels, expected_labels, with_expected_labels
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
 from afflint.inventory.undecidable import undecidable_workloads
 from afflint.inventory.virtual_machines import with_virtualization
@@ -39,6 +40,8 @@ class SimulationInput(NamedTuple):
     budgets: tuple[Budget, ...] = ()
     evictions: Mapping[tuple[str, str], Eviction] = _NONE
     """The result of evicting a running pod by namespace and name, where its VirtualMachineInstance shows it."""
+    expected: ExpectedLabels = NOTHING
+    """What the simulation assumes of nodes that are only declared."""
 
 
 class SimulationOptions(NamedTuple):
@@ -54,6 +57,8 @@ class SimulationOptions(NamedTuple):
     """Whether running pods of the workloads are scheduled again."""
     at_least: bool = False
     """Whether an autoscaled workload has only the replicas that its autoscaler surely keeps."""
+    has_pools: bool = False
+    """Whether node pools add nodes to the simulation."""
 
 
 def build_simulation_input(
@@ -89,8 +94,12 @@ def build_simulation_input(
             for key, pod_source in chosen.pod_sources.items()
         ]
     )
+    expected = NOTHING
+    if options.has_pools or any(each.declared for each in labelled):
+        expected = expected_labels(labelled, noted, {key for keys in asked.values() for key in keys})
+    completed = with_expected_labels(labelled, expected)
     inventory = Inventory(
-        [fact.node for fact in labelled],
+        [fact.node for fact in completed],
         running,
         _namespaces(manifest_index, noted, running),
         manifest_index.services,
@@ -103,7 +112,7 @@ def build_simulation_input(
     budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(manifest_index.budgets)}.values())[::-1]
     left_open = frozenset(key for key, pods in chosen.sources.items() if pods.key in undecidable)
     evictions = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
-    return SimulationInput(tuple(labelled), noted, tuple(chosen.sources.values()), inventory, left_open, budgets, evictions)
+    return SimulationInput(completed, noted, tuple(chosen.sources.values()), inventory, left_open, budgets, evictions, expected)
 
 
 class _Chosen(NamedTuple):

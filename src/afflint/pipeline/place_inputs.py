@@ -14,6 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
+from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
 from afflint.inventory.node_files import NodeFileError, nodes_of
 from afflint.inventory.pod_files import running_pods
 from afflint.inventory.pool_files import Pools
@@ -142,13 +143,16 @@ def read_place_inputs(
         nodes,
         manifest_index,
         workloads,
-        SimulationOptions(target.version, target.feature_gates, resources, only_running, replan),
+        SimulationOptions(target.version, target.feature_gates, resources, only_running, replan, has_pools=bool(classes)),
         running,
         name_of=name_of,
         machines=machines,
     )
+    declared = [*[each.name for each in nodes if each.declared], *[each.title for each in classes]]
+    classes = pools_with_expected_labels(classes, simulation_input.expected)
+    assumed = assumption_note(declared, simulation_input.expected)
     empty = tuple([names[file] for file, result in results.items() if is_empty(result)])
-    notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems), *undecided)
+    notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems), *undecided, *([assumed] if assumed else []))
     if options.renders is None:
         coverage, count = coverage_of((names[file], result) for file, result in results.items()), None
     else:

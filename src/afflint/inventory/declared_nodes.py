@@ -1,0 +1,96 @@
+"""Nodes that are only declared beside a node dump: a list, or a pool. They may get what kubelets and virt-handler add to nodes.
+
+A node of a dump has all of its labels. What a declared node will get is unknown, so the simulation assumes the labels that virtual
+machines require and that nodes of the dump have, and says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from afflint.controllers.launcher_pod import ARCH, DEVICES, label_family
+from afflint.controllers.launcher_selectors import launcher_of
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words
+from afflint.inventory.node_files import KUBELET_LABELS, NodeFact
+from afflint.kube.selectors import Requirement
+from afflint.placement.node_classes import NodeClass
+from afflint.placement.schedule import Inventory
+from afflint.scheduler.decoding import InventoryError
+from afflint.yaml.document import map_at, maps_at
+
+
+class ExpectedLabels(NamedTuple):
+    """The labels and the amounts of devices that nodes get from kubelets and virt-handler, as nodes of a dump have them."""
+
+    labels: Mapping[str, str]
+    devices: Mapping[str, int]
+
+
+NOTHING = ExpectedLabels({}, {})
+
+
+def expected_labels(nodes: Sequence[NodeFact], pod_sources: Iterable[PodSource], asked: Collection[str]) -> ExpectedLabels:
+    """Return what virt-controller requires for the workloads on nodes of a dump, and the labels of kubelets among ``asked``."""
+    observed = [each.node for each in nodes if not each.declared]
+    if not observed:
+        return NOTHING
+    machines = [each for each in pod_sources if each.kubevirt]
+    cluster = Inventory(observed, resources=any(node.allocatable for node in observed)).cluster()
+    labels: dict[str, str] = {}
+    requested: set[str] = set()
+    for machine in machines:
+        try:
+            launcher = launcher_of(machine, cluster)
+        except InventoryError:
+            continue  # KubeVirt creates no pod.
+        selector = map_at(launcher.spec, "nodeSelector")
+        labels.update({key: selector[key] for key in sorted(launcher.added & selector.keys()) if key != ARCH})
+        requested.update(*[map_at(container, "resources", "requests") for container in maps_at(launcher.spec, "containers")])
+    for key in sorted(KUBELET_LABELS.keys() & {*asked, *([ARCH] if machines else ())}):
+        values = Counter(node.labels[key] for node in observed if key in node.labels)
+        if values:
+            labels[key] = values.most_common(1)[0][0]
+    devices = {
+        name: max((node.allocatable or {}).get(name, 0) for node in observed) for name in sorted(requested) if name.startswith(DEVICES)
+    }
+    return ExpectedLabels(labels, {name: amount for name, amount in devices.items() if amount})
+
+
+def with_expected_labels(nodes: Sequence[NodeFact], expected: ExpectedLabels) -> tuple[NodeFact, ...]:
+    """Return the nodes, with these labels and devices on declared ones that do not set them."""
+    return tuple([_completed(each, expected) if each.declared else each for each in nodes])
+
+
+def _completed(fact: NodeFact, expected: ExpectedLabels) -> NodeFact:
+    node = fact.node
+    allocatable = node.allocatable if node.allocatable is None else {**expected.devices, **node.allocatable}
+    return fact._replace(node=node._replace(labels={**expected.labels, **node.labels}, allocatable=allocatable))
+
+
+def pools_with_expected_labels(classes: Iterable[NodeClass], expected: ExpectedLabels) -> tuple[NodeClass, ...]:
+    """Return the node pools, with these labels for their nodes unless the pool declares others."""
+    return tuple([replace(each, labels={**each.labels, **_possible(each, expected.labels)}) for each in classes])
+
+
+def _possible(pool: NodeClass, labels: Mapping[str, str]) -> dict[str, str]:
+    if pool.known is None:
+        return {}
+    return {key: value for key, value in labels.items() if not pool.known.unmet([Requirement(key, "In", (value,))])}
+
+
+def assumption_note(names: Sequence[str], expected: ExpectedLabels) -> str:
+    """Return a note on what is assumed of declared nodes and pools; empty if nothing is."""
+    added = list(dict.fromkeys([*map(label_family, expected.labels), *expected.devices]))
+    if not names or not added:
+        return ""
+    shown = join_words(names if len(names) <= _MOST_NAMED else [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED} more"])
+    are, they = ("is", "it gets") if len(names) == 1 else ("are", "they get")
+    assumed = f"the simulation assumes that {they} {join_words(added)} as the nodes of the dump have"
+    return f"{shown} {are} declared, not in the node dump; {assumed}"
+
+
+_MOST_NAMED = 3
