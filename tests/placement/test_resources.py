@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from afflint.controllers.kubevirt_cluster import KubeVirtCluster
+from afflint.controllers.launcher_overhead import memory_overhead
 from afflint.controllers.pod_source import PodSource, Reference, Virtualization, read_pod_source
 from afflint.controllers.replicas import compile_pods
 from afflint.findings.finding import Site
@@ -21,7 +23,7 @@ from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.failures import failures
 from afflint.placement.order_search import decide
 from afflint.placement.plan import Plan
-from afflint.placement.planner import KUBEVIRT_OVERHEAD_LEFT_OUT, RESOURCES_LEFT_OUT, make_plan
+from afflint.placement.planner import KUBEVIRT_OVERHEAD, RESOURCES_LEFT_OUT, make_plan
 from afflint.placement.removal import Removals
 from afflint.placement.schedule import build_schedule
 from afflint.scheduler.cluster import Verdict
@@ -440,12 +442,14 @@ def test_requests_that_are_none_are_an_error_of_their_workload_alone() -> None:
 
 
 def launcher(**domain: Any) -> dict[str, int]:
-    """What the virt-launcher pod of a machine with this domain asks for."""
+    """What the virt-launcher pod of a machine with this domain asks for, without what KubeVirt needs for itself."""
+    domain["devices"] = {**domain.get("devices", {}), "autoattachSerialConsole": False}
     compiled = compile_pods(pod_source("vm", "VirtualMachineInstance", domain=domain), Cluster([], resources=True))
     assert compiled.error is None, compiled.error
     found = dict(compiled.pods[0].requests)
     assert found.pop("pods") == 1
-    return found
+    found["memory"] -= memory_overhead({"domain": domain, "architecture": "amd64"}, KubeVirtCluster({}))
+    return {name: amount for name, amount in found.items() if amount}
 
 
 class TestMachines:
@@ -520,7 +524,7 @@ def test_a_machine_is_as_large_as_its_instance_type() -> None:
     (made,) = read_makers(MACHINE.replace(", memory: {guest: 64Gi}", ""))
     small, large = ({"cpu": {"guest": 1}, "memory": {"guest": guest}} for guest in ("512Mi", "2Gi"))
     shared = {"cpu": {"guest": 4}, "memory": {"guest": "1536Mi", "overcommitPercent": 50}}
-    nodes = [having("n1", cpu=1, memory="1Gi")]
+    nodes = [having("n1", cpu=1, memory="1400Mi")]
     for instancetype, placed in ((small, "n1"), (large, None), (shared, "n1")):
         machine = dataclasses.replace(made, virtualization=Virtualization({}, instancetype))
         assert plan(nodes, machine).workloads[0].replicas[0].node == placed
@@ -545,7 +549,7 @@ spec:
 
 def test_the_domain_of_a_manifest_counts() -> None:
     found = plan([having("n1", cpu=1, memory="1Gi")], *read_makers(MACHINE.replace("  instancetype: {name: u1.large}\n", "")))
-    assert found.workloads[0].verdicts[0].why == "insufficient memory: 64Gi requested, 1Gi available"
+    assert found.workloads[0].verdicts[0].why == "insufficient memory: 64.32Gi requested, 1Gi available"
 
 
 # --- notes -------------------------------------------------------------------------------------------------------------
@@ -566,9 +570,9 @@ def test_the_plan_says_which_nodes_are_not_checked_for_what() -> None:
     )
 
 
-def test_the_plan_says_that_virtual_machines_need_more() -> None:
+def test_the_plan_says_how_it_counts_what_virtual_machines_need_more() -> None:
     full = having("n1", cpu=1, memory="1Gi", pods=9)
-    assert plan([full], pod_source("vm", "VirtualMachine", domain={})).notes == (KUBEVIRT_OVERHEAD_LEFT_OUT,)
+    assert plan([full], pod_source("vm", "VirtualMachine", domain={})).notes == (KUBEVIRT_OVERHEAD,)
 
 
 def test_the_overhead_of_a_runtime_class_is_left_out() -> None:

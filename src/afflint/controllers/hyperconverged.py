@@ -35,6 +35,7 @@ _FIELDS: tuple[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]], ...] = (
     ),
 )
 _HOST_DEVICES = (("virtualization", "permittedHostDevices"), ("permittedHostDevices",))
+_OPTIONS = (("virtualization", "virtualMachineOptions"), ("virtualMachineOptions",))
 _BINDINGS = (("networking", "networkBinding"), ("networkBinding",))
 
 
@@ -75,6 +76,8 @@ def _as_kubevirt(hyperconverged: Object) -> Object:
     if devices:
         renamed = {"usb" if field == "usbHostDevices" else field: value for field, value in devices.items()}
         configuration["permittedHostDevices"] = renamed
+    if any(map_at(spec, *each).get("disableSerialConsoleLog") is True for each in _OPTIONS):
+        configuration["virtualMachineOptions"] = {"disableSerialConsoleLog": {}}
     bindings = next((found for each in _BINDINGS if (found := map_at(spec, *each))), None)
     if bindings:
         configuration["network"] = {"binding": bindings}

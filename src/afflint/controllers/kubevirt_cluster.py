@@ -118,6 +118,35 @@ class KubeVirtCluster:
         """Return whether a registered network binding plugin supports migration."""
         return type(map_at(self._configuration, "network", "binding", name).get("migration")) is dict
 
+    def binding_memory(self, name: str) -> object:
+        """Return the memory that a registered network binding plugin requests; None if it requests none."""
+        return map_at(self._configuration, "network", "binding", name, "computeResourceOverhead", "requests").get("memory")
+
+    @property
+    def cpu_allocation_ratio(self) -> int:
+        """The number of virtual CPUs per requested CPU."""
+        return self._positive("cpuAllocationRatio", 10)
+
+    @property
+    def memory_overcommit(self) -> int:
+        """The memory of guests in percent of the memory that their pods request."""
+        return self._positive("memoryOvercommit", 100)
+
+    def _positive(self, field: str, default: int) -> int:
+        given = self._developer.get(field)
+        return given if type(given) is int and given > 0 else default
+
+    @property
+    def overhead_ratio(self) -> float:
+        """By how much the memory that KubeVirt requests for itself is multiplied."""
+        given = text_at(self._configuration, "additionalGuestMemoryOverheadRatio")
+        return float(given) if _RATIO.fullmatch(given) else 1.0
+
+    @property
+    def logs_serial_consoles(self) -> bool:
+        """Whether the serial consoles of VMs are logged by default."""
+        return "disableSerialConsoleLog" not in map_at(self._configuration, "virtualMachineOptions")
+
     @property
     def permitted_devices(self) -> dict[str, frozenset[str]] | None:
         """The resource names of permitted host devices, by the field that lists them; None if devices are not restricted."""
@@ -131,6 +160,7 @@ class KubeVirtCluster:
 
 
 _VERSION = re.compile(r"v?(\d{1,3})\.(\d{1,3})(?!\d)")
+_RATIO = re.compile(r"\d{1,3}(\.\d{1,9})?", re.ASCII)
 _ORIGINS = {HYPERCONVERGED: " of the HyperConverged resource", OPENSHIFT: ", the default of OpenShift Virtualization,"}
 
 

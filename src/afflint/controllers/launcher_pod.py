@@ -24,13 +24,15 @@ from afflint.controllers.kubevirt_cluster import (
     enabled,
     tsc_frequencies,
 )
-from afflint.controllers.launcher_resources import compute_resources
+from afflint.controllers.launcher_overhead import console_log_container, memory_overhead
+from afflint.controllers.launcher_resources import compute_resources, parse_millis
 from afflint.controllers.pod_labels import fill_labels
 from afflint.controllers.virtual_machine import apply_defaults, apply_specs, claim_name
 from afflint.kube.added_labels import CREATED_BY, VIRT_LAUNCHER
 from afflint.kube.constraints import PREFERRED, REQUIRED
 from afflint.kube.node_labels import HOSTNAME
 from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.requests import MEMORY
 from afflint.yaml.document import map_at, maps_at, text_at
 
 Object = dict[str, Any]
@@ -100,7 +102,11 @@ def launcher_pod(
         pod["runtimeClassName"] = cluster.runtime_class
     _check_permitted(map_at(spec, "domain", "devices"), cluster)
     if resources:
-        pod["containers"] = [{"name": "compute", "resources": _resources(spec, cluster, reserved=bool(reservations))}]
+        log = console_log_container(spec["domain"], cluster)
+        pod["containers"] = [
+            {"name": "compute", "resources": _resources(spec, cluster, reserved=bool(reservations))},
+            *([log] if log is not None else []),
+        ]
     pod_metadata = {
         "name": f"virt-launcher-{name}",
         "namespace": text_at(metadata, "namespace") or "default",
@@ -258,7 +264,12 @@ def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _resources(spec: Object, cluster: KubeVirtCluster, *, reserved: bool) -> Object:
     """Return the resources of the compute container, with the devices of the node that the VM needs (renderresources.go)."""
-    base, devices, security = compute_resources(spec["domain"]), map_at(spec, "domain", "devices"), spec["domain"].get("launchSecurity")
+    base = compute_resources(spec["domain"], cluster.cpu_allocation_ratio, cluster.memory_overcommit)
+    # With huge pages, overcommitGuestOverhead has no effect.
+    if map_at(spec, "domain", "memory", "hugepages") or map_at(spec, "domain", "resources").get("overcommitGuestOverhead") is not True:
+        guest = parse_millis(base["requests"][MEMORY], MEMORY)
+        base["requests"][MEMORY] = f"{guest + 1000 * memory_overhead(spec, cluster)}m"
+    devices, security = map_at(spec, "domain", "devices"), spec["domain"].get("launchSecurity")
     interfaces = maps_at(devices, "interfaces")
     needed = {
         "kvm": not cluster.emulates,

@@ -37,6 +37,7 @@ RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "dom
 # The host name of the guest may differ from the name of the VM, the domain may need hardware that only some nodes have,
 # and the networks decide whether the VM can migrate.
 _MACHINE_FIELDS = ("hostname", "domain", "networks")
+_PROBES = ("livenessProbe", "readinessProbe")
 _BARE = ("Pod", "VirtualMachineInstance")
 # Other API groups have kinds with these names, too.
 _OF_APPS = ("StatefulSet", "DaemonSet")
@@ -178,7 +179,7 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False, 
     fields: tuple[str, ...] = (*PLACEMENT_FIELDS, *(_MACHINE_FIELDS if workload.kind.kubevirt else ()))
     if resources:
         notes = (*notes, *_resource_notes(workload))
-        fields = (*fields, *RESOURCE_FIELDS)
+        fields = (*fields, *RESOURCE_FIELDS, *(_PROBES if workload.kind.kubevirt else ()))
     return PodSource(
         kind=workload.kind.name,
         group=workload.kind.group,
@@ -271,13 +272,13 @@ def _reference(workload: Workload, field: str) -> Reference | None:
 
 
 def _volumes(workload: Workload) -> dict[str, Any]:
-    """Return the disks of a VM that may prevent its migration or separate it from other pods."""
+    """Return the disks of a VM that may prevent its migration, separate it from other pods or need memory."""
     volumes = maps_at(workload.pod, "volumes") if workload.kind.kubevirt else []
     kept = [{field: each[field] for field in _DISK_FIELDS if field in each} for each in volumes if not _HELD.isdisjoint(each)]
     return {"volumes": kept} if kept else {}
 
 
-_HELD = frozenset(("persistentVolumeClaim", "dataVolume", "hostDisk"))
+_HELD = frozenset(("persistentVolumeClaim", "dataVolume", "hostDisk", "downwardMetrics"))
 _DISK_FIELDS = ("name", *sorted(_HELD))
 
 

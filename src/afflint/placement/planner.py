@@ -42,7 +42,7 @@ from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import REPORTED
 
 RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources"
-KUBEVIRT_OVERHEAD_LEFT_OUT = "the simulation ignores the memory and devices that KubeVirt adds to the requests of a VM"
+KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
 _MOST_NAMES = 3
 
 
@@ -161,7 +161,7 @@ def _resource_notes(arrangement: Schedule) -> list[str]:
         if missing:
             notes.append(f"{_nodes(missing)} no {resource} in status.allocatable; the simulation assumes that there is enough")
     if any(placed.pod_source.kubevirt for placed in arrangement.workloads):
-        notes.append(KUBEVIRT_OVERHEAD_LEFT_OUT)
+        notes.append(KUBEVIRT_OVERHEAD)
     return notes
 
 
