@@ -126,6 +126,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "production.yaml").write_text("replicas: 3\n", encoding="utf-8")
     (folder / "overlays" / "production" / "kustomization.yaml").write_text("resources: [web.yaml]\n", encoding="utf-8")
     (folder / "nodes.yaml").write_text("nodes:\n- {name: elsewhere}\n", encoding="utf-8")
+    (folder / "new-nodes.yaml").write_text("nodes:\n- {name: new}\n", encoding="utf-8")
+    pool = "apiVersion: machine.openshift.io/v1beta1\nkind: MachineSet\nmetadata: {name: ocp-high}\n"
+    (folder / "machineset.yaml").write_text(f"{pool}spec: {{replicas: 1, template: {{spec: {{}}}}}}\n", encoding="utf-8")
     (folder / "pods.yaml").write_text("{apiVersion: v1, kind: List, items: []}\n", encoding="utf-8")
     (folder / "tests" / "policies").mkdir(parents=True)
     shutil.copy(ROOT / "examples" / "fixed" / "web.yaml", folder / "tests" / "policies" / "wrong-type.good.yaml")

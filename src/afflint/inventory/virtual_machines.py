@@ -23,12 +23,18 @@ def with_virtualization(pod_source: PodSource, manifest_index: ManifestIndex, *,
         return pod_source
     notes = list(pod_source.notes)
     specs: dict[str, Mapping[str, Any] | None] = {}
-    missing = []
+    missing: list[str] = []
+    common: list[str] = []
     for what, reference in ((_INSTANCETYPE, pod_source.instancetype), (_PREFERENCE, pod_source.preference)):
         if reference is not None:
             specs[what] = _spec(manifest_index, pod_source.namespace, what, reference)
             if specs[what] is None:
-                missing.append(f"its {what.lower()}{reference.name and ' '}{reference.name}")
+                specs[what] = _common_spec(what, reference)
+                (missing if specs[what] is None else common).append(f"its {what.lower()}{reference.name and ' '}{reference.name}")
+    if common:
+        are, those = ("is", "that") if len(common) == 1 else ("are", "those")
+        used = f"the simulation uses {those} of KubeVirt's common instance types"
+        notes.append(f"{' and '.join(common)} {are} not defined in the manifests; {used}")
     if missing:
         are, their = ("is", "its") if len(missing) == 1 else ("are", "their")
         notes.append(f"{' and '.join(missing)} {are} not defined in the manifests; the simulation ignores {their} requirements")
@@ -50,9 +56,21 @@ def instancetype_of(manifest_index: ManifestIndex, namespace: str, reference: Re
 
 def _spec(manifest_index: ManifestIndex, namespace: str, what: str, reference: Reference) -> Mapping[str, Any] | None:
     """Return the spec of the referenced object, which is cluster-scoped unless the kind says otherwise."""
-    named = reference.kind.lower().removesuffix("s")
-    own = named == f"virtualmachine{what.lower()}"
+    own = _is_namespaced(what, reference)
     return next((spec for spec in _specs(manifest_index, what, namespace if own else None) if spec[0] == reference.name), ("", None))[1]
+
+
+def _common_spec(what: str, reference: Reference) -> Mapping[str, Any] | None:
+    """Return the spec of a common instance type or preference, which are cluster-scoped; None for others."""
+    if _is_namespaced(what, reference):
+        return None
+    from afflint.kube.common_instancetypes import instancetype, preference
+
+    return instancetype(reference.name) if what == _INSTANCETYPE else preference(reference.name)
+
+
+def _is_namespaced(what: str, reference: Reference) -> bool:
+    return reference.kind.lower().removesuffix("s") == f"virtualmachine{what.lower()}"
 
 
 def _specs(manifest_index: ManifestIndex, what: str, namespace: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
