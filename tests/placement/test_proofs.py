@@ -268,6 +268,18 @@ def test_as_many_vms_as_hosts_that_keep_apart_cannot_migrate_one_fewer_can() -> 
     assert list(proofs.migration_blocked(*survey_of(zoned(n1="a", n2="a", n3="a"), vms))) == []
 
 
+def test_a_vm_that_its_own_zone_keeps_from_migrating_is_told_apart_from_one_without_another_host() -> None:
+    own = "; the VM itself runs in its zone until the migration ends, so its required anti-affinity rejects the target pod there; "
+    vm = pod_source("vm", "VirtualMachine", affinity=apart_by(ZONE, "vm"))
+    (found,) = proofs.migration_blocked(*survey_of(zoned(a1="a", a2="a"), vm))
+    assert own in found.excluded
+    (found,) = proofs.migration_blocked(*survey_of(zoned(a1="a"), vm))
+    assert own not in found.excluded
+    pinned = pod_source("vm", "VirtualMachine", nodeSelector={HOST: "a1"}, affinity=apart_by(ZONE, "vm"))
+    (found,) = proofs.migration_blocked(*survey_of(zoned(a1="a", a2="a"), pinned))
+    assert own not in found.excluded
+
+
 # --- domains -----------------------------------------------------------------------------------------------------------
 
 

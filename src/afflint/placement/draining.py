@@ -14,7 +14,7 @@ from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import ALLOWED, Eviction, eviction_of
 from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, is_reported_by_nodes, target_labels
 from afflint.kube.added_labels import CREATED_BY
-from afflint.kube.node_labels import HOSTNAME
+from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import CORDON
 from afflint.placement.disruption_budgets import Disruptions, is_silent
@@ -23,6 +23,7 @@ from afflint.placement.failures import Disruption
 from afflint.placement.plan import Blocked, DisruptionEffect
 from afflint.placement.schedule import Attempt, schedule
 from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.interpod_affinity import selects
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, Term, parsed_terms
 
@@ -90,6 +91,26 @@ def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
         rules=pod.rules._replace(node_selector=selector),
         added=pod.added.union(labels),
     )
+
+
+def own_separation(pod: Pod, cluster: Cluster, node: str) -> str:
+    """Return advice if the required anti-affinity of a VM rejects the target of its migration because of the VM itself; else nothing.
+
+    The source pod runs until the migration ends, and the target pod has its labels and terms.
+    """
+    own = [term for term in parsed_terms(pod.anti_affinity) if term.key != HOSTNAME and selects(term, pod, cluster.directory)]
+    if not own:
+        return ""
+    without = cluster.copy()
+    without.unbind(pod)
+    feasible = without.evaluate(migration_target(pod, cluster, node)).feasible
+    column, numbers = cluster.table.column(HOSTNAME), cluster.table.numbers
+    elsewhere = (name for name, possible in feasible.items() if possible and name != node)
+    if all(column[numbers[name]] == column[numbers[node]] for name in elsewhere):
+        return ""
+    word = domain_word(own[0].key) or own[0].key
+    runs = f"the VM itself runs in its {word} until the migration ends, so its required anti-affinity rejects the target pod there"
+    return f"{runs}; require the anti-affinity over {HOSTNAME}, or prefer it over {own[0].key}"
 
 
 class _Drain:
@@ -234,7 +255,8 @@ class _Drain:
             target = migration_target(pod, self.cluster, node)
             reasons = next(iter(schedule(self.cluster, [target]).pending.values()), {})
             why = self.situation.why(self.cluster, target, self._key(pod), reasons, failed=self.failure.nodes)
-            return self._blocked(pod, node, f"it cannot be live-migrated to any node{f': {why}' if why else ''}")
+            own = own_separation(pod, self.cluster, node)
+            return self._blocked(pod, node, f"it cannot be live-migrated to any node{f': {why}' if why else ''}{f'; {own}' if own else ''}")
         budgets = [self.disruptions.covered[each] for each in self.disruptions.of(pod)]
         if len(budgets) > 1:
             return self._blocked(pod, node, TWO_BUDGETS + ", ".join(each.budget.name for each in budgets), refused=True)

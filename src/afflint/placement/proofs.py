@@ -19,7 +19,7 @@ from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.placement.bounds import UNLIMITED, CapacityLimit, ScheduleBounds, Variant
 from afflint.placement.disruption_state import DisruptionState
-from afflint.placement.draining import migration_target
+from afflint.placement.draining import migration_target, own_separation
 from afflint.placement.failures import Disruption
 from afflint.placement.rejections import Rejections, kind_of_domain, running_pod_index
 from afflint.placement.schedule import PlacedWorkload, Schedule
@@ -392,6 +392,8 @@ def migration_blocked(survey: ScheduleBounds, arrangement: Schedule) -> Iterator
                 if not blocked:
                     reasons = verdict.reason
                     excluded = exclusions.of(pod_source, target, reasons)
+                    own = own_separation(pod, arrangement.cluster, placed.nodes[pod.key])
+                    excluded += f"; {own}" if own else ""
                 blocked += 1
         if blocked:
             proved = _never_migrates(survey, index)
