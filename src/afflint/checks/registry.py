@@ -203,6 +203,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("min-domains-unreachable", "placement:min_domains_unreachable"),
         RegisteredCheck("spread-blocked-by-taints", "placement:spread_blocked_by_taints"),
         RegisteredCheck("unschedulable", "placement:unschedulable"),
+        RegisteredCheck("unschedulable", "operator_placement:unmatched_node_placement"),
         RegisteredCheck("too-few-domains", "placement:too_few_domains"),
         RegisteredCheck("competing-workloads", "placement:competing_workloads"),
         RegisteredCheck("drain-blocked", "placement:drain_blocked"),

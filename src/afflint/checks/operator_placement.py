@@ -1,0 +1,66 @@
+"""The placement of the pods of KubeVirt itself: without virt-handler on a node, no virtual machine runs there.
+
+Semantics: KubeVirt's pkg/virt-operator/resource/apply (apps.go, placement.go). The HyperConverged operator passes its own placement on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from afflint.checks.match import CrossManifestMatch, Match
+from afflint.constraints.nodes import Alternative
+from afflint.findings.phrases import did_you_mean, nearest, pluralize, quoted
+from afflint.index.facts import Pods
+from afflint.inventory.cluster_view import ClusterView
+from afflint.kube.selectors import Requirement, Selector, describe, matches
+from afflint.yaml.placeholders import is_placeholder
+
+_KINDS = ("KubeVirt", "HyperConverged")
+_OF_VIRT_HANDLER = ("workloads", "workload")
+"""The keys in KubeVirt and HyperConverged v1beta1, and in HyperConverged v1, of the placement of virt-handler."""
+
+
+def unmatched_node_placement(view: ClusterView) -> Iterator[CrossManifestMatch]:
+    """Report a nodePlacement of KubeVirt that no node of a node dump meets."""
+    if any(node.declared for node in view.nodes):
+        return  # Users leave labels out of lists.
+    for pods in view.manifest_index.pods:
+        if pods.ref.kind not in _KINDS or not pods.operated or not pods.asks or _has_placeholder(pods.asks):
+            continue
+        selectors = [Selector(tuple([each.requirement for each in alternative])) for alternative in pods.asks]
+        if any(matches(each, node.labels, node.name) for each in selectors for node in view.nodes) or any(map(view.may_be_made, selectors)):
+            continue
+        yield _unmatched(view, pods)
+
+
+def _unmatched(view: ClusterView, pods: Pods) -> CrossManifestMatch:
+    unmet = next((each for each in pods.asks[0] if not _is_met_anywhere(view, each.requirement)), None)
+    shown = quoted(_described(unmet.requirement)) if unmet is not None else "all of these requirements"
+    none = "the node does not match" if len(view.nodes) == 1 else f"none of the {pluralize(len(view.nodes), 'node')} matches"
+    handler = any(step in _OF_VIRT_HANDLER for step in pods.template_path)
+    effect = "virt-handler runs on no node, and no virtual machine starts" if handler else "the pods of KubeVirt stay Pending"
+    path = unmet.path if unmet is not None and unmet.path is not None else pods.template_path
+    message = f"{none} {shown}, so {effect}{_suggestion(view, unmet.requirement) if unmet is not None else ''}"
+    return CrossManifestMatch(pods.site, pods.ref, Match(path, message, "Correct the placement, or add the label to some nodes."))
+
+
+def _is_met_anywhere(view: ClusterView, requirement: Requirement) -> bool:
+    return any(matches(Selector((requirement,)), node.labels, node.name) for node in view.nodes)
+
+
+def _described(requirement: Requirement) -> str:
+    """Return a requirement as users write labels: ``performance=high``."""
+    if requirement.operator == "In" and len(requirement.values) == 1:
+        return f"{requirement.key}={requirement.values[0]}" if requirement.values[0] else requirement.key
+    return describe(requirement)
+
+
+def _suggestion(view: ClusterView, requirement: Requirement) -> str:
+    values = {node.labels[requirement.key] for node in view.nodes if requirement.key in node.labels}
+    wanted = requirement.values[0] if len(requirement.values) == 1 else None
+    return did_you_mean(nearest(wanted, values)) if wanted is not None and values else ""
+
+
+def _has_placeholder(alternatives: tuple[Alternative, ...]) -> bool:
+    texts = (text for alternative in alternatives for each in alternative for text in (each.requirement.key, *each.requirement.values))
+    return any(map(is_placeholder, texts))
