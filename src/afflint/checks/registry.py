@@ -78,6 +78,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("invalid-annotation", "admission.labels:invalid_annotation"),
         RegisteredCheck("misread-label-key", "labels:misread_label_key"),
         RegisteredCheck("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
+        RegisteredCheck("invalid-operator-setting", "descheduler:invalid_operator_setting"),
     ),
     "workload": (
         RegisteredCheck("forbidden-label", "admission.labels:forbidden_label"),

@@ -502,6 +502,9 @@ KINDS: tuple[Kind, ...] = (
     Kind("StorageClass", "storage.k8s.io", ("v1", "v1beta1"), (), None),
     Kind("PersistentVolumeClaim", "", ("v1",), (), None),
     Kind("DataVolume", "cdi.kubevirt.io", (), (), None),
+    # Which pods a descheduler evicts.
+    Kind("KubeDescheduler", "operator.openshift.io", (), (), None),
+    Kind("DeschedulerPolicy", "descheduler", (), (), None),
     # Custom resources that embed a pod template.
     Kind("Rollout", "argoproj.io", (), _template(added_labels.ROLLOUT), None),
     Kind("DeploymentConfig", "apps.openshift.io", (), _template(added_labels.DEPLOYMENT_CONFIG), None),
