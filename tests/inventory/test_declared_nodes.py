@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.place_inputs import PlaceInputs, read_place_inputs
 from afflint.placement.plan import Plan
-from afflint.placement.planner import make_plan
+from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.source.sources import Source
 from linting import findings_of, settings_of
 
@@ -92,6 +92,22 @@ def test_devices_of_virt_handler_are_expected_and_cpu_and_memory_are_not() -> No
     assert verdicts(inputs(VM % ON_SSD, dump(KUBEVIRT_LABELS), NEW, resources=True))["new"] == "yes"
     small = NEW.replace("32Gi", "512Mi")
     assert "memory" in verdicts(inputs(VM % ON_SSD, dump(KUBEVIRT_LABELS), small, resources=True))["new"]
+
+
+def test_a_vm_migrates_to_a_declared_node_as_if_it_had_the_usual_cpu() -> None:
+    intel = {"kubernetes.io/arch": "amd64", "cpu-vendor.node.kubevirt.io/Intel": "true", "host-model-cpu.node.kubevirt.io/Icelake": "true"}
+    amd = {"kubernetes.io/arch": "amd64", "cpu-vendor.node.kubevirt.io/AMD": "true"}
+    migrating = "evictionStrategy: LiveMigrate\n      networks: [{name: a, pod: {}}]"
+    vm = (VM % migrating).replace("devices: {}", "devices: {interfaces: [{name: a, masquerade: {}}]}")
+
+    found = inputs(vm, dump(intel), NEW).simulation_input
+    (loss,) = make_plan(found.inventory, found.pod_sources, asked=DisruptionRequest(drain=("old0",))).losses
+    assert loss.result == "ends"
+    expected = inputs(vm, dump(amd, intel, intel), NEW).simulation_input.expected.labels
+    assert [key for key in expected if "cpu-" in key] == [
+        "cpu-model-migration.node.kubevirt.io/Icelake",
+        "cpu-vendor.node.kubevirt.io/Intel",
+    ]
 
 
 def test_a_pool_with_a_number_of_nodes_takes_vms() -> None:

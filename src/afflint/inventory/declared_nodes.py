@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from afflint.controllers.launcher_pod import ARCH, DEVICES, label_family
+from afflint.controllers.launcher_pod import ARCH, DEVICES, label_family, target_labels
 from afflint.controllers.launcher_selectors import launcher_of
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
@@ -20,6 +20,7 @@ from afflint.kube.selectors import Requirement
 from afflint.placement.node_classes import NodeClass
 from afflint.placement.schedule import Inventory
 from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.nodes import Node
 from afflint.yaml.document import map_at, maps_at
 
 
@@ -50,6 +51,8 @@ def expected_labels(nodes: Sequence[NodeFact], pod_sources: Iterable[PodSource],
         selector = map_at(launcher.spec, "nodeSelector")
         labels.update({key: selector[key] for key in sorted(launcher.added & selector.keys()) if key != ARCH})
         requested.update(*[map_at(container, "resources", "requests") for container in maps_at(launcher.spec, "containers")])
+    if machines:
+        labels.update(dict.fromkeys(_usual_cpu(observed), "true"))
     for key in sorted(KUBELET_LABELS.keys() & {*asked, *([ARCH] if machines else ())}):
         values = Counter(node.labels[key] for node in observed if key in node.labels)
         if values:
@@ -58,6 +61,11 @@ def expected_labels(nodes: Sequence[NodeFact], pod_sources: Iterable[PodSource],
         name: max((node.allocatable or {}).get(name, 0) for node in observed) for name in sorted(requested) if name.startswith(DEVICES)
     }
     return ExpectedLabels(labels, {name: amount for name, amount in devices.items() if amount})
+
+
+def _usual_cpu(observed: Iterable[Node]) -> tuple[str, ...]:
+    """Return the labels that the target of a live migration requires because of the CPU that most nodes have."""
+    return Counter(tuple(target_labels((), node.labels, host_model=True)) for node in observed).most_common(1)[0][0]
 
 
 def with_expected_labels(nodes: Sequence[NodeFact], expected: ExpectedLabels) -> tuple[NodeFact, ...]:
