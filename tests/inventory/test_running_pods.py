@@ -104,7 +104,7 @@ def test_a_pod_of_something_else_is_another_pod(other: Object) -> None:
 
 @pytest.mark.parametrize("kind", ["List", "PodList", f"{MACHINE}List"])
 def test_a_cluster_may_have_no_pods(kind: str) -> None:
-    assert running_pods([source(kind=kind)]) == ([], {})
+    assert running_pods([source(kind=kind)]) == ([], {}, {})
 
 
 @pytest.mark.parametrize("text", ["kind: ConfigMap\napiVersion: v1\n", "[]\n", "kind: ServiceList\nitems: []\n"])

@@ -48,6 +48,17 @@ _BY_OWNER: Mapping[str, PodReplacement] = {
 }
 
 
+_KUBERNETES_OWNERS = {
+    "Deployment": "apps", "ReplicaSet": "apps", "StatefulSet": "apps", "DaemonSet": "apps", "Job": "batch", "ReplicationController": "",
+    "Rollout": "argoproj.io",
+}  # fmt: skip
+
+
+def knows_owner(kind: str, group: str) -> bool:
+    """Return whether it is known how the controller of this kind and API group replaces its pods."""
+    return _KUBERNETES_OWNERS.get(kind) == group
+
+
 def pod_replacement_of_owner(kind: str | None) -> PodReplacement:
     """Return how a running pod is replaced, by the kind of its controller; None means a pod without a controller."""
     return NEVER if kind is None else _BY_OWNER.get(kind, AT_ONCE)

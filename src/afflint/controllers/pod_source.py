@@ -112,6 +112,8 @@ class PodSource:
     """The range of replicas that an autoscaler sets; unknown without one, and then ``replicas`` applies."""
     refused: str = ""
     """Why it has no pods: the API server rejects the object or all of its pods."""
+    observed: tuple[int, ...] = ()
+    """The indexes of its running pods, if it has no manifest and is known from them only."""
 
     def with_site(self, site: Site) -> PodSource:
         """Return a copy with another site."""
@@ -132,6 +134,11 @@ class PodSource:
     def kubevirt(self) -> bool:
         """Whether its pods run virtual machines."""
         return self.group.endswith("kubevirt.io")
+
+    @property
+    def has_own_pods(self) -> bool:
+        """Whether its pods are those that run, each with its own constraints. The pods of VMs follow from the VirtualMachineInstance."""
+        return bool(self.observed) and not self.kubevirt
 
     @property
     def bound_by_volumes(self) -> bool:

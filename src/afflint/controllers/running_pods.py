@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from afflint.controllers.pod_source import PodSource
 from afflint.kube.added_labels import POD_TEMPLATE_HASH
 from afflint.yaml.document import map_at
 
 
-def running_pods_of(pod_sources: Iterable[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
+def running_pods_of(pod_sources: Sequence[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
     """Return the indexes of the running pods of each workload, by its key. Each pod belongs to one workload.
 
     A pod belongs to a workload by its owner references, or by those of its owner; if these are not known, by the owner's name.
     """
+    indexes = {pod_source.key: list(pod_source.observed) for pod_source in pod_sources if pod_source.observed}
+    taken = {index for each in indexes.values() for index in each}
+    pod_sources = [pod_source for pod_source in pod_sources if not pod_source.observed]
+    if not pod_sources:
+        return indexes
     known = _Owners(pods)
-    indexes: dict[str, list[int]] = {}
-    taken: set[int] = set()
     # Owner references take precedence over names that only fit.
     for select in (known.named, known.fitting):
         for pod_source in pod_sources:

@@ -8,6 +8,7 @@ from typing import Any
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import Eviction, eviction_of_machine
+from afflint.controllers.observed_workloads import observed_workloads
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
@@ -70,12 +71,14 @@ def build_simulation_input(
     *,
     name_of: Callable[[FileId], str] = str,
     machines: Mapping[tuple[str, str], Mapping[str, Any]] = _NONE,
+    machine_workloads: Mapping[tuple[str, str], PodSource] = _NONE,
     classes: Sequence[NodeClass] = (),
 ) -> SimulationInput:
     """Return the input for simulating some workloads of a run, with the other objects of its manifests.
 
-    ``running`` are pods as parsed, ``machines`` the virtual machines in some of them by namespace and name, and ``classes`` the nodes
-    that pools may create in addition. ``name_of`` returns the name of a file. Of several objects with one name, only the first counts:
+    ``running`` are pods as parsed, ``machines`` the virtual machines in some of them by namespace and name with their
+    workloads, and ``classes`` the nodes that pools may create in addition. Running pods that belong to no workload are planned as replicas
+    of their controllers. ``name_of`` returns the name of a file. Of several objects with one name, only the first counts:
     overlays repeat what they change.
     """
     chosen = _choose(workloads, manifest_index, at_least=options.at_least)
@@ -94,6 +97,7 @@ def build_simulation_input(
             for key, pod_source in chosen.pod_sources.items()
         ]
     )
+    noted += _observed(noted, manifest_index, running, {node.name for node in nodes}, machine_workloads)
     expected = NOTHING
     if options.has_pools or any(each.declared for each in labelled):
         expected = expected_labels(labelled, noted, {key for keys in asked.values() for key in keys})
@@ -113,6 +117,23 @@ def build_simulation_input(
     left_open = frozenset(key for key, pods in chosen.sources.items() if pods.key in undecidable)
     evictions = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
     return SimulationInput(completed, noted, tuple(chosen.sources.values()), inventory, left_open, budgets, evictions, expected)
+
+
+def _observed(
+    workloads: Sequence[PodSource],
+    manifest_index: ManifestIndex,
+    running: Sequence[Mapping[str, object]],
+    nodes: Collection[str],
+    machine_workloads: Mapping[tuple[str, str], PodSource],
+) -> tuple[PodSource, ...]:
+    """Return the workloads of the running pods that belong to no other workload."""
+    found = observed_workloads(workloads, running, nodes, machine_workloads) if running else ()
+    return tuple(
+        [
+            with_virtualization(after_admission(each, manifest_index.admission(each.namespace)), manifest_index) if each.kubevirt else each
+            for each in found
+        ]
+    )
 
 
 class _Chosen(NamedTuple):

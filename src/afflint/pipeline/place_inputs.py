@@ -116,7 +116,7 @@ def read_place_inputs(
     classes = _classes(files, results, settings, counts, with_least=not nodes)
     if not (nodes or classes):
         raise NodeFileError(NO_NODES)
-    running, machines = running_pods(pod_files, resources=resources)
+    running = running_pods(pod_files, resources=resources)
     facts = [_context_facts(each.facts.of_file(file, files.folder(file))) for file, each in others.items()]
     facts += [located_facts(files, file, result, kustomizations, placed=True) for file, result in results.items()]
     manifest_index = ManifestIndex(
@@ -144,9 +144,10 @@ def read_place_inputs(
         manifest_index,
         workloads,
         SimulationOptions(target.version, target.feature_gates, resources, only_running, replan, has_pools=bool(classes)),
-        running,
+        running.pods,
         name_of=name_of,
-        machines=machines,
+        machines=running.machines,
+        machine_workloads=running.machine_workloads,
     )
     declared = [*[each.name for each in nodes if each.declared], *[each.title for each in classes]]
     classes = pools_with_expected_labels(classes, simulation_input.expected)

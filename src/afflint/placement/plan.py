@@ -203,8 +203,8 @@ class DisruptionEffect(NamedTuple):
     """What follows when the failed nodes are removed."""
     left: Mapping[str, int] = _NONE
     """Of a failure, by workload key how many replicas run in the end, for those that lose one."""
-    unevaluated: int = 0
-    """How many pods run on the nodes that belong to no manifest: what becomes of them is not known."""
+    unevaluated: tuple[str, ...] = ()
+    """The pods on the nodes, with their namespaces, whose controllers are not known: what becomes of them is not known either."""
     volumes: tuple[str, ...] = ()
     """The keys of the workloads with volumes that move to other nodes, if their volumes can be used there."""
 
@@ -229,7 +229,12 @@ class Plan(NamedTuple):
     """The sources of workloads that were read, and those that were not."""
 
 
-def unevaluated_words(number: int) -> str:
-    """Return ``2 running pods belong to no manifest and are not evaluated``."""
-    one = number == 1
-    return f"{pluralize(number, 'running pod')} {'belongs' if one else 'belong'} to no manifest and {'is' if one else 'are'} not evaluated"
+def unevaluated_words(pods: Sequence[str]) -> str:
+    """Return ``1 running pod is not evaluated, because the object that controls it is missing or invalid: shop/virt-launcher-db-x7k2p``."""
+    one = len(pods) == 1
+    which = "the object that controls it is" if one else "the objects that control them are"
+    shown = ", ".join(pods[:_MOST_PODS]) + (f" and {len(pods) - _MOST_PODS} more" if len(pods) > _MOST_PODS else "")
+    return f"{pluralize(len(pods), 'running pod')} {'is' if one else 'are'} not evaluated, because {which} missing or invalid: {shown}"
+
+
+_MOST_PODS = 5

@@ -88,13 +88,13 @@ def make_plan(
     happening = list(_simulations(arrangement, asked, budgets, evictions))
     workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
     losses = tuple([happens(failure) for happens, failure, _ in happening])
-    unevaluated: set[PodKey] = set()
+    unevaluated: dict[str, None] = {}
     if happening:
         situation, tied = happening[0][2], frozenset(each.key for each in workloads if each.volumes)
         losses = tuple([_with_limitations(loss, situation, tied) for loss in losses])
-        unevaluated.update(identity for loss in losses if loss.unevaluated for identity in situation.unevaluated(loss.nodes))
+        unevaluated.update(dict.fromkeys(pod for loss in losses for pod in loss.unevaluated))
     shut_down = unknown_strategy_note(pod_sources) if asked.drain else ""
-    passed = [unevaluated_words(len(unevaluated))] if unevaluated else []
+    passed = [unevaluated_words(list(unevaluated))] if unevaluated else []
     notes = (*_inventory_notes(inventory, pod_sources), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
     pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
     return Plan(key, rows, workloads, losses, (*notes, *_pool_notes(rows, key, happening=bool(happening))), pools)
@@ -116,10 +116,14 @@ def _simulations(
 def _with_limitations(loss: DisruptionEffect, situation: DisruptionState, bound_by_volumes: Container[str]) -> DisruptionEffect:
     """Add what the result of a disruption does not cover: pods without a manifest, and the volumes of workloads that move."""
     blocked = {(each.pod, each.node) for each in loss.blocked if not each.workload}
-    unevaluated = [each for each in situation.unevaluated(loss.nodes) if (each[1], situation.where[each]) not in blocked]
+    unevaluated = [
+        f"{namespace}/{pod}"
+        for namespace, pod in situation.unevaluated(loss.nodes)
+        if (pod, situation.where[namespace, pod]) not in blocked
+    ]
     moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in bound_by_volumes)
     removed = loss.removed and _with_limitations(loss.removed, situation, bound_by_volumes)
-    return loss._replace(unevaluated=len(unevaluated), volumes=tuple(moved), removed=removed)
+    return loss._replace(unevaluated=tuple(unevaluated), volumes=tuple(moved), removed=removed)
 
 
 def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource]) -> list[str]:
@@ -234,7 +238,7 @@ class _Workloads:
             kind=pod_source.kind,
             namespace=pod_source.namespace,
             name=pod_source.full_name,
-            file=self._name_of(pod_source.site.file),
+            file="" if pod_source.observed else self._name_of(pod_source.site.file),
             line=pod_source.line,
             verdicts=verdicts,
             replicas=self._replicas(placed),

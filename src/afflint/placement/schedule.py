@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from afflint.controllers import replicas
+from afflint.controllers.observed_workloads import pod_state, spreading_owners
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import CompiledPods
 from afflint.controllers.running_pods import running_pods_of
@@ -14,6 +15,7 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, read_pod
+from afflint.yaml.document import text_at
 
 
 class Inventory(NamedTuple):
@@ -40,8 +42,8 @@ class Inventory(NamedTuple):
         """Return the cluster before any workload is placed, without the running pods of the workloads, but with their controllers."""
         owners: dict[str, list[object]] = {"ReplicaSet": [], "StatefulSet": [], "ReplicationController": []}
         for pod_source in pod_sources:
-            owner = replicas.owner(pod_source)
-            if owner is not None:
+            own = spreading_owners(pod_source, self.pods) if pod_source.has_own_pods else [replicas.owner(pod_source)]
+            for owner in filter(None, own):
                 owners[owner["kind"]].append(owner)
         ours = self.running(pod_sources) if ours is None else ours
         mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept]}
@@ -73,6 +75,12 @@ class Inventory(NamedTuple):
         held: dict[str, list[int]] = {}
         over = ending = 0
         for pod_source in pod_sources:
+            if pod_source.has_own_pods:
+                states = {index: pod_state(self.pods[index], nodes) for index in made[pod_source.key]}
+                kept[pod_source.key] = [index for index, state in states.items() if state == "running"]
+                held[pod_source.key] = [index for index, state in states.items() if state == "ending"]
+                ending += len(held[pod_source.key])
+                continue
             if pod_source.daemon:
                 replaced += made.get(pod_source.key, ())
                 continue
@@ -184,12 +192,17 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
     """Create the pods of the workloads, and the cluster on which they are scheduled."""
     running = inventory.running(pod_sources)
     before = inventory.cluster(pod_sources, running)
-    compiled = [replicas.compile_pods(pod_source, before) for pod_source in pod_sources]
+    compiled = [
+        _observed(pod_source, inventory, before) if pod_source.has_own_pods else replicas.compile_pods(pod_source, before)
+        for pod_source in pod_sources
+    ]
     kept, held = running.kept, running.held
     if not any(kept.values()) and not any(held.values()):
         return Start(before, pod_sources, compiled)
     staying = [
-        _staying(pod_source, each, [before.read(inventory.pods[index]) for index in kept.get(pod_source.key, ())])
+        (each, _nodes_of(pod_source, inventory, kept.get(pod_source.key, ())))
+        if pod_source.has_own_pods
+        else _staying(pod_source, each, [before.read(inventory.pods[index]) for index in kept.get(pod_source.key, ())])
         for pod_source, each in zip(pod_sources, compiled, strict=True)
     ]
     not_made = [
@@ -197,6 +210,29 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
         for pod_source, (each, nodes) in zip(pod_sources, staying, strict=True)
     ]
     return Start(before, pod_sources, [each for each, _ in staying], [nodes for _, nodes in staying], not_made)
+
+
+def _observed(pod_source: PodSource, inventory: Inventory, cluster: Cluster) -> CompiledPods:
+    """Return the pods of a workload that is known from its running pods only: these pods, without their nodes."""
+    pods = [cluster.read(inventory.pods[index]) for index in pod_source.observed]
+    if pod_source.daemon:
+        # The node affinity to one node is that of the pod, and not of its DaemonSet: see CompiledPods.
+        nodes = tuple([pod.rules.node_name or next(iter(pod.rules.named or ()), "") for pod in pods])
+        pods = [_unbound(pod._replace(rules=pod.rules._replace(terms=None, named=None))) for pod in pods]
+        return CompiledPods(tuple(pods), pods[0], nodes)
+    pods = [_unbound(pod) for pod in pods]
+    return CompiledPods(tuple(pods), pods[0])
+
+
+def _unbound(pod: Pod) -> Pod:
+    """Return a running pod as its controller creates it again."""
+    return pod._replace(rules=pod.rules._replace(node_name=""), subject=pod.subject._replace(terminating=False))
+
+
+def _nodes_of(pod_source: PodSource, inventory: Inventory, kept: Sequence[int]) -> dict[int, str]:
+    """Return the nodes of the running pods of a workload without a manifest, by their numbers among its pods."""
+    numbers = {index: number for number, index in enumerate(pod_source.observed)}
+    return {numbers[index]: text_at(inventory.pods[index], "spec", "nodeName") for index in kept}
 
 
 def _staying(pod_source: PodSource, compiled: CompiledPods, running: Sequence[Pod]) -> tuple[CompiledPods, dict[int, str]]:

@@ -226,7 +226,7 @@ def ranked(losses: Iterable[DisruptionEffect]) -> list[DisruptionEffect]:
     def harm(loss: DisruptionEffect) -> tuple[int, ...]:
         counts = tally(loss.outcomes.values())
         missing = sum(move.target is None for move in loss.moves)
-        return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -loss.unevaluated, -len(loss.moves)
+        return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -len(loss.unevaluated), -len(loss.moves)
 
     return sorted(losses, key=harm)
 

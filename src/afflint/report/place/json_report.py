@@ -75,7 +75,8 @@ def _loss(loss: DisruptionEffect) -> Iterator[str]:
     yield f',\n      "result": {_flat(loss.result)},\n      "nodes": {_flat(loss.nodes)},\n      "moves": '
     yield from _array((_flat(move._asdict()) for move in loss.moves), 6)
     yield f',\n      "outcomes": {_flat(dict(loss.outcomes))}'
-    yield f',\n      "unjudged": {loss.unevaluated},\n      "volumes": {_flat(loss.volumes)}'
+    yield f',\n      "unjudged": {len(loss.unevaluated)},\n      "unjudgedPods": {_flat(loss.unevaluated)}'
+    yield f',\n      "volumes": {_flat(loss.volumes)}'
     yield ',\n      "blocked": '
     yield from _array((_flat(pod._asdict()) for pod in loss.blocked), 6)
     yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'

@@ -103,7 +103,7 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         yield from (f'<p class="soft">{shown(note)}</p>\n' for note in loss.notes)
         yield from _blocked(scene, loss)
         if loss.unevaluated:
-            yield f"<p>{unevaluated_words(loss.unevaluated)}.</p>\n"
+            yield f"<p>{shown(unevaluated_words(loss.unevaluated))}.</p>\n"
         if affected:
             yield from _effects(scene, affected)
         elif not (loss.blocked or loss.unevaluated):

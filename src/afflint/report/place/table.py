@@ -303,7 +303,7 @@ def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tupl
     if moved or not (affected or loss.blocked or loss.unevaluated):
         yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(_survival_words(moved, context))
     if loss.unevaluated:
-        yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(unevaluated_words(loss.unevaluated))
+        yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(visible(unevaluated_words(loss.unevaluated)))
 
 
 def _harm_words(effect: Effect, names: Mapping[str, str]) -> str:
