@@ -873,7 +873,7 @@ def test_nodes_may_come_from_standard_input(tmp_path: Path) -> None:
         words = [sys.executable, "-m", "afflint", *command, "--no-config", "--exit-zero"]
         done = subprocess.run(words, cwd=tmp_path, env=clean_environment(), input=NODES, capture_output=True, encoding="utf-8", check=False)
         assert (done.returncode, done.stderr, "node" in done.stdout) == (0, "", True)
-    twice = [sys.executable, "-m", "afflint", "place", "web.yaml", "--nodes", "-", "--pods", "-", "--no-config"]
+    twice = [sys.executable, "-m", "afflint", "place", "-", "--nodes", "-", "--no-config"]
     done = subprocess.run(twice, cwd=tmp_path, env=clean_environment(), input=NODES, capture_output=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stderr) == (2, "afflint: standard input (`-`) can be named only once\n")
 

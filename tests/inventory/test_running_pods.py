@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from afflint.inventory.node_files import NodeFileError
-from afflint.inventory.pod_files import running_pods
+from afflint.inventory.pod_files import RunningPods
+from afflint.inventory.pod_files import running_pods as read_running_pods
 from afflint.source.sources import Source
 
 Object = dict[str, Any]
@@ -17,6 +19,10 @@ MACHINE, REPLICAS = "VirtualMachineInstance", "VirtualMachineInstanceReplicaSet"
 
 def source(*items: Object, kind: str = "List") -> Source:
     return Source("pods.json", "pods.json", json.dumps({"apiVersion": "v1", "kind": kind, "items": list(items)}).encode())
+
+
+def running_pods(sources: Sequence[Source], *, resources: bool = False) -> RunningPods:
+    return read_running_pods(dict(enumerate(sources)), resources=resources)
 
 
 def owner(kind: str, name: str, *, controller: bool = True) -> Object:
@@ -104,7 +110,7 @@ def test_a_pod_of_something_else_is_another_pod(other: Object) -> None:
 
 @pytest.mark.parametrize("kind", ["List", "PodList", f"{MACHINE}List"])
 def test_a_cluster_may_have_no_pods(kind: str) -> None:
-    assert running_pods([source(kind=kind)]) == ([], {}, {})
+    assert running_pods([source(kind=kind)]) == ([], {}, {}, set())
 
 
 @pytest.mark.parametrize("text", ["kind: ConfigMap\napiVersion: v1\n", "[]\n", "kind: ServiceList\nitems: []\n"])
@@ -119,3 +125,9 @@ def test_the_pod_of_a_machine_requests_what_its_domain_needs() -> None:
     assert "containers" not in running_pods([source(vm)]).pods[0]["spec"]
     [found] = running_pods([source(vm)], resources=True).pods
     assert "memory" in found["spec"]["containers"][0]["resources"]["requests"]
+
+
+def test_a_machine_without_a_domain_has_no_workload() -> None:
+    found = running_pods([source({**machine(), "spec": {}})])
+    assert found.machine_workloads == {}
+    assert list(running_pods([source(machine())]).machine_workloads) == [("shop", "virt-launcher-db")]

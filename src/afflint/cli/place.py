@@ -52,8 +52,11 @@ def place(args: PlaceOptions) -> int:
 
     PATHS are manifests: files, folders, globs. Default: the current folder, which may contain the nodes as well.
 
+    A dump of a cluster is enough: `kubectl get nodes,pods,deployments,statefulsets,vm,vmi,pdb -A -o yaml | afflint place --nodes -`.
+    The current folder is then not read. Pods of controllers that are not in the dump are replicas of these controllers.
+
     Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain never completes, or if affected pods
-    without a manifest are not evaluated.
+    cannot be evaluated.
     """
     from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
@@ -64,7 +67,7 @@ def place(args: PlaceOptions) -> int:
     overrides = options.ConfigOverrides(args.config_file, args.no_config, nodes=args.nodes, render=args.render)
     session = Session(options.configuration(overrides))
     note_unused_render(session.config)
-    given = session.sources(args.paths or (".",))
+    given = session.sources(args.paths or (() if session.pipes_workloads() else (".",)))
     sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
     inputs = session.simulation_input(
         sources,
@@ -161,7 +164,7 @@ _SECTIONS = {
             metavar="FILE",
             kind=MULTIPLE,
             completion=options.file,
-            help_text="Read running pods (or VMIs) from a dump: `kubectl get pods -A -o yaml`. Repeatable.",
+            help_text="Read running pods (or VMIs) from a dump: `kubectl get pods -A -o yaml`. It may have other objects, too. Repeatable.",
         ),
         *(each._replace(help_text=_RENDER_HELP[each.name]) for each in select_options(*_RENDER_HELP)),
         *options.configured,

@@ -44,7 +44,7 @@ _OF_APPS = ("StatefulSet", "DaemonSet")
 
 
 class Reference(NamedTuple):
-    """The kind and name of an instance type or a preference."""
+    """The kind and name of an object: an instance type, a preference or a controller."""
 
     kind: str
     name: str
@@ -112,6 +112,8 @@ class PodSource:
     """The range of replicas that an autoscaler sets; unknown without one, and then ``replicas`` applies."""
     refused: str = ""
     """Why it has no pods: the API server rejects the object or all of its pods."""
+    controller: Reference | None = None
+    """The object that controls the object itself, as a Deployment controls its ReplicaSets."""
     observed: tuple[int, ...] = ()
     """The indexes of its running pods, if it has no manifest and is known from them only."""
 
@@ -213,6 +215,7 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False, 
         pod_replacement=pod_replacement_of(workload),
         claims=template_claims(workload),
         volumes=claim_names(workload),
+        controller=_controller(workload),
     )
 
 
@@ -266,6 +269,11 @@ def _pod_notes(workload: Workload) -> tuple[str, ...]:
     if pod.get("schedulingGates"):
         notes.append("the simulation assumes that its scheduling gates are removed")
     return tuple(notes)
+
+
+def _controller(workload: Workload) -> Reference | None:
+    references = maps_at(workload.data, "metadata", "ownerReferences")
+    return next((Reference(text_at(each, "kind"), text_at(each, "name")) for each in references if each.get("controller") is True), None)
 
 
 def _reference(workload: Workload, field: str) -> Reference | None:

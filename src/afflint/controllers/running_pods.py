@@ -81,6 +81,13 @@ class _Owners:
 _REVISION = "ReplicaSet of a revision"
 _VM_OWNERS = ("VirtualMachine", "VirtualMachineInstanceReplicaSet", "VirtualMachinePool")
 
+
+def is_controlled_by(pod_source: PodSource, kind: str) -> bool:
+    """Return whether the pods of a workload are recognised as those of its controller, an object of this kind."""
+    kinds = _INTERMEDIATE_OWNERS.get(kind, ("",))
+    return pod_source.kind in (*kinds[:1], *(("VirtualMachine",) if kind == "VirtualMachinePool" else ()))
+
+
 # The kind of the object between a controller and its pods, and the pattern that its name adds to the controller's name.
 _INTERMEDIATE_OWNERS = {
     "Deployment": ("ReplicaSet", "-[a-z0-9]+"),

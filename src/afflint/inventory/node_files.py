@@ -63,16 +63,32 @@ KUBELET_LABELS = {
 """Labels that kubelets set, with their most common values."""
 
 
-def nodes_of(sources: Mapping[FileId, Source], *, resources: bool = False) -> list[NodeFact]:
+class ParsedFiles:
+    """The files of an inventory, each read and parsed once."""
+
+    def __init__(self) -> None:
+        self._documents: dict[tuple[str, str, bytes | None], tuple[Document, ...]] = {}
+
+    def documents(self, source: Source) -> tuple[Document, ...]:
+        """Return the documents of a file. Raises NodeFileError."""
+        identity = source.path, source.name, source.data
+        known = self._documents.get(identity)
+        if known is None:
+            known = self._documents[identity] = tuple(documents_of(source.name, bytes_of(source)))
+        return known
+
+
+def nodes_of(sources: Mapping[FileId, Source], *, resources: bool = False, parsed: ParsedFiles | None = None) -> list[NodeFact]:
     """Return the nodes in some files, with their allocatable resources if ``resources`` is true. Raises NodeFileError, also for duplicates.
 
-    A link to one of the files is ignored.
+    A link to one of the files is ignored. ``parsed`` has the files that are read already.
     """
     names: dict[str, str] = {}
+    parsed = parsed or ParsedFiles()
     return [
         node._replace(site=node.site._replace(file=file))
         for file, source in without_links(sources).items()
-        for node in read_nodes(source.name, bytes_of(source), names, resources=resources)
+        for node in _read_nodes(source.name, parsed.documents(source), names, resources=resources)
     ]
 
 
@@ -106,15 +122,18 @@ def read_nodes(name: str, data: bytes, files: dict[str, str] | None = None, *, r
 
     Raises NodeFileError if the file has no nodes, an invalid node, or a duplicate one.
     """
+    return _read_nodes(name, tuple(documents_of(name, data)), {} if files is None else files, resources=resources)
+
+
+def _read_nodes(name: str, parsed: Sequence[Document], files: dict[str, str], *, resources: bool) -> list[NodeFact]:
     found: list[NodeFact] = []
-    files = {} if files is None else files
-    for document in documents_of(name, data):
+    for document in parsed:
         for node in _nodes_in(document, name, resources=resources):
             if node.name in files:
                 raise _twice(document, name, node, files[node.name])
             files[node.name] = name
             found.append(node)
-    if not found and not declares_pools(name, data):
+    if not found and not _declare_pools(parsed):
         raise NodeFileError(
             f"{name}:1:1: no nodes in this file: expected Node objects, a List of them, a list under `nodes:`, or node pools"
         )
@@ -129,9 +148,13 @@ def has_nodes(name: str, data: bytes) -> bool:
 
 def declares_pools(name: str, data: bytes) -> bool:
     """Return whether a file declares node pools, or completes some. Raises NodeFileError."""
+    return _declare_pools(documents_of(name, data))
+
+
+def _declare_pools(parsed: Iterable[Document]) -> bool:
     from afflint.pools.reader import pools_in
 
-    return any(True for document in documents_of(name, data) for _ in pools_in(document))
+    return any(True for document in parsed for _ in pools_in(document))
 
 
 def is_short_list(data: Any) -> bool:

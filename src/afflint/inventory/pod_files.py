@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,16 +11,20 @@ from afflint.controllers.launcher_pod import launcher_pod
 from afflint.controllers.observed_workloads import MACHINE, owner_of
 from afflint.controllers.pod_replacement import AT_ONCE, pod_replacement_of_owner
 from afflint.controllers.pod_source import NOWHERE, PodSource, read_pod_source
+from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
-from afflint.inventory.node_files import NodeFileError, bytes_of, documents_of, refuse_object
+from afflint.findings.paths import Path
+from afflint.inventory.node_files import NodeFileError, ParsedFiles, refuse_object
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Workload
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import read_pod
 from afflint.source.sources import Source
-from afflint.yaml.document import map_at, text_at
+from afflint.yaml.document import Document, map_at, maps_at, text_at
 
 _NODE_NAME = "kubevirt.io/nodeName"
+_NO_SOURCES: Mapping[FileId, Source] = {}
+RUNNING_KINDS = ("Pod", MACHINE)
 _LISTS = ("List", "PodList", f"{MACHINE}List")
 
 
@@ -30,26 +35,41 @@ class RunningPods(NamedTuple):
     machines: dict[tuple[str, str], dict[str, Any]]
     machine_workloads: dict[tuple[str, str], PodSource]
     """The workloads of the machines, which are the objects that own them."""
+    sites: set[tuple[FileId, int, Path]]
+    """Where the pods and machines are: file, document and path."""
 
 
-def running_pods(sources: Iterable[Source], *, resources: bool = False) -> RunningPods:
-    """Return the pods in dumps, as parsed, and a pod for each running virtual machine whose pod is not in any dump.
+def running_pods(
+    sources: Mapping[FileId, Source],
+    *,
+    resources: bool = False,
+    dumps: Mapping[FileId, Source] = _NO_SOURCES,
+    parsed: ParsedFiles | None = None,
+) -> RunningPods:
+    """Return the pods in files, as parsed, and a pod for each running virtual machine whose pod is not in any of them.
 
-    Raises NodeFileError for a file without pods and virtual machines, or with a malformed one.
+    ``sources`` contain running pods only; in ``dumps`` those are running that have a UID, as a cluster gives it. ``parsed`` has the files
+    that are read already. Raises NodeFileError for one of ``sources`` without pods and virtual machines, and for a malformed object.
     """
-    pods: list[dict[str, Any]] = []
+    parsed = parsed or ParsedFiles()
     machines: list[tuple[Workload, dict[str, Any]]] = []
-    for source in sources:
-        for manifest, pod in _in_file(source, resources=resources):
+    found = RunningPods([], {}, {}, set())
+    pods, known = found.pods, set[tuple[str, str, str | None]]()
+    for file, source in {**dumps, **sources}.items():
+        for manifest, pod in _in_file(source, parsed.documents(source), named=file in sources, resources=resources):
+            found.sites.add((file, manifest.document.index, manifest.base))
+            identity = manifest.kind.name, manifest.namespace, manifest.ref.name
+            if pod is None or identity in known:
+                continue  # Several dumps may contain the same pod.
+            known.add(identity)
             if manifest.data is pod:
                 pods.append(pod)
             else:
                 machines.append((manifest, pod))
-    known = {(text_at(pod, "metadata", "namespace") or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
-    found = RunningPods(pods, {}, {})
+    launchers = {(text_at(pod, "metadata", "namespace") or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
     for machine, made in machines:
         metadata = made["metadata"]
-        own = known.get((metadata["namespace"], metadata["ownerReferences"][0]["name"]))
+        own = launchers.get((metadata["namespace"], metadata["ownerReferences"][0]["name"]))
         if own is None:
             pods.append(own := made)
         else:
@@ -57,14 +77,20 @@ def running_pods(sources: Iterable[Source], *, resources: bool = False) -> Runni
             own["metadata"]["ownerReferences"] = [*own["metadata"]["ownerReferences"], *metadata["ownerReferences"][1:]]
         name = metadata["namespace"], text_at(own["metadata"], "name")
         found.machines[name] = machine.data
-        found.machine_workloads[name] = _workload_of(machine, resources=resources)
+        workload = _workload_of(machine, resources=resources)
+        if workload is not None:
+            found.machine_workloads[name] = workload
     return found
 
 
-def _workload_of(machine: Workload, *, resources: bool) -> PodSource:
-    """Return the workload of a running virtual machine: the object that owns it, or the machine itself if it has no owner."""
+def _workload_of(machine: Workload, *, resources: bool) -> PodSource | None:
+    """Return the workload of a running virtual machine: the object that owns it, or the machine itself if it has no owner.
+
+    Without a name or a domain it has none.
+    """
     pod_source = read_pod_source(machine, NOWHERE, resources=resources)
-    assert pod_source is not None, "an object with a name and a domain"
+    if pod_source is None:
+        return None
     # The node name is set when it runs.
     labels = {key: value for key, value in pod_source.labels.items() if key != _NODE_NAME}
     owner = owner_of(map_at(machine.data, "metadata"))
@@ -85,24 +111,55 @@ def _machine_of(pod: dict[str, Any]) -> dict[str, Any] | None:
     return next((each for each in found if each.get("kind") == MACHINE and each.get("name")), None)
 
 
-def _in_file(source: Source, *, resources: bool) -> Iterator[tuple[Workload, dict[str, Any]]]:
-    """Yield each running pod or virtual machine with its pod; a pod is paired with itself."""
+def _in_file(
+    source: Source, documents: Sequence[Document], *, named: bool, resources: bool
+) -> Iterator[tuple[Workload, dict[str, Any] | None]]:
+    """Yield each pod or virtual machine with its pod, None if the machine does not run; a pod is paired with itself."""
     found = False
-    for document in documents_of(source.name, bytes_of(source)):
+    for document in documents:
         # A list of objects may well be empty.
         found = found or (type(document.data) is dict and document.data.get("kind") in _LISTS)
         for manifest in manifests_in(document):
-            if isinstance(manifest, Workload) and manifest.kind.name in ("Pod", MACHINE):
+            if isinstance(manifest, Workload) and manifest.kind.name in RUNNING_KINDS and (named or is_stored(manifest.data)):
                 found = True
                 try:
                     pod = manifest.data if manifest.kind.name == "Pod" else _pod_of(manifest.data, resources=resources)
                     if pod is not None:
                         read_pod(pod, resources=resources)
-                        yield manifest, pod
+                    yield manifest, pod
                 except InventoryError as error:
                     refuse_object(source.name, document, manifest.base, error)
-    if not found:
+    if named and not found:
         raise NodeFileError(f"{source.name}:1:1: no pods in this file: expected the output of `kubectl get pods -A -o yaml`")
+
+
+def is_stored(data: Mapping[str, Any]) -> bool:
+    """Return whether an object comes from a cluster, which gives it a UID."""
+    return bool(text_at(data, "metadata", "uid"))
+
+
+def has_other_objects(documents: Iterable[Document]) -> bool:
+    """Return whether documents have objects besides nodes, pods, virtual machine instances and entries of node lists."""
+    for document in documents:
+        data = document.data
+        if type(data) is not dict:
+            continue
+        kind = data.get("kind")
+        items = maps_at(data, "items") if type(kind) is str and kind.endswith("List") else [data]
+        if any(type(each.get("kind")) is str and each["kind"] not in _INVENTORY for each in items):
+            return True
+    return False
+
+
+def has_workloads(data: bytes) -> bool:
+    """Return whether text seems to contain objects with pods, without parsing it."""
+    from afflint.kube.kinds import KINDS
+
+    kinds = {kind.name.encode() for kind in KINDS if kind.templates}
+    return any(found in kinds for found in re.findall(rb"""\bkind["']?\s*:\s*["']?([A-Za-z]+)""", data))
+
+
+_INVENTORY = ("Node", *RUNNING_KINDS)
 
 
 def _pod_of(machine: dict[str, Any], *, resources: bool) -> dict[str, Any] | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from afflint.checks.registry import bind_rules
+from afflint.controllers.running_pods import is_controlled_by
 from afflint.findings.coverage import Coverage
 from afflint.findings.errors import UserError
 from afflint.findings.finding import FileId, ObjectRef
@@ -15,8 +16,8 @@ from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
-from afflint.inventory.node_files import NodeFileError, nodes_of
-from afflint.inventory.pod_files import running_pods
+from afflint.inventory.node_files import NodeFileError, ParsedFiles, nodes_of
+from afflint.inventory.pod_files import RUNNING_KINDS, has_other_objects, running_pods
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.kinds import KINDS
@@ -98,13 +99,17 @@ def read_place_inputs(
     Raises NodeFileError if there are neither nodes nor pools, or if a node, a pool or a pod is invalid, UnknownPoolError, and
     SeveralClustersError.
     """
-    running_files = each_once(pod_files)
-    files = Files([source for identity, source in each_once(sources).items() if identity not in running_files], context, node_files)
-    nodes = nodes_of(files.of(files.nodes), resources=resources)
+    parsed, running_files = ParsedFiles(), each_once(pod_files)
+    given = [source for identity, source in each_once(sources).items() if identity not in running_files]
+    stored = [each for each in each_once([*node_files, *pod_files]).values() if has_other_objects(parsed.documents(each))]
+    files = Files([*given, *stored, *pod_files], context, node_files)
+    dumped = {files.numbers[identity] for identity in each_once([*stored, *pod_files])} - {files.numbers[each] for each in each_once(given)}
+    nodes = nodes_of(files.of(files.nodes), resources=resources, parsed=parsed)
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
     settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), inventory=True, resources=resources, lines=True)
-    read = files.of(files.given)
-    results = dict(zip(read, map_files(read.values(), settings), strict=True))
+    not_mapped = {files.numbers[identity] for identity in running_files} - {files.numbers[identity] for identity in each_once(stored)}
+    read = files.of(file for file in files.given if file not in not_mapped)
+    results = dict(zip(read, _mapped(read, dumped, settings), strict=True))
     others = dict(
         zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), inventory=False)), strict=True)
     )
@@ -116,7 +121,12 @@ def read_place_inputs(
     classes = _classes(files, results, settings, counts, with_least=not nodes)
     if not (nodes or classes):
         raise NodeFileError(NO_NODES)
-    running = running_pods(pod_files, resources=resources)
+    running = running_pods(
+        {files.numbers[identity]: source for identity, source in running_files.items()},
+        resources=resources,
+        dumps=_dumps(files, results, parsed),
+        parsed=parsed,
+    )
     facts = [_context_facts(each.facts.of_file(file, files.folder(file))) for file, each in others.items()]
     facts += [located_facts(files, file, result, kustomizations, placed=True) for file, result in results.items()]
     manifest_index = ManifestIndex(
@@ -125,7 +135,13 @@ def read_place_inputs(
         node_labels=[node.labels for node in nodes],
         kubevirt_version=settings.target.kubevirt_version,
     )
-    workloads = [manifest_index.with_scale(pods) for each in facts for pods in each.pods]
+    workloads = [
+        manifest_index.with_scale(pods)
+        for each in facts
+        for pods in each.pods
+        if (pods.site.file, pods.site.document, pods.site.base) not in running.sites
+    ]
+    workloads = _without_controlled(workloads)
     reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
     suppression_filter = SuppressionFilter(reduction, options, kustomizations)
     origins = None
@@ -159,6 +175,51 @@ def read_place_inputs(
     else:
         coverage, count = options.renders.coverage(), options.renders.count()
     return PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, coverage, count)
+
+
+def _mapped(read: Mapping[FileId, Source], dumped: Collection[FileId], settings: MapSettings) -> list[FileResult]:
+    """Return the results of the map step. The API server has accepted what is ``dumped`` from a cluster."""
+    accepted = settings._replace(rules=bind_rules(UNREADABLE))
+    first = {file: source for file, source in read.items() if file not in dumped}
+    rest = {file: source for file, source in read.items() if file in dumped}
+    results = dict(zip(first, map_files(first.values(), settings), strict=True))
+    results.update(zip(rest, map_files(rest.values(), accepted), strict=True))
+    return [results[file] for file in read]
+
+
+def _dumps(files: Files, results: Mapping[FileId, FileResult], parsed: ParsedFiles) -> dict[FileId, Source]:
+    """Return the files in which some of the pods may be those of a cluster."""
+    holding = {file for file, result in results.items() if any(pods.ref.kind in RUNNING_KINDS for pods in result.facts.pods)}
+    found = {}
+    for file in (*holding, *files.nodes):
+        try:
+            parsed.documents(files.sources[file])
+        except NodeFileError:
+            continue  # Its manifests are problems of the run.
+        found[file] = files.sources[file]
+    return found
+
+
+def _without_controlled(workloads: Sequence[Pods]) -> list[Pods]:
+    """Return the workloads without those that repeat another: an object and its controller are one workload.
+
+    A custom resource gives way to the objects that its operator has created.
+    """
+    by_name: dict[tuple[str | None, str, str | None], list[Pods]] = {}
+    for pods in workloads:
+        if pods.pod_source is not None:
+            by_name.setdefault((pods.ref.kind, pods.namespace or "default", pods.ref.name), []).append(pods)
+    dropped: set[int] = set()
+    for pods in workloads:
+        pod_source = pods.pod_source
+        if pod_source is None or pod_source.controller is None:
+            continue
+        owners = by_name.get((pod_source.controller.kind, pods.namespace or "default", pod_source.controller.name), ())
+        if not pod_source.replicas or (owners and is_controlled_by(pod_source, pod_source.controller.kind)):
+            dropped.add(id(pods))
+        else:
+            dropped.update(map(id, owners))
+    return [pods for pods in workloads if id(pods) not in dropped] if dropped else list(workloads)
 
 
 def _check_one_cluster(files: Files, workloads: Iterable[Pods], renders: RenderedRun, kustomizations: Kustomizations) -> None:

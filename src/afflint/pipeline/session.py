@@ -125,13 +125,25 @@ class Session:
         return found
 
     def _named(self, path: str) -> Source:
-        """Return the source for a name on the command line. Raises UserError if standard input is named twice."""
+        """Return the source for an option. Options share standard input, but raise UserError if it is checked as well."""
         if path != STDIN:
             return named(path)
-        if self.stdin is not None or self._piped is not None:
+        if self.stdin is not None:
             raise UserError("standard input (`-`) can be named only once")
-        self._piped = standard_input()
+        self._piped = self._piped or standard_input()
         return self._piped
+
+    def pipes_workloads(self) -> bool:
+        """Return whether standard input is a node file that has workloads or pods as well: a dump of a cluster."""
+        if STDIN not in self.config.nodes:
+            return False
+        from afflint.inventory.pod_files import has_workloads
+        from afflint.source.sources import read_bytes
+
+        try:
+            return has_workloads(read_bytes(self._named(STDIN)))
+        except OSError:
+            return False  # The error is reported where the nodes are read.
 
     def rendered(self, kustomizations: Sequence[str], charts: Sequence[str], values: Sequence[str] = ()) -> list[Source]:
         """Return the output of kustomize and Helm for folders and charts. Raises RenderError."""

@@ -1,0 +1,223 @@
+"""`afflint place` with a dump of a cluster, as `kubectl get nodes,pods,... -A -o yaml` writes it: nothing else is needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from checkout import clean_environment
+from cluster_objects import HOST, ZONE, Object
+
+CONTROLLERS = {"Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "CronJob": "batch/v1", "Job": "batch/v1"}
+
+
+def stored(kind: str, name: str, *, version: str = "v1", owner: str = "", namespace: str = "shop", **content: Any) -> Object:
+    """An object as the API server returns it. ``owner`` is ``KIND/NAME`` of its controller."""
+    metadata: Object = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid-{name}",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "resourceVersion": "123",
+        "generation": 1,
+        "managedFields": [{"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {}}}],
+        **content.pop("metadata", {}),
+    }
+    if owner:
+        of, _, by = owner.partition("/")
+        version_of_owner = CONTROLLERS.get(of, "kubevirt.io/v1")
+        metadata["ownerReferences"] = [
+            {"apiVersion": version_of_owner, "kind": of, "name": by, "uid": f"uid-{by}", "controller": True, "blockOwnerDeletion": True}
+        ]
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **content}
+
+
+def node(name: str, zone: str) -> Object:
+    found = stored(
+        "Node", name, metadata={"labels": {HOST: name, ZONE: zone, "kubernetes.io/os": "linux"}}, spec={}, status={"conditions": []}
+    )
+    del found["metadata"]["namespace"]
+    return found
+
+
+def pod(name: str, on: str, owner: str = "", labels: dict[str, str] | None = None, **spec: Any) -> Object:
+    automatic = [
+        {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        for key in ("not-ready", "unreachable")
+    ]
+    whole = {
+        "nodeName": on,
+        "containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "kube-api-access-x", "mountPath": "/token"}]}],
+        "volumes": [{"name": "kube-api-access-x", "projected": {"sources": []}}],
+        "schedulerName": "default-scheduler",
+        "serviceAccountName": "default",
+        "tolerations": automatic,
+        "priority": 0,
+        **spec,
+    }
+    return stored("Pod", name, owner=owner, metadata={"labels": labels or {}}, spec=whole, status={"phase": "Running"})
+
+
+def template(app: str, **spec: Any) -> Object:
+    containers = [{"name": "c", "image": "i", "resources": {}, "terminationMessagePath": "/dev/termination-log"}]
+    return {
+        "metadata": {"creationTimestamp": None, "labels": {"app": app}},
+        "spec": {"containers": containers, "restartPolicy": "Always", **spec},
+    }
+
+
+NODES = (node("w1", "a"), node("w2", "b"), node("w3", "b"))
+WEB = {"app": "web", "pod-template-hash": "5d8f7"}
+DEPLOYMENT = (
+    stored(
+        "Deployment",
+        "web",
+        version="apps/v1",
+        spec={"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template("web")},
+        status={"replicas": 2},
+    ),
+    stored(
+        "ReplicaSet",
+        "web-5d8f7",
+        version="apps/v1",
+        owner="Deployment/web",
+        spec={"replicas": 2, "selector": {"matchLabels": WEB}, "template": template("web")},
+        status={"replicas": 2},
+    ),
+    stored(
+        "ReplicaSet",
+        "web-old",
+        version="apps/v1",
+        owner="Deployment/web",
+        spec={"replicas": 0, "selector": {"matchLabels": {"app": "web"}}, "template": template("web")},
+        status={"replicas": 0},
+    ),
+)
+PODS = (
+    pod("web-5d8f7-aaaaa", "w1", "ReplicaSet/web-5d8f7", WEB),
+    pod("web-5d8f7-bbbbb", "w1", "ReplicaSet/web-5d8f7", WEB),
+    pod("db-0", "w1", "StatefulSet/db", {"app": "db"}, nodeSelector={ZONE: "a"}),
+    pod("tool", "w3"),
+)
+MACHINE = stored(
+    "VirtualMachineInstance",
+    "erp",
+    version="kubevirt.io/v1",
+    owner="VirtualMachine/erp",
+    metadata={"labels": {"app": "erp", "kubevirt.io/nodeName": "w2"}},
+    spec={"architecture": "amd64", "domain": {"devices": {}}, "evictionStrategy": "LiveMigrate"},
+    status={"nodeName": "w2", "phase": "Running", "conditions": [{"type": "LiveMigratable", "status": "True"}]},
+)
+LAUNCHER = pod("virt-launcher-erp-x7k2p", "w2", "VirtualMachineInstance/erp", {"kubevirt.io": "virt-launcher"})
+BUDGET = stored(
+    "PodDisruptionBudget",
+    "db",
+    version="policy/v1",
+    spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
+    status={"currentHealthy": 1, "desiredHealthy": 1, "disruptionsAllowed": 0, "expectedPods": 1},
+)
+
+
+def dump(*items: Object) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items), "metadata": {"resourceVersion": ""}}, indent=4)
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def plan(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def replicas(self) -> dict[str, list[tuple[str, str | None]]]:
+        return {each["key"]: [(replica["pod"], replica["node"]) for replica in each["replicas"]] for each in self.plan["workloads"]}
+
+
+def place(folder: Path, *words: str, piped: str = "") -> Done:
+    command = [sys.executable, "-m", "afflint", "place", "--no-config", *words]
+    done = subprocess.run(
+        command, cwd=folder, env=clean_environment(COLUMNS="200"), input=piped, capture_output=True, encoding="utf-8", check=False
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+JSON = ("--format", "json")
+EVERYTHING = dump(*NODES, *DEPLOYMENT, *PODS, MACHINE, LAUNCHER, BUDGET)
+RUN = {
+    "Deployment shop/web": [("web-5d8f7-aaaaa", "w1"), ("web-5d8f7-bbbbb", "w1")],
+    "StatefulSet shop/db": [("db-0", "w1")],
+    "Pod shop/tool": [("tool", "w3")],
+    "VirtualMachine shop/erp": [("virt-launcher-erp-x7k2p", "w2")],
+}
+
+
+@pytest.mark.parametrize("words", [("--nodes", "-"), ("--nodes", "-", "--pods", "-")], ids=["nodes", "nodes and pods"])
+def test_a_dump_on_standard_input_is_enough(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """The current folder is not read: its manifests may be of another cluster."""
+    (tmp_path / "other.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {containers: [{name: c, image: i}]}\n")
+    done = place(tmp_path, *words, "--drain", "each:node", *JSON, piped=EVERYTHING)
+    assert (done.err, done.replicas) == ("", RUN)
+    one, two, three = done.plan["losses"]
+    assert [(each["pod"], each["why"]) for each in one["blocked"]] == [
+        ("db-0", "PodDisruptionBudget db (minAvailable 1) requires 1 of 1 pods to be healthy, and 1 is")
+    ]
+    assert {(move["pod"], move["fate"]) for move in one["moves"]} == {("web-5d8f7-aaaaa", "recreated"), ("web-5d8f7-bbbbb", "recreated")}
+    assert [(move["pod"], move["fate"]) for move in two["moves"]] == [("virt-launcher-erp-x7k2p", "migrated")]
+    assert three["result"] == "refused"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--nodes", "dump.json"), ("--pods", "dump.json"), ("dump.json",), ("dump.json", "--nodes", "dump.json", "--pods", "dump.json")],
+    ids=["as nodes", "as pods", "as manifests", "as all three"],
+)
+def test_one_file_may_hold_everything_whatever_it_is_given_as(tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "dump.json").write_text(EVERYTHING)
+    done = place(tmp_path, *words, *JSON)
+    assert (done.code, done.err, done.replicas) == (0, "", RUN)
+
+
+def test_only_nodes_on_standard_input_leave_the_folder_to_be_read(tmp_path: Path) -> None:
+    (tmp_path / "db.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {containers: [{name: c, image: i}]}\n")
+    assert list(place(tmp_path, "--nodes", "-", *JSON, piped=dump(*NODES)).replicas) == ["Pod default/db"]
+
+
+def test_a_replica_set_without_its_deployment_is_a_workload(tmp_path: Path) -> None:
+    done = place(tmp_path, "--nodes", "-", *JSON, piped=dump(*NODES, DEPLOYMENT[1], *PODS[:2]))
+    assert done.replicas == {"ReplicaSet shop/web-5d8f7": RUN["Deployment shop/web"]}
+
+
+def test_a_job_of_a_cron_job_and_a_machine_of_a_vm_are_no_workloads_of_their_own(tmp_path: Path) -> None:
+    job = {"template": template("nightly", restartPolicy="Never")}
+    machine = stored(
+        "VirtualMachine", "erp", version="kubevirt.io/v1", spec={"runStrategy": "Always", "template": {"spec": MACHINE["spec"]}}
+    )
+    objects = (
+        stored("CronJob", "nightly", version="batch/v1", spec={"schedule": "0 0 * * *", "jobTemplate": {"spec": job}}),
+        stored("Job", "nightly-29000000", version="batch/v1", owner="CronJob/nightly", spec=job),
+        pod("nightly-29000000-x", "w1", "Job/nightly-29000000", {"job-name": "nightly-29000000"}),
+        machine,
+        MACHINE,
+        LAUNCHER,
+    )
+    done = place(tmp_path, "--nodes", "-", *JSON, piped=dump(*NODES, *objects))
+    assert done.replicas == {
+        "CronJob shop/nightly": [("nightly-29000000-x", "w1")],
+        "VirtualMachine shop/erp": [("virt-launcher-erp-x7k2p", "w2")],
+    }
+
+
+def test_the_same_pod_in_two_dumps_is_one(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(dump(*PODS))
+    (tmp_path / "nodes.json").write_text(dump(*NODES))
+    done = place(tmp_path, "--nodes", "nodes.json", "--pods", "a.json", "--pods", "b.json", *JSON)
+    assert done.replicas["Deployment shop/web"] == RUN["Deployment shop/web"]
