@@ -221,3 +221,34 @@ def test_the_same_pod_in_two_dumps_is_one(tmp_path: Path) -> None:
     (tmp_path / "nodes.json").write_text(dump(*NODES))
     done = place(tmp_path, "--nodes", "nodes.json", "--pods", "a.json", "--pods", "b.json", *JSON)
     assert done.replicas["Deployment shop/web"] == RUN["Deployment shop/web"]
+
+
+def test_pods_that_run_against_their_rules_are_listed_in_every_format(tmp_path: Path) -> None:
+    """The exit code is that of a plan without them: nothing has failed."""
+    moved = pod("db-0", "w2", "StatefulSet/db", {"app": "db"}, nodeSelector={ZONE: "a"})
+    given = dump(*NODES, moved)
+    done = place(tmp_path, "--nodes", "-", *JSON, piped=given)
+    assert (done.code, done.plan["violations"]) == (
+        0,
+        [
+            {
+                "pod": "db-0",
+                "workload": "StatefulSet shop/db",
+                "node": "w2",
+                "why": f"has {ZONE}=b, not a",
+                "reason": "NodeAffinity",
+                "recreated": True,
+                "restart": "w1",
+                "migrates": False,
+                "migration": None,
+                "descheduler": "RemovePodsViolatingNodeAffinity",
+            }
+        ],
+    )
+    text = place(tmp_path, "--nodes", "-", piped=given).out
+    words = "a restart would move it to w1; the descheduler's RemovePodsViolatingNodeAffinity applies to it"
+    assert "1 running pod violates placement rules (rules apply when a pod is scheduled)" in text
+    assert f"shop/db  db-0  w2  has {ZONE}=b, not a; {words}" in text
+    assert "although node affinity no longer matches" not in text
+    page = place(tmp_path, "--nodes", "-", "--format", "html", piped=given).out
+    assert f"<li>shop/db: <code>db-0</code> on w2: has {ZONE}=b, not a; {words.replace(chr(39), '&#x27;')}</li>" in page

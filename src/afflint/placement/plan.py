@@ -160,6 +160,25 @@ class WorkloadPlan(NamedTuple):
     """Whether its pods use claims, which may tie them to a zone or a node. The plan does not consider that."""
 
 
+class Violation(NamedTuple):
+    """A running pod on a node where the scheduler would not put it now: the plugin ``reason`` rejects it, ``why`` explains it.
+
+    ``restart`` is where it would run if it were recreated, None if it would stay Pending or is not ``recreated``; ``migration`` is where a
+    live migration would take a VM that ``migrates``, None if no node takes it. ``descheduler`` is the strategy of the descheduler for it.
+    """
+
+    pod: str
+    workload: str
+    node: str
+    why: str
+    reason: str
+    recreated: bool
+    restart: str | None
+    migrates: bool
+    migration: str | None
+    descheduler: str | None
+
+
 class ReplicaMove(NamedTuple):
     """A replica that loses its node in a failure, drain or removal, and the node where it runs again; None if it does not."""
 
@@ -227,6 +246,8 @@ class Plan(NamedTuple):
     pools: tuple[PoolRow, ...] = ()
     coverage: Coverage = Coverage()
     """The sources of workloads that were read, and those that were not."""
+    violations: tuple[Violation, ...] = ()
+    """The running pods whose rules no longer allow their nodes."""
 
 
 def unevaluated_words(pods: Sequence[str]) -> str:

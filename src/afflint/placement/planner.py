@@ -35,6 +35,7 @@ from afflint.placement.plan import (
 from afflint.placement.rejections import Phrase, Rejections, running_pod_index, unknown_node
 from afflint.placement.removal import Removals
 from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedule
+from afflint.placement.violations import violations
 from afflint.scheduler.cluster import NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
@@ -85,8 +86,9 @@ def make_plan(
     if key not in SHORT_KEYS.values() and arrangement.before.nodes and not arrangement.before.label(key):
         raise UnknownLossError(no_such_label(arrangement.before, key))
     rows = tuple([_row(node, key, classes[made[node.name]].title if node.name in made else "") for node in arrangement.before.table.nodes])
+    against = tuple(violations(arrangement, lambda pod: _eviction(pod, arrangement, evictions)))
     happening = list(_simulations(arrangement, asked, budgets, evictions))
-    workloads = tuple(_Workloads(arrangement, name_of, drained=bool(asked.drain)).plans())
+    workloads = tuple(_Workloads(arrangement, name_of, {(each.workload, each.pod) for each in against}, drained=bool(asked.drain)).plans())
     losses = tuple([happens(failure) for happens, failure, _ in happening])
     unevaluated: dict[str, None] = {}
     if happening:
@@ -97,7 +99,12 @@ def make_plan(
     passed = [unevaluated_words(list(unevaluated))] if unevaluated else []
     notes = (*_inventory_notes(inventory, pod_sources), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
     pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
-    return Plan(key, rows, workloads, losses, (*notes, *_pool_notes(rows, key, happening=bool(happening))), pools)
+    return Plan(key, rows, workloads, losses, (*notes, *_pool_notes(rows, key, happening=bool(happening))), pools, violations=against)
+
+
+def _eviction(pod: Pod, arrangement: Schedule, evictions: Mapping[PodKey, Eviction]) -> Eviction:
+    """Return the effect of evicting the pod of a virtual machine."""
+    return evictions.get(pod.key) or eviction_of(arrangement.owners[pod.key].pod_source)
 
 
 def _simulations(
@@ -213,7 +220,10 @@ def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
 class _Workloads:
     """The plans of the workloads of one schedule, which share what is computed about its pods."""
 
-    def __init__(self, arrangement: Schedule, name_of: Callable[[FileId], str], *, drained: bool) -> None:
+    def __init__(
+        self, arrangement: Schedule, name_of: Callable[[FileId], str], violating: Container[tuple[str, str]], *, drained: bool
+    ) -> None:
+        self._violating = violating
         self._arrangement = arrangement
         self._name_of = name_of
         self._drained = drained
@@ -260,7 +270,11 @@ class _Workloads:
             return
         as_such, numbers = self._cluster.static_rejections(template), self._cluster.table.numbers
         # Nothing is scheduled on such a node: these pods ran there before.
-        outdated = [(pod, node) for (_, pod), node in placed.nodes.items() if as_such[numbers[node]] == NODE_AFFINITY]
+        outdated = [
+            (pod, node)
+            for (_, pod), node in placed.nodes.items()
+            if as_such[numbers[node]] == NODE_AFFINITY and (placed.pod_source.key, pod) not in self._violating
+        ]
         if outdated:
             rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._running_pods, placed.nodes)
             shown = [f"{pod} on {node} ({rejections.phrase(node, NODE_AFFINITY).one})" for pod, node in outdated[:_MOST_NAMES]]

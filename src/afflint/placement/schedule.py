@@ -139,6 +139,8 @@ class PlacedWorkload(NamedTuple):
     pending: Mapping[PodKey, Mapping[str, str]]
     error: str | None
     held: Mapping[PodKey, Held] = _NOTHING
+    stays: frozenset[PodKey] = frozenset()
+    """The pods that ran there before."""
 
 
 class Schedule(NamedTuple):
@@ -367,13 +369,15 @@ class _ScheduleBuilder:
 
     def result(self) -> Schedule:
         workloads = []
-        for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True):
+        staying = self.staying or [{} for _ in self.pod_sources]
+        for pod_source, compiled, ran in zip(self.pod_sources, self.compiled, staying, strict=True):
             identities = [pod.key for pod in compiled.pods]
             nodes = {identity: self.nodes[identity] for identity in identities if identity in self.nodes}
             pending = {identity: self.pending[identity] for identity in identities if identity in self.pending}
             error = compiled.error or next((self.errors[identity] for identity in identities if identity in self.errors), None)
             held = {identity: self.held[identity] for identity in identities if identity in self.held} if self.held else _NOTHING
-            workloads.append(PlacedWorkload(pod_source, compiled.pods, compiled.template, nodes, pending, error, held))
+            stays = frozenset([compiled.pods[number].key for number in ran])
+            workloads.append(PlacedWorkload(pod_source, compiled.pods, compiled.template, nodes, pending, error, held, stays))
         return Schedule(self.before, self.cluster, tuple(workloads))
 
 

@@ -423,6 +423,19 @@ class Cluster:
         """Return for each node the plugin that rejects it whatever runs there; None if none does."""
         return self._fit(pod.rules).rejections
 
+    def rejection(self, pod: Pod, node: str) -> str | None:
+        """Return the first plugin that rejects the pod on one node; None if it can run there, or if scheduling fails with an error."""
+        number, fit = self._number(node), self._fit(pod.rules)
+        if fit.rejections[number] is not None or pod.malformed_terms or topology_spread.unparsable(pod.hard_spread):
+            return fit.rejections[number]
+        if pod.ports and not node_ports.filter_nodes([number], pod.ports, self._occupancy):
+            return NODE_PORTS
+        if pod.hard_spread and not topology_spread.filter_nodes([number], pod, fit, self._table, self._occupancy):
+            return POD_TOPOLOGY_SPREAD
+        if not interpod_affinity.filter_nodes([number], pod, self._table, self._occupancy, self.directory):
+            return INTER_POD_AFFINITY
+        return None
+
     def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
         """Return the nodes where the pod can run now, in the order of their names; none if scheduling fails with an error."""
         filtered = self._filter(self._compiled(pod), scoring=False)

@@ -20,6 +20,7 @@ from afflint.placement.plan import (
     PoolRow,
     Replica,
     ReplicaMove,
+    Violation,
     WorkloadPlan,
 )
 
@@ -212,6 +213,23 @@ def why_words(why: str, number: int) -> str:
     """Inflect ``why`` for ``number`` nodes: ``lacks disk=ssd`` for one, ``lack disk=ssd`` for several."""
     verb, space, rest = why.partition(" ")
     return _PLURALS.get(verb, verb) + space + rest if number != 1 else why
+
+
+def violation_words(violation: Violation) -> list[str]:
+    """Return what would happen to a pod that runs against its rules: a restart, a live migration, the descheduler."""
+    found = []
+    if not violation.recreated:
+        found.append("it is not recreated after a deletion")
+    elif violation.restart is None:
+        found.append("after a restart it would stay Pending")
+    else:
+        found.append(f"a restart would move it to {violation.restart}")
+    if violation.migrates:
+        to = f"would move it to {violation.migration}" if violation.migration else "finds no node"
+        found.append(f"a live migration {to}")
+    if violation.descheduler:
+        found.append(f"the descheduler's {violation.descheduler} applies to it")
+    return found
 
 
 def worst(loss: DisruptionEffect) -> Verdict:

@@ -19,6 +19,8 @@ def render(plan: Plan) -> Iterator[str]:
     yield ',\n  "workloads": '
     lines = _VerdictLines()
     yield from _array(("".join(_workload(workload, lines)) for workload in plan.workloads), 2)
+    yield ',\n  "violations": '
+    yield from _array((_flat(violation._asdict()) for violation in plan.violations), 2)
     yield ',\n  "losses": '
     yield from _array(("".join(_loss(loss)) for loss in plan.losses), 2)
     yield f',\n  "notes": {_flat(plan.notes)},\n  "coverage": {_flat(plan.coverage.plain())}'

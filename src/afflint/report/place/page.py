@@ -29,7 +29,9 @@ from afflint.report.place.digest import (
     preferences_words,
     replicas_by_node,
     scheduled_words,
+    short_names,
     tally,
+    violation_words,
     weights_words,
     why_words,
     worst,
@@ -59,11 +61,27 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "notes": _notes(plan.notes),
         "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
-        "picture": "".join([*_pools(plan), *picture(scene)]),
+        "picture": "".join([*_pools(plan), *_violations(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),
         "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
     }
     return page("place_page", f"Placement: {_title(plan)}", made, parts, rules(scene))
+
+
+def _violations(plan: Plan) -> Iterator[str]:
+    """Yield the running pods whose rules no longer allow their nodes."""
+    number = len(plan.violations)
+    if not number:
+        return
+    names = short_names(plan.workloads)
+    summary = f"{pluralize(number, 'running pod')} {'violates' if number == 1 else 'violate'} placement rules"
+    opened = " open" if number <= _OPEN else ""
+    yield f'<details class="violations"{opened}><summary>{summary}</summary>\n'
+    yield '<p class="soft">Rules apply when a pod is scheduled.</p>\n<ul>\n'
+    for each in plan.violations:
+        text = shown("; ".join([each.why, *violation_words(each)]))
+        yield f"<li>{shown(names[each.workload])}: <code>{shown(each.pod)}</code> on {shown(each.node)}: {text}</li>\n"
+    yield "</ul>\n</details>\n"
 
 
 def _title(plan: Plan) -> str:

@@ -44,6 +44,7 @@ from afflint.report.place.digest import (
     short_names,
     stranded,
     tally,
+    violation_words,
     weights_words,
     why_words,
     worst,
@@ -59,6 +60,8 @@ _LOSSES_SHOWN = 12
 """With more disruptions than this, those that every workload survives share one line."""
 _NAMES = 24
 """Two node names that together take more columns than this are shown as a count."""
+_VIOLATIONS_SHOWN = 20
+"""How many pods that violate rules are listed."""
 _LISTED = 8
 """How many workloads or moves of one disruption are listed."""
 _NARROWEST = 24
@@ -126,6 +129,8 @@ def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[
             yield _workload(workload, plan, known, paint, width, verbose=verbose)
     if brief:
         yield _briefly(brief, len(plan.nodes), paint, width)
+    if plan.violations:
+        yield _violations(plan, paint, width)
     for losses in by_action(plan.losses).values():
         yield _losses(plan, losses, paint, width)
     yield _summary(plan, paint, width)
@@ -236,6 +241,20 @@ def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width:
         counts = f"{len(workload.replicas)} of {len(workload.replicas)}", f"{feasible_count(workload)} of {nodes}"
         rows.append((Cell(visible(workload.key)), Cell(counts[0], "survives"), Cell(counts[1]), Cell(where + notes)))
     yield from _table(rows, paint, width, right=(1, 2))
+
+
+def _violations(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
+    """List the running pods whose rules no longer allow their nodes."""
+    number = len(plan.violations)
+    title = f"{pluralize(number, 'running pod')} {'violates' if number == 1 else 'violate'} placement rules"
+    yield f"{paint(Cell(title, 'strong'))} (rules apply when a pod is scheduled)"
+    names, rows = short_names(plan.workloads), list[Row]()
+    for each in plan.violations[:_VIOLATIONS_SHOWN]:
+        text = visible("; ".join([each.why, *violation_words(each)]))
+        rows.append((Cell(visible(names[each.workload]), "strong"), Cell(visible(each.pod)), Cell(visible(each.node)), Cell(text)))
+    if number > _VIOLATIONS_SHOWN:
+        rows.append((Cell(f"{number - _VIOLATIONS_SHOWN} more"), Cell(""), Cell(""), Cell("")))
+    yield from _table(rows, paint, width)
 
 
 def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width: int) -> Iterator[str]:
