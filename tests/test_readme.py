@@ -148,6 +148,9 @@ def test_a_command_is_no_wrong_usage(project: Path, command: str) -> None:
     environment = clean_environment(PATH=f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}")
     manifest = (project / "deploy" / "web.yaml").read_bytes()
     words = shlex.split(command)[1:]
+    if "--nodes -" in command:
+        # A dump of a cluster.
+        manifest += b"\n---\n" + (project / "nodes.yaml").read_bytes()
     # A report about policies takes some.
     folder = project / "governed" if words[0] == "report" else project
     done = subprocess.run([*AFFLINT, *words], cwd=folder, env=environment, input=manifest, capture_output=True, check=False)

@@ -123,6 +123,15 @@ def test_the_revision_of_a_rollout_is_that_of_argo() -> None:
     assert owner_of({"labels": {"rollouts-pod-template-hash": "abc"}, "ownerReferences": [owner]}) == ("Rollout", "argoproj.io", "web")
 
 
+def test_a_pod_on_a_node_that_the_dump_lacks_is_left_out_and_counted() -> None:
+    nodes, pods = zoned(w1="a", w2="b", w3="b"), [pod("web-1", "ReplicaSet/web"), pod("web-2", "ReplicaSet/web", node="elsewhere")]
+    found = observed_workloads([], pods, NODES)
+    made = make_plan(inventory(nodes, pods=pods), found)
+    assert [[replica.pod for replica in each.replicas] for each in made.workloads] == [["web-1"]]
+    assert "1 running pod is left out: the node is not among the nodes of this run" in made.notes
+    assert not [note for note in make_plan(inventory(nodes, pods=pods[:1]), found).notes if "left out:" in note]
+
+
 # The same answers as with manifests.
 
 CONSTRAINTS: tuple[dict[str, Any], ...] = (

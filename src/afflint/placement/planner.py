@@ -7,7 +7,9 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import Eviction, eviction_of, migration_note, unknown_strategy_note
+from afflint.controllers.observed_workloads import pod_state
 from afflint.controllers.pod_source import PodSource
+from afflint.controllers.running_pods import running_pods_of
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize
@@ -41,6 +43,7 @@ from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import REPORTED
+from afflint.yaml.document import text_at
 
 RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources"
 KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
@@ -148,6 +151,13 @@ def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource]) -> 
         )
     if running.over:
         notes.append(f"{pluralize(running.over, 'pod')} more than the manifests request {'runs' if running.over == 1 else 'run'}")
+    nodes = {node.name if isinstance(node, Node) else text_at(node, "metadata", "name") for node in inventory.nodes}
+    far = {index for index, pod in enumerate(inventory.pods) if pod_state(pod, nodes) == "elsewhere"}
+    if far:
+        far.difference_update(index for each in running_pods_of(pod_sources, inventory.pods).values() for index in each)
+    if far:
+        one = len(far) == 1
+        notes.append(f"{pluralize(len(far), 'running pod')} {'is' if one else 'are'} left out: the node is not among the nodes of this run")
     if replaced:
         pods = f"{pluralize(replaced, 'running pod')} of these workloads {'is' if replaced == 1 else 'are'}"
         notes.append(f"{pods} ignored: the workloads are scheduled again from the manifests")
