@@ -123,6 +123,13 @@ def test_the_revision_of_a_rollout_is_that_of_argo() -> None:
     assert owner_of({"labels": {"rollouts-pod-template-hash": "abc"}, "ownerReferences": [owner]}) == ("Rollout", "argoproj.io", "web")
 
 
+def test_a_controller_without_a_name_spreads_nothing() -> None:
+    odd = pod("web-1", "ReplicaSet/", labels={"app": "web"})
+    assert [each.replicas for each in make_plan(inventory(zoned(w1="a"), pods=[odd]), observed_workloads([], [odd], NODES)).workloads] == [
+        (("web-1", "w1", ""),)
+    ]
+
+
 def test_a_pod_on_a_node_that_the_dump_lacks_is_left_out_and_counted() -> None:
     nodes, pods = zoned(w1="a", w2="b", w3="b"), [pod("web-1", "ReplicaSet/web"), pod("web-2", "ReplicaSet/web", node="elsewhere")]
     found = observed_workloads([], pods, NODES)

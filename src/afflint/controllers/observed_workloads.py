@@ -107,7 +107,7 @@ def spreading_owners(pod_source: PodSource, pods: Sequence[object]) -> list[dict
     for index in pod_source.observed:
         metadata = map_at(pods[index], "metadata")
         controller = _controller(metadata)
-        if controller is not None and controller.get("kind") in _SPREADING:
+        if controller is not None and controller.get("kind") in _SPREADING and text_at(controller, "name"):
             labels = {(key, value) for key, value in map_at(metadata, "labels").items() if type(value) is str}
             shared.setdefault((text_at(controller, "kind"), text_at(controller, "name")), labels).intersection_update(labels)
     return [
