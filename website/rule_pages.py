@@ -15,6 +15,7 @@ CATEGORY_ABOUT = {
     "spread": "Spread constraints without effect.",
     "tolerations": "Tolerations that have no effect, or tolerate too much.",
     "kubevirt": "Mistakes that are specific to virtual machines.",
+    "volumes": "Volumes that pods cannot reach or share, and rollouts that wait for a volume.",
     "cross-manifest": "Manifests that contradict each other.",
     "nodes": "With nodes: node labels that contradict each other, or that make constraints ineffective.",
     "placement": "With nodes: replicas that cannot be scheduled now, during an update or after a failure.",

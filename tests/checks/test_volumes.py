@@ -292,3 +292,44 @@ class TestWithNodes:
         ]
         for healthy in (stateful(2, spread), stateful(3, spread.replace("DoNotSchedule", "ScheduleAnyway"))):
             assert said({**files(allowed, healthy), "nodes.yaml": NODES}, "too-few-volume-zones") == []
+
+
+class TestInvalidTopologies:
+    RULE = "invalid-volume-topology"
+
+    @pytest.mark.parametrize(
+        "affinity, message",
+        [
+            ("{}", "the API server rejects PersistentVolume vol-1: `nodeAffinity` needs `required` with at least one node selector term"),
+            (
+                "{required: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In}]}]}}",
+                "`values` needs at least one value, so the API server rejects PersistentVolume vol-1",
+            ),
+            (
+                "{required: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Gt, values: [x]}]}]}}",
+                "`values` is not an integer, so the API server rejects PersistentVolume vol-1",
+            ),
+        ],
+    )
+    def test_of_a_volume(self, affinity: str, message: str) -> None:
+        text = f"{volume().partition('  nodeAffinity')[0]}  nodeAffinity: {affinity}\n"
+        assert [each.partition(" ")[2] for each in said({"storage.yaml": text}, self.RULE)] == [message]
+
+    @pytest.mark.parametrize(
+        "expressions, message",
+        [
+            ("[{key: a b, values: [x]}]", "`key` is not a valid label key, so the API server rejects StorageClass fast"),
+            ("[{key: a, values: []}]", "`values` needs at least one value, so the API server rejects StorageClass fast"),
+            ("[{key: a, values: [x, x]}]", "`values` repeats a value, so the API server rejects StorageClass fast"),
+            ("[{key: a, values: ['${ZONE}']}]", None),
+        ],
+    )
+    def test_of_a_class(self, expressions: str, message: str | None) -> None:
+        text = storage_class(more=f"allowedTopologies: [{{matchLabelExpressions: {expressions}}}]\n")
+        assert [each.partition(" ")[2] for each in said({"storage.yaml": text}, self.RULE)] == ([message] if message else [])
+
+    def test_a_zone_label_that_the_driver_does_not_know(self) -> None:
+        allowed = f"allowedTopologies: [{{matchLabelExpressions: [{{key: {ZONE}, values: [a]}}]}}]\n"
+        assert len(said({"storage.yaml": storage_class("pd.csi.storage.gke.io", more=allowed)}, "unusable-allowed-topology")) == 1
+        for known in (EBS, "kubernetes.io/gce-pd", "csi.example.com"):
+            assert said({"storage.yaml": storage_class(known, more=allowed)}, "unusable-allowed-topology") == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from afflint.checks import persistent_volumes
 from afflint.checks.match import CrossManifestMatch, Match, Target
 from afflint.checks.nodes import none_of
 from afflint.checks.volume_capacity import allowed_place, allowed_zones, pending_words
@@ -53,7 +54,8 @@ def _first_unmet(view: ClusterView, volume: StorageObject, requirements: list[Re
 
 
 def unusable_allowed_topology(view: ClusterView, target: Target) -> Iterator[CrossManifestMatch]:
-    """Report `allowedTopologies` of StorageClasses with labels or values that no known node has."""
+    """Report `allowedTopologies` of StorageClasses with labels or values that no known node has, or that the driver does not know."""
+    yield from persistent_volumes.unusable_allowed_topology(view.manifest_index)
     for storage_class in view.manifest_index.storage.of_kind("StorageClass"):
         base = (*storage_class.site.base, "allowedTopologies")
         for index, term in enumerate(maps_at(storage_class.data, "allowedTopologies")):

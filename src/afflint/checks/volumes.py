@@ -6,7 +6,7 @@ The scheduler does not enforce ReadWriteOnce: a second pod gets a node and waits
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
 from afflint.constraints.nodes import NodeRequirement, nodes_of
@@ -14,7 +14,7 @@ from afflint.controllers.claims import SHARED
 from afflint.findings.finding import Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.findings.phrases import pluralize, quoted, summarize_names
+from afflint.findings.phrases import quoted, summarize_names
 from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, Pods, SelectorRef
 from afflint.index.manifest_index import ManifestIndex
 from afflint.index.storage import Claim, ClaimUse, StorageObject, VolumeUser, usable_nodes
@@ -123,7 +123,7 @@ def volume_out_of_reach(manifest_index: ManifestIndex, target: Target) -> Iterat
             clash = None if nodes is None else _clash(each.user, nodes)
             if nodes is not None and clash is not None:
                 message = f"{volume.title} of the {each.title} can be used only on nodes with {_described(nodes)}, but the pods require"
-                also = _affinity_of(volume, "the nodes of the volume")
+                also = affinity_place(volume, "the nodes of the volume")
                 yield each.match(_path(clash), f"{message} {quoted(describe(clash.requirement))}: they stay Pending", "", None, also)
                 break
         else:
@@ -198,7 +198,8 @@ def _described(nodes: AnyOf) -> str:
     return summarize_names([quoted(each) for each in terms])
 
 
-def _affinity_of(volume: StorageObject, message: str) -> RelatedPlace:
+def affinity_place(volume: StorageObject, message: str) -> RelatedPlace:
+    """Return the place of the node affinity of a volume, or of its labels."""
     path = (*volume.site.base, "spec", "nodeAffinity") if map_at(volume.spec, "nodeAffinity") else (*volume.site.base, "metadata", "labels")
     return RelatedPlace(volume.site.file, volume.site.document, path, False, message)
 
@@ -235,59 +236,7 @@ def _is_within(allowed: AnyOf, user: VolumeUser) -> bool:
     return implies(allowed, nodes_of(user.alternatives))
 
 
-def immediate_local_volume(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Report StorageClasses for local volumes that bind a claim before the scheduler has placed its pod."""
-    storage = manifest_index.storage
-    for storage_class in storage.of_kind("StorageClass"):
-        if text_at(storage_class.data, "provisioner") != NO_PROVISIONER or binding_mode(storage_class) == WAIT:
-            continue
-        volumes = [each for each in storage.of_kind("PersistentVolume") if text_at(each.spec, "storageClassName") == storage_class.name]
-        places = {usable_nodes(each) for each in volumes}
-        if len(places - {None}) < 2:
-            continue  # They are on one node, or on any.
-        message = (
-            f"a claim of {storage_class.title} is bound to any of its {pluralize(len(volumes), 'volume')} before its pod is scheduled, "
-            "although they are on different nodes: the pod may then never run"
-        )
-        field = "volumeBindingMode" if "volumeBindingMode" in storage_class.data else "provisioner"
-        related = tuple([_affinity_of(each, f"the nodes of {each.title}") for each in volumes[:2]])
-        remedy = "Set `volumeBindingMode: WaitForFirstConsumer`; the field cannot be changed, so the StorageClass must be created again."
-        yield _at(storage_class, (*storage_class.site.base, field), message, remedy, related)
-
-
-# PersistentVolumes by themselves.
-
-
-def ignored_volume_affinity(manifest_index: ManifestIndex) -> Iterator[CrossManifestMatch]:
-    """Report node affinity of volumes that consists of `matchFields`, which the scheduler ignores for volumes."""
-    for volume in manifest_index.storage.of_kind("PersistentVolume"):
-        for index, term in enumerate(maps_at(volume.spec, "nodeAffinity", "required", "nodeSelectorTerms")):
-            if term.get("matchFields") and not term.get("matchExpressions"):
-                path = (*volume.site.base, "spec", "nodeAffinity", "required", "nodeSelectorTerms", index, "matchFields")
-                message = f"the node affinity of a volume ignores matchFields, so {volume.title} can be used on every node"
-                yield _at(volume, path, message, key=True)
-
-
-def missing_volume_affinity(manifest_index: ManifestIndex, target: Target) -> Iterator[CrossManifestMatch]:
-    """Report local volumes without node affinity, and hostPath volumes for pods that may run on several nodes."""
-    used = {volume.name: each for each in volume_uses(manifest_index, target) for volume in each.volumes}
-    for volume in manifest_index.storage.of_kind("PersistentVolume"):
-        if map_at(volume.spec, "nodeAffinity", "required"):
-            continue
-        base = (*volume.site.base, "spec")
-        if map_at(volume.spec, "local"):
-            message = f"{volume.title} is a local volume, and the API server rejects local volumes without `nodeAffinity`"
-            yield _at(volume, (*base, "local"), message, severity="error", key=True)
-        elif map_at(volume.spec, "hostPath") and volume.name in used and not _is_on_one_host(used[volume.name].user):
-            each = used[volume.name]
-            message = (
-                f"{volume.title} is a folder of each node, and {each.user.title} may run on any node: "
-                "after a move to another node its pods find another folder"
-            )
-            yield _at(volume, (*base, "hostPath"), message, severity="info", key=True)
-
-
-def _is_on_one_host(user: VolumeUser) -> bool:
+def is_on_one_host(user: VolumeUser) -> bool:
     """Return whether each alternative of the pods requires one host."""
     return user.node_name or (
         bool(user.alternatives)
@@ -368,7 +317,7 @@ def shared_volume(manifest_index: ManifestIndex, target: Target) -> Iterator[Cro
         each = shared.each
         topology = each.topology
         follows = topology is not None and topology.scope == "node"
-        if shared.replicas < 2 or follows or _is_on_one_host(each.user) or separation(manifest_index, each.pods, HOSTNAME) is not None:
+        if shared.replicas < 2 or follows or is_on_one_host(each.user) or separation(manifest_index, each.pods, HOSTNAME) is not None:
             continue
         if any(reach.what == REQUIRED_AFFINITY and reach.topology_key == HOSTNAME for reach in manifest_index.reaches_of(each.pods)):
             continue
@@ -418,7 +367,7 @@ def rollout_shares_volume(manifest_index: ManifestIndex, target: Target) -> Iter
         topology = each.topology
         if shared.replicas != 1 or not _adds_before_removing(each.user, 1) or separation(manifest_index, each.pods, HOSTNAME) is not None:
             continue
-        if _is_on_one_host(each.user) or (topology is not None and topology.scope == "node"):
+        if is_on_one_host(each.user) or (topology is not None and topology.scope == "node"):
             continue
         message = (
             f"a rolling update adds a pod before it removes the old one, and the {each.title} is {ONCE}: on another node the new pod waits "
@@ -440,16 +389,3 @@ def _adds_before_removing(user: VolumeUser, replicas: int) -> bool:
 
 def _term(reach: SelectorRef) -> RelatedPlace:
     return RelatedPlace(reach.site.file, reach.site.document, reach.path[:-1], False, "keeps the replicas on different nodes")
-
-
-def _at(
-    each: StorageObject,
-    path: Path,
-    message: str,
-    remedy: str = "",
-    related: Sequence[RelatedPlace] = (),
-    severity: Severity | None = None,
-    *,
-    key: bool = False,
-) -> CrossManifestMatch:
-    return CrossManifestMatch(each.site, each.ref, Match(path, message, remedy, key=key, related=tuple(related), severity=severity))
