@@ -252,3 +252,27 @@ def test_pods_that_run_against_their_rules_are_listed_in_every_format(tmp_path: 
     assert "although node affinity no longer matches" not in text
     page = place(tmp_path, "--nodes", "-", "--format", "html", piped=given).out
     assert f"<li>shop/db: <code>db-0</code> on w2: has {ZONE}=b, not a; {words.replace(chr(39), '&#x27;')}</li>" in page
+
+
+@pytest.mark.parametrize("shown_by", ["uid", "phase", "owner"])
+def test_trimmed_pods_of_a_dump_are_running_pods(tmp_path: Path, shown_by: str) -> None:
+    """Tools that trim a dump remove fields that the cluster has set: one of them is enough to recognise a pod of the cluster."""
+    trimmed = pod("db-0", "w1", "StatefulSet/db", {"app": "db"}, nodeSelector={ZONE: "a"})
+    if shown_by != "uid":
+        del trimmed["metadata"]["uid"]
+    if shown_by != "phase":
+        del trimmed["status"]
+    if shown_by != "owner":
+        del trimmed["metadata"]["ownerReferences"]
+    done = place(tmp_path, "--nodes", "-", "--drain", "w1", "--format", "json", piped=dump(*NODES, trimmed))
+    assert [key for key in done.replicas if key.startswith(("StatefulSet", "Pod"))] == [
+        "StatefulSet shop/db" if shown_by == "owner" else "Pod shop/db-0"
+    ]
+    assert done.code == 1
+
+
+def test_pods_that_nothing_shows_to_run_are_manifests(tmp_path: Path) -> None:
+    """A Pod in the stream of nodes is never passed over: without any sign of a cluster it is a manifest to schedule."""
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tool"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    done = place(tmp_path, "--nodes", "-", "--format", "json", piped=dump(*NODES, manifest))
+    assert [key for key, replicas in done.replicas.items() if replicas] == ["Pod default/tool"]

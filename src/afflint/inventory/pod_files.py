@@ -48,7 +48,7 @@ def running_pods(
 ) -> RunningPods:
     """Return the pods in files, as parsed, and a pod for each running virtual machine whose pod is not in any of them.
 
-    ``sources`` contain running pods only; in ``dumps`` those are running that have a UID, as a cluster gives it. ``parsed`` has the files
+    ``sources`` contain running pods only; in ``dumps`` those are running that come from a cluster, see ``is_stored``. ``parsed`` has the files
     that are read already. Raises NodeFileError for one of ``sources`` without pods and virtual machines, and for a malformed object.
     """
     parsed = parsed or ParsedFiles()
@@ -134,19 +134,19 @@ def _in_file(
 
 
 def is_stored(data: Mapping[str, Any]) -> bool:
-    """Return whether an object comes from a cluster, which gives it a UID."""
-    return bool(text_at(data, "metadata", "uid"))
+    """Return whether a pod or virtual machine instance comes from a cluster, which gives it a UID, a phase, and mostly an owner."""
+    return bool(text_at(data, "metadata", "uid") or text_at(data, "status", "phase") or maps_at(data, "metadata", "ownerReferences"))
 
 
 def has_other_objects(documents: Iterable[Document]) -> bool:
-    """Return whether documents have objects besides nodes, pods, virtual machine instances and entries of node lists."""
+    """Return whether documents have objects besides nodes, running pods and virtual machine instances, and entries of node lists."""
     for document in documents:
         data = document.data
         if type(data) is not dict:
             continue
         kind = data.get("kind")
         items = maps_at(data, "items") if type(kind) is str and kind.endswith("List") else [data]
-        if any(type(each.get("kind")) is str and each["kind"] not in _INVENTORY for each in items):
+        if any(type(each.get("kind")) is str and not _is_inventory(each) for each in items):
             return True
     return False
 
@@ -159,7 +159,8 @@ def has_workloads(data: bytes) -> bool:
     return any(found in kinds for found in re.findall(rb"""\bkind["']?\s*:\s*["']?([A-Za-z]+)""", data))
 
 
-_INVENTORY = ("Node", *RUNNING_KINDS)
+def _is_inventory(data: Mapping[str, Any]) -> bool:
+    return data["kind"] == "Node" or (data["kind"] in RUNNING_KINDS and is_stored(data))
 
 
 def _pod_of(machine: dict[str, Any], *, resources: bool) -> dict[str, Any] | None:
