@@ -16,13 +16,14 @@ from typing import Any
 from afflint.findings.finding import Span
 from afflint.findings.paths import Path as Steps
 from afflint.rendering.helm import Chart, Charts, render_chart, render_template
-from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, replace_spans
+from afflint.rendering.helm_origins import ChartSourceMap
 from afflint.rendering.kustomize import build_annotated, build_kustomization
 from afflint.rendering.kustomize_origins import Origins, identity_of
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.roots import Kustomization
 from afflint.rendering.source_documents import SourceTexts, documents_of, leaves, value_at
+from afflint.rendering.value_keys import ChartFiles, replace_spans
 
 FIELDS = frozenset(
     ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints", "nodeName", "schedulerName", "priorityClassName")
@@ -94,7 +95,7 @@ def prove_chart(program: Sequence[str], folder: str, charts: Charts, blanked: in
         output = render(os.path.join(os.path.realpath(temporary), "chart"))
     files = ChartFiles(
         lambda target: charts.copy(folder, target).origin,
-        lambda top, _instead, _said: render_chart(runner, program, chart, top, VERSION, ()),
+        lambda top, _instead: render_chart(runner, program, chart, top, VERSION, ()),
         (),
     )
     ways = ChartSourceMap(output, os.path.join(folder, "Chart.yaml"), files, SourceTexts())

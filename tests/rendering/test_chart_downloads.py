@@ -204,7 +204,7 @@ spec:
 """
     write({".git/HEAD": "", "apps/shops.yaml": applications})
     (told,) = checking.told("--render-network")
-    place = "apps/shops.yaml:11:16 wrong-type spec.template.spec.nodeSelector.zone"
+    place = "apps/shops.yaml:13:49 wrong-type spec.template.spec.nodeSelector.zone"
     assert told == f"{place} ['chart web 1.2.0 (ApplicationSet shops, shop-a of apps)']"
 
 

@@ -197,7 +197,7 @@ def test_a_value_with_a_target_path(checking: Checking) -> None:
     values = VALUES.replace("values.yaml: |\n    # Values of the chart.\n    zone: -b-", 'count: "-2"')
     taken = "[{kind: ConfigMap, name: web-values, valuesKey: count, targetPath: replicas}]"
     write({**CHART, "live/web.yaml": RELEASE.replace("VALUES", taken), "live/values.yaml": values})
-    assert places(checking) == [("charts/web/templates/web.yaml:5:3 invalid-replicas", [])]
+    assert places(checking) == [("live/values.yaml:5:10 invalid-replicas", ["charts/web/templates/web.yaml:5"])]
 
 
 def test_values_of_a_secret_are_left_out(checking: Checking) -> None:

@@ -64,7 +64,7 @@ def test_an_application_gives_a_chart_its_values(checking: Checking) -> None:
     report = checking.report()
     assert report["summary"]["rendered"]["charts"] == 2
     assert [(each["file"], each["line"], each["rule"], each["rendered_in"]) for each in report["findings"]] == [
-        ("charts/web/templates/web.yaml", 6, "invalid-replicas", ["charts/web (Application live)"]),
+        ("apps/live.yaml", 6, "invalid-replicas", ["charts/web (Application live)"]),
         ("live.yaml", 1, "wrong-type", ["charts/web (Application live)"]),
     ]
 

@@ -77,8 +77,8 @@ releases:
 def test_each_environment_has_its_own_values(checking: Checking) -> None:
     write({**CHART, "helmfile.yaml": ENVIRONMENTS, "zones.yaml": "zone: -c-\n", "values-web-test.yaml": "replicas: -1\n"})
     assert checking.told() == [
-        "helmfile.yaml:14:15 invalid-label-value spec.template.spec.nodeSelector ['charts/web (Release web-live, live)']",
         "values-web-test.yaml:1:11 invalid-replicas spec.replicas ['charts/web (Release web-test, test)']",
+        "zones.yaml:1:7 invalid-label-value spec.template.spec.nodeSelector ['charts/web (Release web-live, live)']",
     ]
 
 

@@ -88,7 +88,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("selector-missing", "admission.controllers:selector_missing", rejected_late=True),
         RegisteredCheck("selector-template-mismatch", "admission.controllers:selector_template_mismatch", rejected_late=True),
         RegisteredCheck("job-selector", "admission.controllers:job_selector", rejected_late=True),
-        RegisteredCheck("invalid-replicas", "admission.controllers:invalid_replicas", rejected_late=True),
+        RegisteredCheck("invalid-replicas", "admission.controllers:invalid_replicas", rejected_late=True, of_text=True),
         RegisteredCheck("invalid-scheduling-field", "admission.controllers:invalid_scheduling_field", rejected_late=True),
         RegisteredCheck("invalid-host-port", "admission.host_ports:invalid_host_port", rejected_late=True),
         RegisteredCheck("reserved-label", "kubevirt:reserved_label"),
@@ -102,7 +102,9 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
     "constrained": (
         RegisteredCheck("missing-term-wrapper", "admission.fields:missing_term_wrapper", evidence="term"),
         RegisteredCheck("invalid-namespace-name", "admission.labels:invalid_namespace_name", rejected_late=True, evidence="entry"),
-        RegisteredCheck("weight-out-of-range", "admission.affinity:weight_out_of_range", rejected_late=True, evidence="entry"),
+        RegisteredCheck(
+            "weight-out-of-range", "admission.affinity:weight_out_of_range", rejected_late=True, evidence="entry", of_text=True
+        ),
         RegisteredCheck("empty-topology-key", "admission.affinity:empty_topology_key", rejected_late=True, evidence="term"),
         RegisteredCheck(
             "empty-node-selector-terms", "admission.affinity:empty_node_selector_terms", rejected_late=True, evidence="constraint"
@@ -113,7 +115,9 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck(
             "invalid-toleration", "admission.tolerations:invalid_toleration", rejected_late=True, evidence="term", of_text=True
         ),
-        RegisteredCheck("invalid-spread-constraint", "admission.spread:invalid_spread_constraint", rejected_late=True, evidence="term"),
+        RegisteredCheck(
+            "invalid-spread-constraint", "admission.spread:invalid_spread_constraint", rejected_late=True, evidence="term", of_text=True
+        ),
         RegisteredCheck(
             "duplicate-spread-constraint", "admission.spread:duplicate_spread_constraint", rejected_late=True, evidence="constraint"
         ),

@@ -18,10 +18,12 @@ from afflint.findings.paths import Path, field_of
 from afflint.rendering.builds import Build, BuildFailure, RenderOptions, SourceMap, render_roots
 from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.downloaded_origins import UNCHANGED
-from afflint.rendering.kustomize_builds import ONLY_A_VARIABLE, WITH_A_VARIABLE
+from afflint.rendering.flux_variables import VARIABLE
+from afflint.rendering.given_values import PARAMETER
+from afflint.rendering.helm_origins import TEMPLATE
 from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
 from afflint.rendering.programs import RenderError
-from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
+from afflint.rendering.source_documents import ONLY_A_VARIABLE, SourcePlace, SourceTexts, documents_of
 from afflint.report import RenderSummary as Count
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
@@ -411,8 +413,7 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
         ref = ObjectRef(ref.api_version, ref.kind, written.namespace or None, written.name or None)
     for other in others:
         number = numbers.of(other.file)
-        message = _MESSAGES.get(place.kind, "the template is included here")
-        related.append(Related(numbers.sources[number].name, other.span, message, number))
+        related.append(Related(numbers.sources[number].name, other.span, _note(place, other), number))
     return finding._replace(
         file=numbers.sources[source].name,
         message=_LINE.sub(lambda match: _line_at_origin(match, finding, moving, place, numbers), finding.message),
@@ -426,18 +427,18 @@ def _moved(finding: Finding, ways: Mapping[str, _Moving], sources: Sequence[Sour
     )
 
 
-_MESSAGES = {
-    "value": "the template uses the value here",
-    "variable": "the variable is used here",
-    ONLY_A_VARIABLE: "the variable is set here",
-    WITH_A_VARIABLE: "the variable is set here",
-}
-"""What the second place of a finding is, by the kind of the first one."""
+def _note(place: SourcePlace, other: SourcePlace) -> str:
+    """Return what another place of a finding is."""
+    if other.kind in (VARIABLE, PARAMETER):
+        return f"the {other.kind} is set here"
+    if place.kind in (VARIABLE, PARAMETER) and other.kind == ONLY_A_VARIABLE:
+        return f"the {place.kind} is used here"
+    return "the template is included here" if place.kind == TEMPLATE else "the template uses the value here"
 
 
 def _variable_first(places: tuple[SourcePlace, ...]) -> tuple[SourcePlace, ...]:
     """Return the places of a finding that concerns nothing but its value: if this is only a variable, the place that sets it is first."""
-    return places[::-1] if places[0].kind == ONLY_A_VARIABLE else places
+    return (places[1], places[0], *places[2:]) if places[0].kind == ONLY_A_VARIABLE else places
 
 
 def _is_about_nodes(finding: Finding) -> bool:

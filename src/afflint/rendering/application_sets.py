@@ -11,9 +11,10 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
+from afflint.findings.paths import Path
 from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.set_templates import Parameters, as_name, fill_template, has_placeholder
-from afflint.rendering.source_documents import documents_of
+from afflint.rendering.source_documents import SourceText, WrittenText, documents_of
 from afflint.source.files import read_regular
 from afflint.source.globs import paths_like
 from afflint.source.repositories import is_inside
@@ -29,21 +30,22 @@ CLUSTERS = "clusters"
 class Generators:
     """Reads the generators of an ApplicationSet.
 
-    ``folders`` are the folders that may be the top of the repository, the nearest first. ``clusters`` are those of Argo CD.
-    ``unsupported`` collects the generators and fields
-    that cannot be evaluated.
+    ``folders`` are the folders that may be the top of the repository, the nearest first. ``clusters`` are those of Argo CD. ``text`` is the
+    document of the ApplicationSet. ``unsupported`` collects the generators and fields that cannot be evaluated.
     """
 
-    def __init__(self, folders: Sequence[str], clusters: ArgoClusters) -> None:
+    def __init__(self, folders: Sequence[str], clusters: ArgoClusters, text: SourceText | None = None) -> None:
         self.unsupported: list[str] = []
+        self._text = text
         self._folders = folders
         self._clusters = clusters
 
-    def parameters(self, generators: object) -> list[Parameters]:
-        """Return the parameters of each Application."""
-        return list(islice((each for generator in maps_at(generators) for each in self._parameters_of(generator, {})), _MOST))
+    def parameters(self, generators: object, path: Path = ()) -> list[Parameters]:
+        """Return the parameters of each Application; the generators are at ``path`` of the ApplicationSet."""
+        found = (each for below, generator in _numbered(generators, path) for each in self._parameters_of(generator, {}, below))
+        return list(islice(found, _MOST))
 
-    def _parameters_of(self, generator: Mapping[str, Any], given: Parameters) -> list[Parameters]:
+    def _parameters_of(self, generator: Mapping[str, Any], given: Parameters, path: Path) -> list[Parameters]:
         """Return the parameters of one generator, at most ``_MOST``; ``given`` are those of earlier generators of a matrix."""
         kind = next((each for each in generator if each not in _COMMON_FIELDS), "")
         read = self._readers().get(kind)
@@ -51,14 +53,14 @@ class Generators:
         if read is None or type(settings) is not dict or (kind == CLUSTERS and not self._clusters.is_known):
             self.unsupported.append(kind)
             return [given]
-        combined = (self._add_values(settings, {**given, **each}) for each in read(settings, given))
+        combined = (self._add_values(settings, {**given, **each}) for each in read(settings, given, (*path, kind)))
         return list(islice((each for each in combined if self._selects(generator.get("selector"), each)), _MOST))
 
     def _add_values(self, settings: Mapping[str, Any], parameters: Parameters) -> Parameters:
         values = fill_template(settings.get("values"), parameters)
         return {**parameters, **{f"values.{key}": value for key, value in flatten(values).items()}}
 
-    def _readers(self) -> Mapping[str, Callable[[Mapping[str, Any], Parameters], Iterable[Parameters]]]:
+    def _readers(self) -> Mapping[str, Callable[[Mapping[str, Any], Parameters, Path], Iterable[Parameters]]]:
         return {
             "list": self._from_list,
             "git": self._from_git,
@@ -78,17 +80,18 @@ class Generators:
             return True
         return all(parameters.get(key) == value for key, value in labels.items()) and all(_fits(each, parameters) for each in expressions)
 
-    def _from_list(self, settings: Mapping[str, Any], _given: Parameters) -> Iterable[Parameters]:
+    def _from_list(self, settings: Mapping[str, Any], _given: Parameters, path: Path) -> Iterable[Parameters]:
         written = settings.get("elementsYaml")
         if type(written) is not str:
-            return map(flatten, maps_at(settings, "elements"))
+            elements = _numbered(settings.get("elements"), (*path, "elements"))
+            return [flatten(each, text=self._text, path=below) for below, each in elements]
         if has_placeholder(written):
             self.unsupported.append("list")
             return [{}]
         documents = documents_of(written.encode("utf-8", "replace")).values()
         return [flatten(each) for document in documents for each in maps_at(document.data)]
 
-    def _from_clusters(self, settings: Mapping[str, Any], _given: Parameters) -> Iterable[Parameters]:
+    def _from_clusters(self, settings: Mapping[str, Any], _given: Parameters, _path: Path) -> Iterable[Parameters]:
         self.unsupported += settings.keys() - _COMMON_FIELDS  # `flatList` makes one Application of all clusters.
         selector = map_at(settings, "selector")
         if not map_at(selector, "matchLabels") and not list_at(selector, "matchExpressions"):
@@ -96,15 +99,16 @@ class Generators:
         # The selector applies to the labels of the Secrets, and the cluster of Argo CD itself has none.
         return [each.parameters for each in self._clusters.of_secrets() if self._selects(selector, each.labels)]
 
-    def _from_matrix(self, settings: Mapping[str, Any], given: Parameters) -> list[Parameters]:
+    def _from_matrix(self, settings: Mapping[str, Any], given: Parameters, path: Path) -> list[Parameters]:
         found: list[Parameters] = [given]
-        for generator in maps_at(settings, "generators"):
-            found = list(islice((each for earlier in found for each in self._parameters_of(generator, earlier)), _MOST))
+        for below, generator in _numbered(settings.get("generators"), (*path, "generators")):
+            found = list(islice((each for earlier in found for each in self._parameters_of(generator, earlier, below)), _MOST))
         return found
 
-    def _from_merge(self, settings: Mapping[str, Any], given: Parameters) -> list[Parameters]:
+    def _from_merge(self, settings: Mapping[str, Any], given: Parameters, path: Path) -> list[Parameters]:
         keys = texts_at(settings, "mergeKeys")
-        first, *others = [self._parameters_of(generator, given) for generator in maps_at(settings, "generators")] or [[]]
+        generators = _numbered(settings.get("generators"), (*path, "generators"))
+        first, *others = [self._parameters_of(generator, given, below) for below, generator in generators] or [[]]
         by_keys = {tuple([each.get(key) for key in keys]): each for each in first}
         for other in others:
             for each in other:
@@ -115,7 +119,7 @@ class Generators:
 
     # Folders and files in git.
 
-    def _from_git(self, settings: Mapping[str, Any], _given: Parameters) -> list[Parameters]:
+    def _from_git(self, settings: Mapping[str, Any], _given: Parameters, _path: Path) -> list[Parameters]:
         prefix = f"{settings['pathParamPrefix']}." if type(settings.get("pathParamPrefix")) is str else ""
         found: list[Parameters] = []
         for names, is_kind in (("directories", os.path.isdir), ("files", os.path.isfile)):
@@ -149,6 +153,11 @@ class Generators:
         return is_kind(absolute) and is_inside(os.path.realpath(absolute), self._folders[-1])
 
 
+def _numbered(items: object, path: Path) -> list[tuple[Path, dict[str, Any]]]:
+    """Return the maps in a list at a path, each with its own path."""
+    return [((*path, number), each) for number, each in enumerate(items if type(items) is list else ()) if type(each) is dict]
+
+
 def _path_parameters(top: str, path: str, prefix: str, *, is_file: bool) -> Iterator[Parameters]:
     folder, name = os.path.split(path) if is_file else (path, "")
     segments = folder.split("/") if folder else []
@@ -166,8 +175,11 @@ def _path_parameters(top: str, path: str, prefix: str, *, is_file: bool) -> Iter
     except OSError:
         return
     for document in documents_of(data).values():
-        for each in document.data if type(document.data) is list else [document.data]:
-            yield {**flatten(each), **values}
+        text = SourceText(os.path.realpath(os.path.join(top, path)), document, document.index)
+        if type(document.data) is list:
+            yield from ({**flatten(each, text=text, path=(number,)), **values} for number, each in enumerate(document.data))
+        else:
+            yield {**flatten(document.data, text=text), **values}
 
 
 def _fits(expression: Mapping[str, Any], parameters: Parameters) -> bool:
@@ -182,15 +194,14 @@ def _matches(path: str, pattern: str) -> bool:
     return len(ours) == len(theirs) and all(fnmatchcase(one, other) for one, other in zip(ours, theirs, strict=True))
 
 
-def flatten(value: object, prefix: str = "") -> dict[str, str]:
-    """Return the scalars in nested maps as texts, by their dotted paths."""
+def flatten(value: object, prefix: str = "", text: SourceText | None = None, path: Path = ()) -> dict[str, str]:
+    """Return the scalars in nested maps as texts, by their dotted paths. The value is at ``path`` of ``text``, if that is known."""
     found: dict[str, str] = {}
     for key, each in value.items() if type(value) is dict else ():
-        name = f"{prefix}{key}"
+        name, below = f"{prefix}{key}", (*path, key)
         if type(each) is dict:
-            found |= flatten(each, f"{name}.")
-        elif type(each) is bool:
-            found[name] = "true" if each else "false"
-        elif type(each) in (str, int, float):
-            found[name] = str(each)
+            found |= flatten(each, f"{name}.", text, below)
+        elif type(each) in (str, int, float, bool):
+            written = str(each).lower() if type(each) is bool else str(each)
+            found[name] = written if text is None else WrittenText(written, text, below)
     return found

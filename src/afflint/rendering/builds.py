@@ -26,7 +26,7 @@ from afflint.rendering.flux_sources import FluxSources
 from afflint.rendering.flux_variables import substitute
 from afflint.rendering.gitops import Hint, Hints, RemoteObject, UnsupportedObject, hints, hints_in_output, set_namespace
 from afflint.rendering.helm import RELEASE, Chart, Charts, MissingDependency, file_in, render_chart, render_template
-from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
+from afflint.rendering.helm_origins import ChartSourceMap
 from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.kustomize_builds import KustomizeBuilder
 from afflint.rendering.kustomize_origins import RenderedIdentity
@@ -35,6 +35,7 @@ from afflint.rendering.post_renderers import PostRenderedSourceMap, post_render
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
+from afflint.rendering.value_keys import ChartFiles, Rendering, Replacements
 from afflint.source.sources import CHART, relative
 
 
@@ -380,7 +381,7 @@ class _Roots:
                 if hint.chart is not None and self.downloads is not None:
                     folder, top = self.downloads.unpacked(hint.chart), self.downloads.top(hint.chart)
                 values = (*(each for name in hint.files_in_chart if (each := file_in(top, name)) is not None), *hint.values)
-                chart = Chart(folder, hint.release or RELEASE, hint.namespace, values, inline, hint.options)
+                chart = Chart(folder, hint.release or RELEASE, hint.namespace, values, inline, hint.settings, hint.options)
                 build = _build_chart(self.runner, program, known, chart, hint, self._wanted.kubernetes_version, self._texts)
             except RenderError as error:
                 return asked.failure(error.reason)
@@ -437,7 +438,6 @@ _MAX_SHOWN_OF_CYCLE = 5
 def _build_chart(
     runner: ProgramRunner, program: Sequence[str], known: Charts, chart: Chart, hint: Hint, version: str, texts: SourceTexts
 ) -> Build:
-    inline = hint.inline
     known.reject_links(chart.folder)
     missing_dependencies: tuple[MissingDependency, ...] = ()
     if known.missing(chart.folder):
@@ -449,15 +449,17 @@ def _build_chart(
         output, chart = render_template(runner, program, chart, chart.folder, version)
 
     def rendering(extra: Mapping[str, Any]) -> Rendering:
-        def render(folder: str, replaced: Mapping[str, str], inline_values: Mapping[int, Any]) -> bytes:
-            files = [replaced.get(os.path.realpath(each), each) for each in chart.values]
-            with_inline = replace(chart, inline=tuple([inline_values.get(number, each) for number, each in enumerate(chart.inline)]))
-            return render_chart(runner, program, with_inline, folder, version, files, extra)
+        def render(folder: str, replaced: Replacements) -> bytes:
+            files = [replaced.files.get(os.path.realpath(each), each) for each in chart.values]
+            inline = [replaced.inline.get(number, each) for number, each in enumerate(chart.inline)]
+            numbered = enumerate(chart.settings)
+            settings = [each._replace(value=replaced.settings.get(number, each.value)) for number, each in numbered]
+            changed = replace(chart, inline=tuple(inline), settings=tuple(settings))
+            return render_chart(runner, program, changed, folder, version, files, extra)
 
         return render
 
-    inline_places = tuple([None if each.text is None else (each.text, each.path) for each in inline])
-    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, rendering({}), chart.values, inline_places)
+    files = ChartFiles(lambda target: known.copy(chart.folder, target).origin, rendering({}), chart.values, hint.inline, chart.settings)
     root_file = os.path.join(chart.folder, CHART)
     covered = frozenset((root_file, *map(os.path.realpath, templates_of(chart.folder))))
     name = relative(chart.folder)

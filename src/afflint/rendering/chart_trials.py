@@ -11,10 +11,11 @@ from glob import escape, glob
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.rendering.helm_origins import ChartFiles, ChartSourceMap, Rendering
+from afflint.rendering.helm_origins import ChartSourceMap
 from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.roots import chart_data
 from afflint.rendering.source_documents import SourceTexts
+from afflint.rendering.value_keys import ChartFiles, Rendering, Replacements
 
 _MOST_RENDERS = 24
 _MOST_TESTS = 3
@@ -79,7 +80,7 @@ class ChartTrials:
                 self.files.copy(top)
             except OSError:
                 return None
-            output = self.rendering(values)(top, {}, {})
+            output = self.rendering(values)(top, Replacements())
         files = replace(self.files, render=self.rendering(values))
         return TrialOutput(output, lambda: ChartSourceMap(output, self.root_file, files, self.texts, own_lines=True))
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from afflint.rendering.config_maps import ConfigMaps
 from afflint.rendering.flux_variables import FluxVariable, Variables
-from afflint.rendering.gitops import ConfigReference, Hint, Inline
+from afflint.rendering.gitops import ConfigReference, Hint
+from afflint.rendering.given_values import Inline, Written
 
 
 def resolve(hint: Hint, config_maps: ConfigMaps, starts: Sequence[str]) -> Hint:
@@ -50,11 +51,12 @@ def _values(reference: ConfigReference, config_maps: ConfigMaps, starts: Sequenc
     if reference.target:
         values = _nested(reference.target, entry.value)
         if values:
-            yield Inline(values)
+            written = None if entry.text is None else Written(entry.text, entry.path)
+            yield Inline(values, written, tuple(reference.target.split(".")))
         return
     for text in entry.documents():
         if type(text.data) is dict:
-            yield Inline(text.data, text)
+            yield Inline(text.data, Written(text))
 
 
 def _nested(target: str, value: str) -> Mapping[str, Any]:

@@ -17,6 +17,8 @@ from afflint.rendering.source_documents import SourcePlace, SourceText
 from afflint.yaml.document import text_at
 from afflint.yaml.documents import read, split
 
+VARIABLE = "variable"
+"""The kind of the place that sets a variable."""
 _DISABLING = "kustomize.toolkit.fluxcd.io/substitute"
 _MOST_NESTED = 4
 _LONGEST = 1000
@@ -34,7 +36,7 @@ class FluxVariable(NamedTuple):
 
     def place(self) -> SourcePlace | None:
         """Return where the variable is set."""
-        return None if self.text is None else self.text.place(self.path, "variable", exact=True)
+        return None if self.text is None else self.text.place(self.path, VARIABLE, exact=True)
 
 
 @dataclass(frozen=True, slots=True)

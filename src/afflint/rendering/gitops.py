@@ -27,10 +27,11 @@ from afflint.rendering.flux_sources import GROUP as SOURCES
 from afflint.rendering.flux_sources import FluxSource, WantedChart, argo_repository, flux_source, reference_in
 from afflint.rendering.flux_variables import NO_VARIABLES, FluxVariable, Variables
 from afflint.rendering.git_downloads import GitFolder
+from afflint.rendering.given_values import Inline, Setting, Written
 from afflint.rendering.helm import KUBE_VERSION, NO_SCHEMA
 from afflint.rendering.kustomize_origins import InlinePatches
 from afflint.rendering.set_templates import Parameters, fill_template, has_placeholder, unknown_action
-from afflint.rendering.source_documents import SourceText, documents_of, value_at
+from afflint.rendering.source_documents import SourceText, WrittenText, documents_of, value_at
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.source.repositories import is_inside, is_root
@@ -44,14 +45,6 @@ _GROUPS = (b"argoproj.io", b"kustomize.toolkit.fluxcd.io", b"helm.toolkit.fluxcd
 _NAMING_VALUES = (b"helmCharts", b"HelmChartInflationGenerator", b"configMapGenerator", b"secretGenerator")
 _KUSTOMIZE = "kustomize.config.k8s.io"
 _NAMESPACED = NAMES - {"Node", "Namespace", "List", "CustomResourceDefinition", "PersistentVolume", "KubeVirt"}
-
-
-class Inline(NamedTuple):
-    """Helm values in a GitOps object, with the document and the path that contain them; None if a generator produced them."""
-
-    values: Mapping[str, Any]
-    text: SourceText | None = None
-    path: Path = ()
 
 
 class ConfigReference(NamedTuple):
@@ -73,8 +66,9 @@ class Hint:
 
     ``declared_by`` is the name of the object in reports. ``namespace`` applies to objects without one, ``wrapper`` are the fields of a
     kustomization around the folder, ``variables`` those that Flux replaces in the output. ``release``, ``values`` (files), ``inline``
-    (values that override the files, the last ones take precedence) and ``options`` are for Helm. ``variables_from`` and ``values_from`` are
-    not resolved yet, and take less precedence. ``file`` is the file of the object, or the rendered output.
+    (values that override the files, the last ones take precedence), ``settings`` (which override these) and ``options`` are for Helm.
+    ``variables_from`` and ``values_from`` are not resolved yet, and take less precedence. ``file`` is the file of the object, or the
+    rendered output.
     """
 
     folder: str
@@ -86,6 +80,7 @@ class Hint:
     release: str = ""
     values: tuple[str, ...] = ()
     inline: tuple[Inline, ...] = ()
+    settings: tuple[Setting, ...] = ()
     options: tuple[str, ...] = ()
     variables_from: tuple[ConfigReference, ...] = ()
     values_from: tuple[ConfigReference, ...] = ()
@@ -113,7 +108,7 @@ class Hint:
     @property
     def key(self) -> str:
         """A text that is equal for hints that render the same, wherever they are declared."""
-        wrapper, values = repr(self.wrapper), repr([each.values for each in self.inline])
+        wrapper, values = repr(self.wrapper), repr(([each.values for each in self.inline], [each.words() for each in self.settings]))
         named = (self.folder, self.declared_by, self.namespace or "", self.release)
         unresolved = (self.variables_from, self.values_from, self.chart, self.files_in_chart)
         return repr((*named, wrapper, self.variables.key, values, self.values, self.options, *unresolved))
@@ -121,7 +116,8 @@ class Hint:
     @property
     def inputs(self) -> frozenset[str]:
         """The files, or rendered output, that its variables and values are written in."""
-        texts = [*(each.text for each in self.inline), *(each.text for each in self.variables.by_name.values())]
+        written = [*(each.written for each in self.inline), *(each.written for each in self.settings)]
+        texts = [*(each.text for each in written if each is not None), *(each.text for each in self.variables.by_name.values())]
         return frozenset(each.file for each in texts if each is not None)
 
 
@@ -225,7 +221,7 @@ def _hints_in(text: SourceText, tops: Sequence[str], clusters: ArgoClusters) -> 
     kind, group = text_at(data, "kind"), text_at(data, "apiVersion").partition("/")[0]
     name, spec = text_at(data, "metadata", "name"), map_at(data, "spec")
     if group == "argoproj.io" and kind == "Application":
-        yield from _from_application(f"Application {name}", name, spec, tops, text, (text, ("spec",)))
+        yield from _from_application(f"Application {name}", name, spec, tops, Written(text, ("spec",)), text)
     elif group == "argoproj.io" and kind == "ApplicationSet":
         yield from _from_application_set(name, spec, tops, text, clusters)
     elif group == "kustomize.toolkit.fluxcd.io" and kind == "Kustomization":
@@ -257,15 +253,16 @@ def _from_application_set(
 ) -> Iterator[_Read]:
     """Yield the hints of the Applications that an ApplicationSet generates, as far as its generators are supported."""
     declared_by = f"ApplicationSet {name}"
-    generators = Generators(tops, clusters)
+    generators = Generators(tops, clusters, text)
     generated: dict[str, Hint] = {}
     is_incomplete, unknown = False, ""
-    for parameters in generators.parameters(spec.get("generators")):
+    for parameters in generators.parameters(spec.get("generators"), ("spec", "generators")):
         application, remaining = _generated(spec, parameters, is_complete=not generators.unsupported)
         unknown = unknown or remaining
         application_name = text_at(application, "metadata", "name")
         title = declared_by if has_placeholder(application_name) else f"{declared_by}, {application_name}"
-        for each in _from_application(title, application_name, map_at(application, "spec"), tops, None, (text, _OF_TEMPLATE)):
+        written = Written(text, _OF_TEMPLATE, parameters)
+        for each in _from_application(title, application_name, map_at(application, "spec"), tops, written):
             if isinstance(each, Hint):
                 generated.setdefault(each.key, each)
             elif isinstance(each, UnsupportedObject):
@@ -306,9 +303,9 @@ def merged(data: Any, patch: Any) -> Any:
 
 
 def _from_application(
-    declared_by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], text: SourceText | None, declared: tuple[SourceText, Path]
+    declared_by: str, name: str, spec: Mapping[str, Any], tops: Sequence[str], declared: Written, text: SourceText | None = None
 ) -> Iterator[_Read]:
-    """Yield what an Application renders. ``text`` has its values, if no generator produced them, and ``declared`` its ``spec``."""
+    """Yield what an Application renders. Its ``spec`` is ``declared``, in ``text`` if no generator produced it."""
     several = type(spec.get("sources")) is list
     for number, source in enumerate(spec["sources"] if several else [map_at(spec, "source")]):
         path = text_at(source, "path")
@@ -322,17 +319,27 @@ def _from_application(
         files = [tuple([file for each in names if (file := _value_file(tops, folder, each)) is not None]) for names in choices]
         yield from dict.fromkeys(path for paths in files for path in paths)
         base: Path = ("sources", number) if several else ("source",)
-        inline = _inline(map_at(source, "helm"), text, ("spec", *base, "helm"))
+        inline = _inline(map_at(source, "helm"), declared.below((*base, "helm")))
+        settings = _settings(map_at(source, "helm"), declared.below((*base, "helm", "parameters")))
         patches = _inline_patches(text, ("spec", *base, "kustomize")) if map_at(source, "kustomize") else None
         namespace = text_at(source, "helm", "namespace") or text_at(spec, "destination", "namespace")
         if folder is None:
             chart = text_at(source, "chart")
             if chart and not has_placeholder(name):
                 hint = _argo_hint(
-                    declared_by, name, "", source, namespace, files[0], inline, None, _helm_options(map_at(source, "helm"), "", tops)
+                    declared_by,
+                    name,
+                    "",
+                    source,
+                    namespace,
+                    files[0],
+                    inline,
+                    settings,
+                    None,
+                    _helm_options(map_at(source, "helm"), "", tops),
                 )
                 wanted = WantedChart(chart, text_at(source, "targetRevision"), argo_repository(text_at(source, "repoURL")))
-                naming = (declared[0], (*declared[1], *base, "chart"))
+                naming = (declared.text, (*declared.path, *base, "chart"))
                 hint = replace(hint, files_in_chart=tuple([each for each in named if not each.startswith(("$", "/"))]), naming=naming)
                 yield RemoteObject(declared_by, f"chart {chart}", chart=wanted, hint=hint)
             elif path and not has_placeholder(name):  # A patch may leave both out.
@@ -342,7 +349,7 @@ def _from_application(
             yield UnsupportedObject(declared_by, "the names of its values files contain placeholders")
         for values in files:
             options = _helm_options(map_at(source, "helm"), folder, tops)
-            yield _argo_hint(declared_by, name, folder, source, namespace, values, inline, patches, options)
+            yield _argo_hint(declared_by, name, folder, source, namespace, values, inline, settings, patches, options)
 
 
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
@@ -372,20 +379,30 @@ def _without_placeholders(names: Sequence[str], folder: str, top: str) -> list[l
     return [[name.replace(placeholder, text) for name in names] for text in texts]
 
 
-def _inline(helm: Mapping[str, Any], text: SourceText | None, path: Path) -> tuple[Inline, ...]:
+def _inline(helm: Mapping[str, Any], written: Written) -> tuple[Inline, ...]:
     """Return the values in an Application: ``valuesObject``, or else ``values``."""
     if map_at(helm, "valuesObject"):
-        return (Inline(map_at(helm, "valuesObject"), text, (*path, "valuesObject")),)
-    return _inline_text(text_at(helm, "values"), text, (*path, "values"))
+        return (Inline(map_at(helm, "valuesObject"), written.below(("valuesObject",))),)
+    return _inline_text(text_at(helm, "values"), written.below(("values",)))
 
 
-def _inline_text(values: str, text: SourceText | None, path: Path) -> tuple[Inline, ...]:
-    """Return the values in a string of an object. ``path`` is that of the string in ``text``, if no generator produced it."""
-    if text is not None and values:
-        inside = next((each for each in text.inside(path) if type(each.data) is dict), None)
-        return () if inside is None else (Inline(inside.data, inside),)
+def _inline_text(values: str, written: Written) -> tuple[Inline, ...]:
+    """Return the values in a string that is ``written`` in an object."""
+    inside = None if not values else next((each for each in written.inside(values) if type(each.text.data) is dict), None)
+    if inside is not None:
+        return (Inline(inside.text.data, inside),)
     document = next(iter(documents_of(values.encode("utf-8", "replace")).values()), None)
     return (Inline(document.data),) if document is not None and type(document.data) is dict else ()
+
+
+def _settings(helm: Mapping[str, Any], written: Written) -> tuple[Setting, ...]:
+    """Return the parameters of an Application, which are ``written`` in a list."""
+    found = []
+    for number, each in enumerate(list_at(helm, "parameters")):
+        if type(each) is dict:
+            option = "--set-string" if each.get("forceString") is True else "--set"
+            found.append(Setting(option, text_at(each, "name"), text_at(each, "value"), written.below((number, "value"))))
+    return tuple(found)
 
 
 _WRAPPER_FIELDS = ("namePrefix", "nameSuffix", "namespace", "commonAnnotations", "replicas")
@@ -399,6 +416,7 @@ def _argo_hint(
     namespace: str,
     values: tuple[str, ...],
     inline: tuple[Inline, ...],
+    settings: tuple[Setting, ...],
     patches: InlinePatches | None,
     options: tuple[str, ...],
 ) -> Hint:
@@ -416,6 +434,7 @@ def _argo_hint(
         release,
         values,
         inline,
+        settings,
         tuple(options),
         patches=patches,
     )
@@ -427,8 +446,6 @@ _PARAMETER_NAME = re.compile(r"[\w.\-\[\]/]+")
 def _helm_options(helm: Mapping[str, Any], folder: str, tops: Sequence[str]) -> tuple[str, ...]:
     """Return the options of Helm for a source of Argo CD. Raises _OutsideError for files outside the repository."""
     options: list[str] = []
-    for each in maps_at(helm, "parameters"):
-        options += ["--set-string" if each.get("forceString") is True else "--set", f"{text_at(each, 'name')}={text_at(each, 'value')}"]
     for each in maps_at(helm, "fileParameters"):
         file = _value_file(tops, folder, text_at(each, "path")) if text_at(each, "path") else None
         name = text_at(each, "name")
@@ -505,7 +522,7 @@ def _from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, top
     own = text_at(text.data, "metadata", "namespace")
     namespace = text_at(spec, "targetNamespace") or own
     release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
-    inline = (Inline(map_at(spec, "values"), text, ("spec", "values")),) if map_at(spec, "values") else ()
+    inline = (Inline(map_at(spec, "values"), Written(text, ("spec", "values"))),) if map_at(spec, "values") else ()
     taken, (wrapper, patches) = _references(spec, text, "valuesFrom"), _post_renderers(spec, text)
     known, in_folder = namespace or None, values if folder else ()
     hint = Hint(folder or "", declared_by, "", known, wrapper, NO_VARIABLES, release, in_folder, inline, values_from=taken, patches=patches)
@@ -529,12 +546,12 @@ def _from_k3s(name: str, spec: Mapping[str, Any], text: SourceText) -> Iterator[
     elif chart and not has_placeholder(name):
         if chart.startswith("oci://"):
             repository, _, chart = chart.rpartition("/")
-        inline = _inline_text(text_at(spec, "valuesContent"), text, ("spec", "valuesContent"))
-        options = [word for key, each in flatten(map_at(spec, "set")).items() for word in ("--set", f"{key}={each}")]
+        inline = _inline_text(text_at(spec, "valuesContent"), Written(text, ("spec", "valuesContent")))
+        given = flatten(map_at(spec, "set"), text=text, path=("spec", "set"))
+        places = {key: Written(each.text, each.path) for key, each in given.items() if isinstance(each, WrittenText)}
+        settings = tuple([Setting("--set", key, each, places.get(key)) for key, each in given.items()])
         namespace = text_at(spec, "targetNamespace") or None
-        hint = Hint(
-            "", declared_by, namespace=namespace, release=name, inline=inline, options=tuple(options), naming=(text, ("spec", "chart"))
-        )
+        hint = Hint("", declared_by, namespace=namespace, release=name, inline=inline, settings=settings, naming=(text, ("spec", "chart")))
         yield RemoteObject(declared_by, f"chart {chart}", chart=WantedChart(chart, text_at(spec, "version"), repository), hint=hint)
 
 

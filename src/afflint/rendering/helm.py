@@ -18,6 +18,7 @@ from afflint.kube.label_syntax import is_subdomain
 from afflint.rendering.boundary import Boundary, link_outside
 from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
 from afflint.rendering.chart_schemas import loads_elsewhere
+from afflint.rendering.given_values import Setting
 from afflint.rendering.programs import ProgramRunner, RenderError, helm
 from afflint.rendering.roots import chart_data
 from afflint.source.repositories import is_inside
@@ -41,24 +42,22 @@ _NO_VALUES: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart with its Helm options: release, namespace, values files, ``inline`` values that override the files, further options."""
+    """A chart with its Helm options: release, namespace, values files, further options.
+
+    ``inline`` are values that override the files, and ``settings`` those that override these.
+    """
 
     folder: str
     release: str = RELEASE
     namespace: str | None = None
     values: tuple[str, ...] = ()
     inline: tuple[Mapping[str, Any], ...] = ()
+    settings: tuple[Setting, ...] = ()
     options: tuple[str, ...] = ()
 
     def with_defaults(self) -> Chart:
         """Return the chart with its default values."""
-        pairs = list(zip(("", *self.options), (*self.options, ""), strict=True))
-        options = [word for before, word in pairs if word and word not in SETTING and before not in SETTING]
-        return replace(self, values=(), inline=(), options=tuple(options))
-
-
-SETTING = ("--set", "--set-string")
-"""The options that set a value, which follows."""
+        return replace(self, values=(), inline=(), settings=())
 
 
 class MissingDependency(NamedTuple):
@@ -229,6 +228,7 @@ def _command(program: Sequence[str], chart: Chart, folder: str, kubernetes_versi
     # An invalid name could be an option, such as --post-renderer.
     release = chart.release if is_subdomain(chart.release) else RELEASE
     command = [*program, release, folder, *(word for file in values for word in ("--values", file)), *chart.options]
+    command += [word for each in chart.settings for word in each.words()]
     if kubernetes_version and KUBE_VERSION not in chart.options:
         command += [KUBE_VERSION, f"v{kubernetes_version}.0"]
     return command + (["--namespace", chart.namespace] if chart.namespace else [])

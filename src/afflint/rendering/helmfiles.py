@@ -14,17 +14,19 @@ from itertools import islice
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.rendering.application_sets import flatten
 from afflint.rendering.boundary import Boundary
-from afflint.rendering.gitops import Hint, Hints, Inline, RemoteObject, UnsupportedObject, merged
+from afflint.rendering.gitops import Hint, Hints, RemoteObject, UnsupportedObject, merged
+from afflint.rendering.given_values import Inline, Setting, Written
 from afflint.rendering.go_templates import Filled, TemplateError, fill
-from afflint.rendering.set_templates import has_placeholder
-from afflint.rendering.source_documents import SourceText, documents_of
+from afflint.rendering.set_templates import NO_PARAMETERS, Parameters, has_placeholder
+from afflint.rendering.source_documents import SourceText, documents_of, value_at
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART
-from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at, value_at_path
+from afflint.yaml.document import list_at, map_at, text_at, texts_at
 
 _NAMES = frozenset(f"helmfile{ending}" for ending in (".yaml", ".yml", ".yaml.gotmpl", ".yml.gotmpl"))
 _FOLDER, _TEMPLATE = "helmfile.d", ".gotmpl"
@@ -35,6 +37,7 @@ _MOST_ENVIRONMENTS, _MOST_FILES = 30, 50
 """The most environments of one helmfile, and the most values or bases of one list."""
 _UNKNOWN = "afflint-unknown-value"
 _DEFAULT = "default"
+_PREFIXES = ("Values", "Environment.Values", "StateValues")
 _PART = re.compile(r"(?m)^---[^\n]*$")
 """The line between the parts of a helmfile; each is a template of its own, whose data are the environments of the parts before it."""
 
@@ -76,11 +79,21 @@ class _UnsupportedError(Exception):
 
 
 class _Environment(NamedTuple):
-    """An environment with its values. ``is_complete``: all of them are known."""
+    """An environment with its values. ``is_complete``: all of them are known.
+
+    ``parameters`` are the single values by the names that templates have for them, and where they are written.
+    """
 
     name: str
     values: Mapping[str, Any]
     is_complete: bool
+    parameters: Parameters = NO_PARAMETERS
+
+    def with_values(self, values: Mapping[str, Any], text: SourceText, path: Path = ()) -> _Environment:
+        """Return the environment with more values, which are at a path of a document."""
+        flat = flatten(values, text=text, path=path)
+        written = {f"{prefix}.{key}": value for prefix in _PREFIXES for key, value in flat.items()}
+        return self._replace(values=merged(self.values, values), parameters={**self.parameters, **written})
 
     def filled(self, text: str, unknown: str | None = None, **others: Any) -> Filled:
         """Return a template filled with the values, and with ``others``. Raises TemplateError."""
@@ -159,23 +172,26 @@ class _Helmfile:
         for text in [*files]:
             for base in list_at(text.data, "bases")[:_MOST_FILES]:
                 files += self._plain(base) if type(base) is str else ()
-        declared = {str(name): each for text in files for name, each in map_at(text.data, "environments").items()}
-        values = [each for text in files for each in list_at(text.data, "values")]
+        declared = list(dict.fromkeys(str(name) for text in files for name in map_at(text.data, "environments")))
+        values = [(text, path) for text in files for path in _items_at(text, "values")]
         return [
-            self._environment(name, [*values, *list_at(each, "values")])
-            for name, each in islice((declared or {_DEFAULT: {}}).items(), _MOST_ENVIRONMENTS)
+            self._environment(
+                name, [*values, *((text, path) for text in files for path in _items_at(text, "environments", name, "values"))]
+            )
+            for name in islice(declared or (_DEFAULT,), _MOST_ENVIRONMENTS)
         ]
 
-    def _environment(self, name: str, values: Iterable[Any]) -> _Environment:
+    def _environment(self, name: str, values: Iterable[tuple[SourceText, Path]]) -> _Environment:
         known = _Environment(name, {}, is_complete=True)
-        for each in islice(values, _MOST_FILES):
+        for source, path in islice(values, _MOST_FILES):
+            each = value_at(source.data, path)
             if type(each) is dict:
-                known = known._replace(values=merged(known.values, each))
+                known = known.with_values(each, source, path)
                 continue
             texts = self._plain(_filled_text(str(each), known))
             known = known._replace(is_complete=known.is_complete and bool(texts))
             for text in texts:
-                known = known._replace(values=merged(known.values, map_at(text.data)))
+                known = known.with_values(map_at(text.data), text)
         return known
 
     def _plain(self, name: str) -> list[SourceText]:
@@ -223,14 +239,18 @@ class _Helmfile:
         except _UnsupportedError as error:
             yield UnsupportedObject(declared_by, str(error), self._file)
             return
-        options = [
-            word
-            for each in maps_at(release, "set")
-            if "value" in each
-            for word in ("--set", f"{text_at(each, 'name')}={flatten({'': each['value']}).get('', '')}")
-        ]
+        settings: list[Setting] = []
+        for place, each in enumerate(list_at(release, "set")):
+            if type(each) is dict and "value" in each:
+                value = flatten({"": each["value"]}).get("", "")
+                written = self._written(text, environment, ("releases", number, "set", place, "value"))
+                settings.append(Setting("--set", text_at(each, "name"), value, written))
         namespace = text_at(release, "namespace") or None
-        yield Hint(folder, declared_by, self._file, namespace, release=name, inline=inline, options=tuple(options))
+        yield Hint(folder, declared_by, self._file, namespace, release=name, inline=inline, settings=tuple(settings))
+
+    def _written(self, text: SourceText | None, environment: _Environment, path: Path) -> Written | None:
+        """Return what is at a path of a document of the helmfile, which is a template; None without a document."""
+        return None if text is None else Written(text, path, environment.parameters, self._text)
 
     def _unknown(self, release: Mapping[str, Any]) -> str:
         """Return why it is unknown what a release renders, or ""."""
@@ -244,16 +264,14 @@ class _Helmfile:
         """Yield the values of a release in their order. Raises _UnsupportedError."""
         for place, each in enumerate(list_at(release, "values")[:_MOST_FILES]):
             if type(each) is dict:
-                written = None if text is None else value_at_path(text.data, "releases")[number].get("values")
-                is_here = type(written) is list and place < len(written) and written[place] == each
-                yield Inline(each, text if is_here else None, ("releases", number, "values", place))
+                yield Inline(each, self._written(text, environment, ("releases", number, "values", place)))
                 continue
             file = self._existing(str(each))
             if file is not None and file.endswith(_TEMPLATE):
                 yield from self._filled(file, environment)
             for document in self._plain(str(each)):
                 if type(document.data) is dict:
-                    yield Inline(document.data, document)
+                    yield Inline(document.data, Written(document))
 
     def _filled(self, file: str, environment: _Environment) -> Iterator[Inline]:
         try:
@@ -266,7 +284,13 @@ class _Helmfile:
             raise _UnsupportedError.of(f"its values file {quoted(os.path.basename(file))}", error) from None
         for document in documents_of(filled.text.encode("utf-8", "replace")).values():
             if type(document.data) is dict:
-                yield Inline(document.data, SourceText(file, document, document.index) if filled.is_aligned else None)
+                written = Written(SourceText(file, document, document.index), (), environment.parameters, text)
+                yield Inline(document.data, written if filled.is_aligned else None)
+
+
+def _items_at(text: SourceText, *steps: str) -> list[Path]:
+    """Return the paths of the items of a list in a document."""
+    return [(*steps, number) for number, _ in enumerate(list_at(text.data, *steps))]
 
 
 def _filled_text(text: str, environment: _Environment, **others: Any) -> str:

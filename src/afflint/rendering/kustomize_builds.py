@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,10 +23,7 @@ from afflint.rendering.offline_copies import OfflineCopy
 from afflint.rendering.programs import ProgramRunner, RenderError, helm_command, network_reason, without_credentials
 from afflint.rendering.references import BuildInputs, build_inputs
 from afflint.rendering.roots import Kustomization, RootKustomizations
-from afflint.rendering.source_documents import SourcePlace, SourceTexts
-
-ONLY_A_VARIABLE, WITH_A_VARIABLE = "only a variable", "with a variable"
-"""The kinds of places that contain a variable. The second place is then where the variable is set."""
+from afflint.rendering.source_documents import SourcePlace, SourceTexts, only_or_with
 
 
 class KustomizeOutput(NamedTuple):
@@ -202,7 +198,7 @@ class KustomizeSourceMap:
         variable = None if used is None else used[0].place()
         if used is None or variable is None:
             return (place,)
-        return replace(place, kind=ONLY_A_VARIABLE if used[1] else WITH_A_VARIABLE), variable
+        return only_or_with(place, is_only=used[1]), variable
 
     def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
         """Return the identity of a rendered object in its source; None if it is unknown."""

@@ -12,6 +12,8 @@ from typing import Any
 Parameters = Mapping[str, str]
 """Parameters by name; names of nested maps are joined with dots."""
 
+NO_PARAMETERS: Parameters = {}
+
 # Both limits keep a template with many unclosed actions from taking quadratic time.
 _ACTION = re.compile(r"\{\{-?((?:\"(?:[^\"\\]|\\.){0,1000}\"|`[^`]{0,1000}`|[^{}\"`]){0,600})\}\}")
 _NAME = re.compile(r"\.?([\w.\-/\[\]]+)")
@@ -53,6 +55,25 @@ class _Filling:
             self._remaining -= len(known)
             return known
         return match[0] if self._unknown is None else self._unknown
+
+
+def used_parameter(text: str, parameters: Parameters) -> tuple[str, bool] | None:
+    """Return the first of the parameters that a template uses, and whether its value is nothing but this; None without one.
+
+    ``text`` is the line of the template from the value on, which may be quoted.
+    """
+    for match in _ACTION.finditer(text):
+        action = _inside(match)
+        name = _NAME.fullmatch(action)
+        names = [name[1]] if name is not None else [each[1] for each in _NAME_IN_ACTION.finditer(action)]
+        known = next((each for each in names if each in parameters), None)
+        if known is not None:
+            return known, not text[: match.start()].strip("\"'") and _AFTER_VALUE.match(text, match.end()) is not None
+    return None
+
+
+_NAME_IN_ACTION = re.compile(r"(?<![\w\"`])\.([\w.\-]+)")
+_AFTER_VALUE = re.compile(r"[\"']?\s*(?:[,}\]#]|$)")
 
 
 def has_placeholder(text: str) -> bool:

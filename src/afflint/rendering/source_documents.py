@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ruamel.yaml.nodes import ScalarNode
@@ -36,6 +36,15 @@ class SourcePlace:
     exact: bool = False
 
 
+ONLY_A_VARIABLE, WITH_A_VARIABLE = "only a variable", "with a variable"
+"""The kinds of places that contain a variable or parameter. The second place is then where it is set."""
+
+
+def only_or_with(place: SourcePlace, *, is_only: bool) -> SourcePlace:
+    """Return the place of a value as that of one that contains a variable, or that is nothing else (``is_only``)."""
+    return replace(place, kind=ONLY_A_VARIABLE if is_only else WITH_A_VARIABLE)
+
+
 @dataclass(frozen=True, slots=True)
 class SourceText:
     """A document of a file, or YAML in a scalar of one; then ``lines`` and ``columns`` are the offsets of its positions in the file."""
@@ -61,8 +70,8 @@ class SourceText:
             span = Span(line + self.lines, column + self.columns, end_line + self.lines, end_column + self.columns)
         return SourcePlace(self.file, self.index, span, kind, exact and self.whole is None)
 
-    def inside(self, path: Path) -> list[SourceText]:
-        """Return the documents in a scalar, such as an inline patch."""
+    def inside(self, path: Path, filled: str | None = None) -> list[SourceText]:
+        """Return the documents in a scalar, such as an inline patch. ``filled`` is its text if it is a template, with as many lines."""
         node = self.document.node_at(path)
         if type(node) is not ScalarNode:
             return []
@@ -72,7 +81,7 @@ class SourceText:
         if node.style == "|":
             shift = start + self.lines, self._indentation(start, text)
         found = []
-        for piece, line, _ in split(text.encode("utf-8", "surrogatepass")):
+        for piece, line, _ in split((text if filled is None else filled).encode("utf-8", "surrogatepass")):
             document = read(piece, 0, line)
             if document.problem is None and document.data is not None:
                 whole = None if shift else self.document.locate(path)
@@ -89,6 +98,22 @@ class SourceText:
                 written = whole[starts[row] :]
                 return (len(written) - len(written.lstrip(" "))) - (len(content) - len(content.lstrip(" ")))
         return 0
+
+
+class WrittenText(str):
+    """A text with the document and the path that it is written at."""
+
+    __slots__ = ("path", "text")
+
+    text: SourceText
+    path: Path
+
+    def __new__(cls, value: str, text: SourceText, path: Path) -> WrittenText:
+        """Create the text."""
+        self = super().__new__(cls, value)
+        self.text = text
+        self.path = path
+        return self
 
 
 class SourceTexts:

@@ -29,7 +29,7 @@ TEMPLATE_SUFFIXES = (".tmpl", ".tpl", ".gotmpl", ".j2", ".jinja", ".jinja2", ".y
 SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
 """How the names of the files end that are read in folders."""
 STDIN = "-"
-CHART, VALUES = "Chart.yaml", "values.yaml"
+CHART, VALUES, SCHEMA = "Chart.yaml", "values.yaml", "values.schema.json"
 LARGEST = 256 * 1024 * 1024
 """Files with more bytes than this are not read: a file has to fit into memory several times."""
 _LARGEST_GITIGNORE = 1 << 20

@@ -1,0 +1,289 @@
+"""The key of a value that sets something in the output of a chart, found by trial.
+
+To find the key for a leaf, the chart is rendered again with other values: the key whose new value appears at the leaf is its source.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from afflint.findings.finding import Span
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.paths import Path
+from afflint.kube.helm_values import embedded_constraints
+from afflint.rendering.given_values import VALUE, Inline, Setting
+from afflint.rendering.programs import RenderError
+from afflint.rendering.source_documents import (
+    SourcePlace,
+    SourceText,
+    SourceTexts,
+    counterpart,
+    documents_of,
+    is_leaf,
+    leaves,
+    same,
+    value_at,
+)
+from afflint.source.files import read_regular
+from afflint.source.sources import SCHEMA, VALUES
+from afflint.yaml.document import Document
+
+_MOST_TRIALS = 24
+"""The highest number of times that a chart is rendered to find keys of values."""
+_MOST_CANDIDATES = 12
+_MOST_ABOVE, _MOST_LEAVES, _MOST_BESIDE = 4, 64, 4
+"""How many maps around a value are searched, how many values in each of them, and how many of these are tried in its place."""
+_MOST_AT_ONCE = 32
+_EVERYWHERE: tuple[Any, ...] = (True, "", 0, 1, "true", "false")
+"""Common values: for them, only keys with the name of the rendered field are tried."""
+
+
+class Replacements(NamedTuple):
+    """What a chart is rendered with instead of its values: values files by path, and inline values and settings by number."""
+
+    files: Mapping[str, str] = {}
+    inline: Mapping[int, Any] = {}
+    settings: Mapping[int, str] = {}
+
+
+Rendering = Callable[[str, Replacements], bytes]
+"""Renders the copy of a chart in a folder, with replacements for values. Raises RenderError."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartFiles:
+    """The inputs of a rendered chart."""
+
+    copy: Callable[[str], Callable[[str], str]]
+    """Copy the chart into a folder, and return a function that maps a file of the copy to its original."""
+    render: Rendering
+    values: tuple[str, ...]
+    """The values files that are passed to Helm; the last one takes precedence."""
+    inline: tuple[Inline, ...] = ()
+    """Values that override the values files; the last ones take precedence."""
+    settings: tuple[Setting, ...] = ()
+    """Options that override all other values."""
+
+
+class ValueKey(NamedTuple):
+    """A key of a value: the document, the values of an object or the option that has it, and its path there."""
+
+    origin: SourceText | Inline | Setting
+    path: Path
+
+    def places(self, *, key: bool = False) -> tuple[SourcePlace, ...]:
+        """Return the place of the value, or of its key, and that of a parameter that it contains."""
+        if isinstance(self.origin, SourceText):
+            return (self.origin.place(self.path, VALUE, key=key, exact=True),)
+        return self.origin.places(self.path, key=key)
+
+    def above(self, below: Path) -> ValueKey | None:
+        """Return the key of a map or list around the value, which has the value at the path ``below``; None without one."""
+        if len(self.path) <= len(below) or self.path[-len(below) :] != below:
+            return None
+        return ValueKey(self.origin, self.path[: -len(below)])
+
+
+class ValueKeys:
+    """The keys of values for the output of one chart. ``own_files`` are the values files of the chart and its subcharts."""
+
+    def __init__(self, documents: Mapping[int, Document], files: ChartFiles, texts: SourceTexts, own_files: Sequence[str]) -> None:
+        self._documents = documents
+        self._files = files
+        self._texts = texts
+        self._own_files = own_files
+        self._trials = 0
+        self._embedded: dict[str, list[SourceText]] = {}
+        self._known: dict[tuple[int, Path], ValueKey | None] = {}
+
+    def find(self, document: int, path: Path) -> ValueKey | None:
+        """Return the key that sets the value at a path; for a map or list, the parent of the key of its first leaf."""
+        parsed = self._documents.get(document)
+        if parsed is None:
+            return None
+        try:
+            value = value_at(parsed.data, path)
+        except (LookupError, TypeError):
+            return None
+        below, leaf = next(iter(leaves(value)))
+        found = self._key_of(document, (*path, *below), leaf)
+        if found is None and (below or (is_leaf(leaf) and not leaf)):
+            return self._beside(document, parsed.data, path, value)
+        return found if found is None or not below else found.above(below)
+
+    def _beside(self, document: int, data: Any, path: Path, value: Any) -> ValueKey | None:
+        """Return the key of a value that cannot be tried itself: it is where the values around it are copied from, at the same path."""
+        trials = 0
+        for length in range(len(path) - 1, max(len(path) - 1 - _MOST_ABOVE, 0), -1):
+            above, rest = path[:length], path[length:]
+            around = value_at(data, above)
+            for below, leaf in islice(leaves(around), _MOST_LEAVES):
+                if not below or all(each.above(below) is None for each in self._candidates(leaf)):
+                    continue
+                trials += 1
+                found = self._key_of(document, (*above, *below), leaf)
+                whole = None if found is None else found.above(below)
+                if whole is not None:
+                    return _counterpart_of(whole, around, rest, value)
+                if trials >= _MOST_BESIDE:
+                    return None
+        return None
+
+    def _key_of(self, document: int, path: Path, value: Any) -> ValueKey | None:
+        known = (document, path)
+        if known not in self._known:
+            self._known[known] = self._find_key(document, path, value)
+        return self._known[known]
+
+    def _find_key(self, document: int, path: Path, value: Any) -> ValueKey | None:
+        if value is None or value is False or isinstance(value, (dict, list)):
+            return None  # Templates often leave such a value out, so that no other value appears in its place.
+        step = next((each for each in reversed(path) if type(each) is str), "")
+        candidates = self._candidates(value)
+        near = [each for each in candidates if step in each.path]
+        far = [each for each in candidates if step not in each.path]
+        trials = [near, *([each] for each in near)] if len(near) > 1 else [near]
+        if value not in _EVERYWHERE and len(far) <= _MOST_CANDIDATES:
+            trials.append(far)
+        found = (self._appearing(document, path, value, candidates) for candidates in trials if candidates)
+        return next((each for each in found if each is not None), None)
+
+    def _candidates(self, value: Any) -> list[ValueKey]:
+        """Return the keys that have this value."""
+        settings = [each for each in reversed(self._files.settings) if each.written is not None and same(each.value, value)]
+        found = [ValueKey(each, each.path) for each in settings]
+        for inline in reversed(self._files.inline):
+            below = (path for path, leaf in leaves(inline.values) if path and same(leaf, value))
+            found += [ValueKey(inline, path) for path in below if inline.is_at(path)]
+        for file in self._values_files():
+            for text in (*self._texts.of(file), *self._constraints_as_text(file)):
+                found += [ValueKey(text, path) for path, leaf in leaves(text.data) if path and same(leaf, value)]
+        return found
+
+    def _constraints_as_text(self, file: str) -> list[SourceText]:
+        """Return the constraints that a values file contains as text, for templates that call ``tpl``."""
+        if file not in self._embedded:
+            self._embedded[file] = [
+                SourceText(file, inner.document, text.index)
+                for text in self._texts.of(file)
+                if b": |" in text.document.raw_bytes
+                for _, inner in embedded_constraints(text.document)
+            ]
+        return self._embedded[file]
+
+    def _values_files(self) -> list[str]:
+        """Return the values files that are passed to Helm, and those of the chart and its subcharts."""
+        return [*map(os.path.realpath, reversed(self._files.values)), *self._own_files]
+
+    def _appearing(self, document: int, path: Path, value: Any, candidates: Sequence[ValueKey]) -> ValueKey | None:
+        """Return the key that appears at a path if the value of each of the candidates is replaced by another unique value."""
+        candidates = candidates[:_MOST_AT_ONCE]
+        if self._trials >= _MOST_TRIALS:
+            return None
+        self._trials += 1
+        tokens = [_unique_value(value, number) for number in range(len(candidates))]
+        try:
+            output = self._with_values(candidates, tokens)
+        except (RenderError, OSError):
+            return None
+        parsed = documents_of(output).get(document)
+        try:
+            shown = None if parsed is None else value_at(parsed.data, path)
+        except (LookupError, TypeError):
+            return None
+        return next((each for each, token in zip(candidates, tokens, strict=True) if same(token, shown)), None)
+
+    def _with_values(self, candidates: Sequence[ValueKey], tokens: Sequence[Any]) -> bytes:
+        """Render the chart with tokens in place of some values. A schema of values does not apply. Raises RenderError and OSError."""
+        by_file: dict[str, list[tuple[Span, str]]] = {}
+        inline: dict[int, Any] = {}
+        settings: dict[int, str] = {}
+        for each, token in zip(candidates, tokens, strict=True):
+            origin = each.origin
+            if isinstance(origin, SourceText):
+                by_file.setdefault(origin.file, []).append((origin.place(each.path, "").span, str(token)))
+            elif isinstance(origin, Inline):
+                number = _number_of(origin, self._files.inline)
+                inline[number] = _replace_value(inline.get(number, origin.values), each.path, token)
+            else:
+                settings[_number_of(origin, self._files.settings)] = str(token)
+        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+            top = os.path.join(os.path.realpath(folder), "chart")
+            origin_of = self._files.copy(top)
+            _remove_schemas(top)
+            replaced: dict[str, str] = {}
+            for number, (file, changes) in enumerate(by_file.items()):
+                changed = replace_spans(read_regular(file, 1 << 24).decode("utf-8"), changes)
+                if file in map(os.path.realpath, self._files.values):
+                    copy = os.path.join(folder, f"values-{number}.yaml")
+                    replaced[file] = copy
+                else:
+                    copy = next((each for each in values_in(top) if origin_of(each) == file), "")
+                    if not copy:
+                        continue
+                with open(copy, "w", encoding="utf-8", newline="") as written:
+                    written.write(changed)
+            return self._files.render(top, Replacements(replaced, inline, settings))
+
+
+def _counterpart_of(key: ValueKey, around: Any, rest: Path, value: Any) -> ValueKey | None:
+    """Return where a value is in the copy of the values ``around`` it at a path of a document; None if something else is there."""
+    try:
+        source = value_at(key.origin.data, key.path)
+    except (LookupError, TypeError):
+        return None
+    other = counterpart(source, around, rest)
+    if other is None:
+        return None
+    found = value_at(source, other)
+    is_same = type(found) is type(value) and (not is_leaf(value) or same(found, value))
+    return ValueKey(key.origin, (*key.path, *other)) if is_same else None
+
+
+def _number_of(item: object, items: Sequence[object]) -> int:
+    return next(number for number, each in enumerate(items) if each is item)
+
+
+def _replace_value(data: Any, path: Path, value: Any) -> Any:
+    """Return data with another value at a path."""
+    if not path:
+        return value
+    changed: Any = dict(data) if type(data) is dict else list(data)
+    changed[path[0]] = _replace_value(data[path[0]], path[1:], value)
+    return changed
+
+
+def replace_spans(text: str, changes: Sequence[tuple[Span, str]]) -> str:
+    """Return a text with replacements at some spans, each on one line."""
+    lines = text.split("\n")
+    for span, word in sorted(changes, reverse=True):
+        line = lines[span.line - 1]
+        lines[span.line - 1] = line[: span.column - 1] + word + line[span.end_column - 1 :]
+    return "\n".join(lines)
+
+
+def values_in(chart: str) -> Iterator[str]:
+    """Yield the values files of a chart and its subcharts."""
+    for folder, _, names in os.walk(chart):
+        if VALUES in names:
+            yield os.path.join(folder, VALUES)
+
+
+def _remove_schemas(chart: str) -> None:
+    for folder, _, names in os.walk(chart):
+        if SCHEMA in names:
+            with suppress(OSError):
+                os.remove(os.path.join(folder, SCHEMA))
+
+
+def _unique_value(value: Any, number: int) -> Any:
+    """Return a value that no chart contains: a number in place of a number, otherwise a word."""
+    if type(value) is int:
+        return 71_003 + number * 17
+    return f"afflint{number}token"
