@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.paths import Path
+from afflint.findings.paths import Path, Step
+from afflint.rendering import kustomize_replacements as replacing
 from afflint.rendering.kustomize import ORIGIN, TRANSFORMATIONS, WRAPPER
 from afflint.rendering.source_documents import (
     SourcePlace,
@@ -37,6 +38,11 @@ _MOST_LEAVES = 64
 OBJECT = "object"
 """The kind of a place that is that of a whole object."""
 _CHARTS = "HelmChartInflationGenerator"
+_COPIED = "copied"
+"""The kind of the place of a value that a replacement has copied."""
+_GENERATORS = ("configMapGenerator", "secretGenerator")
+_OF_DATA = 2
+"""The length of the path of a value of a ConfigMap: `data` and its key."""
 
 
 class RenderedIdentity(NamedTuple):
@@ -124,6 +130,7 @@ class Origins:
         self._wrapper_file = os.path.join(wrapper, WRAPPER)
         self._texts = texts
         self._root_file = root_file
+        self._followed: set[tuple[RenderedIdentity, Path]] = set()
         self._objects = {RenderedIdentity(*map(filled, each.identity)): each for each in _objects(annotated, wrapper, original)}
 
     def _find(self, identity: RenderedIdentity) -> _BuiltObject | None:
@@ -150,6 +157,8 @@ class Origins:
             hit = self._leaf(built, path, value)
             if hit is None:
                 return self._nearest(built, path)
+            if key and hit.kind == _COPIED:
+                return self._nearest(built, path, key=True)
             if key and hit.key_path is not None:
                 return hit.text.place(hit.key_path, hit.kind, exact=True)
             return hit.text.place(hit.path, hit.kind, key=key and hit.depth > 0, exact=True)
@@ -205,7 +214,8 @@ class Origins:
 
     def _in_origin(self, built: _BuiltObject, path: Path, value: Any) -> _Hit | None:
         if not built.origin:
-            return next(self._in_patches(built, _Step(built.generator, ""), path, value, named=False), None)
+            by_patch = self._in_patches(built, _Step(built.generator, ""), path, value, named=False)
+            return next(by_patch, next(self._in_generators(built, path, value), None))
         found = self._object(built)
         if found is None:
             return None
@@ -224,6 +234,8 @@ class Origins:
         elif kind == "NamespaceTransformer":
             if path == ("metadata", "namespace"):
                 yield from self._in_map(step, (), path, value, "namespace")
+        elif kind == replacing.TRANSFORMER:
+            yield from self._in_replacements(built, step, path, value)
         elif kind.startswith("Patch"):
             yield from self._in_patches(built, step, path, value, named=named)
 
@@ -262,6 +274,58 @@ class Origins:
         for number, each in enumerate(list_at(text.data, "replicas")):
             if type(each) is dict and each.get("count") == value and (not named or self._is_name(built, each.get("name"))):
                 yield _Hit(text, ("replicas", number, "count"), "replicas", 0)
+
+    # Replacements and generators.
+
+    def _in_replacements(self, built: _BuiltObject, step: _Step, path: Path, value: Any) -> Iterator[_Hit]:
+        """Yield the places of the value that a replacement has copied to a path."""
+        text = self._kustomization(step)
+        folder = os.path.dirname(step.file)
+        entries = [] if text is None else list(replacing.replacements_in(text, lambda name: self._file(folder, name)))
+        for each in reversed(entries):
+            for target, below, is_part in each.targets(path):
+                if not self._is_target(built, target):
+                    continue
+                if same(each.data.get(replacing.SOURCE_VALUE, each), value):
+                    yield _Hit(each.text, (*each.path, replacing.SOURCE_VALUE), _COPIED, 0)
+                yield from self._copied(each, below, value, is_part=is_part)
+
+    def _copied(self, replacement: replacing.Replacement, below: Path, value: Any, *, is_part: bool) -> Iterator[_Hit]:
+        """Yield where the source of a replacement is written, if its value at the path ``below`` is this one, or a part of it."""
+        for built in self._objects.values() if replacement.source else ():
+            start = replacement.source_path(built.data) if self._is_source(built, replacement.source) else None
+            path = () if start is None else (*start, *below)
+            try:
+                found = value_at(built.data, path)
+            except (LookupError, TypeError):
+                continue
+            is_copied = same(found, value) or (is_part and type(found) is type(value) is str and found in value)
+            if start is None or not is_copied or (built.identity, path) in self._followed:
+                continue
+            self._followed.add((built.identity, path))
+            hit = self._leaf(built, path, found)
+            self._followed.discard((built.identity, path))
+            if hit is not None:
+                yield hit._replace(kind=_COPIED, depth=0, key_path=None)
+
+    def _is_source(self, built: _BuiltObject, source: Mapping[str, Any]) -> bool:
+        """Return whether an object may be the source of a replacement. The name of a generated object has a suffix."""
+        name = source.get("name")
+        return self._is_target(built, {**source, "name": None}) and (not name or self._is_name(built, name))
+
+    def _in_generators(self, built: _BuiltObject, path: Path, value: Any) -> Iterator[_Hit]:
+        """Yield the entries of the generator of a ConfigMap or Secret that set the value at a path."""
+        text = self._kustomization(_Step(built.generator, ""))
+        if text is None or len(path) != _OF_DATA:
+            return
+        for field in _GENERATORS:
+            for number, each in enumerate(list_at(text.data, field)):
+                if type(each) is not dict or not self._is_name(built, each.get("name")):
+                    continue
+                for entries in ("literals", "files", "envs"):
+                    for place, entry in enumerate(list_at(each, entries)):
+                        if _sets(entry, entries, path[1], value):
+                            yield _Hit(text, (field, number, entries, place), "generator", 0)
 
     # Patches.
 
@@ -362,8 +426,8 @@ class Origins:
         hit, above = texts[max(places, key=lambda spot: places[spot])]
         return hit.text.place(above, hit.kind, key=key)
 
-    def _nearest(self, built: _BuiltObject, path: Path) -> SourcePlace:
-        """Return the source of the innermost known value that contains a path, or else of the object."""
+    def _nearest(self, built: _BuiltObject, path: Path, *, key: bool = False) -> SourcePlace:
+        """Return the source of the innermost known value that contains a path, or of its key, or else of the object."""
         found = self._object(built)
         if found is None:
             return self._of_object(built)
@@ -371,7 +435,7 @@ class Origins:
         for length in range(len(path), 0, -1):
             other = counterpart(data, built.data, path[:length])
             if other is not None:
-                return text.place((*base, *other), OBJECT)
+                return text.place((*base, *other), OBJECT, key=key and length == len(path))
         return self._of_object(built)
 
     def _of_object(self, built: _BuiltObject) -> SourcePlace:
@@ -452,6 +516,14 @@ def _by_operations(patch: SourceText, rendered: Any, path: Path, value: Any) -> 
         else:
             partial.append(hit)
     yield from partial
+
+
+def _sets(entry: Any, kind: str, key: Step, value: Any) -> bool:
+    """Return whether an entry of a generator sets a key, as far as it shows it: a file of variables may set every key."""
+    name, separator, literal = entry.partition("=") if type(entry) is str else ("", "", "")
+    if kind == "literals":
+        return name == key and bool(separator) and literal.strip("'\"") == value
+    return kind == "envs" or (name if separator else os.path.basename(name)) == key
 
 
 def _pointer(text: Any) -> tuple[str, ...]:
