@@ -261,7 +261,7 @@ def test_a_kustomization_gets_the_charts_that_it_names(checking: Checking, serve
     write({".git/HEAD": "", "app/kustomization.yaml": f"resources: [pod.yaml]\nhelmCharts:\n{chart}\n", "app/pod.yaml": pod})
     assert [each.split()[0] for each in checking.told()] == ["app/pod.yaml:4:26"]
     told = checking.told("--render-network")
-    assert [each.split()[:2] for each in told] == [["app/kustomization.yaml:1:1", "wrong-type"], ["app/pod.yaml:4:26", "wrong-type"]]
+    assert [each.split()[:2] for each in told] == [["app/kustomization.yaml:3:110", "wrong-type"], ["app/pod.yaml:4:26", "wrong-type"]]
     assert sorted(os.listdir("app")) == ["kustomization.yaml", "pod.yaml"]
 
 

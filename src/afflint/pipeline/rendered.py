@@ -15,13 +15,13 @@ from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource,
 from afflint.findings.finding import NO_OBJECT, FileId, Finding, ObjectRef, Related, Span, sort_key
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
-from afflint.rendering.builds import Build, BuildFailure, RenderOptions, SourceMap, render_roots
+from afflint.rendering.builds import Build, BuildFailure, RenderOptions, render_roots
 from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.downloaded_origins import UNCHANGED
 from afflint.rendering.flux_variables import VARIABLE
 from afflint.rendering.given_values import PARAMETER
 from afflint.rendering.helm_origins import TEMPLATE
-from afflint.rendering.kustomize_origins import RenderedIdentity, identity_of
+from afflint.rendering.kustomize_origins import RenderedIdentity, SourceMap, identity_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import ONLY_A_VARIABLE, SourcePlace, SourceTexts, documents_of
 from afflint.report import RenderSummary as Count

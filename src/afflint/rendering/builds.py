@@ -6,13 +6,12 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Protocol
+from functools import cached_property, partial
+from typing import Any
 
 from afflint.config import RENDERERS
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.boundary import Boundary
@@ -29,7 +28,8 @@ from afflint.rendering.helm import RELEASE, Chart, Charts, MissingDependency, fi
 from afflint.rendering.helm_origins import ChartSourceMap
 from afflint.rendering.helmfiles import add_helmfiles
 from afflint.rendering.kustomize_builds import KustomizeBuilder
-from afflint.rendering.kustomize_origins import RenderedIdentity
+from afflint.rendering.kustomize_chart_origins import ChartOutput
+from afflint.rendering.kustomize_origins import SourceMap
 from afflint.rendering.line_marks import templates_of
 from afflint.rendering.post_renderers import PostRenderedSourceMap, post_render
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
@@ -37,18 +37,6 @@ from afflint.rendering.roots import Kustomization, RootKustomizations, chart_fol
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of
 from afflint.rendering.value_keys import ChartFiles, Rendering, Replacements
 from afflint.source.sources import CHART, relative
-
-
-class SourceMap(Protocol):
-    """The source positions of rendered values."""
-
-    def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
-        """Return the source position of a rendered value, or of its key, followed by related positions."""
-        ...
-
-    def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
-        """Return the identity of a rendered object in its source; None if it is unknown."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +323,13 @@ class _Roots:
     def _kustomize(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
         program = kustomize_command()
         builder = KustomizeBuilder(
-            self.runner, program or (), self._known, self._boundary.top, self.downloads, network=self._wanted.network
+            self.runner,
+            program or (),
+            self._known,
+            self._boundary.top,
+            self.downloads,
+            network=self._wanted.network,
+            render_chart=self._chart_of_kustomization,
         )
 
         def build(asked: _RenderRoot) -> Build | BuildFailure:
@@ -366,10 +360,21 @@ class _Roots:
 
         return build
 
+    @cached_property
+    def _known_charts(self) -> Charts:
+        folders = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in self._chart_files]
+        return Charts(folders, self._boundary, self.downloads)
+
+    def _chart_of_kustomization(self, hint: Hint, version: str) -> ChartOutput:
+        """Return the output of a chart that a kustomization names, with its source map. Raises RenderError and OSError."""
+        values = tuple([each.values for each in hint.inline])
+        chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, (), values, (), hint.options)
+        build = _build_chart(self.runner, helm_command() or (), self._known_charts, chart, hint, version, self._texts)
+        return ChartOutput(build.output, build.source_map)
+
     def _helm(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
         program = helm_command()
-        folders = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in self._chart_files]
-        known = Charts(folders, self._boundary, self.downloads)
+        known = self._known_charts
 
         def build(asked: _RenderRoot) -> Build | BuildFailure:
             hint = asked.hint

@@ -17,6 +17,7 @@ from afflint.rendering.downloaded_origins import ChartDefaults
 from afflint.rendering.flux_variables import Variables
 from afflint.rendering.gitops import Hint
 from afflint.rendering.kustomize import UNRESTRICTED, build_annotated, build_kustomization
+from afflint.rendering.kustomize_chart_origins import ChartOutput, KustomizeChartMap
 from afflint.rendering.kustomize_charts import KustomizeChart
 from afflint.rendering.kustomize_origins import OBJECT, Origins, RenderedIdentity
 from afflint.rendering.offline_copies import OfflineCopy
@@ -24,6 +25,7 @@ from afflint.rendering.programs import ProgramRunner, RenderError, helm_command,
 from afflint.rendering.references import BuildInputs, build_inputs
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, only_or_with
+from afflint.source.kustomizations import NAMES
 
 
 class KustomizeOutput(NamedTuple):
@@ -54,7 +56,8 @@ class KustomizeBuilder:
     """Builds the kustomizations of a run.
 
     ``program`` is the command without options, ``top_of`` returns the top of the repository of a folder. ``network``: builds may download
-    what they name; otherwise they are built without it. ``downloads`` has the charts in other places, if they are used.
+    what they name; otherwise they are built without it. ``downloads`` has the charts in other places, if they are used. ``render_chart``
+    renders a chart of a kustomization for a version of Kubernetes.
     """
 
     def __init__(
@@ -66,7 +69,9 @@ class KustomizeBuilder:
         downloads: ChartDownloads | None = None,
         *,
         network: bool,
+        render_chart: Callable[[Hint, str], ChartOutput],
     ) -> None:
+        self._render_chart = render_chart
         self._runner = runner
         self._program = program
         self._known = known
@@ -115,7 +120,10 @@ class KustomizeBuilder:
                 self._runner, prepared.program, prepared.folder, wrapper, metadata if type(metadata) is list else (), prepared.wrapper
             )
             origins = Origins(output, wrapper, root.file, texts, prepared.original, hint.variables.fill, hint.patches)
-        return KustomizeSourceMap(origins, hint.variables, partial(self._defaults, root, hint, inputs) if charts.folders else None)
+        downloads = "" if self._downloads is None else self._downloads.folder
+        chart_map = KustomizeChartMap(self._render_chart, texts, charts.folders, downloads)
+        defaults = partial(self._defaults, root, hint, inputs) if charts.folders else None
+        return KustomizeSourceMap(origins, chart_map, hint.variables, defaults)
 
     def _defaults(self, root: Kustomization, hint: Hint, inputs: BuildInputs) -> bytes:
         """Build a kustomization without values for downloaded charts. Raises RenderError."""
@@ -184,21 +192,32 @@ class KustomizeSourceMap:
     ``rendered_by_default`` renders it without values for downloaded charts, if it has some.
     """
 
-    def __init__(self, origins: Origins, variables: Variables, rendered_by_default: Callable[[], bytes] | None) -> None:
+    def __init__(
+        self, origins: Origins, charts: KustomizeChartMap, variables: Variables, rendered_by_default: Callable[[], bytes] | None
+    ) -> None:
         self._origins = origins
+        self._charts = charts
         self._variables = variables
         self._defaults = None if rendered_by_default is None else ChartDefaults(rendered_by_default)
 
     def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:  # noqa: ARG002
         """Return the source position of a rendered value, or of its key, and that of the variable that it contains."""
-        place = self._origins.place(identity, path, key=key)
-        if self._defaults is not None and place.kind == OBJECT and self._origins.is_of_chart(identity):
+        place, *others = self._in_chart(identity, path, key=key) or (self._origins.place(identity, path, key=key),)
+        is_named = os.path.basename(self._origins.chart_file(identity)) in NAMES  # The values of a generator are not left out.
+        if self._defaults is not None and place.kind == OBJECT and is_named:
             place = self._defaults.marked(place, identity, path, self._origins.data(identity))
         used = self._variables.used_in(self._origins.text_before(identity, path, key=key))
         variable = None if used is None else used[0].place()
         if used is None or variable is None:
-            return (place,)
-        return only_or_with(place, is_only=used[1]), variable
+            return (place, *others)
+        return only_or_with(place, is_only=used[1]), variable, *others
+
+    def _in_chart(self, identity: RenderedIdentity, path: Path, *, key: bool) -> tuple[SourcePlace, ...]:
+        """Return the sources of a value that a chart of a kustomization rendered; empty if a transformer sets it."""
+        file = self._origins.chart_file(identity)
+        if not file or self._origins.place(identity, path, key=key).kind != OBJECT:
+            return ()
+        return self._charts.places(file, identity, self._origins.data(identity), self._origins.path(identity, path), key=key)
 
     def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
         """Return the identity of a rendered object in its source; None if it is unknown."""

@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, Step
@@ -27,7 +27,6 @@ from afflint.rendering.source_documents import (
     same,
     value_at,
 )
-from afflint.source.kustomizations import NAMES
 from afflint.yaml.document import Document, list_at, map_at, text_at, value_at_path
 from afflint.yaml.documents import read, split
 
@@ -52,6 +51,18 @@ class RenderedIdentity(NamedTuple):
     kind: str
     namespace: str
     name: str
+
+
+class SourceMap(Protocol):
+    """The source positions of rendered values."""
+
+    def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
+        """Return the source position of a rendered value, or of its key, followed by related positions."""
+        ...
+
+    def source_identity(self, identity: RenderedIdentity) -> RenderedIdentity | None:
+        """Return the identity of a rendered object in its source; None if it is unknown."""
+        ...
 
 
 def identity_of(data: Mapping[str, Any]) -> RenderedIdentity:
@@ -92,7 +103,7 @@ class _BuiltObject:
     generator: str
     steps: tuple[_Step, ...]
     is_of_chart: bool
-    """Whether a chart that a kustomization itself names rendered it."""
+    """Whether a chart rendered it."""
 
 
 class _Hit(NamedTuple):
@@ -190,10 +201,15 @@ class Origins:
                 return (*found, *path[len(found) :])
         return tuple(found)
 
-    def is_of_chart(self, identity: RenderedIdentity) -> bool:
-        """Return whether an object was rendered by a chart that a kustomization itself names."""
+    def chart_file(self, identity: RenderedIdentity) -> str:
+        """Return the file that declares the chart that rendered an object: a kustomization or a generator; "" for another object."""
         built = self._find(identity)
-        return built is not None and built.is_of_chart
+        return built.generator if built is not None and built.is_of_chart else ""
+
+    def path(self, identity: RenderedIdentity, path: Path) -> Path:
+        """Return a path in an object with the keys as they are before Flux has replaced their variables."""
+        built = self._find(identity)
+        return path if built is None else self._built_path(built, path)
 
     def data(self, identity: RenderedIdentity) -> Any:
         """Return the data of a built object; None if it is unknown."""
@@ -479,7 +495,7 @@ def _objects(annotated: bytes, wrapper: str, original: Callable[[str], str]) -> 
                 for each in steps
                 if type(each) is dict
             ),
-            text_at(origin, "configuredBy", "kind") == _CHARTS and os.path.basename(str(origin.get("configuredIn"))) in NAMES,
+            text_at(origin, "configuredBy", "kind") == _CHARTS,
         )
 
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from afflint.findings.paths import Path
 from afflint.rendering.kustomize import WRAPPER, build_annotated, build_kustomization
-from afflint.rendering.kustomize_origins import InlinePatches, Origins, RenderedIdentity
+from afflint.rendering.kustomize_origins import InlinePatches, Origins, RenderedIdentity, SourceMap
 from afflint.rendering.programs import ProgramRunner
 from afflint.rendering.source_documents import SourcePlace, SourceTexts
 from afflint.yaml.cursor import cursor_at
 
 _OUTPUT = "output.yaml"
-
-
-class _ChartMap(Protocol):
-    def place(self, document: int, identity: RenderedIdentity, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]: ...
 
 
 def post_render(runner: ProgramRunner, program: Sequence[str], output: bytes, changes: Mapping[str, Any]) -> bytes:
@@ -40,7 +36,7 @@ class PostRenderedSourceMap:
         output: bytes,
         changes: Mapping[str, Any],
         patches: InlinePatches | None,
-        chart_map: Callable[[], _ChartMap],
+        chart_map: Callable[[], SourceMap],
     ) -> None:
         self._texts = SourceTexts()
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder, tempfile.TemporaryDirectory(prefix="afflint-") as wrapper:
