@@ -331,7 +331,8 @@ class _Moving:
             items = (path[:end] for end in range(1, len(path)) if type(path[end - 1]) is int)
             path, key = next(((each, False) for each in items if field_of(each) == field), (path, key))
         identity = identity_of(parsed.data)
-        first, *others = map(self._written, self._way.place(parsed.index, identity, path, key=key))
+        found = self._way.place(parsed.index, identity, path, key=key)
+        first, *others = [written for each in found for written in self._written(each)]
         return (self._in_text(parsed, path, span, first), *others), self._way.source_identity(identity)
 
     def place_of_line(self, document: int, line: int) -> SourcePlace | None:
@@ -344,10 +345,14 @@ class _Moving:
         column = len(text) - len(text.lstrip(" -")) + 1
         return self.places(document, Span(line, column, line, column))[0][0]
 
-    def _written(self, place: SourcePlace) -> SourcePlace:
-        """Return where a value was written, if ``place`` is in the output of another build."""
+    def _written(self, place: SourcePlace) -> tuple[SourcePlace, ...]:
+        """Return where a value was written, and where its variable is set, if ``place`` is in the output of another build."""
         other = self._others.get(place.file)
-        return place if other is None else replace(other.places(place.document, place.span)[0][0], kind=place.kind)
+        if other is None:
+            return (place,)
+        written, *others = other.places(place.document, place.span)[0]
+        setting = [each for each in others if each.kind in (VARIABLE, PARAMETER)][:1]
+        return (written, *setting) if setting else (replace(written, kind=place.kind),)
 
     def _in_text(self, parsed: Document, path: Path, span: Span, place: SourcePlace) -> SourcePlace:
         """Return the position inside a block of text if the source has the same block at ``place``; otherwise ``place``."""

@@ -76,6 +76,16 @@ _NAME_IN_ACTION = re.compile(r"(?<![\w\"`])\.([\w.\-]+)")
 _AFTER_VALUE = re.compile(r"[\"']?\s*(?:[,}\]#]|$)")
 
 
+def without_actions(text: str) -> str:
+    """Return a template with words of the same length instead of its actions, and comments instead of lines with nothing else."""
+    lines = []
+    for line in text.split("\n"):
+        filled = _ACTION.sub(lambda match: "x" * len(match[0]), line)
+        is_action = filled != line and not _ACTION.sub("", line).strip()
+        lines.append("#" * len(line) if is_action else filled)
+    return "\n".join(lines)
+
+
 def has_placeholder(text: str) -> bool:
     """Return whether a text contains a placeholder."""
     return "{{" in text

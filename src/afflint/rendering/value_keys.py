@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -19,6 +19,7 @@ from afflint.findings.paths import Path
 from afflint.kube.helm_values import embedded_constraints
 from afflint.rendering.given_values import VALUE, Inline, Setting
 from afflint.rendering.programs import RenderError
+from afflint.rendering.set_templates import without_actions
 from afflint.rendering.source_documents import (
     SourcePlace,
     SourceText,
@@ -71,21 +72,35 @@ class ChartFiles:
     """Options that override all other values."""
 
 
+class InlineText(NamedTuple):
+    """YAML in a text among inline values, for templates that call ``tpl``, and the path of the text."""
+
+    inline: Inline
+    path: Path
+    inner: SourceText
+
+    @property
+    def data(self) -> Any:
+        """The data in the text."""
+        return self.inner.data
+
+
 class ValueKey(NamedTuple):
     """A key of a value: the document, the values of an object or the option that has it, and its path there."""
 
-    origin: SourceText | Inline | Setting
+    origin: SourceText | Inline | InlineText | Setting
     path: Path
 
     def places(self, *, key: bool = False) -> tuple[SourcePlace, ...]:
         """Return the place of the value, or of its key, and that of a parameter that it contains."""
-        if isinstance(self.origin, SourceText):
-            return (self.origin.place(self.path, VALUE, key=key, exact=True),)
-        return self.origin.places(self.path, key=key)
+        if isinstance(self.origin, (Inline, Setting)):
+            return self.origin.places(self.path, key=key)
+        text = self.origin.inner if isinstance(self.origin, InlineText) else self.origin
+        return (text.place(self.path, VALUE, key=key, exact=True),)
 
     def above(self, below: Path) -> ValueKey | None:
         """Return the key of a map or list around the value, which has the value at the path ``below``; None without one."""
-        if len(self.path) <= len(below) or self.path[-len(below) :] != below:
+        if self.path[-len(below) :] != below:
             return None
         return ValueKey(self.origin, self.path[: -len(below)])
 
@@ -161,20 +176,16 @@ class ValueKeys:
         for inline in reversed(self._files.inline):
             below = (path for path, leaf in leaves(inline.values) if path and same(leaf, value))
             found += [ValueKey(inline, path) for path in below if inline.is_at(path)]
+            found += [ValueKey(each, path) for each in _texts_in(inline) for path, leaf in leaves(each.data) if path and same(leaf, value)]
         for file in self._values_files():
-            for text in (*self._texts.of(file), *self._constraints_as_text(file)):
+            for text in (*self._texts.of(file), *self._inside(file)):
                 found += [ValueKey(text, path) for path, leaf in leaves(text.data) if path and same(leaf, value)]
         return found
 
-    def _constraints_as_text(self, file: str) -> list[SourceText]:
-        """Return the constraints that a values file contains as text, for templates that call ``tpl``."""
+    def _inside(self, file: str) -> list[SourceText]:
+        """Return the YAML that a values file contains as text, for templates that call ``tpl``."""
         if file not in self._embedded:
-            self._embedded[file] = [
-                SourceText(file, inner.document, text.index)
-                for text in self._texts.of(file)
-                if b": |" in text.document.raw_bytes
-                for _, inner in embedded_constraints(text.document)
-            ]
+            self._embedded[file] = [each for text in self._texts.of(file) for each in _yaml_in(text)]
         return self._embedded[file]
 
     def _values_files(self) -> list[str]:
@@ -204,6 +215,7 @@ class ValueKeys:
         by_file: dict[str, list[tuple[Span, str]]] = {}
         inline: dict[int, Any] = {}
         settings: dict[int, str] = {}
+        in_texts: dict[tuple[int, Path], list[tuple[Span, str]]] = {}
         for each, token in zip(candidates, tokens, strict=True):
             origin = each.origin
             if isinstance(origin, SourceText):
@@ -211,8 +223,14 @@ class ValueKeys:
             elif isinstance(origin, Inline):
                 number = _number_of(origin, self._files.inline)
                 inline[number] = _replace_value(inline.get(number, origin.values), each.path, token)
+            elif isinstance(origin, InlineText):
+                span = origin.inner.document.locate(each.path)
+                in_texts.setdefault((_number_of(origin.inline, self._files.inline), origin.path), []).append((span, str(token)))
             else:
                 settings[_number_of(origin, self._files.settings)] = str(token)
+        for (number, path), changes in in_texts.items():
+            values = inline.get(number, self._files.inline[number].values)
+            inline[number] = _replace_value(values, path, replace_spans(value_at(values, path), changes))
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
             top = os.path.join(os.path.realpath(folder), "chart")
             origin_of = self._files.copy(top)
@@ -230,6 +248,34 @@ class ValueKeys:
                 with open(copy, "w", encoding="utf-8", newline="") as written:
                     written.write(changed)
             return self._files.render(top, Replacements(replaced, inline, settings))
+
+
+def _yaml_in(text: SourceText) -> Iterator[SourceText]:
+    """Yield the YAML in the literal blocks of a document. Constraints have the key of the block, too."""
+    constraints = embedded_constraints(text.document) if b": |" in text.document.raw_bytes else ()
+    found = [(path, inner.document) for path, inner in constraints if type(inner.document.data) is dict]
+    yield from (SourceText(text.file, document, text.index) for _, document in found)
+    known = {(*path, *document.data) for path, document in found}
+    for path, leaf in leaves(text.data):
+        if path not in known and type(leaf) is str and "\n" in leaf:
+            yield from _yaml_at(text, path, leaf)
+
+
+def _yaml_at(text: SourceText, path: Path, block: str) -> Iterator[SourceText]:
+    """Yield the YAML in the literal block at a path, without the actions of templates in it."""
+    for each in text.inside(path, without_actions(block)):
+        if each.whole is None and type(each.data) in (dict, list):
+            yield replace(each, index=text.index)
+
+
+def _texts_in(inline: Inline) -> Iterator[InlineText]:
+    """Yield the YAML in the texts of inline values."""
+    if inline.written is None or inline.target:
+        return
+    for path, leaf in leaves(inline.values):
+        if type(leaf) is str and "\n" in leaf and inline.is_at(path):
+            inner = _yaml_at(inline.written.text, (*inline.written.path, *path), leaf)
+            yield from (InlineText(inline, path, each) for each in inner)
 
 
 def _counterpart_of(key: ValueKey, around: Any, rest: Path, value: Any) -> ValueKey | None:
