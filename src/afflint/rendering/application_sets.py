@@ -53,12 +53,12 @@ class Generators:
         if read is None or type(settings) is not dict or (kind == CLUSTERS and not self._clusters.is_known):
             self.unsupported.append(kind)
             return [given]
-        combined = (self._add_values(settings, {**given, **each}) for each in read(settings, given, (*path, kind)))
+        combined = (self._add_values(settings, {**given, **each}, (*path, kind)) for each in read(settings, given, (*path, kind)))
         return list(islice((each for each in combined if self._selects(generator.get("selector"), each)), _MOST))
 
-    def _add_values(self, settings: Mapping[str, Any], parameters: Parameters) -> Parameters:
+    def _add_values(self, settings: Mapping[str, Any], parameters: Parameters, path: Path) -> Parameters:
         values = fill_template(settings.get("values"), parameters)
-        return {**parameters, **{f"values.{key}": value for key, value in flatten(values).items()}}
+        return {**parameters, **flatten(values, "values.", self._text, (*path, "values"))}
 
     def _readers(self) -> Mapping[str, Callable[[Mapping[str, Any], Parameters, Path], Iterable[Parameters]]]:
         return {

@@ -257,11 +257,10 @@ def _from_application_set(
     generated: dict[str, Hint] = {}
     is_incomplete, unknown = False, ""
     for parameters in generators.parameters(spec.get("generators"), ("spec", "generators")):
-        application, remaining = _generated(spec, parameters, is_complete=not generators.unsupported)
+        application, remaining, written = _generated(text, parameters, is_complete=not generators.unsupported)
         unknown = unknown or remaining
         application_name = text_at(application, "metadata", "name")
         title = declared_by if has_placeholder(application_name) else f"{declared_by}, {application_name}"
-        written = Written(text, _OF_TEMPLATE, parameters)
         for each in _from_application(title, application_name, map_at(application, "spec"), tops, written):
             if isinstance(each, Hint):
                 generated.setdefault(each.key, each)
@@ -282,17 +281,22 @@ def _from_application_set(
         yield UnsupportedObject(declared_by, reason)
 
 
-def _generated(spec: Mapping[str, Any], parameters: Parameters, *, is_complete: bool) -> tuple[Mapping[str, Any], str]:
-    """Return the Application for some parameters, and the first action of the template that is not supported, or "".
+def _generated(text: SourceText, parameters: Parameters, *, is_complete: bool) -> tuple[Mapping[str, Any], str, Written]:
+    """Return the Application for some parameters, the first action of the template that is not supported, or "", and its `spec`.
 
     A ``templatePatch`` with such an action is left out.
     """
+    spec = map_at(text.data, "spec")
     application = fill_template(map_at(spec, "template"), parameters, is_complete=is_complete)
     patch = fill_template(text_at(spec, "templatePatch"), parameters, is_complete=is_complete)
     unknown = unknown_action(patch) or unknown_action(application)
-    for document in () if has_placeholder(patch) else documents_of(patch.encode("utf-8", "replace")).values():
-        application = merged(application, document.data)
-    return map_at(application), unknown
+    written = Written(text, _OF_TEMPLATE, parameters)
+    if patch and not has_placeholder(patch):
+        for document in documents_of(patch.encode("utf-8", "replace")).values():
+            application = merged(application, document.data)
+        for each in Written(text, ("spec", "templatePatch"), parameters).inside(patch):
+            written = each.below(("spec",))._replace(patched=written)
+    return map_at(application), unknown, written
 
 
 def merged(data: Any, patch: Any) -> Any:
@@ -339,7 +343,8 @@ def _from_application(
                     _helm_options(map_at(source, "helm"), "", tops),
                 )
                 wanted = WantedChart(chart, text_at(source, "targetRevision"), argo_repository(text_at(source, "repoURL")))
-                naming = (declared.text, (*declared.path, *base, "chart"))
+                named_at = declared.below((*base, "chart")).holder(()) or declared
+                naming = (named_at.text, named_at.path)
                 hint = replace(hint, files_in_chart=tuple([each for each in named if not each.startswith(("$", "/"))]), naming=naming)
                 yield RemoteObject(declared_by, f"chart {chart}", chart=wanted, hint=hint)
             elif path and not has_placeholder(name):  # A patch may leave both out.

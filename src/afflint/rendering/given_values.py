@@ -25,31 +25,36 @@ class Written(NamedTuple):
     path: Path = ()
     parameters: Parameters = NO_PARAMETERS
     template: str | None = None
+    patched: Written | None = None
+    """What the document patches: values that it does not have are written there."""
 
     def below(self, path: Path) -> Written:
         """Return what is at a path below this one."""
-        return self._replace(path=(*self.path, *path))
+        return self._replace(path=(*self.path, *path), patched=self.patched and self.patched.below(path))
 
     def inside(self, text: str) -> list[Written]:
         """Return the documents in the scalar that is written here, whose text is ``text`` after parameters have been replaced."""
-        try:
-            template = str(value_at(self.text.data, self.path))
-        except (LookupError, TypeError):
-            return []
+        holder = self.holder(())
+        if holder is not self:
+            return [] if holder is None else holder.inside(text)
+        template = str(value_at(self.text.data, self.path))
         if template.count("\n") != text.count("\n"):
             return []
         return [Written(each, (), self.parameters, template) for each in self.text.inside(self.path, text)]
 
-    def has(self, below: Path) -> bool:
-        """Return whether the document has a value at a path below this one."""
+    def holder(self, below: Path) -> Written | None:
+        """Return this, or what it patches: whichever has a value at a path below this one; None if neither has."""
         try:
             value_at(self.text.data, (*self.path, *below))
         except (LookupError, TypeError):
-            return False
-        return True
+            return None if self.patched is None else self.patched.holder(below)
+        return self
 
     def places(self, below: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
         """Return the place of a value at a path below this one, or of its key, and that of the parameter that it contains."""
+        holder = self.holder(below)
+        if holder is not None and holder is not self:
+            return holder.places(below, key=key)
         path = (*self.path, *below)
         place = self.text.place(path, VALUE, key=key, exact=True)
         used = None if key or not self.parameters else used_parameter(self._line_from(path), self.parameters)
@@ -85,7 +90,11 @@ class Inline(NamedTuple):
 
     def is_at(self, path: Path) -> bool:
         """Return whether it is known where the value at a path is written."""
-        return self.written is not None and path[: len(self.target)] == self.target and self.written.has(path[len(self.target) :])
+        return path[: len(self.target)] == self.target and self.holder(path) is not None
+
+    def holder(self, path: Path) -> Written | None:
+        """Return what has the value at a path; None if that is unknown."""
+        return None if self.written is None else self.written.holder(path[len(self.target) :])
 
     def places(self, path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:
         """Return where the value at a path is written, and the parameter that it contains."""

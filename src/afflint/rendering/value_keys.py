@@ -166,20 +166,20 @@ class ValueKeys:
         trials = [near, *([each] for each in near)] if len(near) > 1 else [near]
         if value not in _EVERYWHERE and len(far) <= _MOST_CANDIDATES:
             trials.append(far)
+        trials += [] if candidates else [self._candidates(value, _may_become)]
         found = (self._appearing(document, path, value, candidates) for candidates in trials if candidates)
         return next((each for each in found if each is not None), None)
 
-    def _candidates(self, value: Any) -> list[ValueKey]:
+    def _candidates(self, value: Any, is_like: Callable[[Any, Any], bool] = same) -> list[ValueKey]:
         """Return the keys that have this value."""
-        settings = [each for each in reversed(self._files.settings) if each.written is not None and same(each.value, value)]
+        settings = [each for each in reversed(self._files.settings) if each.written is not None and is_like(each.value, value)]
         found = [ValueKey(each, each.path) for each in settings]
         for inline in reversed(self._files.inline):
-            below = (path for path, leaf in leaves(inline.values) if path and same(leaf, value))
-            found += [ValueKey(inline, path) for path in below if inline.is_at(path)]
-            found += [ValueKey(each, path) for each in _texts_in(inline) for path, leaf in leaves(each.data) if path and same(leaf, value)]
+            found += [each for each in _keys_in(inline, value, is_like) if inline.is_at(each.path)]
+            found += [key for each in _texts_in(inline) for key in _keys_in(each, value, is_like)]
         for file in self._values_files():
             for text in (*self._texts.of(file), *self._inside(file)):
-                found += [ValueKey(text, path) for path, leaf in leaves(text.data) if path and same(leaf, value)]
+                found += _keys_in(text, value, is_like)
         return found
 
     def _inside(self, file: str) -> list[SourceText]:
@@ -208,6 +208,7 @@ class ValueKeys:
             shown = None if parsed is None else value_at(parsed.data, path)
         except (LookupError, TypeError):
             return None
+        shown = shown.casefold() if type(shown) is str else shown
         return next((each for each, token in zip(candidates, tokens, strict=True) if same(token, shown)), None)
 
     def _with_values(self, candidates: Sequence[ValueKey], tokens: Sequence[Any]) -> bytes:
@@ -250,6 +251,22 @@ class ValueKeys:
             return self._files.render(top, Replacements(replaced, inline, settings))
 
 
+def _keys_in(origin: SourceText | Inline | InlineText, value: Any, is_like: Callable[[Any, Any], bool]) -> list[ValueKey]:
+    """Return the keys in a document or in inline values that have a value."""
+    return [ValueKey(origin, path) for path, leaf in leaves(origin.data) if path and is_like(leaf, value)]
+
+
+def _may_become(written: Any, rendered: Any) -> bool:
+    """Return whether functions such as ``trim``, ``trunc`` or ``lower`` may make a text of another one."""
+    if type(written) is not str or type(rendered) is not str or len(rendered) < _SHORTEST:
+        return False
+    return rendered.casefold() in written.casefold()
+
+
+_SHORTEST = 2
+"""The length of the shortest text that is compared with parts of values."""
+
+
 def _yaml_in(text: SourceText) -> Iterator[SourceText]:
     """Yield the YAML in the literal blocks of a document. Constraints have the key of the block, too."""
     constraints = embedded_constraints(text.document) if b": |" in text.document.raw_bytes else ()
@@ -270,12 +287,10 @@ def _yaml_at(text: SourceText, path: Path, block: str) -> Iterator[SourceText]:
 
 def _texts_in(inline: Inline) -> Iterator[InlineText]:
     """Yield the YAML in the texts of inline values."""
-    if inline.written is None or inline.target:
-        return
-    for path, leaf in leaves(inline.values):
-        if type(leaf) is str and "\n" in leaf and inline.is_at(path):
-            inner = _yaml_at(inline.written.text, (*inline.written.path, *path), leaf)
-            yield from (InlineText(inline, path, each) for each in inner)
+    for path, leaf in leaves(inline.values) if not inline.target else ():
+        holder = inline.holder(path) if type(leaf) is str and "\n" in leaf else None
+        if holder is not None:
+            yield from (InlineText(inline, path, each) for each in _yaml_at(holder.text, (*holder.path, *path), leaf))
 
 
 def _counterpart_of(key: ValueKey, around: Any, rest: Path, value: Any) -> ValueKey | None:
