@@ -20,7 +20,7 @@ from afflint.rendering.clusters import Root, clusters_of
 from afflint.rendering.downloaded_origins import UNCHANGED
 from afflint.rendering.flux_variables import VARIABLE
 from afflint.rendering.given_values import PARAMETER
-from afflint.rendering.helm_origins import TEMPLATE
+from afflint.rendering.helm_origins import TEMPLATE, ChartSourceMap
 from afflint.rendering.kustomize_origins import RenderedIdentity, SourceMap, identity_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import ONLY_A_VARIABLE, SourcePlace, SourceTexts, documents_of
@@ -345,6 +345,13 @@ class _Moving:
         column = len(text) - len(text.lstrip(" -")) + 1
         return self.places(document, Span(line, column, line, column))[0][0]
 
+    def template_of_line(self, document: int, line: int) -> SourcePlace | None:
+        """Return the line of a template that produced a line of the output; None if it is not that of a chart."""
+        parsed = self._documents.get(document)
+        if parsed is None or not isinstance(self._way, ChartSourceMap):
+            return None
+        return self._way.place_of_row(parsed.index, line - parsed.line - 1)
+
     def _written(self, place: SourcePlace) -> tuple[SourcePlace, ...]:
         """Return where a value was written, and where its variable is set, if ``place`` is in the output of another build."""
         other = self._others.get(place.file)
@@ -461,8 +468,10 @@ _LINE = re.compile(r"\b(on|from) line (\d+)\b")
 def _line_at_origin(match: re.Match[str], finding: Finding, moving: _Moving, place: SourcePlace, numbers: _Numbers) -> str:
     """Return the origin of a line that a message names, with the file if it is another one than that of the finding."""
     origin = moving.place_of_line(finding.document, int(match[2]))
+    if origin is not None and (origin.file, origin.span.line) == (place.file, place.span.line):
+        origin = moving.template_of_line(finding.document, int(match[2]))  # Two keys with one path have one origin.
     if origin is None or (origin.file, origin.span.line) == (place.file, place.span.line):
-        return f"{match[1]} another line of the rendered object"  # Two keys with one path have one origin.
+        return f"{match[1]} another line of the rendered object"
     if origin.file == place.file:
         return f"{match[1]} line {origin.span.line}"
     return f"{match[1]} line {origin.span.line} of {numbers.sources[numbers.of(origin.file)].name}"

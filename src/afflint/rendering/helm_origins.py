@@ -83,8 +83,19 @@ class ChartSourceMap:
             return []
         is_item = bool(path) and type(path[-1]) is int
         span = parsed.locate(path, key=key or not is_item)
+        return self._marks_at(parsed, span.line - parsed.line - 1)
+
+    def place_of_row(self, document: int, row: int) -> SourcePlace | None:
+        """Return the innermost line of a template that produced a line of a document, counted from 0; None if it is unknown."""
+        parsed, plain = self._marked_documents.get(document), self._plain.get(document)
+        if parsed is None or plain is None or parsed.text().count("\n") != plain.text().count("\n"):
+            return None
+        marks = self._marks_at(parsed, row)
+        return line_place(self._sources[marks[0].file], marks[0].line) if marks else None
+
+    @staticmethod
+    def _marks_at(parsed: Document, row: int) -> list[Mark]:
         lines = parsed.text().split("\n")
-        row = span.line - parsed.line - 1
         own = marks_in(lines[row]) if row < len(lines) else []
         if own:
             return own

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.paths import Path, Step
+from afflint.findings.paths import Path
 from afflint.rendering import kustomize_replacements as replacing
 from afflint.rendering.kustomize import ORIGIN, TRANSFORMATIONS, WRAPPER
+from afflint.rendering.kustomize_generators import entries_that_set
 from afflint.rendering.source_documents import (
     SourcePlace,
     SourceText,
@@ -39,7 +40,6 @@ OBJECT = "object"
 _CHARTS = "HelmChartInflationGenerator"
 _COPIED = "copied"
 """The kind of the place of a value that a replacement has copied."""
-_GENERATORS = ("configMapGenerator", "secretGenerator")
 _OF_DATA = 2
 """The length of the path of a value of a ConfigMap: `data` and its key."""
 
@@ -315,7 +315,7 @@ class Origins:
                 found = value_at(built.data, path)
             except (LookupError, TypeError):
                 continue
-            is_copied = same(found, value) or (is_part and type(found) is type(value) is str and found in value)
+            is_copied = same(found, value) or (is_part and type(found) is type(value) is str and (found in value or value in found))
             if start is None or not is_copied or (built.identity, path) in self._followed:
                 continue
             self._followed.add((built.identity, path))
@@ -332,16 +332,9 @@ class Origins:
     def _in_generators(self, built: _BuiltObject, path: Path, value: Any) -> Iterator[_Hit]:
         """Yield the entries of the generator of a ConfigMap or Secret that set the value at a path."""
         text = self._kustomization(_Step(built.generator, ""))
-        if text is None or len(path) != _OF_DATA:
-            return
-        for field in _GENERATORS:
-            for number, each in enumerate(list_at(text.data, field)):
-                if type(each) is not dict or not self._is_name(built, each.get("name")):
-                    continue
-                for entries in ("literals", "files", "envs"):
-                    for place, entry in enumerate(list_at(each, entries)):
-                        if _sets(entry, entries, path[1], value):
-                            yield _Hit(text, (field, number, entries, place), "generator", 0)
+        if text is not None and len(path) == _OF_DATA:
+            for entry in entries_that_set(text, lambda name: self._is_name(built, name), path[1], value):
+                yield _Hit(text, entry, "generator", 0)
 
     # Patches.
 
@@ -532,14 +525,6 @@ def _by_operations(patch: SourceText, rendered: Any, path: Path, value: Any) -> 
         else:
             partial.append(hit)
     yield from partial
-
-
-def _sets(entry: Any, kind: str, key: Step, value: Any) -> bool:
-    """Return whether an entry of a generator sets a key, as far as it shows it: a file of variables may set every key."""
-    name, separator, literal = entry.partition("=") if type(entry) is str else ("", "", "")
-    if kind == "literals":
-        return name == key and bool(separator) and literal.strip("'\"") == value
-    return kind == "envs" or (name if separator else os.path.basename(name)) == key
 
 
 def _pointer(text: Any) -> tuple[str, ...]:
