@@ -76,6 +76,11 @@ _NAME_IN_ACTION = re.compile(r"(?<![\w\"`])\.([\w.\-]+)")
 _AFTER_VALUE = re.compile(r"[\"']?\s*(?:[,}\]#]|$)")
 
 
+def literal_pieces(text: str) -> list[str]:
+    """Return the texts between the actions of a template, without spaces around them."""
+    return [each.strip() for each in _ACTION.split(text)[::2]]
+
+
 def without_actions(text: str) -> str:
     """Return a template with words of the same length instead of its actions, and comments instead of lines with nothing else."""
     lines = []

@@ -19,7 +19,7 @@ from afflint.findings.paths import Path
 from afflint.kube.helm_values import embedded_constraints
 from afflint.rendering.given_values import VALUE, Inline, Setting
 from afflint.rendering.programs import RenderError
-from afflint.rendering.set_templates import without_actions
+from afflint.rendering.set_templates import has_placeholder, literal_pieces, without_actions
 from afflint.rendering.source_documents import (
     SourcePlace,
     SourceText,
@@ -257,10 +257,17 @@ def _keys_in(origin: SourceText | Inline | InlineText, value: Any, is_like: Call
 
 
 def _may_become(written: Any, rendered: Any) -> bool:
-    """Return whether functions such as ``trim``, ``trunc`` or ``lower`` may make a text of another one."""
+    """Return whether ``tpl``, or functions such as ``trim``, ``trunc`` or ``lower``, may make a text of another one."""
     if type(written) is not str or type(rendered) is not str or len(rendered) < _SHORTEST:
         return False
-    return rendered.casefold() in written.casefold()
+    if not has_placeholder(written):
+        return rendered.casefold() in written.casefold()
+    position = 0
+    for piece in literal_pieces(written):
+        position = rendered.find(piece, position) + len(piece)
+        if position < len(piece):
+            return False
+    return True
 
 
 _SHORTEST = 2
