@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 
 from afflint.rendering import helm
+from afflint.rendering.gitops import Hint
+from afflint.rendering.kustomize_chart_origins import ChartOutput, KustomizeChartMap
+from afflint.rendering.kustomize_origins import RenderedIdentity
+from afflint.rendering.programs import RenderError
+from afflint.rendering.source_documents import SourceTexts
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -134,6 +139,49 @@ def test_a_chart_of_a_kustomization_with_a_schema_that_refers_to_files_is_not_re
     write({"app/kustomization.yaml": "helmGlobals: {chartHome: ../}\nhelmCharts: [{name: chart}]\n", "chart/values.schema.json": REFERENCE})
     reason = "Not rendered: app (kustomize): the schema of the values of the chart `chart` refers to other files"
     assert reason in checking("--render", code=0)
+
+
+TWO_DOCUMENTS = """\
+apiVersion: builtin
+kind: HelmChartInflationGenerator
+metadata: {name: web}
+chartHome: ..
+name: chart
+---
+apiVersion: builtin
+kind: ConfigMapGenerator
+metadata: {name: web}
+helmGlobals: {chartHome: HOME}
+helmCharts: [{name: NAME, valuesFile: VALUES}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("home", "name", "values", "rendered"),
+    [
+        ("..", "chart", "own.yaml", ["chart", "chart"]),
+        ("../../charts", "mine", "own.yaml", ["chart"]),
+        ("..", "chart", "../../outside.yaml", ["chart"]),
+        ("..", "chart, kubeVersion: --debug", "own.yaml", ["chart"]),
+    ],
+    ids=["inside", "chart outside", "values outside", "option"],
+)
+def test_a_chart_in_another_document_of_a_generator_is_in_the_repository(
+    home: str, name: str, values: str, rendered: list[str], repository: Path
+) -> None:
+    """The build examines only the documents that are generators of charts."""
+    asked: list[str] = []
+
+    def render(hint: Hint) -> ChartOutput:
+        asked.append(os.path.basename(hint.folder))
+        raise RenderError("not rendered in this test")
+
+    written = TWO_DOCUMENTS.replace("HOME", home).replace("NAME", name).replace("VALUES", values)
+    write({"app/chart.yaml": written, "app/own.yaml": "a: b\n"})
+    charts = KustomizeChartMap(render, SourceTexts(), {}, "", str(repository))
+    identity = RenderedIdentity("v1", "Pod", None, "web")
+    assert charts.places(str(repository / "app/chart.yaml"), identity, {}, (), key=False) == ()
+    assert asked == rendered
 
 
 def test_a_chart_with_deep_folders_is_not_rendered(checking: Checking, repository: Path) -> None:

@@ -365,11 +365,14 @@ class _Roots:
         folders = [os.path.realpath(os.path.dirname(path) or os.curdir) for path in self._chart_files]
         return Charts(folders, self._boundary, self.downloads)
 
-    def _chart_of_kustomization(self, hint: Hint, version: str) -> ChartOutput:
+    def _chart_of_kustomization(self, hint: Hint) -> ChartOutput:
         """Return the output of a chart that a kustomization names, with its source map. Raises RenderError and OSError."""
+        program = helm_command()
+        if program is None:
+            raise RenderError("`helm` is not on PATH")
         values = tuple([each.values for each in hint.inline])
         chart = Chart(hint.folder, hint.release or RELEASE, hint.namespace, (), values, (), hint.options)
-        build = _build_chart(self.runner, helm_command() or (), self._known_charts, chart, hint, version, self._texts)
+        build = _build_chart(self.runner, program, self._known_charts, chart, hint, "", self._texts)
         return ChartOutput(build.output, build.source_map)
 
     def _helm(self) -> Callable[[_RenderRoot], Build | BuildFailure]:

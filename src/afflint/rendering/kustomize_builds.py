@@ -57,7 +57,7 @@ class KustomizeBuilder:
 
     ``program`` is the command without options, ``top_of`` returns the top of the repository of a folder. ``network``: builds may download
     what they name; otherwise they are built without it. ``downloads`` has the charts in other places, if they are used. ``render_chart``
-    renders a chart of a kustomization for a version of Kubernetes.
+    renders a chart of a kustomization.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class KustomizeBuilder:
         downloads: ChartDownloads | None = None,
         *,
         network: bool,
-        render_chart: Callable[[Hint, str], ChartOutput],
+        render_chart: Callable[[Hint], ChartOutput],
     ) -> None:
         self._render_chart = render_chart
         self._runner = runner
@@ -121,7 +121,7 @@ class KustomizeBuilder:
             )
             origins = Origins(output, wrapper, root.file, texts, prepared.original, hint.variables.fill, hint.patches)
         downloads = "" if self._downloads is None else self._downloads.folder
-        chart_map = KustomizeChartMap(self._render_chart, texts, charts.folders, downloads)
+        chart_map = KustomizeChartMap(self._render_chart, texts, charts.folders, downloads, self._top_of(root.folder))
         defaults = partial(self._defaults, root, hint, inputs) if charts.folders else None
         return KustomizeSourceMap(origins, chart_map, hint.variables, defaults)
 

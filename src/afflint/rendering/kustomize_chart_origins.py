@@ -15,6 +15,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.rendering.gitops import Hint
 from afflint.rendering.given_values import Inline, Written
+from afflint.rendering.helm import KUBE_VERSION
 from afflint.rendering.kustomize_charts import FIELD, KustomizeChart, declarations_in, is_generator
 from afflint.rendering.kustomize_origins import OBJECT, RenderedIdentity, SourceMap, identity_of
 from afflint.rendering.programs import RenderError
@@ -42,14 +43,16 @@ class _ChartInBuild(NamedTuple):
 class KustomizeChartMap:
     """The source map of all charts that the kustomizations of a build render.
 
-    ``render`` renders a chart for a version of Kubernetes, "" for that of Helm. ``downloaded`` are the folders of charts in other places,
-    by those in which kustomize looks for them; ``downloads`` is the folder of these charts.
+    ``render`` renders a chart. ``downloaded`` are the folders of charts in other places, by those in which kustomize looks for them;
+    ``downloads`` is the folder of these charts. ``top`` is the top of the repository: what a build must not render, such as a chart outside
+    it, is not rendered here, either.
     """
 
-    render: Callable[[Hint, str], ChartOutput]
+    render: Callable[[Hint], ChartOutput]
     texts: SourceTexts
     downloaded: Mapping[str, str]
     downloads: str
+    top: str
     _known: dict[str, list[_ChartInBuild]] | None = None
 
     def places(self, file: str, identity: RenderedIdentity, data: Any, path: Path, *, key: bool) -> tuple[SourcePlace, ...]:
@@ -83,15 +86,17 @@ class KustomizeChartMap:
             return
         listed = enumerate(list_at(text.data, FIELD))
         paths: list[Path] = [()] if is_generator(text.data) else [(FIELD, number) for number, each in listed if type(each) is dict]
-        declared = declarations_in(text.data, os.path.dirname(text.file)).charts
-        for path, chart in zip(paths, declared, strict=True):
+        declared = declarations_in(text.data, os.path.dirname(text.file))
+        if any(declared.rejections(self.top)):  # A file of generators may have other documents, which the build has not examined.
+            return
+        for path, chart in zip(paths, declared.charts, strict=True):
             entry = value_at(text.data, path)
             inline = tuple(self._values(entry, chart, Written(text, (*path, "valuesInline"))))
             release, namespace = text_at(entry, "releaseName"), text_at(entry, "namespace") or None
             folder = self.downloaded.get(chart.folder, chart.folder)
             hint = Hint(os.path.realpath(folder), "", text.file, namespace, release=release, inline=inline, options=_options(entry))
             with suppress(RenderError, OSError):
-                output = self.render(hint, text_at(entry, "kubeVersion"))
+                output = self.render(hint)
                 objects = {number: each.data for number, each in documents_of(output.data).items() if type(each.data) is dict}
                 yield _ChartInBuild(objects, output.source_map(), text.place((*path, "name"), OBJECT))
 
@@ -111,7 +116,8 @@ class KustomizeChartMap:
 def _options(entry: Mapping[str, Any]) -> tuple[str, ...]:
     versions = [word for each in texts_at(entry, "apiVersions") for word in ("--api-versions", each)]
     flags = (("includeCRDs", "--include-crds"), ("skipTests", "--skip-tests"), ("skipHooks", "--no-hooks"))
-    return (*versions, *(flag for field, flag in flags if entry.get(field) is True))
+    kubernetes = (KUBE_VERSION, text_at(entry, "kubeVersion")) if text_at(entry, "kubeVersion") else ()
+    return (*versions, *kubernetes, *(flag for field, flag in flags if entry.get(field) is True))
 
 
 def _fits(data: Any, identity: RenderedIdentity) -> bool:
