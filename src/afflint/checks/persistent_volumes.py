@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target
-from afflint.checks.volumes import WAIT, affinity_place, binding_mode, is_on_one_host, volume_uses
+from afflint.checks.volumes import IMMEDIATE, affinity_place, binding_mode, is_on_one_host, volume_uses
 from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
 from afflint.findings.phrases import pluralize, quoted
@@ -26,7 +26,7 @@ def immediate_local_volume(manifest_index: ManifestIndex) -> Iterator[CrossManif
     """Report StorageClasses for local volumes that bind a claim before the scheduler has placed its pod."""
     storage = manifest_index.storage
     for storage_class in storage.of_kind(STORAGE_CLASS):
-        if text_at(storage_class.data, "provisioner") != NO_PROVISIONER or binding_mode(storage_class) == WAIT:
+        if text_at(storage_class.data, "provisioner") != NO_PROVISIONER or binding_mode(storage_class) != IMMEDIATE:
             continue
         volumes = [each for each in storage.of_kind(PERSISTENT_VOLUME) if text_at(each.spec, "storageClassName") == storage_class.name]
         places = {usable_nodes(each) for each in volumes}

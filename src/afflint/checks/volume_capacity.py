@@ -15,6 +15,7 @@ from afflint.kube.node_requirements import equivalent_keys
 from afflint.kube.selectors import describe
 from afflint.kube.volume_topology import NO_PROVISIONER
 from afflint.yaml.document import text_at
+from afflint.yaml.placeholders import is_placeholder
 
 IMMEDIATE_BINDING = "cdi.kubevirt.io/storage.bind.immediate.requested"
 
@@ -77,10 +78,10 @@ def too_few_volumes(manifest_index: ManifestIndex, target: Target) -> Iterator[C
 
 
 def _is_free_for(volume: StorageObject, each: VolumeUse, name: str) -> bool:
-    """Return whether a volume has the class and is not reserved for the claim of another workload."""
-    reserved = text_at(volume.spec, "claimRef", "name")
-    return text_at(volume.spec, "storageClassName") == name and (
-        not reserved or reserved.startswith(f"{each.use.name}-{each.user.ref.name}-")
+    """Return whether a volume has, or may have, the class and is not reserved for the claim of another workload."""
+    reserved, of_class = text_at(volume.spec, "claimRef", "name"), text_at(volume.spec, "storageClassName")
+    return (of_class == name or is_placeholder(of_class)) and (
+        not reserved or is_placeholder(reserved) or reserved.startswith(f"{each.use.name}-{each.user.ref.name}-")
     )
 
 

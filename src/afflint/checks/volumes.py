@@ -25,7 +25,7 @@ from afflint.kube.volume_topology import NO_PROVISIONER, VolumeTopology, is_for_
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.placeholders import is_placeholder
 
-WAIT = "WaitForFirstConsumer"
+WAIT, IMMEDIATE = "WaitForFirstConsumer", "Immediate"
 ONCE, ONE_POD, READ_ONLY = "ReadWriteOnce", "ReadWriteOncePod", "ReadOnlyMany"
 _REPLICATED = ("Deployment", "ReplicaSet", "ReplicationController", "Rollout", "DeploymentConfig", "CloneSet")
 """The kinds whose pods share the claims of their template. The claims of a StatefulSet's template are not shared."""
@@ -95,8 +95,9 @@ def volume_uses(manifest_index: ManifestIndex, target: Target) -> Iterator[Volum
 
 
 def binding_mode(storage_class: StorageObject) -> str:
-    """Return the volume binding mode of a StorageClass: Immediate by default."""
-    return text_at(storage_class.data, "volumeBindingMode") or "Immediate"
+    """Return the volume binding mode of a StorageClass: Immediate by default, "" for a placeholder."""
+    mode = text_at(storage_class.data, "volumeBindingMode") or IMMEDIATE
+    return mode if mode in (WAIT, IMMEDIATE) else ""
 
 
 # Binding.
@@ -210,7 +211,7 @@ def immediate_binding(manifest_index: ManifestIndex, target: Target) -> Iterator
         storage_class, topology = each.storage_class, each.topology
         if storage_class is None or topology is None or not topology.limited or not each.is_unbound:
             continue
-        if binding_mode(storage_class) == WAIT or text_at(storage_class.data, "provisioner") == NO_PROVISIONER:
+        if binding_mode(storage_class) != IMMEDIATE or text_at(storage_class.data, "provisioner") == NO_PROVISIONER:
             continue
         asked = asked_place(each.user, topology)
         allowed = allowed_topologies(storage_class)

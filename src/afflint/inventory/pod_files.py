@@ -48,8 +48,8 @@ def running_pods(
 ) -> RunningPods:
     """Return the pods in files, as parsed, and a pod for each running virtual machine whose pod is not in any of them.
 
-    ``sources`` contain running pods only; in ``dumps`` those are running that come from a cluster, see ``is_stored``. ``parsed`` has the files
-    that are read already. Raises NodeFileError for one of ``sources`` without pods and virtual machines, and for a malformed object.
+    ``sources`` contain running pods only; in ``dumps`` those are running that come from a cluster, see ``is_stored``. ``parsed`` has the
+    files that are read already. Raises NodeFileError for one of ``sources`` without pods and virtual machines, and for a malformed object.
     """
     parsed = parsed or ParsedFiles()
     machines: list[tuple[Workload, dict[str, Any]]] = []
