@@ -85,6 +85,10 @@ def _paths(rest: str) -> list[str]:
     return found
 
 
+_DEADLINE = 600
+"""Seconds: a busy machine takes minutes to install a package under strace."""
+
+
 def traced(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str], trace: Path) -> tuple[int, str, Effects]:
     """How a command ended, what it printed, and what it did."""
     done = subprocess.run(
@@ -96,6 +100,6 @@ def traced(command: Sequence[str | Path], folder: Path, environment: Mapping[str
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         check=False,
-        timeout=60,
+        timeout=_DEADLINE,
     )
     return done.returncode, done.stdout, effects(trace)
