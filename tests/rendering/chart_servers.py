@@ -35,6 +35,8 @@ class Server:
     def __init__(self, address: str) -> None:
         self.address = address
         self.charts: dict[tuple[str, str], bytes] = {}
+        self.files: dict[str, bytes] = {}
+        """Other files by their paths."""
         self.requests: list[str] = []
         self.headers: list[str] = []
 
@@ -56,6 +58,8 @@ class Server:
     def answer(self, path: str) -> tuple[str, bytes] | None:
         """The media type and content of a path."""
         self.requests.append(path)
+        if path in self.files:
+            return "text/yaml", self.files[path]
         parts = path.strip("/").split("/")
         if path == "/charts/index.yaml":
             return "text/yaml", json.dumps({"apiVersion": "v1", "entries": self._entries()}).encode()

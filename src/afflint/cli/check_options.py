@@ -107,7 +107,7 @@ SECTIONS: Mapping[str, Sequence[Option]] = {
             help_text="Check what kustomizations and charts render to.",
         ),
         flag("--render-network", help_text="Let --render fetch bases and charts over the network."),
-        flag("--offline", help_text="Let --render use the charts that --render-network has fetched before."),
+        flag("--offline", help_text="Let --render use the bases and charts that --render-network has fetched before."),
         option(
             "--kustomize",
             dest="kustomizations",

@@ -48,6 +48,8 @@ class Coverage(NamedTuple):
 
 _RENDERED_BY = {"kustomize": ("kustomization", "Kustomization"), "helm": ("chart", "HelmRelease", "HelmChart")}
 REMOTE_RESOURCE = "remote resource"
+NEEDS_NETWORK = "it requires the network"
+"""Why a remote resource was left out that `--render-network` may fetch."""
 NOT_RENDERED = "it was not rendered; `--render` renders it"
 
 

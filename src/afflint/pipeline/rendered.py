@@ -93,7 +93,7 @@ class RenderedRun:
             not_seen.append(source._replace(missing=remote.what))
         for build in rendered.builds:
             file = relative(build.root_file)
-            not_seen += [WorkloadSource(REMOTE_RESOURCE, each, file, _left_out_reason(build, each)) for each in build.left_out]
+            not_seen += [WorkloadSource(REMOTE_RESOURCE, each, file, reason) for each, reason in build.left_out.items()]
             not_seen += [WorkloadSource("chart", each.name, file, each.reason) for each in build.missing_dependencies]
         return Coverage(tuple(seen), tuple(dict.fromkeys(not_seen)))
 
@@ -272,10 +272,6 @@ class RunOrigins:
         if place is None:
             return self._numbers.of(os.path.realpath(self._roots[path])), 1
         return self._numbers.of(place.file), place.span.line
-
-
-def _left_out_reason(build: Build, what: str) -> str:
-    return build.left_out_reason if what.startswith("the chart ") and build.left_out_reason else "it requires the network"
 
 
 class _Numbers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -63,10 +63,8 @@ class Build:
     """The files that the values and variables of that object are written in, which may be the output of other roots."""
     path: str = ""
     """The path of the output: a name in the folder of the root that is not a file."""
-    left_out: tuple[str, ...] = ()
-    """The URLs, repositories and charts that a kustomization was built without, because they need the network."""
-    left_out_reason: str = ""
-    """Why a chart could not be fetched, if afflint tried to."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """The URLs, repositories and charts that a kustomization was built without, with the reasons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +256,7 @@ class _Roots:
     """The render roots of a run, each rendered once."""
 
     def __init__(self, paths: Sequence[str], wanted: RenderOptions, boundary: Boundary) -> None:
-        self.runner = ProgramRunner(network=wanted.network, all_together=ALL_LIMIT, jobs=wanted.jobs)
+        self.runner = ProgramRunner(network=False, all_together=ALL_LIMIT, jobs=wanted.jobs, fetching=wanted.network)
         self.downloads: ChartDownloads | None = None
         if wanted.network or wanted.offline:
             cache = None if wanted.cache is None else ChartCache(wanted.cache or None)
@@ -323,13 +321,7 @@ class _Roots:
     def _kustomize(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
         program = kustomize_command()
         builder = KustomizeBuilder(
-            self.runner,
-            program or (),
-            self._known,
-            self._boundary.top,
-            self.downloads,
-            network=self._wanted.network,
-            render_chart=self._chart_of_kustomization,
+            self.runner, program or (), self._known, self._boundary.top, self.downloads, render_chart=self._chart_of_kustomization
         )
 
         def build(asked: _RenderRoot) -> Build | BuildFailure:
@@ -337,7 +329,7 @@ class _Roots:
             if program is None or root is None:
                 return asked.failure("neither `kustomize` nor `kubectl` is on PATH")
             try:
-                output, left_out, reason = builder.build(root, hint)
+                output, left_out = builder.build(root, hint)
             except RenderError as error:
                 return asked.failure(error.reason)
             output = set_namespace(substitute(output, hint.variables), hint.namespace)
@@ -355,7 +347,6 @@ class _Roots:
                 file=asked.file,
                 inputs=hint.inputs,
                 left_out=left_out,
-                left_out_reason=reason,
             )
 
         return build

@@ -1,4 +1,4 @@
-"""Charts that are not in the repository: from the cache, or fetched with the user's own `helm pull` or Git.
+"""Charts and bases that are not in the repository: from the cache, or fetched with the user's own `helm pull`, Git or kustomize.
 
 The addresses come from the tree that is checked, so they are never passed on as they are: only HTTP and OCI, without credentials. A server
 that needs credentials gets those of the user's own Helm.
@@ -19,6 +19,7 @@ from afflint.rendering.chart_archives import LARGEST, SUFFIX, unpack
 from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
 from afflint.rendering.git_downloads import GitFolder, fetch_repository
 from afflint.rendering.programs import ProgramRunner, RenderError
+from afflint.rendering.remote_bases import RemoteFile, fetch_file
 from afflint.rendering.sandbox import program
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
@@ -91,8 +92,11 @@ def chart_reference(repository: str, name: str, version: str = "", *, insecure: 
     return PublishedChart(f"{scheme}://{host}{path}", name, version.strip(), plain)
 
 
+Download = PublishedChart | GitFolder | RemoteFile
+
+
 class ChartDownloads:
-    """The charts of a run that are not in the repository, each unpacked once into a temporary folder. Threads may share it.
+    """The charts and bases of a run that are not in the repository, each unpacked once into a temporary folder. Threads may share it.
 
     ``cache``: None to keep nothing after the run. Without ``network``, only charts in the cache are found.
     """
@@ -118,7 +122,15 @@ class ChartDownloads:
             raise RenderError(f"{chart.shown} is not a chart")
         return folder
 
-    def top(self, chart: PublishedChart | GitFolder) -> str:
+    def folder_of(self, base: RemoteFile | GitFolder) -> str:
+        """Return the folder of a base, links resolved. Raises RenderError."""
+        top = self.top(base)
+        folder = os.path.realpath(os.path.join(top, base.path)) if isinstance(base, GitFolder) else top
+        if not is_inside(folder, top) or not os.path.isdir(folder):
+            raise RenderError(f"{base.shown} is not a folder")
+        return folder
+
+    def top(self, chart: Download) -> str:
         """Return the folder of a chart, or of the Git repository that it is in. Raises RenderError."""
         with self._lock:
             lock = self._locks.setdefault(chart.key, Lock())
@@ -135,12 +147,12 @@ class ChartDownloads:
             raise found
         return found
 
-    def _unpack(self, chart: PublishedChart | GitFolder, target: str) -> str:
+    def _unpack(self, chart: Download, target: str) -> str:
         data = self._archive(chart)
         try:
             os.makedirs(target)
             unpack(data, target)
-            if isinstance(chart, GitFolder):
+            if not isinstance(chart, PublishedChart):
                 os.mkdir(os.path.join(target, ".git"))  # It is the top of a repository, whose charts may use each other.
         except (OSError, ValueError) as error:
             raise RenderError(f"the archive of {_described(chart)} cannot be unpacked: {error}") from None
@@ -148,7 +160,7 @@ class ChartDownloads:
             raise RenderError(f"the archive of {_described(chart)} contains no {CHART}")
         return target
 
-    def _archive(self, chart: PublishedChart | GitFolder) -> bytes:
+    def _archive(self, chart: Download) -> bytes:
         damaged = False
         # A range, a tag or a branch may mean something else today.
         if self._cache is not None and (chart.is_fixed or not self._network):
@@ -161,18 +173,22 @@ class ChartDownloads:
         if not self._network:
             state = "is damaged in the cache" if damaged else "is not in the cache"
             raise RenderError(f"{_described(chart)} {state}; `--render-network` fetches it", needs_network=True)
-        data = fetch_repository(self._runner, chart) if isinstance(chart, GitFolder) else self._fetched(chart)
+        data = self._fetched(chart)
         if self._cache is not None:
             self._cache.keep(chart.key, data)
         return data
 
-    def _fetched(self, chart: PublishedChart) -> bytes:
+    def _fetched(self, chart: Download) -> bytes:
+        if isinstance(chart, GitFolder):
+            return fetch_repository(self._runner, chart)
+        if isinstance(chart, RemoteFile):
+            return fetch_file(self._runner, chart)
         helm = program("helm")
         if helm is None:
             raise RenderError("`helm` is not on PATH")
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
             try:
-                self._runner.output([helm, "pull", *_words(chart, folder)], f"the chart {chart.shown}")
+                self._runner.output([helm, "pull", *_words(chart, folder)], f"the chart {chart.shown}", fetches=True)
             except RenderError as error:
                 reason = _COMPLAINT.sub("", error.reason)
                 raise RenderError(f"the chart {chart.shown} cannot be fetched from {chart.repository}: {reason}") from None
@@ -183,8 +199,8 @@ class ChartDownloads:
                 raise RenderError(f"the chart {chart.shown} is not one archive of at most {LARGEST >> 20} MB") from None
 
 
-def _described(chart: PublishedChart | GitFolder) -> str:
-    return f"the chart {chart.shown}"
+def _described(chart: Download) -> str:
+    return f"the chart {chart.shown}" if isinstance(chart, PublishedChart) else chart.shown
 
 
 def _words(chart: PublishedChart, folder: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Folders of other Git repositories, fetched with the user's own Git, which also has the credentials.
 
-Only one commit is fetched, without submodules and links, and nothing is checked out: no hook, filter or attribute starts a program.
+Only one commit is fetched, without submodules and links, and nothing is checked out: no hook, filter or attribute starts a program. It is
+kept as one pack, whose size the sandbox limits.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import tempfile
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
+from afflint.rendering import sandbox
 from afflint.rendering.chart_archives import LARGEST
 from afflint.rendering.programs import ProgramRunner, RenderError
-from afflint.rendering.sandbox import program
 
 _HOST = r"\w[\w.-]*|\[[0-9a-fA-F:]+\]"
 _HTTP = re.compile(rf"(https?)://(?:[^/@]*@)?((?:{_HOST})(?::\d+)?)((?:/[\w.~%+-]+)+)/*", re.IGNORECASE)
@@ -34,6 +35,7 @@ _SETTINGS = [
         "gc.auto=0",
         "maintenance.auto=false",
         "submodule.recurse=false",
+        "transfer.unpackLimit=1",
     )
     for word in ("-c", setting)
 ]
@@ -85,7 +87,7 @@ def git_folder(address: str, ref: str, path: str) -> GitFolder:
 
 def fetch_repository(runner: ProgramRunner, wanted: GitFolder) -> bytes:
     """Return the packed files of the repository of a folder. Raises RenderError."""
-    git = program("git")
+    git = sandbox.program("git")
     if git is None:
         raise RenderError("`git` is not on PATH")
     with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
@@ -93,12 +95,19 @@ def fetch_repository(runner: ProgramRunner, wanted: GitFolder) -> bytes:
         options = ["--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
         try:
             runner.output([*command, "init", "--quiet", "--bare", "--template="], wanted.shown, _WITHOUT_CONFIGURATION)
-            runner.output([*command, "fetch", *options, "--", wanted.address, wanted.ref], wanted.shown, _FETCHING)
+            runner.output([*command, "fetch", *options, "--", wanted.address, wanted.ref], wanted.shown, _FETCHING, fetches=True)
             archive = ["archive", "--format=tar", f"--prefix={_PREFIX}", "FETCH_HEAD"]
             files = runner.output([*command, *archive], wanted.shown, _WITHOUT_CONFIGURATION)
         except RenderError as error:
-            raise RenderError(f"{wanted.shown} cannot be fetched: {error.reason}") from None
+            reason = f"it has more than {sandbox.MOST_WRITTEN >> 20} MB" if _is_full(folder) else error.reason
+            raise RenderError(f"{wanted.shown} cannot be fetched: {reason}") from None
     data = gzip.compress(files, mtime=0)
     if len(data) > LARGEST:
         raise RenderError(f"the repository of {wanted.shown} has more than {LARGEST >> 20} MB, packed")
     return data
+
+
+def _is_full(folder: str) -> bool:
+    """Return whether a file in a folder has the size at which the sandbox ends the program that writes it. Git does not say that."""
+    files = (os.path.join(here, name) for here, _, names in os.walk(folder) for name in names)
+    return any(os.path.getsize(each) >= sandbox.MOST_WRITTEN for each in files if os.path.isfile(each))

@@ -11,36 +11,27 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
-from afflint.rendering.chart_schemas import loads_elsewhere
+from afflint.rendering.chart_downloads import ChartDownloads
 from afflint.rendering.downloaded_origins import ChartDefaults
 from afflint.rendering.flux_variables import Variables
 from afflint.rendering.gitops import Hint
 from afflint.rendering.kustomize import UNRESTRICTED, build_annotated, build_kustomization
 from afflint.rendering.kustomize_chart_origins import ChartOutput, KustomizeChartMap
-from afflint.rendering.kustomize_charts import KustomizeChart
+from afflint.rendering.kustomize_inputs import KustomizeInputs
 from afflint.rendering.kustomize_origins import OBJECT, Origins, RenderedIdentity
 from afflint.rendering.offline_copies import OfflineCopy
-from afflint.rendering.programs import ProgramRunner, RenderError, helm_command, network_reason, without_credentials
-from afflint.rendering.references import BuildInputs, build_inputs
+from afflint.rendering.programs import ProgramRunner, RenderError, helm_command, network_reason
+from afflint.rendering.references import build_inputs
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, only_or_with
 from afflint.source.kustomizations import NAMES
 
 
 class KustomizeOutput(NamedTuple):
-    """The output of a build, and the URLs, repositories and charts that it was built without, with the reason for a chart."""
+    """The output of a build, and the URLs, repositories and charts that it was built without, with the reasons."""
 
     output: bytes
-    left_out: tuple[str, ...]
-    reason: str = ""
-
-
-class _DownloadedCharts(NamedTuple):
-    """The folders of downloaded charts, by those in which kustomize looks for them, and the failure to download others."""
-
-    folders: Mapping[str, str]
-    failure: RenderError | None
+    left_out: Mapping[str, str]
 
 
 class _Prepared(NamedTuple):
@@ -55,9 +46,8 @@ class _Prepared(NamedTuple):
 class KustomizeBuilder:
     """Builds the kustomizations of a run.
 
-    ``program`` is the command without options, ``top_of`` returns the top of the repository of a folder. ``network``: builds may download
-    what they name; otherwise they are built without it. ``downloads`` has the charts in other places, if they are used. ``render_chart``
-    renders a chart of a kustomization.
+    ``program`` is the command without options, ``top_of`` returns the top of the repository of a folder. ``downloads`` has the charts and
+    bases in other places, if they are used; otherwise builds do without them. ``render_chart`` renders a chart of a kustomization.
     """
 
     def __init__(
@@ -68,7 +58,6 @@ class KustomizeBuilder:
         top_of: Callable[[str], str],
         downloads: ChartDownloads | None = None,
         *,
-        network: bool,
         render_chart: Callable[[Hint], ChartOutput],
     ) -> None:
         self._render_chart = render_chart
@@ -76,44 +65,25 @@ class KustomizeBuilder:
         self._program = program
         self._known = known
         self._top_of = top_of
-        self._network = network
         self._downloads = downloads
 
     def build(self, root: Kustomization, hint: Hint) -> KustomizeOutput:
         """Build a kustomization. Raises RenderError."""
         inputs = self._inputs(root, hint)
-        charts = self._downloaded(inputs)
-        fetched = {inputs.charts_elsewhere[folder].shown for folder in charts.folders}
-        left_out = tuple(dict.fromkeys(each for found in inputs.remote.values() for each in found if each not in fetched))
-        if self._is_online(inputs):
-            left_out = ()
-        with self._prepared(root, hint, inputs, charts.folders) as prepared:
+        with self._prepared(root, hint, inputs) as prepared:
             try:
                 output = build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper)
             except RenderError as error:
-                raise charts.failure or (_needs_network(left_out[0]) if left_out else error) from None
-        if left_out and not output.strip():
-            raise charts.failure or _needs_network(left_out[0])
-        left_out = tuple([without_credentials(each) for each in left_out])
-        return KustomizeOutput(output, left_out, charts.failure.reason if charts.failure else "")
-
-    def _is_online(self, inputs: BuildInputs) -> bool:
-        """Return whether kustomize itself fetches what a build names. It would write charts into the folder of the user."""
-        return self._network and not inputs.charts_elsewhere
-
-    def _downloaded(self, inputs: BuildInputs) -> _DownloadedCharts:
-        if self._downloads is None:
-            return _DownloadedCharts({}, None)
-        found = {folder: _unpacked(self._downloads, chart) for folder, chart in inputs.charts_elsewhere.items()}
-        failures = [each for each in found.values() if not isinstance(each, str)]
-        return _DownloadedCharts({folder: each for folder, each in found.items() if isinstance(each, str)}, next(iter(failures), None))
+                raise inputs.failure or error from None
+        if inputs.failure is not None and not output.strip():
+            raise inputs.failure
+        return KustomizeOutput(output, inputs.left_out)
 
     def source_map(self, root: Kustomization, hint: Hint, texts: SourceTexts) -> KustomizeSourceMap:
         """Return the source map of a kustomization, from the annotations of a second build. Raises RenderError."""
         metadata = root.data.get("buildMetadata")
         inputs = self._inputs(root, hint)
-        charts = self._downloaded(inputs)
-        preparing = self._prepared(root, hint, inputs, charts.folders)
+        preparing = self._prepared(root, hint, inputs)
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder, preparing as prepared:
             wrapper = os.path.realpath(folder)
             output = build_annotated(
@@ -121,80 +91,79 @@ class KustomizeBuilder:
             )
             origins = Origins(output, wrapper, root.file, texts, prepared.original, hint.variables.fill, hint.patches)
         downloads = "" if self._downloads is None else self._downloads.folder
-        chart_map = KustomizeChartMap(self._render_chart, texts, charts.folders, downloads, self._top_of(root.folder))
-        defaults = partial(self._defaults, root, hint, inputs) if charts.folders else None
-        return KustomizeSourceMap(origins, chart_map, hint.variables, defaults)
+        chart_map = KustomizeChartMap(self._render_chart, texts, inputs.charts, downloads, self._top_of(root.folder))
+        defaults = partial(self._defaults, root, hint, inputs) if inputs.charts else None
+        return KustomizeSourceMap(origins, chart_map, hint.variables, defaults, partial(inputs.elsewhere, texts=texts))
 
-    def _defaults(self, root: Kustomization, hint: Hint, inputs: BuildInputs) -> bytes:
+    def _defaults(self, root: Kustomization, hint: Hint, inputs: KustomizeInputs) -> bytes:
         """Build a kustomization without values for downloaded charts. Raises RenderError."""
-        with self._prepared(root, hint, inputs, self._downloaded(inputs).folders, by_default=True) as prepared:
+        with self._prepared(root, hint, inputs, by_default=True) as prepared:
             return build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper)
 
-    def _inputs(self, root: Kustomization, hint: Hint) -> BuildInputs:
-        inputs = build_inputs(self._known, _folders(root, hint), self._top_of)
-        if inputs.rejections:
-            raise RenderError(inputs.rejections[0])
-        return inputs
+    def _inputs(self, root: Kustomization, hint: Hint) -> KustomizeInputs:
+        return KustomizeInputs(self._known, _folders(root, hint), self._top_of, self._downloads)
 
     @contextmanager
-    def _prepared(
-        self, root: Kustomization, hint: Hint, inputs: BuildInputs, downloaded: Mapping[str, str], *, by_default: bool = False
-    ) -> Iterator[_Prepared]:
-        program = [*self._program, *self._options(inputs)]
-        if not root.is_generated and (self._is_online(inputs) or not inputs.remote):
+    def _prepared(self, root: Kustomization, hint: Hint, inputs: KustomizeInputs, *, by_default: bool = False) -> Iterator[_Prepared]:
+        program = [*self._program, *_options(inputs)]
+        if not root.is_generated and not inputs.has_remote:
             yield _Prepared(program, root.folder, hint.wrapper, str)
             return
         with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-            top, target = self._top_of(root.folder), os.path.realpath(folder)
+            target, own = os.path.realpath(folder), _folders(root, hint)
+            tops = dict.fromkeys((inputs.top, *(each.top for each in inputs.bases.values())))
+            trees = {top: os.path.join(target, str(number)) for number, top in enumerate(tops)}
+            bases = {text: each.folder for text, each in inputs.bases.items()}
             try:
-                copy = OfflineCopy(self._known, _folders(root, hint), top, target, downloaded, by_default=by_default)
+                copy = OfflineCopy(self._known, own, trees, bases, inputs.charts, by_default=by_default, linked=inputs.is_predictable)
             except OSError as error:
                 raise RenderError(f"the kustomization cannot be copied: {error.strerror or error}") from None
-            folders = [copy.of(each) for each in _folders(root, hint)]
+            folders = [copy.of(each) for each in own]
             remaining = build_inputs(RootKustomizations(lambda _: target), folders, lambda _: target).remote
             for found in remaining.values():
-                raise _needs_network(found[0])
+                raise self._not_fetched(found[0])
             wrapper = {**hint.wrapper, "components": folders[1:]} if folders[1:] else hint.wrapper
             yield _Prepared(program, folders[0], wrapper, copy.original)
 
-    def _options(self, inputs: BuildInputs) -> Sequence[str]:
-        """Return the options for a build. It may read the whole repository if nothing is loaded that is only known during the build."""
-        if not inputs.is_predictable or (self._is_online(inputs) and inputs.remote):
-            return ()
-        if not inputs.has_charts:
-            return UNRESTRICTED
-        helm = helm_command()
-        if helm is None:
-            raise RenderError("`helm` is not on PATH, which renders the charts of the kustomization")
-        return [*UNRESTRICTED, "--enable-helm", "--helm-command", helm[0]]
+    def _not_fetched(self, what: str) -> RenderError:
+        """Return the reason not to build a kustomization that names something in another place where it cannot be left out."""
+        if self._downloads is None:
+            return RenderError(network_reason(what), needs_network=True)
+        return RenderError(f"afflint does not fetch {what}, which is not a base")
 
 
-def _unpacked(downloads: ChartDownloads, chart: KustomizeChart) -> str | RenderError:
-    """Return the folder of a chart, or why it could not be fetched."""
-    try:
-        folder = downloads.unpacked(chart_reference(chart.repository, chart.name, chart.version))
-    except RenderError as error:
-        return error
-    return RenderError(f"the schema of the values of {chart.shown} refers to other files") if loads_elsewhere(folder) else folder
+def _options(inputs: KustomizeInputs) -> Sequence[str]:
+    """Return the options for a build. It may read the whole repository if nothing is loaded that is only known during the build."""
+    if not inputs.is_predictable:
+        return ()
+    if not inputs.has_charts:
+        return UNRESTRICTED
+    helm = helm_command()
+    if helm is None:
+        raise RenderError("`helm` is not on PATH, which renders the charts of the kustomization")
+    return [*UNRESTRICTED, "--enable-helm", "--helm-command", helm[0]]
 
 
 def _folders(root: Kustomization, hint: Hint) -> list[str]:
     return [root.folder, *hint.wrapper.get("components", ())]
 
 
-def _needs_network(what: str) -> RenderError:
-    return RenderError(network_reason(what), needs_network=True)
-
-
 class KustomizeSourceMap:
     """The source map of a kustomization, in whose output Flux replaces variables.
 
-    ``rendered_by_default`` renders it without values for downloaded charts, if it has some.
+    ``rendered_by_default`` renders it without values for downloaded charts, if it has some. ``elsewhere`` returns the reported place for
+    one in a fetched base, and other places as they are.
     """
 
     def __init__(
-        self, origins: Origins, charts: KustomizeChartMap, variables: Variables, rendered_by_default: Callable[[], bytes] | None
+        self,
+        origins: Origins,
+        charts: KustomizeChartMap,
+        variables: Variables,
+        rendered_by_default: Callable[[], bytes] | None,
+        elsewhere: Callable[[SourcePlace], SourcePlace],
     ) -> None:
+        self._elsewhere = elsewhere
         self._origins = origins
         self._charts = charts
         self._variables = variables
@@ -206,6 +175,7 @@ class KustomizeSourceMap:
         is_named = os.path.basename(self._origins.chart_file(identity)) in NAMES  # The values of a generator are not left out.
         if self._defaults is not None and place.kind == OBJECT and is_named:
             place = self._defaults.marked(place, identity, path, self._origins.data(identity))
+        place, *others = map(self._elsewhere, (place, *others))
         used = self._variables.used_in(self._origins.text_before(identity, path, key=key))
         variable = None if used is None else used[0].place()
         if used is None or variable is None:

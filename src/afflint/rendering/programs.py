@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from afflint.findings.errors import UserError
-from afflint.rendering.sandbox import MOST_MEMORY, NO_PROXY, environment, limit_memory, program, ran_out_of_memory, without_network
+from afflint.rendering.sandbox import MOST_MEMORY, NO_PROXY, environment, limit_resources, program, ran_out_of_memory, without_network
 from afflint.source.sources import LARGEST, Source
 
 Item = TypeVar("Item")
@@ -103,12 +103,14 @@ class ProgramRunner:
     """Runs programs, ``jobs`` at a time, and ends them all when afflint is interrupted.
 
     Without ``network``, they run in a network namespace of their own if the system allows it, and with environment variables that disable
-    the network.
+    the network. With ``fetching``, those that fetch something have the network.
     """
 
-    def __init__(self, *, network: bool, each: float = EACH_LIMIT, all_together: float | None = None, jobs: int = 1) -> None:
+    def __init__(
+        self, *, network: bool, each: float = EACH_LIMIT, all_together: float | None = None, jobs: int = 1, fetching: bool = False
+    ) -> None:
         self._network = network
-        self._environment = environment(network=network)
+        self._fetching = network or fetching
         self._each = each
         self._end = None if all_together is None else time.monotonic() + all_together
         self._jobs = jobs
@@ -116,11 +118,12 @@ class ProgramRunner:
         self._lock = threading.Lock()
         self._stopped = False
 
-    def output(self, command: Sequence[str], about: str, variables: Mapping[str, str] = _NO_VARIABLES) -> bytes:
+    def output(self, command: Sequence[str], about: str, variables: Mapping[str, str] = _NO_VARIABLES, *, fetches: bool = False) -> bytes:
         """Run a program and return its standard output. Raises RenderError, whose message contains ``about``.
 
-        ``variables`` are added to its environment.
+        ``variables`` are added to its environment. ``fetches``: it is a program that fetches something.
         """
+        network = self._fetching if fetches else self._network
         tool = os.path.basename(command[0])
         limit = self._each if self._end is None else min(self._each, self._end - time.monotonic())
         if limit <= 0:
@@ -128,8 +131,8 @@ class ProgramRunner:
                 f"{about} was not rendered: the time limit for all render roots was reached",
                 "the time limit for all render roots was reached",
             )
-        before = () if self._network else without_network(command[0])
-        process = self._start([*before, *command], about, tool, variables)
+        before = () if network else without_network(command[0])
+        process = self._start([*before, *command], about, tool, {**environment(network=network), **variables})
         with process:
             try:
                 output, stderr = _communicate(process, limit)
@@ -148,7 +151,7 @@ class ProgramRunner:
                 with self._lock:
                     self._running.discard(process)
         if process.returncode != 0:
-            remote = None if self._network else _blocked_url(stderr)
+            remote = None if network else _blocked_url(stderr)
             reason = _reason(stderr) or "it printed no error message"
             if remote is not None:
                 reason = network_reason(remote)
@@ -169,13 +172,13 @@ class ProgramRunner:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    env={**self._environment, **variables},
+                    env=variables,
                     start_new_session=True,  # So that the processes that it starts end with it.
                 )
             except OSError as error:
                 raise RenderError(f"{tool} could not be started: {error.strerror}") from None
             self._running.add(process)
-            limit_memory(process.pid)
+            limit_resources(process.pid)
             return process
 
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:

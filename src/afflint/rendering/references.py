@@ -24,6 +24,8 @@ from afflint.source.repositories import is_inside
 from afflint.yaml.document import list_at
 
 _LARGEST = 1 << 20
+BASES = ("resources", "bases", "components")
+"""The fields of a kustomization with other kustomizations."""
 _PLUGINS = ("generators", "transformers", "validators")
 _LOADING = "bases components configurations crds openapi patchesJson6902 patchesStrategicMerge patches replacements resources"
 _SPELLING = {each.lower(): each for each in (*_LOADING.split(), *_PLUGINS, "configMapGenerator", "secretGenerator")}

@@ -12,6 +12,8 @@ from shutil import which
 
 MOST_MEMORY = 1 << 30
 """The number of bytes that a program may allocate; only enforced on Linux."""
+MOST_WRITTEN = 1 << 26
+"""The number of bytes of the largest file that a program may write; only enforced on Linux."""
 _GO_MEMORY = "900MiB"
 _PATIENCE = 5.0
 _NULL = subprocess.DEVNULL
@@ -81,12 +83,16 @@ def _namespace() -> Sequence[str]:
     return ()
 
 
-def limit_memory(process: int) -> None:
-    """Limit the memory of a process and its children, if the system can do that. Go programs exit when they reach the limit."""
+def limit_resources(process: int) -> None:
+    """Limit the memory of a process and its children, and the files that they write, if the system can do that.
+
+    Go programs exit when they reach the limit of memory.
+    """
     with suppress(ImportError, AttributeError, OSError):  # Windows; macOS; the process has already ended.
         import resource
 
         resource.prlimit(process, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (MOST_WRITTEN, MOST_WRITTEN))
 
 
 _OUT_OF_MEMORY = re.compile(rb"(?i)\bout of memory\b|cannot allocate memory|pthread_create failed|failed to create new OS thread")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from afflint.findings.coverage import REMOTE_RESOURCE, Coverage, WorkloadSource, not_in_repository
+from afflint.findings.coverage import NEEDS_NETWORK, REMOTE_RESOURCE, Coverage, WorkloadSource, not_in_repository
 from afflint.findings.phrases import join_words, pluralize, visible
 from afflint.report.model import RenderSummary
 
@@ -84,8 +84,10 @@ def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:
         names = list(dict.fromkeys(each.name for each in remote))
         resources = f"{pluralize(len(names), REMOTE_RESOURCE)}, such as" if len(names) > 1 else REMOTE_RESOURCE
         kustomizations = pluralize(len({each.file for each in remote}), "kustomization")
-        them = "it" if len(names) == 1 else "them"
-        yield f"Left out of {kustomizations}: {resources} {visible(names[0])}; `--render-network` loads {them}."
+        hint = f"; `--render-network` loads {'it' if len(names) == 1 else 'them'}" if remote[0].reason == NEEDS_NETWORK else ""
+        yield f"Left out of {kustomizations}: {resources} {visible(names[0])}{hint}."
+        tried = dict.fromkeys(each.reason for each in remote if each.reason != NEEDS_NETWORK)
+        yield from (f"Left out: {visible(reason)}" for reason in list(tried)[: None if verbose else _MAX_MISSING])
 
 
 _MAX_MISSING = 4
