@@ -23,6 +23,7 @@ from afflint.rendering.downloaded_origins import ChartDefaults, DownloadedSource
 from afflint.rendering.flux_references import resolve
 from afflint.rendering.flux_sources import FluxSources
 from afflint.rendering.flux_variables import substitute
+from afflint.rendering.git_downloads import GitFolder
 from afflint.rendering.gitops import Hint, Hints, RemoteObject, UnsupportedObject, hints, hints_in_output, set_namespace
 from afflint.rendering.helm import RELEASE, Chart, Charts, MissingDependency, file_in, render_chart, render_template
 from afflint.rendering.helm_origins import ChartSourceMap
@@ -31,6 +32,7 @@ from afflint.rendering.kustomize_builds import KustomizeBuilder
 from afflint.rendering.kustomize_chart_origins import ChartOutput
 from afflint.rendering.kustomize_origins import SourceMap
 from afflint.rendering.line_marks import templates_of
+from afflint.rendering.own_remotes import is_own
 from afflint.rendering.post_renderers import PostRenderedSourceMap, post_render
 from afflint.rendering.programs import ALL_LIMIT, ProgramRunner, RenderError, helm_command, kustomize_command
 from afflint.rendering.roots import Kustomization, RootKustomizations, chart_folders, kustomization_folders
@@ -129,7 +131,7 @@ def render_roots(paths: Iterable[str], wanted: RenderOptions) -> Rendered:
         results.update(roots.build(waiting))
         current = [build for key in planned if isinstance(build := results[key], Build)]
         in_output = {build.path: hints_in_output(build.output, build.path, boundary, clusters) for build in current}
-        chosen = _EffectiveObjects(in_files, in_output, current, chosen, fetching=roots.downloads is not None)
+        chosen = _EffectiveObjects(in_files, in_output, current, chosen, fetch=roots.fetched if roots.downloads is not None else None)
     else:
         planned = {key: root for key, root in planned.items() if key in results}
     of_plan = [*roots.cycles(planned.values()), *(results[key] for key in planned)]
@@ -144,8 +146,8 @@ _MOST_ROUNDS = 10
 class _EffectiveObjects:
     """The GitOps objects that count: those in files, or their rendered form where a root renders them.
 
-    ``rendered`` are the objects in the output of ``builds``, by the path of the output. ``fetching``: charts in other places are hints,
-    too, as soon as the other hints are those of ``before``: until then, the objects that name them may still be rendered.
+    ``rendered`` are the objects in the output of ``builds``, by the path of the output. ``fetch`` makes hints of those whose charts or
+    folders are in other places, as soon as the other hints are those of ``before``: until then, these objects may still be rendered.
     """
 
     def __init__(
@@ -155,7 +157,7 @@ class _EffectiveObjects:
         builds: Iterable[Build] = (),
         before: _EffectiveObjects | None = None,
         *,
-        fetching: bool = False,
+        fetch: Callable[[FluxSources, Sequence[RemoteObject]], list[Hint | RemoteObject]] | None = None,
     ) -> None:
         # A chart that no object declares has its default values, which may leave objects out.
         covered = {file for build in builds if build.tool == "kustomize" or build.declared_by for file in build.covered}
@@ -172,12 +174,14 @@ class _EffectiveObjects:
         self.hints += [by_key.get(each.key, each) for found in rendered.values() for each in found.hints]
         self.unsupported += [each for found in rendered.values() for each in found.unsupported]
         self._own_keys = [each.key for each in self.hints]
-        self._is_fetching: bool = fetching and before is not None and (before._is_fetching or before._own_keys == self._own_keys)
+        self._is_fetching: bool = before is not None and (before._is_fetching or before._own_keys == self._own_keys)
         sources = [each for each in in_files.sources if each.file not in covered]
         known = FluxSources([*sources, *(each for found in rendered.values() for each in found.sources)])
         self.remote = [_named(each, known) for each in self.remote]
-        if self._is_fetching:
-            self._resolve(known)
+        if self._is_fetching and fetch is not None:
+            found_in_places = fetch(known, self.remote)
+            self.hints += [each for each in found_in_places if isinstance(each, Hint)]
+            self.remote = [each for each in found_in_places if isinstance(each, RemoteObject)]
 
     @property
     def is_final(self) -> bool:
@@ -190,23 +194,10 @@ class _EffectiveObjects:
         config_maps.set_rendered([(build.path, build.output) for build in builds], self._covered)
         self.hints = [resolve(each, config_maps, list(_folders_of(each.file, declaring))) for each in self.hints]
 
-    def _resolve(self, sources: FluxSources) -> None:
-        """Make hints of the objects whose charts can be fetched; the others get the reason why not."""
-        remaining = []
-        for each in self.remote:
-            if each.chart is None or each.hint is None or each.reason:
-                remaining.append(each)
-                continue
-            try:
-                self.hints.append(replace(each.hint, chart=sources.reference(each.chart, each.file)))
-            except RenderError as error:
-                remaining.append(each._replace(reason=error.reason))
-        self.remote = remaining
-
 
 def _named(remote: RemoteObject, sources: FluxSources) -> RemoteObject:
     """Return an object with the name of its chart, if that is only known from the source of the chart."""
-    name = "" if remote.chart is None else sources.chart_name(remote.chart, remote.file)
+    name = "" if remote.chart is None or remote.chart.is_folder else sources.chart_name(remote.chart, remote.file)
     return remote._replace(what=f"chart {name}") if name else remote
 
 
@@ -236,7 +227,7 @@ class _RenderRoot(NamedTuple):
         folder, declared_by = relative(self.hint.folder), self.hint.declared_by
         in_folder, file = os.path.split(self.hint.file)
         if self.hint.chart is not None:
-            return f"chart {self.hint.chart.shown} ({declared_by} of {relative(in_folder)})"
+            return f"{'folder' if self.hint.folder else 'chart'} {self.hint.chart.shown} ({declared_by} of {relative(in_folder)})"
         if file.startswith("<"):  # The object itself was rendered, which may be so in several folders.
             declared_by += f" of {relative(in_folder)}"
         return f"{folder} ({declared_by})" if declared_by else folder
@@ -281,9 +272,9 @@ class _Roots:
             if here is not None and not here.is_component:
                 hinted_roots.setdefault(f"kustomize {hint.key}", _RenderRoot(here, hint))
                 kustomizations |= {here.folder, *(here.named if here.is_generated else ())}
-            if "helm" in self._wanted.tools and hint.chart is not None:
+            if "helm" in self._wanted.tools and hint.chart is not None and not hint.folder:
                 hinted_roots.setdefault(f"helm {hint.key}", _RenderRoot(None, hint))
-            elif "helm" in self._wanted.tools and os.path.isfile(os.path.join(hint.folder, CHART)):
+            elif "helm" in self._wanted.tools and hint.chart is None and os.path.isfile(os.path.join(hint.folder, CHART)):
                 hinted_roots.setdefault(f"helm {hint.key}", _RenderRoot(None, hint))
                 charts.add(hint.folder)
         # A chart that another output declares is another build: its values are in that output.
@@ -297,6 +288,34 @@ class _Roots:
     def _kustomization_of(self, hint: Hint) -> Kustomization | None:
         here = self._known.at(hint.folder)
         return self._known.generate(hint.folder, hint.file) if here is None and hint.is_flux else here
+
+    def fetched(self, sources: FluxSources, remote: Sequence[RemoteObject]) -> list[Hint | RemoteObject]:
+        """Return the hints of objects whose charts or folders can be fetched; the others are returned with the reason why not."""
+        return self.runner.each(partial(self._fetched, sources), remote)
+
+    def _fetched(self, sources: FluxSources, remote: RemoteObject) -> Hint | RemoteObject:
+        if remote.chart is None or remote.hint is None or remote.reason:
+            return remote
+        try:
+            reference = sources.reference(remote.chart, remote.file)
+            if isinstance(reference, GitFolder) and is_own(reference, self._boundary.top(os.path.dirname(remote.file))):
+                return remote
+            hint = replace(remote.hint, chart=reference)
+            return self._located(hint, reference) if remote.chart.is_folder and isinstance(reference, GitFolder) else hint
+        except RenderError as error:
+            return remote._replace(reason=error.reason)
+
+    def _located(self, hint: Hint, reference: GitFolder) -> Hint:
+        """Return the hint for a folder of another repository, or for a chart in it. Raises RenderError."""
+        if self.downloads is None:
+            return hint
+        folder = self.downloads.folder_of(reference)
+        if not hint.is_flux and os.path.isfile(os.path.join(folder, CHART)):
+            return hint
+        located = hint.in_folder(folder)
+        if self._kustomization_of(located) is None:
+            raise RenderError(f"{reference.shown} {'has no manifests' if hint.is_flux else 'is neither a kustomization nor a chart'}")
+        return located
 
     def cycles(self, roots: Iterable[_RenderRoot]) -> list[BuildFailure]:
         """Return a failure for each cycle of kustomizations that include each other."""
@@ -324,7 +343,7 @@ class _Roots:
             self.runner, program or (), self._known, self._boundary.top, self.downloads, render_chart=self._chart_of_kustomization
         )
 
-        def build(asked: _RenderRoot) -> Build | BuildFailure:
+        def build_root(asked: _RenderRoot) -> Build | BuildFailure:
             root, hint = asked
             if program is None or root is None:
                 return asked.failure("neither `kustomize` nor `kubectl` is on PATH")
@@ -335,7 +354,7 @@ class _Roots:
             output = set_namespace(substitute(output, hint.variables), hint.namespace)
             covered = frozenset(self._known.covered(root))
             source_map = partial(builder.source_map, root, hint, self._texts)
-            return Build(
+            build = Build(
                 "kustomize",
                 asked.name,
                 root.folder,
@@ -348,8 +367,9 @@ class _Roots:
                 inputs=hint.inputs,
                 left_out=left_out,
             )
+            return build if hint.chart is None else self._of_download(build, asked)
 
-        return build
+        return build_root
 
     @cached_property
     def _known_charts(self) -> Charts:
@@ -414,7 +434,7 @@ class _Roots:
         return replace(build, output=output, source_map=source_map)
 
     def _of_download(self, build: Build, asked: _RenderRoot) -> Build:
-        """Return the build of a downloaded chart as one of the object that names it."""
+        """Return the build of a downloaded chart or folder as one of the object that names it."""
         root_file = self._root_files.get(asked.file, asked.file)
         return replace(build, folder=os.path.dirname(root_file), root_file=root_file, covered=frozenset(), trials=None)
 
@@ -467,7 +487,7 @@ def _build_chart(
         inner = ChartSourceMap(output, root_file, files, texts)
         if known.downloads is None:
             return inner
-        elsewhere = SourcePlace(root_file, 0, Span(1, 1, 1, 1), "root") if hint.chart is None else _naming(hint)
+        elsewhere = SourcePlace(root_file, 0, Span(1, 1, 1, 1), "root") if hint.chart is None else hint.named_at
         defaults = None if hint.chart is None else ChartDefaults(rendered_by_default)
         return DownloadedSourceMap(inner, known.downloads.folder, elsewhere, defaults)
 
@@ -487,11 +507,3 @@ def _build_chart(
         missing_dependencies,
         lambda: ChartTrials(chart.folder, output, root_file, files, rendering, texts),
     )
-
-
-def _naming(hint: Hint) -> SourcePlace:
-    """Return where an object names its chart."""
-    if hint.naming is None:
-        return SourcePlace(hint.file, 0, Span(1, 1, 1, 1), "root")
-    text, path = hint.naming
-    return text.place(path, "root", exact=True)

@@ -19,6 +19,8 @@ from afflint.yaml.document import map_at, text_at
 GROUP = "source.toolkit.fluxcd.io"
 _GIT, _BUCKET = "GitRepository", "Bucket"
 _KINDS = ("HelmRepository", "OCIRepository", "HelmChart", _GIT)
+_DEFAULT_REVISION = "HEAD"
+"""The `targetRevision` of Argo CD without one."""
 _FIELDS = ("url", "ref", "insecure", "chart", "version", "sourceRef")
 
 
@@ -31,12 +33,21 @@ class SourceName(NamedTuple):
 
 
 class WantedChart(NamedTuple):
-    """A chart that an object names: in a repository, or in a ``source`` of Flux. ``version`` may be a range."""
+    """A chart that an object names: in a repository, or in a ``source`` of Flux. ``version`` may be a range.
+
+    ``is_folder``: it is a folder of a Git repository, which may be a kustomization; ``name`` is its path, and ``version`` a ref.
+    """
 
     name: str
     version: str = ""
     repository: str = ""
     source: SourceName | None = None
+    is_folder: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What it is, as messages name it."""
+        return "folder" if self.is_folder else "chart"
 
 
 class FluxSource(NamedTuple):
@@ -72,13 +83,15 @@ class FluxSources:
     def reference(self, wanted: WantedChart, file: str) -> PublishedChart | GitFolder:
         """Return where a chart is that an object in ``file`` names. Raises RenderError if that is unknown."""
         if wanted.source is None:
+            if wanted.is_folder:
+                return git_folder(wanted.repository, wanted.version or _DEFAULT_REVISION, wanted.name)
             return chart_reference(wanted.repository, wanted.name, wanted.version)
-        source = self._find(wanted.source, file)
+        source = self._find(wanted.source, file, wanted.kind, *([_GIT] if wanted.is_folder else []))
         spec = source.spec
         if source.name.kind == "HelmChart":
             inner = reference_in(map_at(spec, "sourceRef"), source.name.namespace)
             wanted = WantedChart(text_at(spec, "chart"), text_at(spec, "version"), source=inner)
-            source = self._find(inner, file, "HelmRepository", _GIT)
+            source = self._find(inner, file, wanted.kind, "HelmRepository", _GIT)
             spec = source.spec
         if source.name.kind == _GIT:
             return git_folder(text_at(spec, "url"), _git_ref(map_at(spec, "ref")), wanted.name)
@@ -93,22 +106,22 @@ class FluxSources:
         if wanted.name or wanted.source is None:
             return wanted.name
         try:
-            spec = self._find(wanted.source, file, "OCIRepository", "HelmChart").spec
+            spec = self._find(wanted.source, file, wanted.kind, "OCIRepository", "HelmChart").spec
         except RenderError:
             return ""
         return last_part(text_at(spec, "url") or text_at(spec, "chart"))
 
-    def _find(self, name: SourceName, file: str, *kinds: str) -> FluxSource:
-        """Return a source by its name; one in the same file is preferred. ``kinds``: those that it may have."""
+    def _find(self, name: SourceName, file: str, what: str, *kinds: str) -> FluxSource:
+        """Return a source by its name; one in the same file is preferred. ``what`` is in it. ``kinds``: those that it may have."""
         if name.kind not in (kinds or _KINDS):
             reason = "whose files only the cluster can read" if name.kind == _BUCKET else "which afflint does not fetch"
-            raise RenderError(f"its chart is in {quoted(f'{name.kind} {name.name}')}, {reason}")
+            raise RenderError(f"its {what} is in {quoted(f'{name.kind} {name.name}')}, {reason}")
         found = [each for each in self._by_name.get(name[:2], ()) if not name.namespace or each.name.namespace in ("", name.namespace)]
         found = [each for each in found if each.file == file] or found
         if not found:
-            raise RenderError(f"{quoted(f'{name.kind} {name.name}')}, which says where its chart is, is not in the repository")
+            raise RenderError(f"{quoted(f'{name.kind} {name.name}')}, which says where its {what} is, is not in the repository")
         if any(each.spec != found[0].spec for each in found):
-            raise RenderError(f"several objects {quoted(f'{name.kind} {name.name}')} say where its chart is")
+            raise RenderError(f"several objects {quoted(f'{name.kind} {name.name}')} say where its {what} is")
         return found[0]
 
 

@@ -1,7 +1,7 @@
 """Folders of this repository that Argo CD and Flux render, with their namespaces, values and other options.
 
-Applications, Flux Kustomizations and HelmReleases are hints: they show which render roots exist and how they are rendered. Folders in
-other repositories are ignored. Charts in other places can be fetched (``flux_sources``, ``chart_downloads``).
+Applications, Flux Kustomizations and HelmReleases are hints: they show which render roots exist and how they are rendered. Charts and
+folders in other places can be fetched (``flux_sources``, ``chart_downloads``).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from glob import escape, glob
 from typing import Any
 
+from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
@@ -31,7 +32,7 @@ from afflint.rendering.given_values import Inline, Setting, Written
 from afflint.rendering.helm import KUBE_VERSION, NO_SCHEMA
 from afflint.rendering.kustomize_origins import InlinePatches
 from afflint.rendering.set_templates import Parameters, fill_template, has_placeholder, unknown_action
-from afflint.rendering.source_documents import SourceText, WrittenText, documents_of, value_at
+from afflint.rendering.source_documents import SourcePlace, SourceText, WrittenText, documents_of, value_at
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.source.repositories import is_inside, is_root
@@ -87,13 +88,13 @@ class Hint:
     patches: InlinePatches | None = None
     """The patches of the wrapper, or of the output of a chart, if the object is a file."""
     chart: PublishedChart | GitFolder | None = None
-    """The chart if it is not in the repository; then ``folder`` is empty.
+    """The chart if it is not in the repository; then ``folder`` is empty. Or a folder of another repository; then ``folder`` is its copy.
 
     ``files_in_chart`` are values files in the chart, or in its Git repository.
     """
     files_in_chart: tuple[str, ...] = ()
     naming: tuple[SourceText, Path] | None = None
-    """The document and the path that name the chart."""
+    """The document and the path that name the chart, or the folder of another repository."""
 
     @property
     def is_flux(self) -> bool:
@@ -104,6 +105,19 @@ class Hint:
     def is_release(self) -> bool:
         """Whether the object is a HelmRelease, whose ``wrapper`` changes the output of the chart."""
         return self.declared_by.startswith("HelmRelease ")
+
+    @property
+    def named_at(self) -> SourcePlace:
+        """The place where the object names its chart or folder."""
+        if self.naming is None:
+            return SourcePlace(self.file, 0, Span(1, 1, 1, 1), "root")
+        text, path = self.naming
+        return text.place(path, "root", exact=True)
+
+    def in_folder(self, folder: str) -> Hint:
+        """Return the hint for the copy of a folder of another repository, links resolved."""
+        named = _components(self.wrapper, folder)
+        return replace(self, folder=folder, wrapper={**self.wrapper, **named} if named else self.wrapper)
 
     @property
     def key(self) -> str:
@@ -132,7 +146,7 @@ class UnsupportedObject(NamedTuple):
 class RemoteObject(NamedTuple):
     """A GitOps object that renders something in another place: ``what`` is the chart or folder. ``file`` is as for a hint.
 
-    ``chart``: the chart, if it can be fetched; ``hint`` then says how it is rendered. ``reason``: why it is not rendered.
+    ``chart``: the chart or folder, if it can be fetched; ``hint`` then says how it is rendered. ``reason``: why it is not rendered.
     """
 
     declared_by: str
@@ -230,7 +244,10 @@ def _hints_in(text: SourceText, tops: Sequence[str], clusters: ArgoClusters) -> 
         if folder is not None:
             yield _flux_hint(f"Kustomization {name}", folder, spec, text)
         elif path and not has_placeholder(name + path):
-            yield RemoteObject(f"Kustomization {name}", f"folder {path}")
+            in_source = reference_in(map_at(spec, "sourceRef"), text_at(data, "metadata", "namespace"))
+            hint = replace(_flux_hint(f"Kustomization {name}", "", spec, text), naming=(text, ("spec", "path")))
+            wanted = WantedChart(path, source=in_source, is_folder=True)
+            yield RemoteObject(f"Kustomization {name}", f"folder {path}", chart=wanted, hint=hint)
     elif group == "helm.toolkit.fluxcd.io" and kind == "HelmRelease":
         yield from _from_helm_release(name, spec, text, tops)
     elif group == _K3S and kind == "HelmChart":
@@ -328,8 +345,7 @@ def _from_application(
         patches = _inline_patches(text, ("spec", *base, "kustomize")) if map_at(source, "kustomize") else None
         namespace = text_at(source, "helm", "namespace") or text_at(spec, "destination", "namespace")
         if folder is None:
-            chart = text_at(source, "chart")
-            if chart and not has_placeholder(name):
+            if (text_at(source, "chart") or path) and not has_placeholder(name):  # A patch may leave both out.
                 hint = _argo_hint(
                     declared_by,
                     name,
@@ -339,22 +355,35 @@ def _from_application(
                     files[0],
                     inline,
                     settings,
-                    None,
-                    _helm_options(map_at(source, "helm"), "", tops),
+                    patches,
+                    _helm_options(map_at(source, "helm"), None, tops),
                 )
-                wanted = WantedChart(chart, text_at(source, "targetRevision"), argo_repository(text_at(source, "repoURL")))
-                named_at = declared.below((*base, "chart")).holder(()) or declared
-                naming = (named_at.text, named_at.path)
-                hint = replace(hint, files_in_chart=tuple([each for each in named if not each.startswith(("$", "/"))]), naming=naming)
-                yield RemoteObject(declared_by, f"chart {chart}", chart=wanted, hint=hint)
-            elif path and not has_placeholder(name):  # A patch may leave both out.
-                yield RemoteObject(declared_by, f"folder {path}")
+                yield _elsewhere(hint, source, declared.below(base))
             continue
         if not choices:
             yield UnsupportedObject(declared_by, "the names of its values files contain placeholders")
         for values in files:
             options = _helm_options(map_at(source, "helm"), folder, tops)
             yield _argo_hint(declared_by, name, folder, source, namespace, values, inline, settings, patches, options)
+
+
+def _elsewhere(hint: Hint, source: Mapping[str, Any], declared: Written) -> RemoteObject:
+    """Return an object whose source of Argo CD is a chart, or a folder of another repository; ``declared`` is the place of the source."""
+    chart, path = text_at(source, "chart"), text_at(source, "path")
+    address, version = text_at(source, "repoURL"), text_at(source, "targetRevision")
+    named = [each for each in _texts(source, "helm", "valueFiles") if not each.startswith("$")]
+    named_at = declared.below(("chart" if chart else "path",)).holder(()) or declared
+    naming = named_at.text, named_at.path
+    if chart:
+        files = tuple([each for each in named if not each.startswith("/")])
+        wanted = WantedChart(chart, version, argo_repository(address))
+        return RemoteObject(hint.declared_by, f"chart {chart}", chart=wanted, hint=replace(hint, files_in_chart=files, naming=naming))
+    files = tuple([each.lstrip("/") if each.startswith("/") else os.path.join(path, each) for each in named])
+    wanted = WantedChart(path, version, address, is_folder=True)
+    own = () if any(each.startswith("/") for each in named) else hint.values
+    return RemoteObject(
+        hint.declared_by, f"folder {path}", chart=wanted, hint=replace(hint, values=own, files_in_chart=files, naming=naming)
+    )
 
 
 _PLACEHOLDER = re.compile(r"\{\{.*?\}\}")
@@ -448,7 +477,7 @@ def _argo_hint(
 _PARAMETER_NAME = re.compile(r"[\w.\-\[\]/]+")
 
 
-def _helm_options(helm: Mapping[str, Any], folder: str, tops: Sequence[str]) -> tuple[str, ...]:
+def _helm_options(helm: Mapping[str, Any], folder: str | None, tops: Sequence[str]) -> tuple[str, ...]:
     """Return the options of Helm for a source of Argo CD. Raises _OutsideError for files outside the repository."""
     options: list[str] = []
     for each in maps_at(helm, "fileParameters"):
@@ -666,6 +695,9 @@ def _inline_patches(text: SourceText | None, *bases: Path) -> InlinePatches | No
 
 
 def _components(data: Mapping[str, Any], folder: str) -> dict[str, Any]:
+    """Return the wrapper with the components of a folder; with their names, if the folder is not known yet."""
+    if not folder:
+        return {"components": _texts(data, "components")} if _texts(data, "components") else {}
     folders = [os.path.realpath(os.path.join(folder, each)) for each in _texts(data, "components")]
     return {"components": [each for each in folders if os.path.isdir(each)]} if folders else {}
 

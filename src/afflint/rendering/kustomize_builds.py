@@ -25,6 +25,7 @@ from afflint.rendering.references import build_inputs
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, only_or_with
 from afflint.source.kustomizations import NAMES
+from afflint.source.repositories import is_inside
 
 
 class KustomizeOutput(NamedTuple):
@@ -93,7 +94,13 @@ class KustomizeBuilder:
         downloads = "" if self._downloads is None else self._downloads.folder
         chart_map = KustomizeChartMap(self._render_chart, texts, inputs.charts, downloads, self._top_of(root.folder))
         defaults = partial(self._defaults, root, hint, inputs) if inputs.charts else None
-        return KustomizeSourceMap(origins, chart_map, hint.variables, defaults, partial(inputs.elsewhere, texts=texts))
+        return KustomizeSourceMap(origins, chart_map, hint.variables, defaults, partial(self._reported, hint, inputs, texts))
+
+    def _reported(self, hint: Hint, inputs: KustomizeInputs, texts: SourceTexts, place: SourcePlace) -> SourcePlace:
+        """Return the place that is reported for one in a fetched base, or in a folder that an object names."""
+        place = inputs.elsewhere(place, texts)
+        is_fetched = self._downloads is not None and is_inside(place.file, self._downloads.folder)
+        return hint.named_at if is_fetched and hint.chart is not None else place
 
     def _defaults(self, root: Kustomization, hint: Hint, inputs: KustomizeInputs) -> bytes:
         """Build a kustomization without values for downloaded charts. Raises RenderError."""
