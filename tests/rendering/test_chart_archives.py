@@ -64,7 +64,7 @@ def test_a_template_that_is_too_large_is_left_out(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_unpacks_to_too_much_is_read_to_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chart_archives, "_MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(chart_archives, "MOST_UNPACKED", 1 << 20)
     first = ("web/templates/a.yaml", tarfile.REGTYPE, b"a")
     bomb = ("web/bomb", tarfile.REGTYPE, b"\0" * (8 << 20))
     assert texts(pack(tmp_path / "a.tgz", first, bomb, ("web/templates/b.yaml", tarfile.REGTYPE, b"b"))) == ["a"]
@@ -145,7 +145,7 @@ def test_a_name_that_leads_out_of_the_folder_is_rejected(tmp_path: Path, name: s
 
 
 def test_an_archive_with_too_much_or_too_many_files_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chart_archives, "_MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(chart_archives, "MOST_UNPACKED", 1 << 20)
     with pytest.raises(OSError, match=r"too large"):
         unpacked(pack(tmp_path / "a.tgz", ("web/bomb", tarfile.REGTYPE, b"\0" * (8 << 20))), tmp_path / "to")
     monkeypatch.setattr(chart_archives, "_MOST_FILES", 2)

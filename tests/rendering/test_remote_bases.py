@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.rendering import sandbox
+from afflint.rendering import git_downloads, sandbox
 from afflint.rendering.programs import RenderError
 from afflint.rendering.remote_bases import remote_bases
 from command_line import exit_code
@@ -174,6 +174,27 @@ def test_a_base_is_fetched_over_ssh_by_the_git_of_the_user(
     assert checking.told("--render-network") == [OF_BASE, OWN]
     words = (folder / "words").read_text(encoding="utf-8").splitlines()
     assert words[-2:] == ["git@host.invalid", f"git-upload-pack '{repository}'"]
+
+
+def test_attributes_of_a_repository_leave_nothing_out(checking: Checking, server: GitServer, repositories: Path) -> None:
+    """kustomize and Flux check a repository out, which ignores `export-ignore`."""
+    commit(repositories / "bases", {".gitattributes": "/web export-ignore\n"})
+    write(overlay(f"{server.address}/bases/.git//web"))
+    assert checking.told("--render-network") == [OF_BASE, OWN]
+
+
+def test_a_large_repository_is_kept_without_its_source_code(
+    checking: Checking, server: GitServer, repositories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = "".join(random.Random(1).choices("0123456789abcdef", k=1 << 20))
+    commit(repositories / "bases", {"pkg/main.go": large})
+    address = f"{server.address}/bases/.git"
+    write(overlay(f"{address}//web"))
+    monkeypatch.setattr(git_downloads, "LARGEST", 1 << 18)
+    assert checking.told("--render-network") == [OF_BASE, OWN]
+    commit(repositories / "bases", {"large.yaml": large})
+    (reason,) = reasons(checking.report("--render-network"))
+    assert reason == f"the repository of web of {address} HEAD has more than 0 MB, packed"
 
 
 # What is not.

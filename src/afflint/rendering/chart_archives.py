@@ -22,7 +22,8 @@ from afflint.source.files import read_regular
 SUFFIX = ".tgz"
 LARGEST = 16 << 20
 """The highest size of an archive in bytes."""
-_MOST_UNPACKED = 64 << 20
+MOST_UNPACKED = 64 << 20
+"""The highest size of all files of an archive in bytes."""
 _LARGEST_FILE = 1 << 20
 _MOST_FILES = 10_000
 _DEEPEST = 100
@@ -98,7 +99,7 @@ class _Bounded:
 
     def __init__(self, stream: gzip.GzipFile) -> None:
         self._stream = stream
-        self._remaining = _MOST_UNPACKED
+        self._remaining = MOST_UNPACKED
 
     def read(self, size: int) -> bytes:
         """Return the next bytes. Raises OSError when the highest size is reached."""

@@ -14,7 +14,7 @@ import tempfile
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.rendering import sandbox
-from afflint.rendering.chart_archives import LARGEST
+from afflint.rendering.chart_archives import LARGEST, MOST_UNPACKED
 from afflint.rendering.programs import ProgramRunner, RenderError
 
 _HOST = r"\w[\w.-]*|\[[0-9a-fA-F:]+\]"
@@ -40,6 +40,28 @@ _SETTINGS = [
     for word in ("-c", setting)
 ]
 _PREFIX = "repository/"
+_SOURCE_CODE = (
+    "gif",
+    "go",
+    "ico",
+    "jpeg",
+    "jpg",
+    "js",
+    "jsx",
+    "mp4",
+    "pdf",
+    "png",
+    "py",
+    "rs",
+    "scss",
+    "svg",
+    "ts",
+    "tsx",
+    "webp",
+    "woff2",
+)
+_WITHOUT_SOURCE_CODE = ("--", ".", *(f":(exclude,glob)**/*.{each}" for each in _SOURCE_CODE))
+"""Of a repository that is too large, the files that neither charts nor kustomizations consist of are left out."""
 
 
 class GitFolder(NamedTuple):
@@ -96,15 +118,26 @@ def fetch_repository(runner: ProgramRunner, wanted: GitFolder) -> bytes:
         try:
             runner.output([*command, "init", "--quiet", "--bare", "--template="], wanted.shown, _WITHOUT_CONFIGURATION)
             runner.output([*command, "fetch", *options, "--", wanted.address, wanted.ref], wanted.shown, _FETCHING, fetches=True)
-            archive = ["archive", "--format=tar", f"--prefix={_PREFIX}", "FETCH_HEAD"]
-            files = runner.output([*command, *archive], wanted.shown, _WITHOUT_CONFIGURATION)
+            _ignore_attributes(os.path.join(folder, "fetched"))
+            archive = [*command, "archive", "--format=tar", f"--prefix={_PREFIX}", "FETCH_HEAD"]
+            files = runner.output(archive, wanted.shown, _WITHOUT_CONFIGURATION)
+            data = gzip.compress(files, mtime=0)
+            if len(data) > LARGEST or len(files) > MOST_UNPACKED:
+                files = runner.output([*archive, *_WITHOUT_SOURCE_CODE], wanted.shown, _WITHOUT_CONFIGURATION)
+                data = gzip.compress(files, mtime=0)
         except RenderError as error:
             reason = f"it has more than {sandbox.MOST_WRITTEN >> 20} MB" if _is_full(folder) else error.reason
             raise RenderError(f"{wanted.shown} cannot be fetched: {reason}") from None
-    data = gzip.compress(files, mtime=0)
     if len(data) > LARGEST:
         raise RenderError(f"the repository of {wanted.shown} has more than {LARGEST >> 20} MB, packed")
     return data
+
+
+def _ignore_attributes(repository: str) -> None:
+    """Let the archive of a bare repository have all files as they are: an attribute of the tree could leave out a base."""
+    os.makedirs(os.path.join(repository, "info"), exist_ok=True)
+    with open(os.path.join(repository, "info", "attributes"), "w", encoding="utf-8") as file:
+        file.write("* -export-ignore -export-subst\n")
 
 
 def _is_full(folder: str) -> bool:
