@@ -128,8 +128,8 @@ def test_a_kustomization_may_need_a_remote_base_and_a_chart(checking: Checking, 
         files = overlay(f"{server.address}/bases/.git//web")
         chart = f"helmCharts: [{{name: web, repo: '{charts.repository}', version: 1.2.0, valuesInline: {{zone: 1}}}}]\n"
         write({**files, "app/kustomization.yaml": files["app/kustomization.yaml"] + chart})
-        at_root = "app/kustomization.yaml:1:1 wrong-type spec.nodeSelector.zone ['app']"
-        assert checking.told("--render-network") == [at_root, OF_BASE, OWN]
+        at_value = "app/kustomization.yaml:4:NN wrong-type spec.nodeSelector.zone ['app']".replace("NN", str(chart.index("1}}") + 1))
+        assert checking.told("--render-network") == [OF_BASE, at_value, OWN]
 
 
 def test_what_was_fetched_is_built_offline(
