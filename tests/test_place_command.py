@@ -885,3 +885,39 @@ def test_settings_of_kubevirt_are_not_passed_over_and_each_patch_is_named_once(p
     )
     done = place("web.yaml", "kubevirt.yaml", "--nodes", "nodes.yaml", kubevirt=kubevirt)
     assert (done.code, "skipped: " in done.out) == (0, False)
+
+
+REQUESTS = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: big}
+spec: {containers: [{name: big, image: "big:1", resources: {requests: {cpu: 3, memory: 1Gi}}}]}
+"""
+SMALL = "apiVersion: v1\nkind: Node\nmetadata: {name: w1}\n"
+TWO_CPUS = SMALL + "status: {allocatable: {cpu: 2, memory: 8Gi, pods: 10}}\n"
+
+
+def test_requests_count_on_nodes_with_allocatable_resources(place: Place) -> None:
+    for arguments in ([], ["--resources"]):
+        done = place("web.yaml", "--nodes", "nodes.yaml", *arguments, web=REQUESTS, nodes=TWO_CPUS)
+        assert done.code == 1
+        assert "insufficient CPU: 3 requested, 2 available" in done.out, done.out
+
+
+def test_requests_do_not_count_with_an_option_that_says_so(place: Place) -> None:
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--no-resources", "--format", "json", web=REQUESTS, nodes=TWO_CPUS)
+    assert done.code == 0
+    assert done.plan["notes"][-1].endswith("not CPU, memory or other resources (`--no-resources`)")
+
+
+def test_a_workload_says_that_its_requests_do_not_count_on_nodes_without_allocatable_resources(place: Place) -> None:
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=REQUESTS + "---\n" + WEB, nodes=NODES)
+    [big, web] = done.plan["workloads"]
+    assert big["notes"] == ["its requests for cpu and memory are not counted, because no node has status.allocatable"]
+    assert web["notes"] == []
+    assert done.plan["notes"] == []
+
+
+def test_resources_cannot_be_on_and_off(place: Place) -> None:
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--resources", "--no-resources", web=WEB, nodes=NODES)
+    assert (done.code, done.err) == (2, "afflint: --resources and --no-resources exclude each other\n")

@@ -1,4 +1,4 @@
-"""Resources: what pods ask for, what nodes have, and which nodes have room. Left out unless they are asked for."""
+"""Resources: what pods ask for, what nodes have, and which nodes have room. Left out unless nodes list them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.failures import failures
 from afflint.placement.order_search import decide
 from afflint.placement.plan import Plan
-from afflint.placement.planner import KUBEVIRT_OVERHEAD, RESOURCES_LEFT_OUT, make_plan
+from afflint.placement.planner import KUBEVIRT_OVERHEAD, make_plan
 from afflint.placement.removal import Removals
 from afflint.placement.schedule import build_schedule
 from afflint.scheduler.cluster import Verdict
@@ -555,9 +555,9 @@ def test_the_domain_of_a_manifest_counts() -> None:
 # --- notes -------------------------------------------------------------------------------------------------------------
 
 
-def test_without_resources_the_plan_says_so() -> None:
+def test_without_resources_requests_do_not_count() -> None:
     found = make_plan(inventory([having("n1", cpu=1)]), [pod_source("web", containers=[container(cpu=9)])])
-    assert found.notes == (RESOURCES_LEFT_OUT,)
+    assert found.notes == ()
     assert found.workloads[0].replicas[0].node == "n1"
 
 

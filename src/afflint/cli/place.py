@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from afflint.placement.plan import Plan
 
 _FORMATS = ("text", "json", "html")
+_RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources (`--no-resources`)"
 
 
 class PlaceOptions(NamedTuple):
@@ -35,6 +36,7 @@ class PlaceOptions(NamedTuple):
     no_config: bool
     replan: bool
     resources: bool
+    no_resources: bool
     only_running: bool
     lose: tuple[str, ...]
     drain: tuple[str, ...]
@@ -64,6 +66,8 @@ def place(args: PlaceOptions) -> int:
 
     options.check_choice("--format", args.form, _FORMATS)
     options.check_choice("--color", args.color, options.COLORS)
+    if args.resources and args.no_resources:
+        raise UserError("--resources and --no-resources exclude each other")
     overrides = options.ConfigOverrides(args.config_file, args.no_config, nodes=args.nodes, render=args.render)
     session = Session(options.configuration(overrides))
     note_unused_render(session.config)
@@ -74,7 +78,7 @@ def place(args: PlaceOptions) -> int:
         args.pods,
         options=run,
         counts=_counts(args.counts),
-        resources=args.resources,
+        resources=not args.no_resources,
         only_running=args.only_running,
         replan=args.replan,
     )
@@ -90,7 +94,8 @@ def place(args: PlaceOptions) -> int:
         inputs.classes,
     )
     empty, coverage = _empty_file_notes(named_files(inputs.empty, args.paths)), _coverage_notes(inputs, args)
-    plan = plan._replace(notes=(*empty, *coverage, *inputs.notes, *plan.notes), coverage=inputs.coverage)
+    left_out = [_RESOURCES_LEFT_OUT] if args.no_resources else []
+    plan = plan._replace(notes=(*empty, *coverage, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage)
     if problems := inputs.problems:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
         notify(f"afflint: {visible(problems[0])}{more}")
@@ -171,7 +176,11 @@ _SECTIONS = {
     ),
     "Scheduling": (
         flag("--replan", help_text="Schedule running pods of the workloads again; by default they stay on their nodes."),
-        flag("--resources", help_text="Compare requests for CPU, memory and other resources with what nodes can allocate."),
+        flag(
+            "--resources",
+            help_text="Compare requests for CPU, memory and other resources with what nodes can allocate. This is the default.",
+        ),
+        flag("--no-resources", help_text="Ignore requests for CPU, memory and other resources."),
         flag("--only-running", help_text="Leave out virtual machines that do not start by themselves."),
     ),
     "Disruptions": (

@@ -81,7 +81,7 @@ def read_place_inputs(
     context: Iterable[Source] = (),
     options: Options = _ALL,
     *,
-    resources: bool = False,
+    resources: bool = True,
     only_running: bool = False,
     replan: bool = False,
     counts: Mapping[str, int] = _NO_COUNTS,
@@ -92,7 +92,7 @@ def read_place_inputs(
     themselves have no pods. The KubeVirt resource, namespaces and autoscalers in ``context`` are used, too.
 
     Nodes and node pools among the sources are used if no node files are named; ``counts`` are the sizes of pools by their names.
-    With ``resources``, the requests of pods and the allocatable resources of nodes are compared.
+    With ``resources``, the requests of pods and the allocatable resources of nodes are compared if a node has any.
     Workloads that the API server would reject have no pods: those with an error of a rule of the category ``admission`` that is neither
     suppressed nor ignored in ``options``. Workloads in rendered output have the file and the line that they come from.
 
@@ -121,6 +121,7 @@ def read_place_inputs(
     classes = _classes(files, results, settings, counts, with_least=not nodes)
     if not (nodes or classes):
         raise NodeFileError(NO_NODES)
+    counted = resources and any([*[each.node.allocatable for each in nodes], *[each.allocatable for each in classes]])
     running = running_pods(
         {files.numbers[identity]: source for identity, source in running_files.items()},
         resources=resources,
@@ -159,12 +160,16 @@ def read_place_inputs(
         nodes,
         manifest_index,
         workloads,
-        SimulationOptions(target.version, target.feature_gates, resources, only_running, replan, has_pools=bool(classes)),
+        SimulationOptions(target.version, target.feature_gates, counted, only_running, replan, has_pools=bool(classes)),
         running.pods,
         name_of=name_of,
         machines=running.machines,
         machine_workloads=running.machine_workloads,
     )
+    if resources and not counted:
+        from afflint.inventory.uncounted import with_uncounted_requests
+
+        simulation_input = simulation_input._replace(pod_sources=with_uncounted_requests(simulation_input.pod_sources))
     declared = [*[each.name for each in nodes if each.declared], *[each.title for each in classes]]
     classes = pools_with_expected_labels(classes, simulation_input.expected)
     assumed = assumption_note(declared, simulation_input.expected)

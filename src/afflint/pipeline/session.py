@@ -288,7 +288,7 @@ class Session:
         sources: Sequence[Source],
         pods: Sequence[str] = (),
         *,
-        resources: bool = False,
+        resources: bool = True,
         only_running: bool = False,
         replan: bool = False,
         counts: Mapping[str, int] | None = None,

@@ -45,7 +45,6 @@ from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import REPORTED
 from afflint.yaml.document import text_at
 
-RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources"
 KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
 _MOST_NAMES = 3
 
@@ -167,7 +166,7 @@ def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource]) -> 
 def _resource_notes(arrangement: Schedule) -> list[str]:
     """Return which resources the simulation does not check."""
     if not arrangement.before.resources:
-        return [RESOURCES_LEFT_OUT]
+        return []
     notes = []
     nodes = arrangement.before.table.nodes
     silent = [node.name for node in nodes if node.allocatable is None]

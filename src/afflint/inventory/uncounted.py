@@ -1,0 +1,37 @@
+"""What a simulation does not count for a workload, as notes at the workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from afflint.controllers.launcher_resources import compute_resources
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.phrases import join_words
+from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.requests import CPU, MEMORY, PODS, read_requests
+
+
+def with_uncounted_requests(pod_sources: Sequence[PodSource]) -> tuple[PodSource, ...]:
+    """Return the workloads, with a note at each one that requests resources: no node lists what it can allocate."""
+    return tuple([_with_note(pod_source) for pod_source in pod_sources])
+
+
+def _with_note(pod_source: PodSource) -> PodSource:
+    asked = _requested(pod_source)
+    if not asked:
+        return pod_source
+    note = f"its requests for {join_words(asked)} are not counted, because no node has status.allocatable"
+    return replace(pod_source, notes=(*pod_source.notes, note))
+
+
+def _requested(pod_source: PodSource) -> list[str]:
+    """Return the resources that a pod of the workload requests; none if the requests are malformed."""
+    try:
+        if not pod_source.kubevirt:
+            return [resource for resource, _ in read_requests(pod_source.pod, {}) if resource != PODS]
+        if not pod_source.has_known_size:
+            return [CPU, MEMORY]
+        return sorted({CPU, MEMORY, *compute_resources(pod_source.pod.get("domain"))["requests"]})
+    except InventoryError:
+        return []
