@@ -921,3 +921,91 @@ def test_a_workload_says_that_its_requests_do_not_count_on_nodes_without_allocat
 def test_resources_cannot_be_on_and_off(place: Place) -> None:
     done = place("web.yaml", "--nodes", "nodes.yaml", "--resources", "--no-resources", web=WEB, nodes=NODES)
     assert (done.code, done.err) == (2, "afflint: --resources and --no-resources exclude each other\n")
+
+
+GOLD = """\
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: gold}
+value: 100000
+"""
+BATCH = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a-batch}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: a-batch}}
+  template:
+    metadata: {labels: {app: a-batch}}
+    spec: {containers: [{name: a, image: "a:1", resources: {requests: {cpu: 2}}}]}
+"""
+BEFORE_BATCH = BATCH.replace("a-batch", "z-gold").replace("{containers", "{priorityClassName: gold, containers")
+
+
+def test_replicas_of_higher_priority_are_scheduled_first(place: Place) -> None:
+    done = place(".", "--format", "json", web="---\n".join((BATCH, GOLD, BEFORE_BATCH)), nodes=TWO_CPUS)
+    assert done.nodes_of("Deployment default/z-gold") == ["w1"]
+    assert done.nodes_of("Deployment default/a-batch") == [None]
+    assert [each["notes"] for each in done.plan["workloads"]] == [[], []]
+
+
+def test_the_priority_of_a_default_class_applies_to_pods_without_one(place: Place) -> None:
+    default = GOLD.replace("gold", "usual").replace("100000", "200000\nglobalDefault: true")
+    done = place(".", "--format", "json", web="---\n".join((default, GOLD, BEFORE_BATCH, BATCH)), nodes=TWO_CPUS)
+    assert done.nodes_of("Deployment default/a-batch") == ["w1"]
+
+
+def test_a_pending_workload_with_priority_over_running_pods_says_that_it_may_preempt_them(place: Place) -> None:
+    running = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: low, namespace: default}
+spec: {nodeName: w1, priority: PRIORITY, containers: [{name: a, image: "a:1", resources: {requests: {cpu: 2}}}]}
+"""
+    left_out = "the scheduler may preempt pods of lower priority for its pods, which the simulation leaves out"
+
+    def notes(priority: str, classes: str = GOLD) -> object:
+        files = {"web": f"{classes}---\n{BEFORE_BATCH}", "nodes": TWO_CPUS, "pods": running.replace("PRIORITY", priority)}
+        done = place("web.yaml", "--nodes", "nodes.yaml", "--pods", "pods.yaml", "--format", "json", **files)
+        [gold] = [each for each in done.plan["workloads"] if each["name"] == "z-gold"]
+        assert gold["replicas"][0]["node"] is None
+        return gold["notes"]
+
+    assert notes("0") == [f"it has priority over Pod default/low: {left_out}"]
+    assert notes("100000") == []
+    assert notes("0", GOLD + "preemptionPolicy: Never\n") == []
+    assert notes("0", GOLD.replace("gold", "other")) == [f"PriorityClass gold is not defined in the manifests: {left_out}"]
+
+
+def test_devices_that_no_node_has_and_resource_claims_are_said_at_the_workload(place: Place) -> None:
+    gpu = REQUESTS.replace("cpu: 3", "nvidia.com/gpu: 1").replace(
+        "{containers", "{resourceClaims: [{name: a, resourceClaimName: b}], containers"
+    )
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=gpu, nodes=TWO_CPUS)
+    assert done.plan["workloads"][0]["notes"] == [
+        "its resourceClaims are not counted: the simulation does not allocate devices",
+        "no node has nvidia.com/gpu in status.allocatable: its pods stay Pending until a device plugin reports it",
+    ]
+
+
+def test_after_a_failure_replicas_of_higher_priority_are_scheduled_first(place: Place) -> None:
+    def node(name: str, zone: str) -> str:
+        return TWO_CPUS.replace("name: w1", f"name: {name}, labels: {{topology.kubernetes.io/zone: {zone}}}")
+
+    def running(owner: str, node: str, priority: int) -> str:
+        controller = f"{{apiVersion: apps/v1, kind: ReplicaSet, name: {owner}, controller: true}}"
+        return f"""\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {owner}-1, namespace: default, ownerReferences: [{controller}]}}
+spec: {{nodeName: {node}, priority: {priority}, containers: [{{name: a, image: "a:1", resources: {{requests: {{cpu: 2}}}}}}]}}
+"""
+
+    nodes = "---\n".join((node("w1", "a"), node("w2", "a"), node("w3", "b")))
+    pods = "---\n".join((running("low", "w1", 0), running("high", "w2", 1)))
+    done = place("--nodes", "nodes.yaml", "--pods", "pods.yaml", "--lose", "zone=a", "--format", "json", web=None, nodes=nodes, pods=pods)
+    targets = {each["workload"]: each["target"] for each in done.plan["losses"][0]["moves"]}
+    assert targets == {"ReplicaSet default/low": None, "ReplicaSet default/high": "w3"}
+    [note] = [note for each in done.plan["workloads"] for note in each["notes"]]
+    assert note.startswith("it has priority over ReplicaSet default/low: the scheduler may preempt pods of lower priority")

@@ -30,6 +30,8 @@ PLACEMENT_FIELDS = (
     "evictionStrategy",
 )
 """The fields of a pod spec that decide which nodes its pods can run on."""
+PRIORITY_FIELDS = ("priorityClassName", "priority", "preemptionPolicy")
+"""The fields that decide which pods are scheduled first."""
 CONTAINER_FIELDS = ("initContainers", "containers")
 """The fields of the containers that may use host ports."""
 RESOURCE_FIELDS = ("containers", "initContainers", "overhead", "resources", "domain")
@@ -116,6 +118,10 @@ class PodSource:
     """The object that controls the object itself, as a Deployment controls its ReplicaSets."""
     observed: tuple[int, ...] = ()
     """The indexes of its running pods, if it has no manifest and is known from them only."""
+    priority: int | None = 0
+    """The priority of its pods; None if its PriorityClass is unknown. Resolved among the manifests of a plan."""
+    preempts: bool = True
+    """Whether its pods preempt others of lower priority."""
 
     def with_site(self, site: Site) -> PodSource:
         """Return a copy with another site."""
@@ -185,7 +191,7 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False, 
         return None
     spec, count = workload.spec, pod_count(workload)
     strategy, notes = spec.get("strategy", spec.get("updateStrategy")), count.notes
-    fields: tuple[str, ...] = (*PLACEMENT_FIELDS, *(_MACHINE_FIELDS if workload.kind.kubevirt else ()))
+    fields: tuple[str, ...] = (*PLACEMENT_FIELDS, *PRIORITY_FIELDS, *(_MACHINE_FIELDS if workload.kind.kubevirt else ()))
     if resources:
         notes = (*notes, *_resource_notes(workload))
         fields = (*fields, *RESOURCE_FIELDS, *(_PROBES if workload.kind.kubevirt else ()))
@@ -266,6 +272,8 @@ def _pod_notes(workload: Workload) -> tuple[str, ...]:
     scheduler = pod.get("schedulerName")
     if type(scheduler) is str and scheduler not in ("", "default-scheduler"):
         notes.append(f"it uses the scheduler {scheduler}; the simulation applies the rules of the default scheduler")
+    if pod.get("resourceClaims"):
+        notes.append("its resourceClaims are not counted: the simulation does not allocate devices")
     if pod.get("schedulingGates"):
         notes.append("the simulation assumes that its scheduling gates are removed")
     return tuple(notes)

@@ -166,6 +166,7 @@ def read_place_inputs(
         machines=running.machines,
         machine_workloads=running.machine_workloads,
     )
+    simulation_input = _with_priorities(simulation_input, files, {**others, **results})
     if resources and not counted:
         from afflint.inventory.uncounted import with_uncounted_requests
 
@@ -269,6 +270,21 @@ def _as_stored(
     lines = {key: changed.span.line for key, changed in mutations.objects.items()}
     stored = {file: _with_lines(file, result, lines) for file, result in mapped_again(mutations, results, settings).items()}
     return stored, list(policy_findings(mutations.undecided, files.names))
+
+
+def _with_priorities(simulation_input: SimulationInput, files: Files, results: Mapping[FileId, FileResult]) -> SimulationInput:
+    """Return the input with the priorities of its workloads, if a PriorityClass or a workload shows that there are any."""
+    from afflint.controllers.pod_source import PRIORITY_FIELDS
+
+    named = any(not each.pod.keys().isdisjoint(PRIORITY_FIELDS) for each in simulation_input.pod_sources)
+    if not (named or any("PriorityClass" in result.passed for result in results.values())):
+        return simulation_input
+    from afflint.inventory.priorities import PRIORITY_CLASS, read_priority_classes, with_priorities
+    from afflint.pipeline.source_objects import objects_of
+
+    readable = [file for file, result in results.items() if not (result.templated or result.unread)]
+    found = (data for source in files.of(readable).values() for _, data, _ in objects_of(source, frozenset((PRIORITY_CLASS,)).__contains__))
+    return simulation_input._replace(pod_sources=with_priorities(simulation_input.pod_sources, read_priority_classes(found)))
 
 
 def _with_lines(file: FileId, result: FileResult, lines: Mapping[tuple[FileId, int, ObjectRef], int]) -> FileResult:

@@ -32,6 +32,7 @@ class DisruptionState:
     def __init__(self, arrangement: Schedule) -> None:
         self.arrangement = arrangement
         self.owners = arrangement.owners
+        self._has_priorities = any(placed.pod_source.priority for placed in arrangement.workloads)
         self.ranks = {identity: number for number, identity in enumerate(self.owners)}
         self.where = arrangement.cluster.pods
         self.by_key = {placed.pod_source.key: placed for placed in arrangement.workloads}
@@ -108,10 +109,16 @@ class DisruptionState:
     def _scheduled(self, cluster: Cluster, made: Sequence[Pod], settled: Container[PodKey]) -> Attempt:
         if not made:
             return Attempt({}, {}, {})
-        attempt = schedule(cluster, [*made, *[pod for pod in self.first_waiting if pod.key not in settled]])
+        attempt = schedule(cluster, self._queue([*made, *[pod for pod in self.first_waiting if pod.key not in settled]]))
         if any(pod.key in attempt.nodes for pod in self.first_waiting):
-            attempt = schedule(cluster, [*made, *[pod for pod in self.waiting if pod.key not in settled]])
+            attempt = schedule(cluster, self._queue([*made, *[pod for pod in self.waiting if pod.key not in settled]]))
         return attempt
+
+    def _queue(self, pods: Sequence[Pod]) -> Sequence[Pod]:
+        """Return the pods with those of higher priority first (PrioritySort)."""
+        if not self._has_priorities:
+            return pods
+        return sorted(pods, key=lambda pod: -(self.owners[pod.key].pod_source.priority or 0))
 
     def _waiting_in_order(
         self, recreated: Mapping[PodKey, Pod], nodes: Mapping[PodKey, str], frozen: Mapping[PodKey, str]

@@ -42,10 +42,11 @@ from afflint.scheduler.cluster import NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod, PodKey
-from afflint.scheduler.requests import REPORTED
+from afflint.scheduler.requests import HUGE_PAGES, REPORTED
 from afflint.yaml.document import text_at
 
 KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
+_PREEMPTION_LEFT_OUT = "the scheduler may preempt pods of lower priority for its pods, which the simulation leaves out"
 _MOST_NAMES = 3
 
 
@@ -90,7 +91,11 @@ def make_plan(
     rows = tuple([_row(node, key, classes[made[node.name]].title if node.name in made else "") for node in arrangement.before.table.nodes])
     against = tuple(violations(arrangement, lambda pod: _eviction(pod, arrangement, evictions)))
     happening = list(_simulations(arrangement, asked, budgets, evictions))
-    workloads = tuple(_Workloads(arrangement, name_of, {(each.workload, each.pod) for each in against}, drained=bool(asked.drain)).plans())
+    workloads = tuple(
+        _Workloads(
+            arrangement, name_of, {(each.workload, each.pod) for each in against}, drained=bool(asked.drain), disrupted=bool(happening)
+        ).plans()
+    )
     losses = tuple([happens(failure) for happens, failure, _ in happening])
     unevaluated: dict[str, None] = {}
     if happening:
@@ -219,6 +224,10 @@ def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterat
         yield "unavailable and removed nodes are not replaced: pools keep the size that they had before the disruption"
 
 
+def _is_below(priority: int | None, other: int) -> bool:
+    return priority is not None and priority < other
+
+
 def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
     """Return the verdict on a node that fits. The rating is None if the scheduler fails in scoring."""
     if rating is None:
@@ -230,8 +239,15 @@ class _Workloads:
     """The plans of the workloads of one schedule, which share what is computed about its pods."""
 
     def __init__(
-        self, arrangement: Schedule, name_of: Callable[[FileId], str], violating: Container[tuple[str, str]], *, drained: bool
+        self,
+        arrangement: Schedule,
+        name_of: Callable[[FileId], str],
+        violating: Container[tuple[str, str]],
+        *,
+        drained: bool,
+        disrupted: bool,
     ) -> None:
+        self._disrupted = disrupted
         self._violating = violating
         self._arrangement = arrangement
         self._name_of = name_of
@@ -267,6 +283,8 @@ class _Workloads:
                 *([VOLUMES_LEFT_OUT] if pod_source.bound_by_volumes else []),
                 *self._outdated_affinity_notes(placed),
                 *([assumed] if assumed else []),
+                *self._missing_devices(placed),
+                *self._preemptions(placed),
             ),
             preferences=self._preferences(placed.template),
             volumes=pod_source.bound_by_volumes,
@@ -290,6 +308,29 @@ class _Workloads:
             more = f" and {len(outdated) - _MOST_NAMES} more" if len(outdated) > _MOST_NAMES else ""
             stay = "stays on its node" if len(outdated) == 1 else "stay on their nodes"
             yield f"{', '.join(shown)}{more} {stay}, although node affinity no longer matches: it applies only when a pod is scheduled"
+
+    def _missing_devices(self, placed: PlacedWorkload) -> Iterator[str]:
+        """Yield a note on each resource of a device plugin that no node has."""
+        known, table = self._arrangement.before.nodes, self._arrangement.before.table
+        for resource, _ in placed.template.requests if placed.template is not None and known else ():
+            if resource not in REPORTED and not resource.startswith(HUGE_PAGES) and set(table.amounts(resource)) == {0}:
+                yield f"no node has {resource} in status.allocatable: its pods stay Pending until a device plugin reports it"
+
+    def _preemptions(self, placed: PlacedWorkload) -> Iterator[str]:
+        """Yield a note if pods of a workload may preempt others, which the simulation does not do."""
+        own = placed.pod_source
+        waits = any(pod.key not in placed.nodes and pod.key not in placed.held for pod in placed.pods)
+        if not own.preempts or not (waits or self._disrupted):
+            return
+        if own.priority is None:
+            yield f"PriorityClass {own.pod['priorityClassName']} is not defined in the manifests: {_PREEMPTION_LEFT_OUT}"
+            return
+        lower = [
+            each.pod_source.key for each in self._arrangement.workloads if each.nodes and _is_below(each.pod_source.priority, own.priority)
+        ]
+        if lower:
+            more = f" and {len(lower) - _MOST_NAMES} more" if len(lower) > _MOST_NAMES else ""
+            yield f"it has priority over {', '.join(lower[:_MOST_NAMES])}{more}: {_PREEMPTION_LEFT_OUT}"
 
     def _preferences(self, template: Pod | None) -> tuple[Preferred, ...]:
         """Return how many nodes match each preferred node affinity term."""

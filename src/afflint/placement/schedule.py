@@ -276,9 +276,10 @@ def build_schedule(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Sc
 
 
 def build_schedules(beginning: Start) -> Schedule:
-    """Schedule the pods of all workloads: pods with a ``spec.nodeName`` first, then those of DaemonSets, then replicas in the order given.
+    """Schedule the pods of all workloads: pods with a ``spec.nodeName`` first, then those of DaemonSets, then replicas.
 
-    Pending pods are tried again until nothing changes, as the scheduler's queue does.
+    Replicas are in the order of their priorities, then in the order given. Pending pods are tried again until nothing changes, as the
+    scheduler's queue does.
     """
     work = _ScheduleBuilder(beginning)
     work.pin()
@@ -319,9 +320,10 @@ class _ScheduleBuilder:
     def settle(self) -> None:
         """Schedule all other pods, in rounds until nothing changes."""
         daemons = [compiled for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True) if pod_source.daemon]
+        queue = sorted(zip(self.pod_sources, self.compiled, strict=True), key=lambda each: -(each[0].priority or 0))
         others = [
             pod
-            for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True)
+            for pod_source, compiled in queue
             if not (pod_source.daemon or pod_source.node_name)
             for pod in compiled.pods
             if pod.key not in self.held
