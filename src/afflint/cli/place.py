@@ -42,6 +42,7 @@ class PlaceOptions(NamedTuple):
     drain: tuple[str, ...]
     remove: tuple[str, ...]
     group_by: str
+    group_label: str
     form: str
     output: str | None
     verbose: bool
@@ -92,6 +93,7 @@ def place(args: PlaceOptions) -> int:
         inputs.simulation_input.budgets,
         inputs.simulation_input.evictions,
         inputs.classes,
+        args.group_label,
     )
     empty, coverage = _empty_file_notes(named_files(inputs.empty, args.paths)), _coverage_notes(inputs, args)
     left_out = [_RESOURCES_LEFT_OUT] if args.no_resources else []
@@ -209,6 +211,14 @@ _SECTIONS = {
             default="zone",
             completion=options.word_completion(("zone", "region")),
             help_text="Group nodes by a label: zone (default), region, or any key.",
+        ),
+        option(
+            "--group-by",
+            dest="group_label",
+            metavar="KEY",
+            default="",
+            help_text="Judge workloads of a namespace with the same value of a pod label as one application. Default: what a Service, a "
+            "PodDisruptionBudget, or the anti-affinity or spread constraints of single virtual machines select together.",
         ),
         options.format_option(_FORMATS),
         option("--output", metavar="FILE", completion=options.file, help_text="Write the plan to a file. Default: standard output."),

@@ -148,8 +148,9 @@ class _Drain:
         attempt = Attempt(self.placed, self.pending, {})
         moves = self.situation.moves(self.cluster, self.recreated, self.ended, attempt, self.frozen, self.failure.nodes, self.migrated)
         outcomes = self.situation.outcomes(moves, self.placed, gaps=self.gaps)
+        left = self.situation.left(moves, self.placed)
         return DisruptionEffect(
-            self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", tuple(self.blocked), tuple(self.notes)
+            self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", tuple(self.blocked), tuple(self.notes), left=left
         )
 
     def _empty(self, node: str) -> bool:

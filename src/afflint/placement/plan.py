@@ -205,6 +205,25 @@ class Blocked(NamedTuple):
     refused: bool = False
 
 
+class Application(NamedTuple):
+    """Several workloads that are one application: ``selected_by`` names what selects them, ``Service sql`` or ``anti-affinity``."""
+
+    name: str
+    selected_by: str
+    workloads: tuple[str, ...]
+    """Their keys."""
+
+
+class ApplicationEffect(NamedTuple):
+    """The effect of a disruption on an application of several workloads: ``left`` of its ``replicas`` run afterwards."""
+
+    application: str
+    outcome: Outcome
+    left: int
+    replicas: int
+    workloads: tuple[str, ...]
+
+
 class DisruptionEffect(NamedTuple):
     """A disruption and its effects: ``what`` names the nodes (``node worker-2``, ``zone=a``), ``action`` is lose, drain or remove."""
 
@@ -221,11 +240,13 @@ class DisruptionEffect(NamedTuple):
     removed: DisruptionEffect | None = None
     """What follows when the failed nodes are removed."""
     left: Mapping[str, int] = _NONE
-    """Of a failure, by workload key how many replicas run in the end, for those that lose one."""
+    """By workload key, how many replicas run in the end, for those that lose one."""
     unevaluated: tuple[str, ...] = ()
     """The pods on the nodes, with their namespaces, whose controllers are not known: what becomes of them is not known either."""
     volumes: tuple[str, ...] = ()
     """The keys of the workloads with volumes that move to other nodes, if their volumes can be used there."""
+    applications: tuple[ApplicationEffect, ...] = ()
+    """The effects on applications of several workloads, for those that lose a replica."""
 
     @property
     def result(self) -> DrainResult | None:
@@ -248,6 +269,8 @@ class Plan(NamedTuple):
     """The sources of workloads that were read, and those that were not."""
     violations: tuple[Violation, ...] = ()
     """The running pods whose rules no longer allow their nodes."""
+    applications: tuple[Application, ...] = ()
+    """The applications of several workloads; every other workload is an application of its own."""
 
 
 def unevaluated_words(pods: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import ZONE, domain_noun
 from afflint.kube.selectors import AnyOf, Malformed, describe
 from afflint.kube.taints import Taint
+from afflint.placement.applications import applications, with_applications
 from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.draining import Drains
 from afflint.placement.failures import SHORT_KEYS, Disruption, UnknownLossError, failures, label_key, no_such_label
@@ -71,12 +72,14 @@ def make_plan(
     budgets: Sequence[Budget] = (),
     evictions: Mapping[PodKey, Eviction] = _NONE,
     classes: Sequence[NodeClass] = (),
+    group_label: str = "",
 ) -> Plan:
     """Schedule all workloads, evaluate every node for each of them, and simulate the requested disruptions.
 
     ``classes`` are node pools that grow if pods need nodes. ``asked`` are the disruptions, ``budgets`` the PodDisruptionBudgets of a drain,
-    ``evictions`` the known results of evicting running pods; ``name_of`` returns the name of a file. Raises InventoryError for an invalid
-    inventory, and UnknownLossError for unknown nodes or a key to group by that no node has.
+    ``evictions`` the known results of evicting running pods; ``name_of`` returns the name of a file. ``group_label`` is the pod label that
+    applications are grouped by. Raises InventoryError for an invalid inventory, UnknownLossError for unknown nodes or a key to group by
+    that no node has, and UserError for a pod label that no workload has.
     """
     made: Mapping[str, int] = {}
     if classes:
@@ -97,16 +100,27 @@ def make_plan(
         ).plans()
     )
     losses = tuple([happens(failure) for happens, failure, _ in happening])
+    grouped = applications(arrangement.workloads, inventory.services, budgets, group_label)
     unevaluated: dict[str, None] = {}
     if happening:
         situation, tied = happening[0][2], frozenset(each.key for each in workloads if each.volumes)
-        losses = tuple([_with_limitations(loss, situation, tied) for loss in losses])
+        by_key = {each.key: each for each in workloads}
+        losses = tuple([with_applications(_with_limitations(loss, situation, tied), grouped, by_key) for loss in losses])
         unevaluated.update(dict.fromkeys(pod for loss in losses for pod in loss.unevaluated))
     shut_down = unknown_strategy_note(pod_sources) if asked.drain else ""
     passed = [unevaluated_words(list(unevaluated))] if unevaluated else []
     notes = (*_inventory_notes(inventory, pod_sources), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
     pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
-    return Plan(key, rows, workloads, losses, (*notes, *_pool_notes(rows, key, happening=bool(happening))), pools, violations=against)
+    return Plan(
+        key,
+        rows,
+        workloads,
+        losses,
+        (*notes, *_pool_notes(rows, key, happening=bool(happening))),
+        pools,
+        violations=against,
+        applications=grouped,
+    )
 
 
 def _eviction(pod: Pod, arrangement: Schedule, evictions: Mapping[PodKey, Eviction]) -> Eviction:

@@ -39,7 +39,8 @@ class Removals:
                 remaining.bind(pod, attempt.nodes[pod.key])
         moves = situation.moves(remaining, recreated, ended, attempt, frozen)
         outcomes = situation.outcomes(moves, attempt.nodes, frozenset(failure.nodes))
-        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, "remove")
+        left = situation.left(moves, attempt.nodes)
+        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, "remove", left=left)
 
     def sorted(self, displaced: Sequence[Pod]) -> tuple[dict[PodKey, Pod], dict[PodKey, ReplicaEnd]]:
         """Return the pods that are recreated and those that are not, without the pods of DaemonSets."""

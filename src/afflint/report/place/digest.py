@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from afflint.findings.namedtuples import NamedTuple
@@ -11,6 +11,7 @@ from afflint.findings.phrases import pluralize
 from afflint.kube.node_labels import CONTROL_PLANE, MASTER, domain_noun, name_of_key
 from afflint.placement.plan import (
     Action,
+    ApplicationEffect,
     DisruptionEffect,
     Fate,
     NodeRow,
@@ -28,7 +29,7 @@ OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "interrupted", "survives")
 """Worst first."""
 
 Verdict = Outcome | Literal["unjudged"]
-"""The result of a disruption: the worst outcome of a workload, or ``unjudged`` if some pods were not evaluated."""
+"""The result of a disruption: the worst outcome of an application, or ``unjudged`` if some pods were not evaluated."""
 
 VERDICTS: tuple[Verdict, ...] = (*OUTCOMES[:3], "unjudged", "survives")
 """Worst first."""
@@ -232,17 +233,53 @@ def violation_words(violation: Violation) -> list[str]:
     return found
 
 
+def outcomes(loss: DisruptionEffect) -> list[Outcome]:
+    """Return the outcomes of applications: those of several workloads, and the workloads that belong to none of these."""
+    members = {key for each in loss.applications for key in each.workloads}
+    return [*(each.outcome for each in loss.applications), *(each for key, each in loss.outcomes.items() if key not in members)]
+
+
 def worst(loss: DisruptionEffect) -> Verdict:
-    """Return the worst outcome of any workload in a disruption."""
-    harm = next((outcome for outcome in OUTCOMES[:3] if outcome in loss.outcomes.values()), None)
+    """Return the worst outcome of any application in a disruption."""
+    return _worst(outcomes(loss), loss)
+
+
+def worst_of_workloads(loss: DisruptionEffect) -> Verdict:
+    """Return the worst outcome of any workload in a disruption, whatever application it belongs to."""
+    return _worst(loss.outcomes.values(), loss)
+
+
+def _worst(found: Collection[Outcome], loss: DisruptionEffect) -> Verdict:
+    harm = next((outcome for outcome in OUTCOMES[:3] if outcome in found), None)
     return harm or ("unjudged" if loss.unevaluated else "survives")
 
 
+def harmed_noun(plan: Plan) -> str:
+    """Return what disruptions harm, in words: ``application`` if workloads are judged together, ``workload`` otherwise."""
+    return "application" if plan.applications else "workload"
+
+
+def tally_words(verdict: Verdict, number: int, noun: str) -> str:
+    """Return what ``number`` disruptions with the verdict do to a ``workload`` or an ``application``: ``degrades a workload``."""
+    some = f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+    one, several = _TALLIED[verdict]
+    return (several if number > 1 else one).format(some=some, noun=noun)
+
+
+_TALLIED: dict[Verdict, tuple[str, str]] = {
+    "dead": ("takes {some} down", "take {some} down"),
+    "degraded": ("degrades {some}", "degrade {some}"),
+    "interrupted": ("interrupts {some}", "interrupt {some}"),
+    "unjudged": ("is not evaluated", "are not evaluated"),
+    "survives": ("is survived by every {noun}", "are survived by every {noun}"),
+}
+
+
 def ranked(losses: Iterable[DisruptionEffect]) -> list[DisruptionEffect]:
-    """Order disruptions, worst first: by workloads down, degraded and interrupted, blocked pods, Pending replicas, replicas moved."""
+    """Order disruptions, worst first: by applications down, degraded and interrupted, blocked pods, Pending replicas, replicas moved."""
 
     def harm(loss: DisruptionEffect) -> tuple[int, ...]:
-        counts = tally(loss.outcomes.values())
+        counts = tally(outcomes(loss))
         missing = sum(move.target is None for move in loss.moves)
         return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -len(loss.unevaluated), -len(loss.moves)
 
@@ -258,7 +295,7 @@ def by_action(losses: Iterable[DisruptionEffect]) -> dict[Action, list[Disruptio
 
 
 def is_harmless(loss: DisruptionEffect) -> bool:
-    """Return whether every workload survives and a drain completes."""
+    """Return whether every application survives and a drain completes."""
     return worst(loss) == "survives" and not loss.blocked
 
 
@@ -306,6 +343,13 @@ def gap_words(effect: Effect) -> str:
     """Return how long a workload has no running replica, ``about 6 min``; empty if that is unknown."""
     seconds = [move.after for move in effect.moves if move.target is not None and move.after]
     return f"about {max(round(min(seconds) / 60), 1)} min" if seconds else ""
+
+
+def keeping_words(effect: ApplicationEffect) -> str:
+    """Return what a disruption leaves of an application: ``keeps 2 of 3``, ``has no running replica for a time``."""
+    if effect.outcome == "interrupted":
+        return "has no running replica for a time"
+    return f"keeps {effect.left} of {effect.replicas}"
 
 
 def running_words(effect: Effect) -> str:

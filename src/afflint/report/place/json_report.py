@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from afflint.placement.plan import AnonymousVerdict, DisruptionEffect, NodeRow, Plan, Verdicts, WorkloadPlan
-from afflint.report.place.digest import tally, worst
+from afflint.placement.plan import AnonymousVerdict, ApplicationEffect, DisruptionEffect, NodeRow, Plan, Verdicts, WorkloadPlan
+from afflint.report.place.digest import tally, worst_of_workloads
 
 
 def render(plan: Plan) -> Iterator[str]:
@@ -19,6 +19,8 @@ def render(plan: Plan) -> Iterator[str]:
     yield ',\n  "workloads": '
     lines = _VerdictLines()
     yield from _array(("".join(_workload(workload, lines)) for workload in plan.workloads), 2)
+    yield ',\n  "groups": '
+    yield from _array((_flat(application._asdict()) for application in plan.applications), 2)
     yield ',\n  "violations": '
     yield from _array((_flat(violation._asdict()) for violation in plan.violations), 2)
     yield ',\n  "losses": '
@@ -73,10 +75,12 @@ def _judgement(judgement: AnonymousVerdict) -> dict[str, object]:
 
 
 def _loss(loss: DisruptionEffect) -> Iterator[str]:
-    yield f'{{\n      "action": {_flat(loss.action)},\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst(loss))}'
+    yield f'{{\n      "action": {_flat(loss.action)},\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst_of_workloads(loss))}'
     yield f',\n      "result": {_flat(loss.result)},\n      "nodes": {_flat(loss.nodes)},\n      "moves": '
     yield from _array((_flat(move._asdict()) for move in loss.moves), 6)
     yield f',\n      "outcomes": {_flat(dict(loss.outcomes))}'
+    yield ',\n      "groups": '
+    yield from _array((_flat(_application(application)) for application in loss.applications), 6)
     yield f',\n      "unjudged": {len(loss.unevaluated)},\n      "unjudgedPods": {_flat(loss.unevaluated)}'
     yield f',\n      "volumes": {_flat(loss.volumes)}'
     yield ',\n      "blocked": '
@@ -84,11 +88,21 @@ def _loss(loss: DisruptionEffect) -> Iterator[str]:
     yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
 
 
+def _application(effect: ApplicationEffect) -> dict[str, object]:
+    return {"name": effect.application, "outcome": effect.outcome, "left": effect.left, "replicas": effect.replicas}
+
+
 def _removed(loss: DisruptionEffect | None) -> dict[str, object] | None:
     """Return the effect of removing the failed nodes."""
     if loss is None:
         return None
-    return {"worst": worst(loss), "outcomes": dict(loss.outcomes), "moves": [move._asdict() for move in loss.moves]}
+    groups = [_application(application) for application in loss.applications]
+    return {
+        "worst": worst_of_workloads(loss),
+        "outcomes": dict(loss.outcomes),
+        "groups": groups,
+        "moves": [move._asdict() for move in loss.moves],
+    }
 
 
 def _summary(plan: Plan) -> dict[str, object]:
@@ -99,7 +113,7 @@ def _summary(plan: Plan) -> dict[str, object]:
         "workloads": len(plan.workloads),
         "replicas": len(replicas),
         "placed": sum(replica.node is not None for replica in replicas),
-        "losses": tally(worst(loss) for loss in plan.losses),
+        "losses": tally(worst_of_workloads(loss) for loss in plan.losses),
         "volumes": sum(bool(loss.volumes) for loss in plan.losses),
         "drains": {result: sum(loss.result == result for loss in plan.losses) for result in ("ends", "blocked", "refused")},
     }

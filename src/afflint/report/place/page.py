@@ -20,6 +20,7 @@ from afflint.report.place.digest import (
     domain_words,
     feasible_count,
     groups,
+    harmed_noun,
     is_in_trouble,
     list_some,
     marks,
@@ -31,6 +32,7 @@ from afflint.report.place.digest import (
     scheduled_words,
     short_names,
     tally,
+    tally_words,
     violation_words,
     weights_words,
     why_words,
@@ -123,15 +125,8 @@ def _lead(plan: Plan) -> str:
     if plan.losses:
         blocked = sum(bool(loss.blocked) for loss in plan.losses)
         counts = tally(worst(loss) for loss in plan.losses if not loss.blocked)
-        words = {
-            "dead": ("takes a workload down", "take a workload down"),
-            "degraded": ("degrades a workload", "degrade a workload"),
-            "interrupted": ("interrupts a workload", "interrupt a workload"),
-            "survives": ("is survived by every workload", "are survived by every workload"),
-            "unjudged": ("is not evaluated", "are not evaluated"),
-        }
         parts = [f"{blocked} never {'complete' if blocked > 1 else 'completes'}"] * bool(blocked)
-        parts += [f"{number} {words[outcome][number > 1]}" for outcome, number in counts.items() if number]
+        parts += [f"{number} {tally_words(outcome, number, harmed_noun(plan))}" for outcome, number in counts.items() if number]
         totals = [pluralize(len(losses), NOUNS[action]) for action, losses in by_action(plan.losses).items()]
         text += f" Of {join_words(totals)}: {', '.join(parts)}."
     return text

@@ -16,6 +16,7 @@ from afflint.report.place import choices
 from afflint.report.place.digest import (
     ACTION_NOTES,
     NOUNS,
+    OUTCOMES,
     VERDICT_WORDS,
     Effect,
     Rack,
@@ -26,6 +27,7 @@ from afflint.report.place.digest import (
     fate_words,
     gap_words,
     is_control_plane,
+    keeping_words,
     marks,
     pending,
     running_words,
@@ -104,6 +106,7 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         yield from _blocked(scene, loss)
         if loss.unevaluated:
             yield f"<p>{shown(unevaluated_words(loss.unevaluated))}.</p>\n"
+        yield from _applications(loss)
         if affected:
             yield from _effects(scene, affected)
         elif not (loss.blocked or loss.unevaluated):
@@ -113,6 +116,15 @@ def _afterwards(scene: Scene) -> Iterator[str]:
             yield f"<p>After the Node objects are deleted: {state(worst(removed))}</p>\n"
             yield from _effects(scene, effects(removed, scene.workloads))
         yield "</section>\n"
+
+
+def _applications(loss: DisruptionEffect) -> Iterator[str]:
+    """Yield what is left of applications of several workloads, the worst first."""
+    if loss.applications:
+        yield '<ul class="applications">\n'
+        for each in sorted(loss.applications, key=lambda each: OUTCOMES.index(each.outcome)):
+            yield f"<li>{shown(each.application)} {state(each.outcome)} {keeping_words(each)}</li>\n"
+        yield "</ul>\n"
 
 
 def _blocked(scene: Scene, loss: DisruptionEffect) -> Iterator[str]:

@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 from afflint.kube.node_labels import name_of_key
-from afflint.placement.plan import VOLUMES_LEFT_OUT, DisruptionEffect, NodeRow, Plan, ReplicaMove, WorkloadPlan, unevaluated_words
+from afflint.placement.plan import (
+    VOLUMES_LEFT_OUT,
+    ApplicationEffect,
+    DisruptionEffect,
+    NodeRow,
+    Plan,
+    ReplicaMove,
+    WorkloadPlan,
+    unevaluated_words,
+)
 from afflint.report.place.digest import (
     ACTION_NOTES,
     NOUNS,
@@ -19,7 +28,6 @@ from afflint.report.place.digest import (
     Effect,
     NodeGroup,
     Rack,
-    Verdict,
     by_action,
     differs,
     domain_words,
@@ -28,8 +36,10 @@ from afflint.report.place.digest import (
     feasible_count,
     gap_words,
     groups,
+    harmed_noun,
     is_harmless,
     is_in_trouble,
+    keeping_words,
     list_some,
     marks,
     parts_words,
@@ -44,6 +54,7 @@ from afflint.report.place.digest import (
     short_names,
     stranded,
     tally,
+    tally_words,
     violation_words,
     weights_words,
     why_words,
@@ -311,18 +322,31 @@ def _blocked(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tuple
 
 def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
     affected = effects(loss, context.workloads)
+    members = {key: each.outcome for each in loss.applications for key in each.workloads}
     for outcome in OUTCOMES[:3]:
-        same = [effect for effect in affected if effect.outcome == outcome]
+        for application in loss.applications:
+            if application.outcome == outcome:
+                yield from _application(application, affected, context)
+        same = [effect for effect in affected if effect.outcome == outcome and effect.workload not in members]
         state = Cell(VERDICT_WORDS[outcome], outcome)
         for effect in same[:_LISTED]:
             yield state, Cell(_harm_words(effect, context.names))
         if len(same) > _LISTED:
             yield state, Cell(f"{len(same) - _LISTED} more workloads")
-    moved = [effect for effect in affected if effect.outcome == "survives"]
+    moved = [effect for effect in affected if members.get(effect.workload, effect.outcome) == "survives"]
     if moved or not (affected or loss.blocked or loss.unevaluated):
         yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(_survival_words(moved, context))
     if loss.unevaluated:
         yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(visible(unevaluated_words(loss.unevaluated)))
+
+
+def _application(application: ApplicationEffect, affected: Sequence[Effect], context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
+    """Return a row for an application of several workloads, and one below it for each of them that is harmed."""
+    state = Cell(VERDICT_WORDS[application.outcome], application.outcome)
+    yield state, Cell(f"{visible(application.application)} {keeping_words(application)}", "strong")
+    for effect in affected:
+        if effect.workload in application.workloads:
+            yield Cell(""), Cell(_GLUE * 2 + _harm_words(effect, context.names))
 
 
 def _harm_words(effect: Effect, names: Mapping[str, str]) -> str:
@@ -386,10 +410,10 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     where = f"of {pluralize(len(plan.workloads), 'workload')} scheduled on {pluralize(len(plan.nodes), 'node')}."
     yield f"{paint(Cell(count, 'survives' if scheduled == len(replicas) else 'dead'))} {where}"
     for action, losses in by_action(plan.losses).items():
-        yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, paint)) + "."
+        yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, harmed_noun(plan), paint)) + "."
 
 
-def _tally(losses: Sequence[DisruptionEffect], paint: Paint) -> Iterator[str]:
+def _tally(losses: Sequence[DisruptionEffect], noun: str, paint: Paint) -> Iterator[str]:
     """Count the disruptions by their worst effect, worst first; a drain that never completes counts as that only."""
     for result, words in (("blocked", ("is blocked", "are blocked")), ("refused", ("is refused", "are refused"))):
         number = sum(loss.result == result for loss in losses)
@@ -397,19 +421,10 @@ def _tally(losses: Sequence[DisruptionEffect], paint: Paint) -> Iterator[str]:
             yield paint(Cell(f"{number} {words[number > 1]}", result))
     for outcome, number in tally(worst(loss) for loss in losses if not loss.blocked).items():
         if number:
-            yield paint(Cell(f"{number} {_TALLIED[outcome][number > 1]}", outcome))
+            yield paint(Cell(f"{number} {tally_words(outcome, number, noun)}", outcome))
     number = sum(bool(loss.volumes) for loss in losses)
     if number:
         yield f"{number} of them only if volumes can be used on other nodes"
-
-
-_TALLIED: dict[Verdict, tuple[str, str]] = {
-    "dead": ("takes a workload down", "take a workload down"),
-    "degraded": ("degrades a workload", "degrade a workload"),
-    "interrupted": ("interrupts a workload", "interrupt a workload"),
-    "unjudged": ("is not evaluated", "are not evaluated"),
-    "survives": ("is survived by every workload", "are survived by every workload"),
-}
 
 
 def _table(rows: Sequence[Row], paint: Paint, width: int, *, right: Sequence[int] = ()) -> Iterator[str]:
