@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from place_sample import BAKERY, FULL, LEDGER, TROUBLE, goldens, hostile, large, node, table, verdict, workload
 
-from afflint.placement.plan import DisruptionEffect, NodeVerdict, Plan, Replica, ReplicaMove
+from afflint.kube.node_labels import ZONE
+from afflint.placement.plan import Application, ApplicationEffect, DisruptionEffect, NodeVerdict, Plan, Replica, ReplicaMove
+from afflint.report.place import table as place_table
+from afflint.report.place.digest import reason_words, short_titles
 from afflint.report.place.table import columns
 
 GOLDEN = Path(__file__).parent / "golden" / "place"
@@ -228,3 +231,37 @@ def test_a_failure_of_a_workload_that_is_not_there_is_still_told() -> None:
         workloads=(), losses=(DisruptionEffect("node x", ("x",), (ReplicaMove(LEDGER, "p", "x", None, "why"),), {LEDGER: "dead"}),)
     )
     assert block(table(stray, width=200), "1 failure")[1] == f"  node x  down  {LEDGER}: 0 of 1 replica runs; p stays Pending (why)"
+
+
+def test_the_taint_of_control_planes_is_no_reason_beside_others() -> None:
+    taint = "3 have the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
+    assert reason_words(f"9 nodes lack disk=ssd, {taint}") == "9 nodes lack disk=ssd"
+    assert reason_words(f"9 nodes lack disk=ssd, {taint}; the VM itself runs there") == "9 nodes lack disk=ssd; the VM itself runs there"
+    assert reason_words(taint) == taint
+    assert reason_words("2 nodes have the untolerated taint gpu:NoSchedule, 1 is cordoned") == (
+        "2 nodes have the untolerated taint gpu:NoSchedule, 1 is cordoned"
+    )
+
+
+def test_a_topology_key_is_shortened_where_no_other_ends_the_same() -> None:
+    rack = node("n1", "a", **{"example.com/rack": "r1", "example.com/zone": "x", ZONE: "a"})
+    plan = Plan(ZONE, (rack,), (), tuple(DisruptionEffect(what, ("n1",), (), {}) for what in ("example.com/rack=r1", f"{ZONE}=a")), ())
+    assert list(short_titles(plan).values()) == ["rack=r1", f"{ZONE}=a"]
+
+
+def test_the_summary_has_the_counts_only() -> None:
+    text = "".join(place_table.render(BAKERY, color=False, width=100, summary=True))
+    assert text == table(BAKERY)[table(BAKERY).index("note: No node carries") :]
+
+
+def test_applications_that_are_harmed_for_one_reason_share_it() -> None:
+    single = [workload(f"VirtualMachine shop/{name}", (), [Replica(f"{name}-pod", "n1")]) for name in ("a-0", "a-1", "b-0", "b-1")]
+    moves = tuple(ReplicaMove(each.key, each.replicas[0].pod, "n1", None, "stuck", "held") for each in single[::2])
+    pairs = (("shop/a", single[:2]), ("shop/b", single[2:]))
+    effects = tuple(ApplicationEffect(name, "degraded", 1, 2, tuple(each.key for each in pair)) for name, pair in pairs)
+    loss = DisruptionEffect("node n1", ("n1",), moves, {move.workload: "dead" for move in moves}, applications=effects)
+    groups = tuple(Application(name, "Service x", tuple(each.key for each in pair)) for name, pair in pairs)
+    text = table(Plan("zone", (node("n1", "a"),), tuple(single), (loss,), (), applications=groups), width=120)
+    assert "  node n1  degraded  shop/a keeps 1 of 2\n           degraded  shop/b keeps 1 of 2\n" in text
+    assert "  2 VMs down whose replicas are not recreated (stuck): shop/a-0, shop/b-0\n" in text
+    assert text.endswith("1 failure: 1 degrades an application.\n")

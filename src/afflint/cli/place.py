@@ -43,6 +43,7 @@ class PlaceOptions(NamedTuple):
     remove: tuple[str, ...]
     group_by: str
     group_label: str
+    summary: bool
     form: str
     output: str | None
     verbose: bool
@@ -149,7 +150,7 @@ def _chunks(plan: Plan, args: PlaceOptions) -> Iterator[str]:
     from afflint.report.place import table
 
     color, width = args.output is None and colored(args.color), shutil.get_terminal_size((100, 24)).columns
-    return table.render(plan, color=color, width=width, verbose=args.verbose)
+    return table.render(plan, color=color, width=width, verbose=args.verbose, summary=args.summary)
 
 
 _RENDER_HELP = {
@@ -220,6 +221,7 @@ _SECTIONS = {
             help_text="Judge workloads of a namespace with the same value of a pod label as one application. Default: what a Service, a "
             "PodDisruptionBudget, or the anti-affinity or spread constraints of single virtual machines select together.",
         ),
+        flag("--summary", help_text="As text, show only the counts and what the simulation does not consider."),
         options.format_option(_FORMATS),
         option("--output", metavar="FILE", completion=options.file, help_text="Write the plan to a file. Default: standard output."),
         flag("-v", "--verbose", help_text="Show the parts of each score, too."),

@@ -216,6 +216,34 @@ def why_words(why: str, number: int) -> str:
     return _PLURALS.get(verb, verb) + space + rest if number != 1 else why
 
 
+def reason_words(why: str) -> str:
+    """Return the reason without the taint of control planes: nobody expects ordinary pods there. It stays if it is the only reason."""
+    parts = why.split(", ")
+    others = [part for part in parts if not _CONTROL_PLANE_TAINT.match(part)]
+    if len(others) == len(parts) or not others:
+        return why
+    # What explains the whole reason follows its last part.
+    _, semicolon, explained = parts[-1].partition("; ") if parts[-1] not in others else ("", "", "")
+    return ", ".join(others) + semicolon + explained
+
+
+_CONTROL_PLANE_TAINT = re.compile(
+    rf"[0-9]+ (?:has|have) the (?:untolerated )?taint (?:{re.escape(CONTROL_PLANE)}|{re.escape(MASTER)}):No(?:Schedule|Execute)(?:;|$)"
+)
+
+
+def short_titles(plan: Plan) -> dict[str, str]:
+    """Return what each disruption affects, with the last part of its topology key if no other label key of the nodes ends in it."""
+    keys = {key for node in plan.nodes for key in node.labels}
+    endings = [key.rpartition("/")[2] for key in keys]
+    found = {}
+    for loss in plan.losses:
+        key, equals, value = loss.what.partition("=")
+        ending = key.rpartition("/")[2]
+        found[loss.what] = f"{ending}={value}" if equals and key in keys and endings.count(ending) == 1 else loss.what
+    return found
+
+
 def violation_words(violation: Violation) -> list[str]:
     """Return what would happen to a pod that runs against its rules: a restart, a live migration, the descheduler."""
     found = []
@@ -337,6 +365,15 @@ def stranded(effect: Effect) -> dict[str, list[ReplicaMove]]:
         if move.target is None and effect.outcome != "survives":
             found.setdefault(move.why, []).append(move)
     return found
+
+
+def shared_reason(effect: Effect) -> tuple[str, str] | None:
+    """Return what becomes of all moved replicas and why, if none runs again and all share both."""
+    if effect.outcome in ("survives", "interrupted") or any(move.target is not None for move in effect.moves):
+        return None
+    # The words for several: the item lists the replicas of several workloads.
+    reasons = {(fate_words((move, move)), move.why) for move in effect.moves}
+    return reasons.pop() if len(reasons) == 1 else None
 
 
 def gap_words(effect: Effect) -> str:

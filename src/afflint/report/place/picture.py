@@ -30,7 +30,9 @@ from afflint.report.place.digest import (
     keeping_words,
     marks,
     pending,
+    reason_words,
     running_words,
+    shared_reason,
     stranded,
     worst,
 )
@@ -134,7 +136,7 @@ def _blocked(scene: Scene, loss: DisruptionEffect) -> Iterator[str]:
         for pod in loss.blocked:
             name = f"{badge(scene, pod.workload)} {scene.name(pod.workload)}: " if pod.workload else ""
             text = f"<code>{shown(pod.pod)}</code> is not evicted from {scene.node(pod.node)}"
-            yield f"<li>{name}{text}: {shown(pod.why)}</li>\n"
+            yield f"<li>{name}{text}: {shown(reason_words(pod.why))}</li>\n"
         yield "</ul>\n"
 
 
@@ -166,9 +168,9 @@ def _effect_list(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
     yield "<ul>\n"
     alike: dict[object, list[Effect]] = {}
     for effect in found:
-        alike.setdefault(_reason(effect) or effect.workload, []).append(effect)
+        alike.setdefault(shared_reason(effect) or effect.workload, []).append(effect)
     for group in alike.values():
-        reason = _reason(group[0])
+        reason = shared_reason(group[0])
         if reason is None or len(group) == 1:
             for effect in group:
                 yield f"<li>{badge(scene, effect.workload)} {_effect(scene, effect)}</li>\n"
@@ -180,17 +182,8 @@ def _effect_list(scene: Scene, found: Sequence[Effect]) -> Iterator[str]:
     yield "</ul>\n"
 
 
-def _reason(effect: Effect) -> tuple[str, str] | None:
-    """Return what becomes of all moved replicas and why, if none runs again and all share both."""
-    if effect.outcome in ("survives", "interrupted") or any(move.target is not None for move in effect.moves):
-        return None
-    # The words for several: the item lists the replicas of several workloads.
-    reasons = {(fate_words((move, move)), move.why) for move in effect.moves}
-    return reasons.pop() if len(reasons) == 1 else None
-
-
 def _lacking(number: int, fate: str, why: str) -> str:
-    return f"{pluralize(number, 'workload')} whose replicas {fate}" + (f" ({shown(why)})" if why else "")
+    return f"{pluralize(number, 'workload')} whose replicas {fate}" + (f" ({shown(reason_words(why))})" if why else "")
 
 
 def _pods(moves: Iterable[ReplicaMove]) -> str:
@@ -211,7 +204,7 @@ def _effect(scene: Scene, effect: Effect) -> str:
     head = _headline(scene, effect)
     details = []
     for why, moves in stranded(effect).items():
-        details.append(f"{_pods(moves)} {fate_words(moves)}" + (f" ({shown(why)})" if why else ""))
+        details.append(f"{_pods(moves)} {fate_words(moves)}" + (f" ({shown(reason_words(why))})" if why else ""))
     for move in effect.moves:
         if move.target is not None:
             nodes = scene.node(move.source), scene.node(move.target)

@@ -9,7 +9,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import is_machine_made
 from afflint.placement.plan import Action, DisruptionEffect, Plan, WorkloadPlan
 from afflint.report.html_page import shown
-from afflint.report.place.digest import VERDICT_WORDS, by_action, effects, racks, ranked, replicas_by_node, short_names, worst
+from afflint.report.place.digest import VERDICT_WORDS, by_action, effects, racks, ranked, replicas_by_node, short_names, short_titles, worst
 from afflint.report.place.names import node_names
 
 DOING: dict[Action, str] = {"lose": "the failure of", "drain": "draining", "remove": "removing"}
@@ -47,6 +47,7 @@ class Scene:
         self.effects = [effects(loss, self.workloads) for loss in self.losses]
         self.names = short_names(plan.workloads)
         self.node_names = node_names(self.racks)
+        self.titles = short_titles(plan)
         self.badges = badges(plan.workloads)
         replicas = sum(len(workload.replicas) for workload in plan.workloads)
         self.dense = len(plan.nodes) > _DENSE_NODES or replicas > _DENSE_PODS * max(1, len(plan.nodes))
@@ -80,7 +81,7 @@ class Scene:
 
     def what(self, loss: DisruptionEffect) -> str:
         """Return what fails, escaped for HTML: a single node by its short name."""
-        return f"node {self.node(loss.nodes[0])}" if loss.nodes and loss.what == f"node {loss.nodes[0]}" else shown(loss.what)
+        return f"node {self.node(loss.nodes[0])}" if loss.nodes and loss.what == f"node {loss.nodes[0]}" else shown(self.titles[loss.what])
 
 
 def badges(workloads: Sequence[WorkloadPlan]) -> dict[str, Badge]:

@@ -5,6 +5,7 @@ No box drawing characters, and colours only repeat what the words say.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
@@ -48,10 +49,13 @@ from afflint.report.place.digest import (
     preferences_words,
     racks,
     ranked,
+    reason_words,
     replicas_by_node,
     running_words,
     scheduled_words,
+    shared_reason,
     short_names,
+    short_titles,
     stranded,
     tally,
     tally_words,
@@ -107,12 +111,15 @@ Paint = Callable[[Cell], str]
 Row = tuple[Cell, ...]
 
 
-def render(plan: Plan, *, color: bool, width: int, verbose: bool = False) -> Iterator[str]:
+def render(plan: Plan, *, color: bool, width: int, verbose: bool = False, summary: bool = False) -> Iterator[str]:
     """Yield the text in chunks, ``width`` columns wide where the names allow it.
 
-    With ``verbose``, show the parts of each score.
+    With ``verbose``, show the parts of each score; with ``summary``, only the notes and the counts.
     """
     paint = _ansi if color else _plain
+    if summary:
+        yield "".join(f"{line.rstrip()}\n" for line in _summary(plan, paint, width))
+        return
     gap = ""
     for block in _blocks(plan, paint, width, verbose=verbose):
         yield gap + "".join(f"{line.rstrip()}\n" for line in block)
@@ -221,7 +228,7 @@ def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
     for why, replicas in pending(workload).items():
         names = list_some([visible(replica.pod) for replica in replicas], 3)
         text = f"{names} {'stays' if len(replicas) == 1 else 'stay'} Pending"
-        yield from _wrapped("  ", f"{text}: {visible(why)}" if why else text, width)
+        yield from _wrapped("  ", f"{text}: {visible(reason_words(why))}" if why else text, width)
 
 
 def _group(group: NodeGroup, *, verbose: bool) -> Row:
@@ -246,12 +253,18 @@ def _tags(group: NodeGroup) -> str:
 def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width: int) -> Iterator[str]:
     yield paint(Cell(f"{pluralize(len(workloads), 'workload')} completely scheduled", "strong"))
     rows = [tuple(Cell(text, "dim") for text in ("WORKLOAD", "SCHEDULED", "FITS", "ON"))]
+    # What holds for several workloads is said once, below them.
+    counts = Counter(note for workload in workloads for note in workload.notes)
     for workload in workloads:
         where = list_some([visible(node) for node in replicas_by_node(workload)], 3)
-        notes = "".join(f"; {visible(note)}" for note in (*workload.notes, *preferences_words(workload, nodes)))
-        counts = f"{len(workload.replicas)} of {len(workload.replicas)}", f"{feasible_count(workload)} of {nodes}"
-        rows.append((Cell(visible(workload.key)), Cell(counts[0], "survives"), Cell(counts[1]), Cell(where + notes)))
+        own = [note for note in workload.notes if counts[note] == 1]
+        notes = "".join(f"; {visible(note)}" for note in (*own, *preferences_words(workload, nodes)))
+        numbers = f"{len(workload.replicas)} of {len(workload.replicas)}", f"{feasible_count(workload)} of {nodes}"
+        rows.append((Cell(visible(workload.key)), Cell(numbers[0], "survives"), Cell(numbers[1]), Cell(where + notes)))
     yield from _table(rows, paint, width, right=(1, 2))
+    for note, number in counts.items():
+        if number > 1:
+            yield from _wrapped(f"note: {number} workloads: ", visible(note), width)
 
 
 def _violations(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
@@ -271,7 +284,8 @@ def _violations(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
 def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width: int) -> Iterator[str]:
     """Describe each failure, drain or removal; ``losses`` are all of one kind."""
     fold = len(losses) > _LOSSES_SHOWN
-    context = _FailureContext({workload.key: workload for workload in plan.workloads}, short_names(plan.workloads), 0 if fold else _LISTED)
+    by_key = {workload.key: workload for workload in plan.workloads}
+    context = _FailureContext(by_key, short_names(plan.workloads), 0 if fold else _LISTED, short_titles(plan))
     action = losses[0].action
     order = ", worst first" if len(losses) > 1 else ""
     yield f"{paint(Cell(pluralize(len(losses), NOUNS[action]) + order, 'strong'))} ({ACTION_NOTES[action]})"
@@ -281,16 +295,17 @@ def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width:
             rows += _loss(loss, context)
     harmless = [loss for loss in losses if is_harmless(loss)]
     if fold and harmless:
-        rows.append(_survived(harmless, others=bool(rows)))
+        rows.append(_survived(harmless, context.titles, others=bool(rows)))
     yield from _table(rows, paint, width)
 
 
 class _FailureContext(NamedTuple):
-    """The workloads and their short names by key, and how many moves of a disruption are listed."""
+    """The workloads and their short names by key, how many moves of a disruption are listed, and short titles of disruptions."""
 
     workloads: Mapping[str, WorkloadPlan]
     names: Mapping[str, str]
     moves: int
+    titles: Mapping[str, str]
 
 
 def _loss(loss: DisruptionEffect, context: _FailureContext) -> Iterator[Row]:
@@ -298,7 +313,7 @@ def _loss(loss: DisruptionEffect, context: _FailureContext) -> Iterator[Row]:
 
     If the removal of failed nodes has a different result, its rows follow.
     """
-    title = Cell(f"{visible(loss.what)}" + (f" ({len(loss.nodes)} nodes)" if len(loss.nodes) > 1 else ""), "strong")
+    title = Cell(f"{visible(context.titles[loss.what])}" + (f" ({len(loss.nodes)} nodes)" if len(loss.nodes) > 1 else ""), "strong")
     rows = [*_blocked(loss, context), *_affected(loss, context)]
     for number, (state, text) in enumerate(rows):
         yield Cell("") if number else title, state, text
@@ -315,7 +330,7 @@ def _blocked(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tuple
         word = "refused" if pod.refused else "blocked"
         name = f" of {visible(context.names.get(pod.workload, pod.workload))}" if pod.workload else ""
         where = f" from {visible(pod.node)}" if len(loss.nodes) > 1 else ""
-        yield Cell(word, word), Cell(f"{visible(pod.pod)}{name} is not evicted{where}: {visible(pod.why)}")
+        yield Cell(word, word), Cell(f"{visible(pod.pod)}{name} is not evicted{where}: {visible(reason_words(pod.why))}")
     if len(loss.blocked) > _LISTED:
         yield Cell("blocked", "blocked"), Cell(f"{len(loss.blocked) - _LISTED} more pods")
 
@@ -324,15 +339,9 @@ def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tupl
     affected = effects(loss, context.workloads)
     members = {key: each.outcome for each in loss.applications for key in each.workloads}
     for outcome in OUTCOMES[:3]:
-        for application in loss.applications:
-            if application.outcome == outcome:
-                yield from _application(application, affected, context)
+        yield from _applications([each for each in loss.applications if each.outcome == outcome], affected, context)
         same = [effect for effect in affected if effect.outcome == outcome and effect.workload not in members]
-        state = Cell(VERDICT_WORDS[outcome], outcome)
-        for effect in same[:_LISTED]:
-            yield state, Cell(_harm_words(effect, context.names))
-        if len(same) > _LISTED:
-            yield state, Cell(f"{len(same) - _LISTED} more workloads")
+        yield from _harmed(same, context)
     moved = [effect for effect in affected if members.get(effect.workload, effect.outcome) == "survives"]
     if moved or not (affected or loss.blocked or loss.unevaluated):
         yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(_survival_words(moved, context))
@@ -340,13 +349,46 @@ def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tupl
         yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(visible(unevaluated_words(loss.unevaluated)))
 
 
-def _application(application: ApplicationEffect, affected: Sequence[Effect], context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
-    """Return a row for an application of several workloads, and one below it for each of them that is harmed."""
-    state = Cell(VERDICT_WORDS[application.outcome], application.outcome)
-    yield state, Cell(f"{visible(application.application)} {keeping_words(application)}", "strong")
-    for effect in affected:
-        if effect.workload in application.workloads:
-            yield Cell(""), Cell(_GLUE * 2 + _harm_words(effect, context.names))
+def _harmed(harmed: Sequence[Effect], context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
+    """Return a row for each harmed workload; those of which no replica runs again for the same reason share one."""
+    alike: dict[object, list[Effect]] = {}
+    for effect in harmed:
+        reason = shared_reason(effect)
+        alike.setdefault(reason if reason and reason[1] else effect.workload, []).append(effect)
+    for number, group in enumerate(alike.values()):
+        state = Cell(VERDICT_WORDS[group[0].outcome], group[0].outcome)
+        if number == _LISTED:
+            yield state, Cell(f"{sum(map(len, list(alike.values())[_LISTED:]))} more workloads")
+            return
+        reason = shared_reason(group[0])
+        if reason is None or len(group) == 1:
+            yield state, Cell(_harm_words(group[0], context.names))
+        else:
+            fate, why = reason
+            names = [f"{visible(context.names.get(effect.workload, effect.workload))}: {running_words(effect)}" for effect in group]
+            text = f"{len(group)} workloads whose replicas {fate}" + (f" ({visible(reason_words(why))})" if why else "")
+            yield state, Cell(f"{text}: {list_some(names, _LISTED)}")
+
+
+def _applications(found: Sequence[ApplicationEffect], affected: Sequence[Effect], context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
+    """Return the applications of several workloads and, below each, its workloads; those with one and the same reason share rows."""
+    alike: dict[tuple[str, str] | None, list[tuple[ApplicationEffect, list[Effect]]]] = {}
+    for application in found:
+        harmed = [effect for effect in affected if effect.workload in application.workloads]
+        reasons = {shared_reason(effect) for effect in harmed}
+        alike.setdefault(reasons.pop() if len(reasons) == 1 else None, []).append((application, harmed))
+    for reason, members in alike.items():
+        for application, harmed in members:
+            state = Cell(VERDICT_WORDS[application.outcome], application.outcome)
+            yield state, Cell(f"{visible(application.application)} {keeping_words(application)}", "strong")
+            if reason is None or len(members) == 1:
+                yield from ((Cell(""), Cell(_GLUE * 2 + _harm_words(effect, context.names))) for effect in harmed)
+        if reason is not None and len(members) > 1:
+            down = [effect for _, harmed in members for effect in harmed]
+            names = list_some([visible(context.names.get(effect.workload, effect.workload)) for effect in down], _LISTED)
+            why = f" ({visible(reason_words(reason[1]))})" if reason[1] else ""
+            what = "VMs down" if all(effect.is_machine for effect in down) else "workloads"
+            yield Cell(""), Cell(f"{_GLUE * 2}{len(down)} {what} whose replicas {reason[0]}{why}: {names}")
 
 
 def _harm_words(effect: Effect, names: Mapping[str, str]) -> str:
@@ -357,7 +399,7 @@ def _harm_words(effect: Effect, names: Mapping[str, str]) -> str:
         parts = [f"{name}: {running_words(effect)}"]
     for why, moves in stranded(effect).items():
         text = f"{list_some([visible(move.pod) for move in moves], 3)} {fate_words(moves)}"
-        parts.append(f"{text} ({visible(why)})" if why else text)
+        parts.append(f"{text} ({visible(reason_words(why))})" if why else text)
     volumes = [VOLUMES_LEFT_OUT] * (effect.volumes and any(move.target is not None for move in effect.moves))
     return "; ".join(parts + _moves_words(effect.moves) + volumes)
 
@@ -390,9 +432,9 @@ def _moves_words(moves: Iterable[ReplicaMove]) -> list[str]:
     return [f"{kind}: {list_some(listed, _LISTED)}" for kind, listed in words.items() if listed]
 
 
-def _survived(losses: Sequence[DisruptionEffect], *, others: bool) -> Row:
+def _survived(losses: Sequence[DisruptionEffect], titles: Mapping[str, str], *, others: bool) -> Row:
     moves = sum(move.target is not None for loss in losses for move in loss.moves)
-    names = list_some([visible(loss.what) for loss in losses], _LISTED)
+    names = list_some([visible(titles[loss.what]) for loss in losses], _LISTED)
     tied = len({key for loss in losses for key in loss.volumes})
     text = f"{names}; {pluralize(moves, 'replica')} {'moves' if moves == 1 else 'move'} in total"
     if tied:
