@@ -11,7 +11,7 @@ import pytest
 from html_page import Page
 from place_sample import BAKERY, TROUBLE, goldens, hostile, large, node, verdict, workload
 
-from afflint.placement.plan import DisruptionEffect, Plan, Replica, ReplicaMove
+from afflint.placement.plan import Application, ApplicationEffect, Blocked, DisruptionEffect, Plan, Replica, ReplicaMove
 from afflint.report.html_page import PageMetadata
 from afflint.report.place import page as place_page
 from afflint.report.place.scene import badges
@@ -202,13 +202,13 @@ def test_everything_can_be_read_in_the_light_in_the_dark_and_on_paper() -> None:
 
 def test_a_reader_who_hears_the_page_finds_headings_and_names() -> None:
     found = page(BAKERY)
-    assert [tag for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)][:4] == ["h1", "h2", "h3", "h3"]
+    assert [tag for tag, _ in found.tags if re.fullmatch("h[1-6]", tag)][:5] == ["h1", "h2", "h2", "h3", "h3"]
     assert ("html", {"lang": "en"}) in found.tags
     labelled = [attributes["aria-labelledby"] for tag, attributes in found.tags if "aria-labelledby" in attributes]
     assert set(labelled) <= set(found.having("id"))
     # A radio button is named by the label around it; a group of them by a legend.
     text = place_page.render(BAKERY)
-    assert len(re.findall('<label><input type="radio"', text)) == text.count('<input type="radio"') == 8 + 4
+    assert len(re.findall('<label[^>]*><input type="radio"', text)) == text.count('<input type="radio"') == 8 + 4
     assert "<legend>Failure</legend>" in text
 
 
@@ -357,3 +357,68 @@ def test_the_page_says_when_and_how_it_was_made() -> None:
 
 def test_three_hundred_nodes_stay_under_a_megabyte() -> None:
     assert len(place_page.render(large(300, 100, each="node")).encode()) < 1_000_000
+
+
+def cells(plan: Plan) -> dict[str, list[str]]:
+    """The rows of the first table: classes and words of the cells by application."""
+    text = place_page.render(plan)
+    body = text.split('<table class="matrix">')[1].split("<tbody>")[1].split("</tbody>")[0]
+    rows = re.findall(r'<tr><th scope="row">([^<]*)</th>(.*)</tr>', body)
+    return {name: re.findall(r'<td class="([a-z]*)">(?:<a [^>]*>)?([^<]*)', row) for name, row in rows}
+
+
+def test_the_page_starts_with_what_each_application_survives() -> None:
+    text = place_page.render(TROUBLE)
+    assert text.index('<table class="matrix">') < text.index('class="stage')
+    ledger = [("dead", "down"), ("degraded", "2 of 4"), ("degraded", "2 of 4"), ("survives", "survives")]
+    assert cells(TROUBLE) == {"bakery/ledger": ledger}
+    assert "1 other workload survives everything." in page(TROUBLE).text
+
+
+def test_a_cell_leads_to_its_disruption() -> None:
+    text = place_page.render(TROUBLE)
+    linked = re.findall(r'<td class="dead"><a href="#f([0-9]+)" data-loss="([0-9]+)">down</a>', text)
+    assert linked == [("1", "1")]
+    assert '<input type="radio" name="loss" id="f1" value="all fast nodes"' in text
+
+
+def test_vms_that_are_one_application_share_a_row() -> None:
+    machines = [workload(f"VirtualMachine shop/sql-{number}", (), [Replica(f"sql-{number}", f"n{number}")]) for number in range(3)]
+    keys = tuple(each.key for each in machines)
+    losses = tuple(
+        DisruptionEffect(
+            f"node n{number}",
+            (f"n{number}",),
+            (ReplicaMove(keys[number], f"sql-{number}", f"n{number}", None),),
+            {keys[number]: "dead"},
+            applications=(ApplicationEffect("shop/sql", "degraded", 2, 3, keys),),
+        )
+        for number in range(3)
+    )
+    nodes = tuple(node(f"n{number}", "a") for number in range(3))
+    plan = Plan("zone", nodes, tuple(machines), losses, (), applications=(Application("shop/sql", "anti-affinity", keys),))
+    assert cells(plan) == {"shop/sql": [("degraded", "2 of 3")] * 3}
+    assert "Of 3 failures: 3 degrade an application." in page(plan).text
+    assert "shop/sql degraded keeps 2 of 3" in page(plan).text
+
+
+def test_many_disruptions_of_a_kind_share_a_column() -> None:
+    found = cells(large(60, 40, each="node"))
+    assert {len(row) for row in found.values()} == {1}
+    assert [row for row in found.values() if not re.fullmatch("[0-9]+ (down|degraded)", row[0][1])] == []
+
+
+def test_a_blocked_drain_and_volumes_are_no_survival() -> None:
+    web = workload("Deployment shop/web", (), [Replica("web-0", "n1")])
+    moved = (ReplicaMove(web.key, "web-0", "n1", "n2"),)
+    losses = (
+        DisruptionEffect("node n1", ("n1",), (), {}, "drain", blocked=(Blocked(web.key, "web-0", "n1", "a budget"),)),
+        DisruptionEffect("node n1", ("n1",), moved, {web.key: "survives"}, volumes=(web.key,)),
+    )
+    plan = Plan("zone", (node("n1", "a"), node("n2", "b")), (web,), losses, ())
+    assert sorted(cells(plan)["shop/web"]) == [("blocked", "blocked"), ("unjudged", "if volumes allow")]
+
+
+def test_a_disruption_names_the_workloads_that_it_harms_for_the_search() -> None:
+    text = place_page.render(TROUBLE)
+    assert re.findall(r'<label(?: data-hits="([0-9 ]*)")?><input type="radio" name="loss" id="f1"', text) == ["1"]

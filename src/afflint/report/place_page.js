@@ -31,6 +31,19 @@
   addEventListener("hashchange", readAddress);
   readAddress();
 
+  // A cell of the first table chooses its disruption and shows what it does.
+  document.addEventListener("click", (event) => {
+    const cell = event.target.closest(".matrix a");
+    const button = cell && by("f" + cell.dataset.loss);
+    if (!button) return;
+    event.preventDefault();
+    button.checked = true;
+    open(button);
+    writeAddress();
+    by("after").focus({ preventScroll: true });
+    by("after").scrollIntoView();
+  });
+
   document.addEventListener("click", (event) => {
     const chip = event.target.closest(".racks a.chip");
     const button = chip && by("s" + chip.getAttribute("href").slice(2));
@@ -45,7 +58,12 @@
   bar.hidden = false;
   let index;
   const read = () => ({
-    failures: all(".losses label").slice(1).map((each) => ({ each, text: low(each.textContent + " " + each.firstElementChild.value) })),
+    // A disruption is found by the workloads that it harms, too.
+    failures: all(".losses label").slice(1).map((each) => {
+      const hit = (each.dataset.hits || "").split(" ").filter(Boolean).map((number) => by("w" + number).closest(".workload").querySelector("h3").textContent);
+      return { each, text: low([each.textContent, each.firstElementChild.value, ...hit].join(" ")) };
+    }),
+    rows: all(".matrix tbody tr").map((each) => ({ each, text: low(each.firstElementChild.textContent) })),
     nodes: all(".racks .node").map((each) => {
       const many = each.classList.contains("many") && low(each.querySelector("details").lastChild.data).split(", ");
       const name = each.querySelector(".name");
@@ -76,6 +94,7 @@
     show("nodes", ({ text, many }) => (many ? many.some(has) : has(text)), "nodes");
     show("workloads", ({ each, text }) => has(text) && (!space || each.dataset.space === space)
       && (!state || each.querySelector(short ? "summary .short" : "summary .state." + state)), "workloads");
+    show("rows", ({ text }) => has(text));
     show("ones", ({ text }) => has(text));
     for (const fold of all("details.fold, .losses details")) {
       const inside = all(".workload, label", fold);

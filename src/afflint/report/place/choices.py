@@ -65,12 +65,10 @@ def losses(scene: Scene) -> Iterator[str]:
     legend = join_words([NOUNS[action] for action in scene.actions], "or").capitalize()
     yield f'<fieldset class="losses">\n<legend>{legend}</legend>\n'
     yield '<label><input type="radio" name="loss" id="f0" value="" checked> <span>none</span></label>\n'
-    kinds: dict[Kind, list[Numbered]] = {}
-    for numbered in enumerate(scene.losses, 1):
-        kinds.setdefault(_kind(numbered[1]), []).append(numbered)
+    found = kinds(scene)
     fold = len(scene.losses) > _LOSSES_SHOWN
-    for kind, members in sorted(kinds.items(), key=lambda entry: len(entry[1])):
-        if len(kinds) > 1:
+    for kind, members in found.items():
+        if len(found) > 1:
             yield f'<details class="kind" open>\n<summary>{_kind_words(scene, kind, [loss for _, loss in members])}</summary>\n'
         harmless = [entry for entry in members if fold and is_harmless(entry[1])]
         harmful = members[: len(members) - len(harmless)]
@@ -79,7 +77,7 @@ def losses(scene: Scene) -> Iterator[str]:
         noun = NOUNS[scene.actions[0]] if len(scene.actions) == 1 else "disruption"
         yield from _folded(scene, harmful[_HARMFUL_SHOWN:], f"more {noun}", " that affect a workload")
         yield from _folded(scene, harmless, noun, " that every workload survives")
-        if len(kinds) > 1:
+        if len(found) > 1:
             yield "</details>\n"
     # On a narrow screen the effects are below the list.
     yield '<a class="tosee" href="#after">Show the effects</a>\n</fieldset>\n'
@@ -91,6 +89,14 @@ def _folded(scene: Scene, members: Sequence[Numbered], noun: str, more: str) -> 
         for number, loss in members:
             yield _choice(scene, number, loss)
         yield "</details>\n"
+
+
+def kinds(scene: Scene) -> dict[Kind, list[Numbered]]:
+    """Return the disruptions with their numbers by kind, the smallest kind first."""
+    found: dict[Kind, list[Numbered]] = {}
+    for numbered in enumerate(scene.losses, 1):
+        found.setdefault(_kind(numbered[1]), []).append(numbered)
+    return dict(sorted(found.items(), key=lambda entry: len(entry[1])))
 
 
 def _kind(loss: DisruptionEffect) -> Kind:
@@ -121,7 +127,10 @@ def _choice(scene: Scene, number: int, loss: DisruptionEffect) -> str:
     title = f' title="{shown(loss.what)}"' * (what != shown(loss.what))
     numbers = _numbers(loss, scene.effects[number - 1])
     small = f" <small>{numbers}</small>" if numbers else ""
-    return f'<label>{button} <span class="what"{title}>{what}{done}</span> {ending(loss)}{small}</label>\n'
+    hit = [scene.badges[each.workload].number for each in scene.effects[number - 1] if each.outcome != "survives"]
+    hit += [scene.badges[each.workload].number for each in loss.blocked if each.workload in scene.badges]
+    data = f' data-hits="{" ".join(map(str, sorted(set(hit))))}"' * bool(hit)
+    return f'<label{data}>{button} <span class="what"{title}>{what}{done}</span> {ending(loss)}{small}</label>\n'
 
 
 def _numbers(loss: DisruptionEffect, effects: Sequence[Effect]) -> str:

@@ -38,6 +38,7 @@ from afflint.report.place.digest import (
     why_words,
     worst,
 )
+from afflint.report.place.matrix import matrix
 from afflint.report.place.picture import outcomes_by_workload, picture, rules
 from afflint.report.place.scene import Scene, badge, state
 
@@ -59,6 +60,7 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
     parts = {
         "title": _title(plan),
         "find": _find(scene),
+        "matrix": "".join(matrix(scene)),
         "lead": _lead(plan),
         "notes": _notes(plan.notes),
         "key": shown(name_of_key(plan.group_by)),

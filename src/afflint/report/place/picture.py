@@ -75,7 +75,7 @@ def picture(scene: Scene) -> Iterator[str]:
     classes = "stage" + " asked" * bool(scene.losses) + " dense" * scene.dense
     yield f'<div class="{classes}">\n'
     yield from choices.losses(scene)
-    yield '<div class="scene">\n<div id="after" aria-live="polite">\n'
+    yield '<div class="scene">\n<div id="after" tabindex="-1" aria-live="polite">\n'
     yield from _afterwards(scene)
     yield "</div>\n"
     yield from _tray(scene)

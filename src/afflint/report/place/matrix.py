@@ -1,0 +1,147 @@
+"""The first table of the page: what each disruption does to each application, worst first. A cell leads to the disruption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import pluralize
+from afflint.kube.node_labels import domain_noun
+from afflint.placement.plan import DisruptionEffect, Outcome
+from afflint.report.html_page import shown
+from afflint.report.place.choices import Kind, Numbered, kinds
+from afflint.report.place.digest import NOUNS, OUTCOMES, VERDICT_WORDS, Effect, harmed_noun
+from afflint.report.place.scene import DONE, Scene
+
+_COLUMNS_OF_A_KIND = 12
+"""If more disruptions of a kind are in the plan, they share a column."""
+_ROWS = 60
+"""How many harmed applications are listed; the worst come first."""
+_STATES = (*OUTCOMES[:2], "blocked", "refused", "interrupted", "unjudged")
+"""What a cell may say, the worst first."""
+
+
+class _Cell(NamedTuple):
+    """What disruption number ``loss`` does to an application, in a word for the style and in words for people."""
+
+    loss: int
+    state: str
+    words: str
+
+
+class _Column(NamedTuple):
+    """A disruption, or all disruptions of a kind, by their numbers."""
+
+    title: str
+    numbers: tuple[int, ...]
+
+
+def matrix(scene: Scene) -> Iterator[str]:
+    """Yield the section with the table; nothing without disruptions."""
+    if not scene.losses:
+        return
+    found = _cells(scene)
+    rows = sorted(found, key=lambda name: _harm(found[name]))
+    noun = harmed_noun(scene.plan)
+    yield '<section class="resilience" aria-labelledby="resilience">\n'
+    yield f'<h2 id="resilience">What each {noun} survives</h2>\n'
+    if rows:
+        yield f'<p class="soft">Choose a cell to see the {"disruption" if len(scene.actions) > 1 else NOUNS[scene.actions[0]]}.</p>\n'
+        yield from _table(scene, noun, {name: found[name] for name in rows[:_ROWS]})
+    if len(rows) > _ROWS:
+        yield f"<p>{len(rows) - _ROWS} more are harmed: see their entries below.</p>\n"
+    number = len(_running(scene) - found.keys())
+    if number:
+        others = "other " * bool(rows)
+        yield f"<p>{pluralize(number, f'{others}{noun}')} {'survives' if number == 1 else 'survive'} everything.</p>\n"
+    yield "</section>\n"
+
+
+def _running(scene: Scene) -> set[str]:
+    """Return the names of the applications with running replicas."""
+    members = {key: each.name for each in scene.plan.applications for key in each.workloads}
+    return {members.get(key) or scene.names[key] for pods in scene.pods.values() for key, _ in pods}
+
+
+def _harm(cells: Mapping[int, _Cell]) -> tuple[int, ...]:
+    """Return a sort key by which the most and worst harmed application comes first."""
+    states = [cell.state for cell in cells.values()]
+    return tuple([-states.count(state) for state in _STATES])
+
+
+def _cells(scene: Scene) -> dict[str, dict[int, _Cell]]:
+    """Return the cells of each harmed application by the number of the disruption, the worst of several for one disruption."""
+    found: dict[str, dict[int, _Cell]] = {}
+    for number, (loss, affected) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
+        for name, state, words in _harmed(scene, loss, affected):
+            cells = found.setdefault(name, {})
+            if number not in cells or _STATES.index(state) < _STATES.index(cells[number].state):
+                cells[number] = _Cell(number, state, words)
+    return found
+
+
+def _harmed(scene: Scene, loss: DisruptionEffect, affected: Sequence[Effect]) -> Iterator[tuple[str, str, str]]:
+    """Yield the applications that a disruption harms, or that survive it only if their volumes allow that."""
+    members = {key: each.name for each in scene.plan.applications for key in each.workloads}
+    for blocked in loss.blocked:
+        if blocked.workload:
+            word = "refused" if blocked.refused else "blocked"
+            yield members.get(blocked.workload) or scene.names.get(blocked.workload, blocked.workload), word, word
+    for key in loss.volumes:
+        yield members.get(key) or scene.names.get(key, key), "unjudged", "if volumes allow"
+    for each in loss.applications:
+        if each.outcome != "survives":
+            yield each.application, each.outcome, _words(each.outcome, each.left, each.replicas)
+    for effect in affected:
+        if effect.outcome != "survives" and effect.workload not in members:
+            yield scene.names.get(effect.workload, effect.workload), effect.outcome, _words(effect.outcome, effect.left, effect.asked)
+
+
+def _words(outcome: Outcome, left: int, replicas: int) -> str:
+    return f"{left} of {replicas}" if outcome == "degraded" else VERDICT_WORDS[outcome]
+
+
+def _table(scene: Scene, noun: str, rows: Mapping[str, Mapping[int, _Cell]]) -> Iterator[str]:
+    columns = {kind: _columns(scene, kind, members) for kind, members in kinds(scene).items()}
+    listed = [column for group in columns.values() for column in group]
+    yield '<div class="scroll"><table class="matrix">\n<thead>\n<tr>'
+    yield f'<th scope="col" rowspan="2">{noun.capitalize()}</th>'
+    yield "".join(f'<th scope="colgroup" colspan="{len(group)}">{_kind_words(kind)}</th>' for kind, group in columns.items())
+    yield "</tr>\n<tr>"
+    for column in listed:
+        yield f'<th scope="col"><a href="#f{column.numbers[0]}" data-loss="{column.numbers[0]}">{column.title}</a></th>'
+    yield "</tr>\n</thead>\n<tbody>\n"
+    for name, cells in rows.items():
+        yield f'<tr><th scope="row">{shown(name)}</th>{"".join(_cell(column, cells) for column in listed)}</tr>\n'
+    yield "</tbody>\n</table></div>\n"
+
+
+def _kind_words(kind: Kind) -> str:
+    action, key = kind
+    return f"{shown(domain_noun(key)) if key else 'nodes'} {DONE[action]}"
+
+
+def _columns(scene: Scene, kind: Kind, members: Sequence[Numbered]) -> list[_Column]:
+    """Return a column for each disruption of a kind, or one for all."""
+    if len(members) > _COLUMNS_OF_A_KIND:
+        return [_Column(f"{len(members)} {NOUNS[kind[0]]}s", tuple([number for number, _ in members]))]
+    return [_Column(_title(scene, loss), (number,)) for number, loss in members]
+
+
+def _title(scene: Scene, loss: DisruptionEffect) -> str:
+    """Return the node or the value of the label; the table's head names the key."""
+    what = scene.what(loss)
+    return what.removeprefix("node ") if loss.what.startswith("node ") else what.partition("=")[2] or what
+
+
+def _cell(column: _Column, cells: Mapping[int, _Cell]) -> str:
+    """Return a cell with the outcome; that of several disruptions has the worst, and how often it occurs."""
+    hit = [cells[number] for number in column.numbers if number in cells]
+    if not hit:
+        return '<td class="survives">survives</td>'
+    worst = min(hit, key=lambda cell: _STATES.index(cell.state))
+    words = worst.words
+    if len(column.numbers) > 1:
+        number = sum(cell.state == worst.state for cell in hit)
+        words = f"{number} {VERDICT_WORDS.get(worst.state, worst.state)}"
+    return f'<td class="{worst.state}"><a href="#f{worst.loss}" data-loss="{worst.loss}">{words}</a></td>'
