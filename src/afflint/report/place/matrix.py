@@ -11,6 +11,7 @@ from afflint.placement.plan import DisruptionEffect, Outcome
 from afflint.report.html_page import shown
 from afflint.report.place.choices import Kind, Numbered, kinds
 from afflint.report.place.digest import NOUNS, OUTCOMES, VERDICT_WORDS, Effect, harmed_noun
+from afflint.report.place.names import common_suffix
 from afflint.report.place.scene import DONE, Scene
 
 _COLUMNS_OF_A_KIND = 12
@@ -109,7 +110,7 @@ def _table(scene: Scene, noun: str, rows: Mapping[str, Mapping[int, _Cell]]) -> 
     yield "".join(f'<th scope="colgroup" colspan="{len(group)}">{_kind_words(kind)}</th>' for kind, group in columns.items())
     yield "</tr>\n<tr>"
     for column in listed:
-        yield f'<th scope="col"><a href="#f{column.numbers[0]}" data-loss="{column.numbers[0]}">{column.title}</a></th>'
+        yield f'<th scope="col"><a href="#f{column.numbers[0]}" data-loss="{column.numbers[0]}">{shown(column.title)}</a></th>'
     yield "</tr>\n</thead>\n<tbody>\n"
     for name, cells in rows.items():
         yield f'<tr><th scope="row">{shown(name)}</th>{"".join(_cell(column, cells) for column in listed)}</tr>\n'
@@ -125,13 +126,16 @@ def _columns(scene: Scene, kind: Kind, members: Sequence[Numbered]) -> list[_Col
     """Return a column for each disruption of a kind, or one for all."""
     if len(members) > _COLUMNS_OF_A_KIND:
         return [_Column(f"{len(members)} {NOUNS[kind[0]]}s", tuple([number for number, _ in members]))]
-    return [_Column(_title(scene, loss), (number,)) for number, loss in members]
+    names = [_title(scene, loss) for _, loss in members]
+    shared = len(common_suffix(names))
+    return [_Column(name[: len(name) - shared], (number,)) for name, (number, _) in zip(names, members, strict=True)]
 
 
 def _title(scene: Scene, loss: DisruptionEffect) -> str:
-    """Return the node or the value of the label; the table's head names the key."""
-    what = scene.what(loss)
-    return what.removeprefix("node ") if loss.what.startswith("node ") else what.partition("=")[2] or what
+    """Return the node, or the value of the label: the head of the columns names its key."""
+    if len(loss.nodes) == 1 and loss.what == f"node {loss.nodes[0]}":
+        return scene.node_names.get(loss.nodes[0], loss.nodes[0])
+    return loss.what.partition("=")[2] or loss.what
 
 
 def _cell(column: _Column, cells: Mapping[int, _Cell]) -> str:

@@ -16,12 +16,12 @@ def node_names(racks: Sequence[Rack]) -> dict[str, str]:
     A suffix that all nodes of a domain share is left out if the names stay unique.
     """
     names = [node.name for rack in racks for node in rack.nodes]
-    ending = _common_suffix(names)
+    ending = common_suffix(names)
     short = {name: name[: len(name) - len(ending)] for name in names}
     within_rack: dict[str, str] = {}
     for rack in racks:
         # A single node shares its whole name with itself.
-        shared = _common_suffix([node.name for node in rack.nodes]) if len(rack.nodes) > 1 else ending
+        shared = common_suffix([node.name for node in rack.nodes]) if len(rack.nodes) > 1 else ending
         within_rack.update((node.name, node.name[: len(node.name) - len(shared)]) for node in rack.nodes)
     if len(set(within_rack.values())) == len(within_rack):
         short = within_rack
@@ -29,7 +29,7 @@ def node_names(racks: Sequence[Rack]) -> dict[str, str]:
     return {name: f"…{text[len(opening) :]}" for name, text in short.items()} if opening else short
 
 
-def _common_suffix(names: Sequence[str]) -> str:
+def common_suffix(names: Sequence[str]) -> str:
     """Return the domain suffix that all names share, with its dot; never a part of an IP address."""
     if len(names) < 2:
         return ""
