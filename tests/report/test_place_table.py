@@ -237,6 +237,7 @@ def test_the_taint_of_control_planes_is_no_reason_beside_others() -> None:
     taint = "3 have the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     assert reason_words(f"9 nodes lack disk=ssd, {taint}") == "9 nodes lack disk=ssd"
     assert reason_words(f"9 nodes lack disk=ssd, {taint}; the VM itself runs there") == "9 nodes lack disk=ssd; the VM itself runs there"
+    assert reason_words(f"9 nodes lack disk=ssd, {taint}; it is one, so it stays") == "9 nodes lack disk=ssd; it is one, so it stays"
     assert reason_words(taint) == taint
     assert reason_words("2 nodes have the untolerated taint gpu:NoSchedule, 1 is cordoned") == (
         "2 nodes have the untolerated taint gpu:NoSchedule, 1 is cordoned"

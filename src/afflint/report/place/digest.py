@@ -217,18 +217,15 @@ def why_words(why: str, number: int) -> str:
 
 
 def reason_words(why: str) -> str:
-    """Return the reason without the taint of control planes: nobody expects ordinary pods there. It stays if it is the only reason."""
-    parts = why.split(", ")
-    others = [part for part in parts if not _CONTROL_PLANE_TAINT.match(part)]
-    if len(others) == len(parts) or not others:
-        return why
-    # What explains the whole reason follows its last part.
-    _, semicolon, explained = parts[-1].partition("; ") if parts[-1] not in others else ("", "", "")
-    return ", ".join(others) + semicolon + explained
+    """Return the reason without the taint of control planes, which ordinary pods do not tolerate. It stays if it is the only reason."""
+    # After the reasons of nodes, a semicolon begins an explanation.
+    reasons, semicolon, explanation = why.partition("; ")
+    others = [reason for reason in reasons.split(", ") if not _CONTROL_PLANE_TAINT.fullmatch(reason)]
+    return ", ".join(others) + semicolon + explanation if others else why
 
 
 _CONTROL_PLANE_TAINT = re.compile(
-    rf"[0-9]+ (?:has|have) the (?:untolerated )?taint (?:{re.escape(CONTROL_PLANE)}|{re.escape(MASTER)}):No(?:Schedule|Execute)(?:;|$)"
+    rf"[0-9]+ (?:has|have) the (?:untolerated )?taint (?:{re.escape(CONTROL_PLANE)}|{re.escape(MASTER)}):No(?:Schedule|Execute)"
 )
 
 

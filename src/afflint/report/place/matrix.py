@@ -22,7 +22,7 @@ _STATES = (*OUTCOMES[:2], "blocked", "refused", "interrupted", "unjudged")
 """What a cell may say, the worst first."""
 
 
-class _Cell(NamedTuple):
+class _Result(NamedTuple):
     """What disruption number ``loss`` does to an application, in a word for the style and in words for people."""
 
     loss: int
@@ -64,20 +64,20 @@ def _running(scene: Scene) -> set[str]:
     return {members.get(key) or scene.names[key] for pods in scene.pods.values() for key, _ in pods}
 
 
-def _harm(cells: Mapping[int, _Cell]) -> tuple[int, ...]:
+def _harm(cells: Mapping[int, _Result]) -> tuple[int, ...]:
     """Return a sort key by which the most and worst harmed application comes first."""
     states = [cell.state for cell in cells.values()]
     return tuple([-states.count(state) for state in _STATES])
 
 
-def _cells(scene: Scene) -> dict[str, dict[int, _Cell]]:
+def _cells(scene: Scene) -> dict[str, dict[int, _Result]]:
     """Return the cells of each harmed application by the number of the disruption, the worst of several for one disruption."""
-    found: dict[str, dict[int, _Cell]] = {}
+    found: dict[str, dict[int, _Result]] = {}
     for number, (loss, affected) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
         for name, state, words in _harmed(scene, loss, affected):
             cells = found.setdefault(name, {})
             if number not in cells or _STATES.index(state) < _STATES.index(cells[number].state):
-                cells[number] = _Cell(number, state, words)
+                cells[number] = _Result(number, state, words)
     return found
 
 
@@ -102,7 +102,7 @@ def _words(outcome: Outcome, left: int, replicas: int) -> str:
     return f"{left} of {replicas}" if outcome == "degraded" else VERDICT_WORDS[outcome]
 
 
-def _table(scene: Scene, noun: str, rows: Mapping[str, Mapping[int, _Cell]]) -> Iterator[str]:
+def _table(scene: Scene, noun: str, rows: Mapping[str, Mapping[int, _Result]]) -> Iterator[str]:
     columns = {kind: _columns(scene, kind, members) for kind, members in kinds(scene).items()}
     listed = [column for group in columns.values() for column in group]
     yield '<div class="scroll"><table class="matrix">\n<thead>\n<tr>'
@@ -138,7 +138,7 @@ def _title(scene: Scene, loss: DisruptionEffect) -> str:
     return loss.what.partition("=")[2] or loss.what
 
 
-def _cell(column: _Column, cells: Mapping[int, _Cell]) -> str:
+def _cell(column: _Column, cells: Mapping[int, _Result]) -> str:
     """Return a cell with the outcome; that of several disruptions has the worst, and how often it occurs."""
     hit = [cells[number] for number in column.numbers if number in cells]
     if not hit:

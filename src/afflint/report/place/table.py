@@ -350,7 +350,7 @@ def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tupl
 
 
 def _harmed(harmed: Sequence[Effect], context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
-    """Return a row for each harmed workload; those of which no replica runs again for the same reason share one."""
+    """Return a row for each harmed workload; workloads with no new replica for the same reason share one."""
     alike: dict[object, list[Effect]] = {}
     for effect in harmed:
         reason = shared_reason(effect)
