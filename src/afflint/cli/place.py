@@ -43,6 +43,7 @@ class PlaceOptions(NamedTuple):
     remove: tuple[str, ...]
     group_by: str
     group_label: str
+    only: tuple[str, ...]
     summary: bool
     form: str
     output: str | None
@@ -65,6 +66,7 @@ def place(args: PlaceOptions) -> int:
     from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
     from afflint.placement.planner import DisruptionRequest, make_plan
+    from afflint.placement.selection import selected
 
     options.check_choice("--format", args.form, _FORMATS)
     options.check_choice("--color", args.color, options.COLORS)
@@ -102,7 +104,7 @@ def place(args: PlaceOptions) -> int:
     if problems := inputs.problems:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
         notify(f"afflint: {visible(problems[0])}{more}")
-    write_or_show(args.output, _chunks(plan, args))
+    write_or_show(args.output, _chunks(selected(plan, args.only) if args.only else plan, args))
     unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
     disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     return FOUND if (unplaced or disrupted or problems) and not args.exit_zero else 0
@@ -220,6 +222,13 @@ _SECTIONS = {
             default="",
             help_text="Judge workloads of a namespace with the same value of a pod label as one application. Default: what a Service, a "
             "PodDisruptionBudget, or the anti-affinity or spread constraints of single virtual machines select together.",
+        ),
+        option(
+            "--only",
+            metavar="NAME",
+            kind=MULTIPLE,
+            help_text="Show only a workload, an application or a node and its workloads, by name or glob. The exit code is that of "
+            "the whole simulation. Repeatable.",
         ),
         flag("--summary", help_text="As text, show only the counts and what the simulation does not consider."),
         options.format_option(_FORMATS),

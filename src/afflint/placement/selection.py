@@ -1,0 +1,78 @@
+"""The part of a plan that a user asks for by name: some workloads and applications, or what disruptions of some nodes do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from afflint.findings.errors import UserError
+from afflint.findings.phrases import nearest
+from afflint.placement.plan import DisruptionEffect, Plan, WorkloadPlan
+
+
+def selected(plan: Plan, names: Sequence[str]) -> Plan:
+    """Return the plan with only the workloads and disruptions that ``names`` select; all of it without names.
+
+    A name or a glob is that of a workload (``web``, ``shop/web``, ``Deployment shop/web``), an application or a node (also its first part).
+    A node selects the workloads with replicas on it and, if no workload or application is named, only disruptions of such nodes.
+    Raises UserError for a name that nothing has.
+    """
+    if not names:
+        return plan
+    words = {each.key: _workload_names(each) for each in plan.workloads}
+    nodes = {node.name: {node.name, node.name.partition(".")[0]} for node in plan.nodes}
+    keys: set[str] = set()
+    chosen: set[str] = set()
+    for name in names:
+        by_name = {key for key, known in words.items() if _fits(name, known)}
+        by_name.update(key for each in plan.applications if _fits(name, _short(each.name)) for key in each.workloads)
+        there = {node for node, known in nodes.items() if _fits(name, known)}
+        if not by_name and not there:
+            applications = [_short(each.name) for each in plan.applications]
+            close = nearest(name, sorted(set().union(*words.values(), *applications, *nodes.values())))
+            raise UserError(f"no workload, application or node is named {name!r}{f'; did you mean {close!r}?' if close else ''}")
+        keys |= by_name
+        chosen |= there
+    losses: Iterable[DisruptionEffect] = plan.losses
+    if not keys:
+        losses = [loss for loss in plan.losses if not chosen.isdisjoint(loss.nodes)]
+    keys.update(each.key for each in plan.workloads if any(replica.node in chosen for replica in each.replicas))
+    whole = not chosen
+    return plan._replace(
+        workloads=tuple([each for each in plan.workloads if each.key in keys]),
+        losses=tuple([_of(loss, keys, named=whole) for loss in losses]),
+        violations=tuple([each for each in plan.violations if each.workload in keys]),
+        applications=tuple([each for each in plan.applications if not keys.isdisjoint(each.workloads)]),
+    )
+
+
+def _workload_names(workload: WorkloadPlan) -> set[str]:
+    return {workload.key, *_short(f"{workload.namespace}/{workload.name}")}
+
+
+def _short(name: str) -> set[str]:
+    """Return the name with and without its namespace."""
+    return {name, name.partition("/")[2] or name}
+
+
+def _fits(name: str, known: Iterable[str]) -> bool:
+    return any(each == name or fnmatchcase(each, name) for each in known)
+
+
+def _of(loss: DisruptionEffect, keys: Collection[str], *, named: bool) -> DisruptionEffect:
+    """Return what a disruption does to some workloads.
+
+    If these were ``named`` and it touches none of them, other pods that block a drain or are not evaluated are left out.
+    """
+    touched = {*loss.outcomes, *(each.workload for each in loss.moves), *(each.workload for each in loss.blocked)}.intersection(keys)
+    others = bool(touched) or not named
+    return loss._replace(
+        moves=tuple([each for each in loss.moves if each.workload in keys]),
+        outcomes={key: outcome for key, outcome in loss.outcomes.items() if key in keys},
+        blocked=loss.blocked if others else (),
+        left={key: left for key, left in loss.left.items() if key in keys},
+        unevaluated=loss.unevaluated if others else (),
+        volumes=tuple([key for key in loss.volumes if key in keys]),
+        applications=tuple([each for each in loss.applications if any(key in keys and key in loss.outcomes for key in each.workloads)]),
+        removed=loss.removed and _of(loss.removed, keys, named=named),
+    )
