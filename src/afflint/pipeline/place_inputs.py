@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from afflint.checks.match import Target
 from afflint.checks.registry import bind_rules
 from afflint.controllers.running_pods import is_controlled_by
 from afflint.findings.coverage import Coverage
@@ -21,6 +22,7 @@ from afflint.inventory.pod_files import RUNNING_KINDS, has_other_objects, runnin
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.kinds import KINDS
+from afflint.kube.manifest_reader import objects_in
 from afflint.pipeline.files import Files
 from afflint.pipeline.locating import located_facts, pools_of
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
@@ -174,6 +176,8 @@ def read_place_inputs(
     declared = [*[each.name for each in nodes if each.declared], *[each.title for each in classes]]
     classes = pools_with_expected_labels(classes, simulation_input.expected)
     assumed = assumption_note(declared, simulation_input.expected)
+    if not classes and (manifest_index.holds_storage or any(each.volumes for each in simulation_input.pod_sources)):
+        simulation_input = _with_storage(simulation_input, manifest_index, parsed, (*stored, *pod_files), target)
     empty = tuple([names[file] for file, result in results.items() if is_empty(result)])
     notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems), *undecided, *([assumed] if assumed else []))
     if options.renders is None:
@@ -181,6 +185,22 @@ def read_place_inputs(
     else:
         coverage, count = options.renders.coverage(), options.renders.count()
     return PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, coverage, count)
+
+
+def _with_storage(
+    simulation_input: SimulationInput, manifest_index: ManifestIndex, parsed: ParsedFiles, dumps: Sequence[Source], target: Target
+) -> SimulationInput:
+    """Return the input with the claims of the workloads, and the storage objects of the manifests and of ``dumps``."""
+    from afflint.inventory.volumes import DUMPED_KINDS, StorageOptions, with_storage
+
+    dumped: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in DUMPED_KINDS}
+    for source in dumps:
+        for document in parsed.documents(source):
+            for data, _ in objects_in(document):
+                if data.get("kind") in dumped:
+                    dumped[data["kind"]].append(data)
+    options = StorageOptions(dict(target.volume_topologies), target.default_storage_class)
+    return with_storage(simulation_input, manifest_index.storage, dumped, options)
 
 
 def _mapped(read: Mapping[FileId, Source], dumped: Collection[FileId], settings: MapSettings) -> list[FileResult]:

@@ -6,9 +6,13 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from afflint.controllers.pod_replacement import BY_NODE, NEVER, PodReplacement, pod_replacement_of_owner
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words
+from afflint.kube.node_labels import HOSTNAME
+from afflint.kube.taints import UNREACHABLE
 from afflint.placement.plan import Fate, Outcome, ReplicaMove
 from afflint.placement.rejections import Rejections, RunningPodIndex, running_pod_index
 from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule
+from afflint.placement.volumes import nodes_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
@@ -192,7 +196,7 @@ class DisruptionState:
         """Return why no node takes a pod, without the `failed` nodes."""
         available = {node: plugin for node, plugin in reasons.items() if node not in failed}
         rejections = Rejections(cluster, pod, self.titles, key, running_pods)
-        text = rejections.summary(available)
+        text = rejections.summary(available) + self._data_words(cluster, pod)
         if (
             len(available) < len(reasons)
             and POD_TOPOLOGY_SPREAD in available.values()
@@ -205,6 +209,16 @@ class DisruptionState:
                 else f"; the {len(names)} nodes still count as topology domains"
             )
         return text
+
+    @staticmethod
+    def _data_words(cluster: Cluster, pod: Pod) -> str:
+        """Return which failed or removed nodes have the data of a pod, as a part of a sentence; empty if none has."""
+        storage = cluster.examine_volumes(pod)
+        hosts = {node.labels.get(HOSTNAME, node.name): node for node in cluster.table.nodes}
+        names = sorted(nodes_of(storage.bound)) if storage is not None else []
+        gone = [name for name in names if name not in hosts or UNREACHABLE in hosts[name].taints]
+        are = "is" if len(gone) == 1 else "are"
+        return f"; its data is unreachable until {join_words(gone)} {are} back" if gone else ""
 
     def outcomes(
         self,
@@ -252,4 +266,4 @@ def _outcome(placed: PlacedWorkload, moves: Sequence[ReplicaMove], came: Contain
 
 
 def _but_for_the_name(pod: Pod) -> tuple[object, ...]:
-    return (pod.rules, pod.subject, pod.affinity, pod.anti_affinity, pod.hard_spread, pod.ports, pod.requests)
+    return (pod.rules, pod.subject, pod.affinity, pod.anti_affinity, pod.hard_spread, pod.ports, pod.requests, pod.volumes)

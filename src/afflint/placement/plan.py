@@ -157,7 +157,7 @@ class WorkloadPlan(NamedTuple):
     preferences: tuple[Preferred, ...] = ()
     """What it prefers of its nodes, in the order of the manifest."""
     volumes: bool = False
-    """Whether its pods use claims, which may tie them to a zone or a node. The plan does not consider that."""
+    """Whether its pods use claims that the plan does not consider: it is not known where their volumes are."""
 
 
 class Violation(NamedTuple):
@@ -244,7 +244,7 @@ class DisruptionEffect(NamedTuple):
     unevaluated: tuple[str, ...] = ()
     """The pods on the nodes, with their namespaces, whose controllers are not known: what becomes of them is not known either."""
     volumes: tuple[str, ...] = ()
-    """The keys of the workloads with volumes that move to other nodes, if their volumes can be used there."""
+    """The keys of the workloads that move to other nodes, if volumes that the plan does not consider can be used there."""
     applications: tuple[ApplicationEffect, ...] = ()
     """The effects on applications of several workloads, for those that lose a replica."""
 

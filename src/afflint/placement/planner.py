@@ -39,6 +39,7 @@ from afflint.placement.rejections import Phrase, Rejections, running_pod_index, 
 from afflint.placement.removal import Removals
 from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedule
 from afflint.placement.violations import violations
+from afflint.placement.volumes import InventoryStorage
 from afflint.scheduler.cluster import NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
@@ -94,10 +95,9 @@ def make_plan(
     rows = tuple([_row(node, key, classes[made[node.name]].title if node.name in made else "") for node in arrangement.before.table.nodes])
     against = tuple(violations(arrangement, lambda pod: _eviction(pod, arrangement, evictions)))
     happening = list(_simulations(arrangement, asked, budgets, evictions))
+    violating = {(each.workload, each.pod) for each in against}
     workloads = tuple(
-        _Workloads(
-            arrangement, name_of, {(each.workload, each.pod) for each in against}, drained=bool(asked.drain), disrupted=bool(happening)
-        ).plans()
+        _Workloads(arrangement, inventory.storage, name_of, violating, drained=bool(asked.drain), disrupted=bool(happening)).plans()
     )
     losses = tuple([happens(failure) for happens, failure, _ in happening])
     grouped = applications(arrangement.workloads, inventory.services, budgets, group_label)
@@ -255,6 +255,7 @@ class _Workloads:
     def __init__(
         self,
         arrangement: Schedule,
+        storage: InventoryStorage | None,
         name_of: Callable[[FileId], str],
         violating: Container[tuple[str, str]],
         *,
@@ -264,6 +265,7 @@ class _Workloads:
         self._disrupted = disrupted
         self._violating = violating
         self._arrangement = arrangement
+        self._storage = storage
         self._name_of = name_of
         self._drained = drained
         self._titles = {identity: placed.pod_source.key for identity, placed in arrangement.owners.items()}
@@ -294,15 +296,32 @@ class _Workloads:
             error=placed.error or error,
             notes=(
                 *notes,
-                *([VOLUMES_LEFT_OUT] if pod_source.bound_by_volumes else []),
+                *([VOLUMES_LEFT_OUT] if self._has_unknown_volumes(pod_source) else []),
+                *self._volume_notes(pod_source),
                 *self._outdated_affinity_notes(placed),
                 *([assumed] if assumed else []),
                 *self._missing_devices(placed),
                 *self._preemptions(placed),
             ),
             preferences=self._preferences(placed.template),
-            volumes=pod_source.bound_by_volumes,
+            volumes=self._has_unknown_volumes(pod_source),
         )
+
+    def _has_unknown_volumes(self, pod_source: PodSource) -> bool:
+        if not pod_source.bound_by_volumes or self._storage is None:
+            return pod_source.bound_by_volumes
+        volumes = self._storage.workloads.get(pod_source.key)
+        return volumes is None or bool(volumes.unknown)
+
+    def _volume_notes(self, pod_source: PodSource) -> tuple[str, ...]:
+        """Return why volumes of a workload are not considered, and what is assumed about the others."""
+        volumes = self._storage.workloads.get(pod_source.key) if self._storage is not None else None
+        if volumes is None:
+            return ()
+        unknown = volumes.unknown if pod_source.bound_by_volumes else ()
+        more = [f"{len(unknown) - _MOST_NAMES} more"] if len(unknown) > _MOST_NAMES else []
+        listed = [f"its volumes: {join_words([*unknown[:_MOST_NAMES], *more])}"] if unknown else []
+        return (*listed, *volumes.notes)
 
     def _outdated_affinity_notes(self, placed: PlacedWorkload) -> Iterator[str]:
         """Yield a note about pods on nodes that their node affinity no longer matches: the cluster does not move them."""
@@ -367,7 +386,8 @@ class _Workloads:
             return Verdicts(), None
         mine = [pod for pod in placed.pods if pod.key in placed.nodes]
         for pod in mine:
-            self._cluster.unbind(pod)
+            # A volume that exists only in the plan does not restrict the first replica.
+            (self._cluster.unbind if pod.key in placed.stays else self._cluster.release)(pod)
         judged = self._cluster.judge(template)
         judgements = self._judgements(placed, template, judged)
         for pod in mine:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Malformed, Requirement, Selector, first_unmet, matches
 from afflint.kube.taints import first_untolerated, near_miss
+from afflint.placement.volumes import place_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, ports_conflict
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
@@ -21,7 +23,13 @@ from afflint.scheduler.nodes import ITSELF, Node
 from afflint.scheduler.pods import Pod, PodKey, SpreadConstraint, Term, parsed_terms
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
+if TYPE_CHECKING:
+    from afflint.scheduler.cluster_storage import PodStorage
+
 _MOST_VALUES = 3
+VOLUME_PLUGINS = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
+_CONFLICT, _NO_ZONE = "node(s) didn't match PersistentVolume's node affinity", "node(s) had no available volume zone"
+_NO_DRIVER = " CSI driver is not installed on the node"
 
 
 class Phrase(NamedTuple):
@@ -161,7 +169,9 @@ class Rejections:
             phrase = self.phrase(node, plugin)
             forms = (phrase.singular, phrase.plural)
             counted[forms] = counted.get(forms, 0) + number
-        return _summary(counted)
+        if not counted.pop(_OUT_OF_REACH, 0):
+            return _summary(counted)
+        return "; ".join(filter(None, [self.volumes, _summary(counted)]))
 
     def _alike(self, reasons: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
         """Yield rejected nodes with their plugins and how many nodes are rejected for the same reason."""
@@ -200,6 +210,8 @@ class Rejections:
             return self._spread_phrase(row)
         if plugin == INTER_POD_AFFINITY:
             return self._interpod(row)
+        if plugin in VOLUME_PLUGINS:
+            return self._volume(row)
         return Phrase(f"rejected by {plugin}", f"is rejected by {plugin}", f"are rejected by {plugin}")
 
     # --- the node itself -----------------------------------------------------------------------------------------------
@@ -258,6 +270,29 @@ class Rejections:
                     number = port_words(port)
                     return Phrase(f"{number} is used by {self._who(each)}", f"already uses {number}", f"already use {number}")
         return _TERMINATING
+
+    # --- volumes -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _storage(self) -> PodStorage | None:
+        return self._cluster.examine_volumes(self._pod)
+
+    @cached_property
+    def volumes(self) -> str:
+        """Where the volumes of the pod are, as text; empty if they can be used everywhere."""
+        return place_of(self._storage.bound) if self._storage is not None else ""
+
+    def _volume(self, node: Node) -> Phrase:
+        rejection = self._storage.reject(self._table.numbers[node.name]) if self._storage is not None else None
+        message = rejection.messages[0] if rejection is not None else ""
+        if message in (_CONFLICT, _NO_ZONE):
+            return Phrase(self.volumes, *_OUT_OF_REACH) if self.volumes else _CANNOT_USE
+        if message.endswith(_NO_DRIVER):
+            text = f"the CSI driver {message.removesuffix(_NO_DRIVER)}"
+            return Phrase(f"lacks {text}", f"lacks {text}", f"lack {text}")
+        return _VOLUME_PHRASES.get(message) or Phrase(
+            f"its volume: {message}", f"rejects its volume: {message}", f"reject its volume: {message}"
+        )
 
     # --- topology spread -----------------------------------------------------------------------------------------------
 
@@ -361,6 +396,26 @@ class Rejections:
         return f"a replica of {name}" if title == self._own else f"a pod of {name}{addition}"
 
 
+_OUT_OF_REACH = ("cannot use its volume", "cannot use its volume")
+_CANNOT_USE = Phrase(
+    "its volume cannot be used there", "is outside the node affinity of its volume", "are outside the node affinity of its volume"
+)
+_VOLUME_PHRASES = {
+    "node(s) didn't find available persistent volumes to bind": Phrase(
+        "its claim cannot be bound to a volume there", "has no volume for its claim", "have no volume for its claim"
+    ),
+    "node(s) did not have enough free storage": Phrase("has too little storage", "has too little storage", "have too little storage"),
+    "node(s) exceed max volume count": Phrase(
+        "has the maximum number of volumes", "has the maximum number of volumes", "have the maximum number of volumes"
+    ),
+    "node(s) had no available disk": Phrase("a pod there uses its disk", "runs a pod that uses its disk", "run pods that use its disk"),
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod": Phrase(
+        "its ReadWriteOncePod claim is used by another pod",
+        "is rejected because another pod uses its ReadWriteOncePod claim",
+        "are rejected because another pod uses its ReadWriteOncePod claim",
+    ),
+}
+"""The messages of the scheduler about volumes in other words."""
 _CORDONED = Phrase("cordoned", "is cordoned", "are cordoned")
 _OTHER_NODE = Phrase("not the node in spec.nodeName", "is not the node in spec.nodeName", "are not the node in spec.nodeName")
 _OTHER_NAME = Phrase("not named by its node affinity", "is not named by the node affinity", "are not named by the node affinity")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from afflint.controllers import replicas
 from afflint.controllers.observed_workloads import pod_state, spreading_owners
@@ -17,12 +18,16 @@ from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, read_pod
 from afflint.yaml.document import text_at
 
+if TYPE_CHECKING:
+    from afflint.placement.volumes import InventoryStorage
+
 
 class Inventory(NamedTuple):
     """The objects of a cluster, as parsed. ``pods`` are the running pods, ``classes`` nodes without objects.
 
     With ``resources``, pods are scheduled only where their requests fit. ``version`` and ``feature_gates`` are those of the cluster.
-    With ``replan``, running pods of the workloads are scheduled again; otherwise they stay on their nodes.
+    With ``replan``, running pods of the workloads are scheduled again; otherwise they stay on their nodes. Without ``storage``, volumes do
+    not count.
     """
 
     nodes: Sequence[object]
@@ -37,6 +42,7 @@ class Inventory(NamedTuple):
     version: tuple[int, int] = SCHEDULER
     feature_gates: Collection[str] = ()
     replan: bool = False
+    storage: InventoryStorage | None = None
 
     def cluster(self, pod_sources: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
         """Return the cluster before any workload is placed, without the running pods of the workloads, but with their controllers."""
@@ -58,6 +64,7 @@ class Inventory(NamedTuple):
             resources=self.resources,
             version=self.version,
             feature_gates=self.feature_gates,
+            **(self.storage.parameters() if self.storage is not None else {}),
         )
 
     def running(self, pod_sources: Sequence[PodSource]) -> Running:
@@ -195,7 +202,7 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
     running = inventory.running(pod_sources)
     before = inventory.cluster(pod_sources, running)
     compiled = [
-        _observed(pod_source, inventory, before) if pod_source.has_own_pods else replicas.compile_pods(pod_source, before)
+        _observed(pod_source, inventory, before) if pod_source.has_own_pods else _with_claims(pod_source, inventory, before)
         for pod_source in pod_sources
     ]
     kept, held = running.kept, running.held
@@ -212,6 +219,12 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
         for pod_source, (each, nodes) in zip(pod_sources, staying, strict=True)
     ]
     return Start(before, pod_sources, [each for each, _ in staying], [nodes for _, nodes in staying], not_made)
+
+
+def _with_claims(pod_source: PodSource, inventory: Inventory, cluster: Cluster) -> CompiledPods:
+    """Return the pods of a workload, with their claims if volumes count."""
+    compiled = replicas.compile_pods(pod_source, cluster)
+    return compiled if inventory.storage is None else inventory.storage.with_claims(pod_source, compiled)
 
 
 def _observed(pod_source: PodSource, inventory: Inventory, cluster: Cluster) -> CompiledPods:
@@ -246,7 +259,7 @@ def _staying(pod_source: PodSource, compiled: CompiledPods, running: Sequence[Po
         number = numbers[pod.name] if pod.name in numbers else next(free)
         nodes[number] = pod.rules.node_name
         # Without the launcher pod of a virtual machine, only the node is certain.
-        known = pod if not pod_source.kubevirt else pods[number]._replace(name=pod.name)
+        known = pods[number]._replace(name=pod.name) if pod_source.kubevirt else pod._replace(volumes=pod.volumes or pods[number].volumes)
         pods[number] = known._replace(rules=known.rules._replace(node_name=""))
     return compiled._replace(pods=tuple(pods)), nodes
 
@@ -344,7 +357,7 @@ class _ScheduleBuilder:
             return
         waiting = [(pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if pod.key not in self.nodes]
         # Pods of a DaemonSet run on different nodes and mostly have no constraints on each other: then one verdict is valid for all.
-        aware = bool(template.hard_spread or template.affinity or template.anti_affinity or template.malformed_terms)
+        aware = bool(template.hard_spread or template.affinity or template.anti_affinity or template.malformed_terms or template.volumes)
         verdict = None
         for pod, node in waiting:
             if verdict is None or aware:

@@ -344,6 +344,12 @@ class Cluster:
         if self._storage is not None and compiled.volumes:
             self._storage.unbind(compiled)
 
+    def release(self, pod: Pod) -> None:
+        """Remove a running pod, and the bindings that its claims have got since the cluster was created."""
+        self.unbind(pod)
+        if self._storage is not None and pod.volumes:
+            self._storage.release(pod)
+
     # --- questions -----------------------------------------------------------------------------------------------------
 
     def evaluate(self, pod: Mapping[str, object] | Pod) -> Verdict:
@@ -463,6 +469,10 @@ class Cluster:
         filtered = self._filter(pod, scoring=False)
         first = [next((each for each in filtered.picked.alike(node) if each in among), None) for node in filtered.feasible]
         return min((node for node in first if node is not None), default=None)
+
+    def examine_volumes(self, pod: Pod) -> PodStorage | None:
+        """Return how the volumes of a pod restrict its nodes now; None if it has none, or if volumes do not count."""
+        return self._storage.examine(pod) if self._storage is not None and pod.volumes else None
 
     def competitors(self, pod: Pod, nodes: frozenset[int]) -> dict[str, int]:
         """Return how many pods on some nodes would exclude the pod from the domain that they move to, by topology key.

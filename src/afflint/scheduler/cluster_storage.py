@@ -79,6 +79,11 @@ class ClusterStorage:
         if self._attached is not None:
             self._attached.remove(pod)
 
+    def release(self, pod: Pod) -> None:
+        """Undo the bindings of the claims of a pod that were not bound at first."""
+        self._state.release([each.key for each in pod.volumes if isinstance(each, PodClaim)])
+        self._attached = None
+
 
 class PodStorage:
     """The decision of the plugins about one pod. ``rejection`` is why no node is possible; ``rejections`` is filled by the filter."""
@@ -121,6 +126,15 @@ class PodStorage:
         if self.binding.error and any(all(reject(node) is None for reject in self._before_binding) for node in nodes):
             return f"Filter {VOLUME_BINDING}"
         return None
+
+    @property
+    def bound(self) -> Sequence[PersistentVolume]:
+        """The volumes to which the claims of the pod are bound."""
+        return self.binding.bound if self.rejection is None else ()
+
+    def reject(self, node: int) -> VolumeRejection | None:
+        """Return why the volumes of the pod cannot be used from a node; None if they can."""
+        return self.rejection or next((found for step in self._steps if (found := step(node)) is not None), None)
 
     def bindings(self, node: int) -> dict[str, str]:
         """Return what the pod binds on a node: the volume by claim, or that a new volume is created."""

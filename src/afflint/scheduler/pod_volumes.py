@@ -24,6 +24,11 @@ class PodClaim(NamedTuple):
     ephemeral: bool = False
     uid: str = ""
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name of the claim."""
+        return self.namespace, self.name
+
 
 class InlineDisk(NamedTuple):
     """A disk of a cloud or a storage system that a pod names itself: the field that names it, and what identifies it there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Requirement, Selector
@@ -119,6 +119,19 @@ class StorageState:
                 continue
             self.volumes[volume.name] = volume._replace(claim=ClaimRef(*claim.key, claim.uid), available=False)
             self.claims[claim.key] = claim._replace(volume=volume.name, bound=True)
+
+    def release(self, claims: Iterable[ClaimKey]) -> None:
+        """Undo what was bound since the objects were read."""
+        for key in claims:
+            now, first = self.claims.get(key), self.objects.claims.get(key)
+            if now is None or first is None or now is first or first.bound:
+                continue
+            self.claims[key] = first
+            known = self.objects.volumes.get(now.volume)
+            if known is not None:
+                self.volumes[now.volume] = known
+            else:
+                self.volumes.pop(now.volume, None)
 
     def _provisioned(self, claim: PersistentVolumeClaim, node: int) -> PersistentVolume | None:
         """Return the volume that the driver of the class creates for a node; None if it is not known where it can be used."""

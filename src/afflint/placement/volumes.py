@@ -1,0 +1,105 @@
+"""The storage of a simulated cluster, the claims of each workload, and where volumes are, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from afflint.controllers.pod_source import PodSource
+from afflint.controllers.replicas import CompiledPods
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words
+from afflint.kube.node_labels import HOSTNAME, TOPOLOGY_LABELS, domain_word, name_of_key
+from afflint.kube.selectors import Selector
+from afflint.scheduler.pod_volumes import PodClaim
+from afflint.scheduler.pods import Pod
+from afflint.scheduler.volumes import ClaimKey, PersistentVolume
+
+_MOST_VOLUMES = 3
+_WORDS_OF_NODES = ("hostname", "host", "node", "nodename")
+
+
+class WorkloadVolumes(NamedTuple):
+    """The claims of a workload that the simulation considers: those that all pods share, and the templates of those of each pod.
+
+    ``unknown`` says why other claims are not considered, ``notes`` what is assumed about the claims.
+    """
+
+    shared: tuple[str, ...] = ()
+    per_pod: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class InventoryStorage(NamedTuple):
+    """The storage of a cluster: the storage objects by the parameters of ``Cluster``, and the volumes of each workload by its key.
+
+    ``claims`` are the claims among the objects.
+    """
+
+    objects: Mapping[str, Any]
+    workloads: Mapping[str, WorkloadVolumes]
+    claims: frozenset[ClaimKey]
+
+    def parameters(self) -> Mapping[str, Any]:
+        """Return the arguments for ``Cluster``; none if no claim is considered."""
+        return self.objects if self.claims else {}
+
+    def with_claims(self, pod_source: PodSource, compiled: CompiledPods) -> CompiledPods:
+        """Return the pods of a workload with their claims."""
+        volumes = self.workloads.get(pod_source.key)
+        if volumes is None or not (volumes.shared or volumes.per_pod):
+            return compiled
+        shared = self._known(pod_source.namespace, volumes.shared)
+
+        def with_own(pod: Pod) -> Pod:
+            own = self._known(pod.namespace, [f"{each}-{pod.name}" for each in volumes.per_pod]) if volumes.per_pod else ()
+            return pod._replace(volumes=(*shared, *own))
+
+        return compiled._replace(pods=tuple(map(with_own, compiled.pods)), template=compiled.template and with_own(compiled.template))
+
+    def _known(self, namespace: str, names: Iterable[str]) -> tuple[PodClaim, ...]:
+        return tuple([PodClaim(namespace, name) for name in names if (namespace, name) in self.claims])
+
+
+def place_of(volumes: Sequence[PersistentVolume]) -> str:
+    """Return where volumes can be used: ``its volume is in zone a``, ``its volume exists on node n1 only``.
+
+    Empty if their node affinity has another form, or if they can be used everywhere.
+    """
+    places = {volume.name: place for volume in volumes if (place := _place(volume))}
+    distinct = list(dict.fromkeys(places.values()))
+    if not distinct:
+        return ""
+    alone = " only" if all(place.startswith("node ") for place in distinct) else ""
+    exists = ("exists on" if alone else "is in") if len(places) == 1 else ("exist on" if alone else "are in")
+    more = [f"{len(distinct) - _MOST_VOLUMES} more"] if len(distinct) > _MOST_VOLUMES else []
+    return f"its volume{'s' * (len(places) > 1)} {exists} {join_words([*distinct[:_MOST_VOLUMES], *more])}{alone}"
+
+
+def nodes_of(volumes: Sequence[PersistentVolume]) -> frozenset[str]:
+    """Return the host names of the volumes that exist on one node."""
+    return frozenset([place.removeprefix("node ") for volume in volumes if (place := _place(volume)).startswith("node ")])
+
+
+def _place(volume: PersistentVolume) -> str:
+    """Return ``zone a`` or ``node n1`` for a volume with one requirement for a label that names a domain."""
+    if volume.terms is not None and len(volume.terms) == 1:
+        term = volume.terms[0]
+        asked = term.requirements if isinstance(term, Selector) else ()
+        named = [each for each in asked if each.operator == "In" and len(each.values) == 1]
+        if len(named) == len(asked) and named:
+            narrowest = min(named, key=lambda each: 0 if _is_node(each.key) else 1 if "zone" in each.key else 2)
+            return f"{_word(narrowest.key)} {narrowest.values[0]}"
+    for key in TOPOLOGY_LABELS:
+        if volume.labels.get(key):
+            return f"{_word(key)} {' or '.join(volume.labels[key].split('__'))}"
+    return ""
+
+
+def _is_node(key: str) -> bool:
+    return key == HOSTNAME or name_of_key(key) in _WORDS_OF_NODES
+
+
+def _word(key: str) -> str:
+    return "node" if _is_node(key) else domain_word(key) or name_of_key(key)

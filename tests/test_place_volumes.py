@@ -1,0 +1,315 @@
+"""`afflint place` with volumes: where they are, which nodes can use them, and what failures and drains do to pods that need them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster_objects import HOST, ZONE, Object, zoned
+from command_line import Afflint, Done
+
+JSON = ("--format", "json", "--exit-zero")
+
+
+class Plan:
+    """A plan as JSON."""
+
+    def __init__(self, done: Done) -> None:
+        assert not done.err, done.err
+        self.data: Any = json.loads(done.out)
+        self.workloads = {each["key"]: each for each in self.data["workloads"]}
+        self.replicas = {each["pod"]: each for workload in self.data["workloads"] for each in workload["replicas"]}
+        self.nodes = {pod: each["node"] for pod, each in self.replicas.items()}
+        self.losses = self.data["losses"]
+
+    def moves(self, number: int = 0) -> dict[str, str | None]:
+        return {move["pod"]: move["target"] for move in self.losses[number]["moves"]}
+
+    def why(self, pod: str, number: int = 0) -> str:
+        return next(move["why"] for move in self.losses[number]["moves"] if move["pod"] == pod)
+
+    def notes(self, key: str) -> list[str]:
+        return self.workloads[key]["notes"]
+
+
+class Situation:
+    """Objects that are written to files, and the plans for them."""
+
+    def __init__(self, afflint: Afflint, folder: Path) -> None:
+        self._afflint, self._folder = afflint, folder
+
+    def text(self, nodes: list[Object], manifests: list[Object], *words: str, dumped: list[Object] | None = None) -> Done:
+        listed = [*nodes, *(dumped or [])]
+        (self._folder / "nodes.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": listed}))
+        (self._folder / "app").mkdir(exist_ok=True)
+        (self._folder / "app" / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+        return self._afflint("place", "--no-config", str(self._folder / "app"), "--nodes", str(self._folder / "nodes.json"), *words)
+
+    def plan(self, nodes: list[Object], manifests: list[Object], *words: str, dumped: list[Object] | None = None) -> Plan:
+        return Plan(self.text(nodes, manifests, *JSON, *words, dumped=dumped))
+
+
+@pytest.fixture
+def situation(afflint: Afflint, tmp_path: Path) -> Situation:
+    return Situation(afflint, tmp_path)
+
+
+def storage_class(name: str, provisioner: str, *, immediate: bool = False, default: bool = False, **more: Any) -> Object:
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if default else {}
+    mode = "Immediate" if immediate else "WaitForFirstConsumer"
+    metadata = {"name": name, "annotations": annotations}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": metadata,
+        "provisioner": provisioner,
+        "volumeBindingMode": mode,
+        **more,
+    }
+
+
+ZONAL = storage_class("zonal", "ebs.csi.aws.com", default=True)
+LOCAL = storage_class("local", "rancher.io/local-path")
+
+
+def volume(name: str, claim: str, key: str, value: str, *, modes: tuple[str, ...] = ("ReadWriteOnce",)) -> Object:
+    """A PersistentVolume that is reserved for a claim and usable from the nodes with one label value."""
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": list(modes),
+        "storageClassName": "some",
+        "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": name},
+        "claimRef": {"namespace": "default", "name": claim},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+    }
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
+
+
+def claim_spec(storage: str | None = "some", *modes: str) -> Object:
+    named = {} if storage is None else {"storageClassName": storage}
+    return {"accessModes": list(modes or ("ReadWriteOnce",)), "resources": {"requests": {"storage": "1Gi"}}, **named}
+
+
+def claim(name: str, storage: str | None = "some", *modes: str) -> Object:
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": claim_spec(storage, *modes)}
+
+
+def stateful_set(name: str, replicas: int = 1, storage: str | None = "some", **spec: Any) -> Object:
+    labels = {"app": name}
+    pod = {"containers": [{"name": "c", "image": "i:1"}], **spec}
+    template = {"metadata": {"name": "data"}, "spec": claim_spec(storage)}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": {
+            "serviceName": name,
+            "replicas": replicas,
+            "podManagementPolicy": "Parallel",
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+            "volumeClaimTemplates": [template],
+        },
+    }
+
+
+def deployment(name: str, replicas: int, *claims: str, **spec: Any) -> Object:
+    labels = {"app": name}
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    pod = {"containers": [{"name": "c", "image": "i:1"}], "volumes": volumes, **spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+
+
+def running(name: str, on: str, owner: str = "", *claims: str, namespace: str = "default") -> Object:
+    """A running pod of a StatefulSet in a dump."""
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    owners = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": owner, "controller": True}] if owner else []
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "labels": {"app": owner}, "ownerReferences": owners}
+    spec = {"nodeName": on, "containers": [{"name": "c", "image": "i:1"}], "volumes": volumes}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Running"}}
+
+
+def apart(key: str, name: str) -> Object:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": name}}}
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+TWO = zoned(a1="a", b1="b")
+SIX = zoned(a1="a", a2="a", a3="a", b1="b", b2="b", c1="c")
+
+
+class TestVolumesThatExist:
+    def test_a_replica_does_not_leave_the_zone_of_its_volume(self, situation: Situation) -> None:
+        found = situation.plan(TWO, [volume("v", "data-db-0", ZONE, "a"), stateful_set("db")], "--drain", "a1", "--remove", "a1")
+        assert found.nodes == {"db-0": "a1"}
+        assert [found.moves(0), found.moves(1)] == [{"db-0": None}, {"db-0": None}]
+        assert found.why("db-0") == "its volume is in zone a"
+        assert [loss["worst"] for loss in found.losses] == ["dead", "dead"]
+        assert found.workloads["StatefulSet default/db"]["volumes"] is False
+
+    def test_replicas_whose_volumes_share_a_zone_share_it_too(self, situation: Situation) -> None:
+        volumes = [volume(f"v{number}", f"data-kafka-{number}", ZONE, "a") for number in range(3)]
+        found = situation.plan(SIX, [*volumes, stateful_set("kafka", 3, **apart(HOST, "kafka"))], "--remove", "zone=a")
+        assert set(found.nodes.values()) == {"a1", "a2", "a3"}
+        assert found.losses[0]["worst"] == "dead"
+        assert found.moves() == dict.fromkeys(("kafka-0", "kafka-1", "kafka-2"))
+
+    @pytest.mark.parametrize("action", ["--drain", "--remove"])
+    def test_running_replicas_stay_pending_when_their_zone_is_gone(self, situation: Situation, action: str) -> None:
+        volumes = [volume(f"v{number}", f"data-kafka-{number}", ZONE, "a") for number in range(3)]
+        pods = [running(f"kafka-{number}", f"a{number + 1}", "kafka", f"data-kafka-{number}") for number in range(3)]
+        manifests = [*volumes, stateful_set("kafka", 3, **apart(HOST, "kafka"))]
+        found = situation.plan(SIX, manifests, action, "zone=a", dumped=pods)
+        assert found.losses[0]["outcomes"] == {"StatefulSet default/kafka": "dead"}
+        assert found.moves() == dict.fromkeys(("kafka-0", "kafka-1", "kafka-2"))
+
+    def test_a_volume_on_one_host_does_not_move(self, situation: Situation) -> None:
+        manifests = [volume("v", "data-mq-0", HOST, "a1"), stateful_set("mq")]
+        found = situation.plan(SIX, manifests, "--drain", "a1", "--remove", "a1")
+        assert found.nodes == {"mq-0": "a1"}
+        assert found.why("mq-0") == "its volume exists on node a1 only"
+        assert found.why("mq-0", 1) == "its volume exists on node a1 only; its data is unreachable until a1 is back"
+
+    def test_a_volume_on_an_unknown_host_keeps_its_pod_pending(self, situation: Situation) -> None:
+        found = situation.plan(TWO, [volume("v", "data-mq-0", HOST, "a0.example.com"), stateful_set("mq")])
+        assert found.replicas["mq-0"]["node"] is None
+        assert found.replicas["mq-0"]["why"] == "its volume exists on node a0.example.com only"
+
+    def test_a_claim_of_a_dump_is_bound_to_its_volume(self, situation: Situation) -> None:
+        bound = claim("data")
+        bound["metadata"] |= {"uid": "1", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+        bound["spec"]["volumeName"] = "v"
+        found = situation.plan(TWO, [deployment("web", 1, "data")], "--drain", "b1", dumped=[bound, volume("v", "data", ZONE, "b")])
+        assert found.nodes == {"web-" + next(iter(found.nodes)).split("-", 1)[1]: "b1"}
+        assert found.losses[0]["worst"] == "dead"
+
+
+class TestVolumesThatDoNotExistYet:
+    def test_allowed_topologies_keep_a_replica_out_of_a_zone_that_its_spread_requires(self, situation: Situation) -> None:
+        allowed = [{"matchLabelExpressions": [{"key": ZONE, "values": ["a", "b"]}]}]
+        spread = {"topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "pg"}}}
+        manifests = [
+            storage_class("some", "ebs.csi.aws.com", allowedTopologies=allowed),
+            stateful_set("pg", 3, topologySpreadConstraints=[spread]),
+        ]
+        found = situation.plan(SIX, manifests)
+        assert found.replicas["pg-2"]["node"] is None
+        assert "1 has no volume for its claim" in found.replicas["pg-2"]["why"]
+
+    def test_the_first_node_decides_for_ever(self, situation: Situation) -> None:
+        found = situation.plan(TWO, [ZONAL, stateful_set("db", 2, "zonal")], "--drain", "each:node", "--remove", "each:node")
+        assert set(found.nodes.values()) == {"a1", "b1"}
+        assert all(target is None for number in range(4) for target in found.moves(number).values())
+        # Each node fits as long as no volume exists.
+        assert all(verdict["feasible"] for verdict in found.workloads["StatefulSet default/db"]["verdicts"])
+
+    def test_a_volume_follows_within_its_zone(self, situation: Situation) -> None:
+        found = situation.plan(zoned(a1="a", a2="a", b1="b"), [ZONAL, stateful_set("db", 1, None)], "--drain", "a1")
+        assert found.nodes == {"db-0": "a1"}
+        assert found.moves() == {"db-0": "a2"}
+        assert found.losses[0]["volumes"] == []
+
+    def test_pods_that_share_a_claim_share_its_zone(self, situation: Situation) -> None:
+        found = situation.plan(SIX, [LOCAL, claim("data", "local"), deployment("web", 3, "data")])
+        assert len(set(found.nodes.values())) == 1
+
+    def test_a_class_that_binds_at_once_is_assumed_to_fit(self, situation: Situation) -> None:
+        found = situation.plan(TWO, [storage_class("some", "ebs.csi.aws.com", immediate=True), stateful_set("db")], "--drain", "a1")
+        note = "the StorageClass some provisions volumes before pods are scheduled; the simulation assumes that its pods can use them"
+        assert note in found.notes("StatefulSet default/db")
+        assert found.moves() == {"db-0": None}
+
+    def test_network_storage_ties_nothing(self, situation: Situation) -> None:
+        found = situation.plan(TWO, [storage_class("some", "nfs.csi.k8s.io"), stateful_set("db")], "--drain", "a1")
+        assert found.moves() == {"db-0": "b1"}
+        assert found.losses[0]["volumes"] == []
+
+
+class TestVolumesThatAreNotKnown:
+    @pytest.mark.parametrize(
+        ("objects", "why"),
+        [
+            ([], "the StorageClass some is not known"),
+            (
+                [storage_class("some", "csi.example.com")],
+                "it is not known from which nodes the volumes of the StorageClass some can be used",
+            ),
+            (
+                [storage_class("some", "kubernetes.io/no-provisioner")],
+                "no PersistentVolume of the StorageClass some is known",
+            ),
+        ],
+        ids=["class", "provisioner", "volumes"],
+    )
+    def test_the_workload_says_why_and_nothing_survives_unqualified(self, situation: Situation, objects: list[Object], why: str) -> None:
+        manifests = [*objects, stateful_set("db")]
+        found = situation.plan(TWO, manifests, "--drain", "a1")
+        assert f"its volumes: {why}" in found.notes("StatefulSet default/db")
+        assert found.workloads["StatefulSet default/db"]["volumes"] is True
+        assert found.losses[0]["volumes"] == ["StatefulSet default/db"]
+
+    def test_a_claim_without_a_definition(self, situation: Situation) -> None:
+        found = situation.plan(TWO, [ZONAL, deployment("web", 1, "data")])
+        assert "its volumes: the claim data is not defined" in found.notes("Deployment default/web")
+
+    def test_a_known_claim_counts_beside_an_unknown_one(self, situation: Situation) -> None:
+        manifests = [ZONAL, claim("data", "zonal"), deployment("web", 1, "data", "more")]
+        found = situation.plan(TWO, manifests, "--drain", "each:node")
+        assert found.workloads["Deployment default/web"]["volumes"] is True
+        assert [target for number in range(2) for target in found.moves(number).values()] == [None]
+
+
+class TestRunningPodsWithoutTheirVolumes:
+    """The dump has pods and claims, but no PersistentVolumes."""
+
+    @pytest.mark.parametrize(("provisioner", "target"), [("ebs.csi.aws.com", "a2"), ("rancher.io/local-path", None)], ids=["zone", "host"])
+    def test_the_class_says_where_the_volume_is(self, situation: Situation, provisioner: str, target: str | None) -> None:
+        bound = claim("data-db-0")
+        bound["metadata"] |= {"uid": "1", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+        bound["spec"]["volumeName"] = "pvc-1"
+        dumped = [storage_class("some", provisioner), bound, running("db-0", "a1", "db", "data-db-0")]
+        found = situation.plan(SIX, [], "--drain", "a1", dumped=dumped)
+        assert found.nodes == {"db-0": "a1"}
+        assert found.moves() == {"db-0": target}
+
+    def test_an_unknown_class_leaves_the_move_unsure(self, situation: Situation) -> None:
+        found = situation.plan(TWO, [], "--drain", "a1", dumped=[running("db-0", "a1", "db", "data-db-0")])
+        assert found.losses[0]["volumes"] == ["StatefulSet default/db"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_predicted_move_leaves_the_zone_of_a_volume(situation: Situation, seed: int) -> None:
+    """Random clusters of three zones with StatefulSets whose volumes are in the zones where their replicas run."""
+    chance = random.Random(seed)
+    nodes = zoned(**{f"{zone}{number}": zone for zone in "abc" for number in range(3)})
+    zone_of = {each["metadata"]["name"]: each["metadata"]["labels"][ZONE] for each in nodes}
+    manifests: list[Object] = []
+    pods, zones = [], {}
+    for number in range(5):
+        name, replicas = f"s{number}", chance.randint(1, 3)
+        spec = chance.choice(({}, apart(HOST, name)))
+        manifests.append(stateful_set(name, replicas, **spec))
+        for ordinal, on in enumerate(chance.sample(sorted(zone_of), replicas)):
+            pod = f"{name}-{ordinal}"
+            zones[pod] = zone_of[on]
+            manifests.append(volume(f"v-{pod}", f"data-{pod}", ZONE, zone_of[on]))
+            pods.append(running(pod, on, name, f"data-{pod}"))
+    found = situation.plan(nodes, manifests, "--drain", "each:node", "--drain", "each:zone", "--remove", "each:zone", dumped=pods)
+    moves = [move for loss in found.losses for move in loss["moves"]]
+    assert moves
+    assert all(move["target"] is None or zone_of[move["target"]] == zones[move["pod"]] for move in moves)
+    assert any(move["target"] is not None for move in moves)
