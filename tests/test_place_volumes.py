@@ -291,6 +291,46 @@ class TestRunningPodsWithoutTheirVolumes:
         assert found.losses[0]["volumes"] == ["StatefulSet default/db"]
 
 
+class TestVolumesOfOneNode:
+    """A ReadWriteOnce volume is attached to one node; the scheduler does not know that."""
+
+    def test_the_second_pod_gets_a_node_and_waits(self, situation: Situation) -> None:
+        manifests = [ZONAL, claim("data", "zonal"), deployment("web", 2, "data", **apart(HOST, "web"))]
+        found = situation.plan(zoned(a1="a", a2="a", b1="b"), manifests)
+        first, second = found.replicas.values()
+        assert (first["node"], first["why"], second["node"]) == ("a1", "", "a2")
+        assert second["why"] == f"it gets node a2 and waits for the volume of data, which is attached to a1 for {first['pod']}"
+
+    def test_pods_on_one_node_share_it(self, situation: Situation) -> None:
+        manifests = [ZONAL, claim("data", "zonal"), deployment("web", 2, "data")]
+        found = situation.plan(zoned(a1="a", b1="b"), manifests)
+        assert [(each["node"], each["why"]) for each in found.replicas.values()] == [("a1", "")] * 2
+
+    @pytest.mark.parametrize(
+        ("provisioner", "modes"),
+        [("nfs.csi.k8s.io", ("ReadWriteOnce",)), ("ebs.csi.aws.com", ("ReadWriteMany",)), ("csi.trident.netapp.io", ("ReadWriteOnce",))],
+        ids=["shared files", "ReadWriteMany", "driver that may share"],
+    )
+    def test_others_do_not_wait(self, situation: Situation, provisioner: str, modes: tuple[str, ...]) -> None:
+        manifests = [storage_class("some", provisioner), claim("data", "some", *modes), deployment("web", 2, "data", **apart(HOST, "web"))]
+        found = situation.plan(zoned(a1="a", a2="a"), manifests)
+        assert [each["why"] for each in found.replicas.values()] == ["", ""]
+
+    def test_the_waiting_pod_gets_the_volume_when_the_other_is_drained(self, situation: Situation) -> None:
+        manifests = [ZONAL, claim("data", "zonal"), deployment("web", 2, "data", **apart(HOST, "web"))]
+        found = situation.plan(zoned(a1="a", a2="a", a3="a"), manifests, "--drain", "a1")
+        (move,) = found.losses[0]["moves"]
+        assert (move["target"], move["fate"]) == (None, "attaching")
+        assert "it gets node a3 and waits for the volume of data, which is attached to a2" in move["why"]
+        assert found.losses[0]["outcomes"] == {"Deployment default/web": "interrupted"}
+
+    def test_the_text_says_so(self, situation: Situation) -> None:
+        manifests = [ZONAL, claim("data", "zonal"), deployment("web", 2, "data", **apart(HOST, "web"))]
+        done = situation.text(zoned(a1="a", a2="a"), manifests)
+        assert done.code == 1
+        assert "does not run: it gets node a2 and waits for the volume of data" in " ".join(done.out.split())
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_no_predicted_move_leaves_the_zone_of_a_volume(situation: Situation, seed: int) -> None:
     """Random clusters of three zones with StatefulSets whose volumes are in the zones where their replicas run."""

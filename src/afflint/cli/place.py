@@ -105,7 +105,7 @@ def place(args: PlaceOptions) -> int:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""
         notify(f"afflint: {visible(problems[0])}{more}")
     write_or_show(args.output, _chunks(selected(plan, args.only) if args.only else plan, args))
-    unplaced = any(replica.node is None for workload in plan.workloads for replica in workload.replicas)
+    unplaced = any(replica.node is None or replica.why for workload in plan.workloads for replica in workload.replicas)
     disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     return FOUND if (unplaced or disrupted or problems) and not args.exit_zero else 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from afflint.controllers.claims import CLAIM, VOLUME, access_modes
+from afflint.controllers.claims import CLAIM, SHARED, VOLUME, access_modes
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import MAX_REPLICAS, pod_name
 from afflint.controllers.virtual_machine import claim_name
@@ -18,11 +18,11 @@ from afflint.index.storage import DEFAULT_CLASS, PERSISTENT_VOLUME, STORAGE_CLAS
 from afflint.inventory.simulation_input import SimulationInput
 from afflint.kube.volume_annotations import BIND_COMPLETED
 from afflint.kube.volume_annotations import STORAGE_CLASS as CLASS_ANNOTATION
-from afflint.kube.volume_topology import NO_PROVISIONER, VolumeTopology, topology_of, topology_of_word
+from afflint.kube.volume_topology import NO_PROVISIONER, VolumeTopology, is_for_one_node, topology_of, topology_of_word
 from afflint.placement.volumes import InventoryStorage, WorkloadVolumes
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.volumes import ClaimKey, read_storage
-from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 
 Object = Mapping[str, Any]
 DEFAULT_VIRT_CLASS = "storageclass.kubevirt.io/is-default-virt-class"
@@ -103,9 +103,8 @@ class _StorageReader:
             if found is not None:
                 workloads[pod_source.key] = found
         pods_with_claims = [self._running_pod(pod) for pod in given.inventory.pods]
-        claims = frozenset(self.claims)
-        inventory = given.inventory._replace(pods=pods_with_claims, storage=InventoryStorage(self._parameters(), workloads, claims))
-        return given._replace(inventory=inventory)
+        storage = InventoryStorage(self._parameters(), workloads, frozenset(self.claims), self._exclusive())
+        return given._replace(inventory=given.inventory._replace(pods=pods_with_claims, storage=storage))
 
     # --- workloads -----------------------------------------------------------------------------------------------------
 
@@ -264,6 +263,22 @@ class _StorageReader:
         """Return whether all nodes have the labels that new volumes name."""
         keys = self._keys(of_class)
         return all(key in labels for labels in self.labels for key in keys)
+
+    def _exclusive(self) -> frozenset[ClaimKey]:
+        """Return the claims whose volumes are attached to one node at a time (IsMultiAttachAllowed, pkg/volume/util)."""
+        return frozenset([key for key, claim in self.claims.items() if self._is_exclusive(claim)])
+
+    def _is_exclusive(self, claim: Object) -> bool:
+        volume = map_at(self._volumes.get(text_at(claim, "spec", "volumeName")), "spec")
+        modes = texts_at(volume or claim, *(() if volume else ("spec",)), "accessModes")
+        if "ReadWriteOnce" not in modes or not {SHARED, "ReadOnlyMany"}.isdisjoint(modes):
+            return False
+        driver = text_at(volume, "csi", "driver") or text_at(self.classes.get(text_at(claim, "spec", "storageClassName")), "provisioner")
+        declared = next((each for each in self.dumped.get("CSIDriver", ()) if text_at(each, "metadata", "name") == driver), None)
+        if declared is not None and map_at(declared, "spec").get("attachRequired") is False:
+            return False
+        known = is_for_one_node(driver)
+        return declared is not None if known is None else known
 
     # --- the cluster ---------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from afflint.kube.taints import UNREACHABLE
 from afflint.placement.plan import Fate, Outcome, ReplicaMove
 from afflint.placement.rejections import Rejections, RunningPodIndex, running_pod_index
 from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule
-from afflint.placement.volumes import nodes_of
+from afflint.placement.volumes import attachment_waits, nodes_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
@@ -145,6 +145,24 @@ class DisruptionState:
     def _runs(identity: PodKey, placed: PlacedWorkload, recreated: Container[PodKey], nodes: Container[PodKey]) -> bool:
         return identity in nodes if identity in recreated else identity in placed.nodes or identity in nodes
 
+    def running_again(self, cluster: Cluster, nodes: Mapping[PodKey, str]) -> Container[PodKey]:
+        """Return the pods that run although they did not before, or not there, once the pods in ``nodes`` have been scheduled."""
+        if not self.arrangement.exclusive:
+            return nodes
+        waits, there = self._waits(cluster, nodes), cluster.pods
+        waited = {identity for placed in self.arrangement.workloads for identity in placed.waits}
+        return (nodes.keys() | (waited & there.keys())) - waits.keys()
+
+    def _waits(self, cluster: Cluster, nodes: Mapping[PodKey, str]) -> Mapping[PodKey, str]:
+        """Return the pods that wait for a volume after the pods in ``nodes`` have been scheduled, with the reason."""
+        if not self.arrangement.exclusive:
+            return _NONE
+        there = cluster.pods
+        pods = [(pod, there[pod.key]) for pod in cluster.evicted(cluster.nodes) if pod.volumes]
+        waited = {identity for placed in self.arrangement.workloads for identity in placed.waits}
+        pods.sort(key=lambda each: 2 if each[0].key in nodes else 1 if each[0].key in waited else 0)
+        return attachment_waits(pods, self.arrangement.exclusive)
+
     # --- results -------------------------------------------------------------------------------------------------------
 
     def moves(
@@ -162,6 +180,7 @@ class DisruptionState:
         `cluster` has all pods after the attempt. Explanations do not mention `failed` nodes.
         """
         running_pods = running_pod_index(cluster) if attempt.pending else None
+        waits = self._waits(cluster, attempt.nodes)
         moves = []
         for identity in sorted(self.ranks.keys() & (recreated.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
             placed = self.owners[identity]
@@ -177,6 +196,8 @@ class DisruptionState:
             elif identity in frozen:
                 why = f"it is not created before {frozen[identity]} is ready"
                 moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
+            elif identity in waits:
+                moves.append(ReplicaMove(key, pod, source, None, waits[identity], "attaching"))
             elif identity in attempt.nodes:
                 moves.append(ReplicaMove(key, pod, source, attempt.nodes[identity]))
             else:
@@ -251,16 +272,16 @@ def _by_workload(moves: Iterable[ReplicaMove]) -> dict[str, list[ReplicaMove]]:
 
 def _left(placed: PlacedWorkload, moves: Iterable[ReplicaMove], came: Container[PodKey]) -> int:
     """Return how many replicas of a workload run in the end."""
-    names = {name for _, name in placed.nodes}
-    gained = sum(pod.key not in placed.nodes and pod.key in came for pod in placed.pods)
-    return len(placed.nodes) + gained - sum(move.target is None for move in moves if move.pod in names)
+    names = {name for _, name in placed.running}
+    gained = sum(pod.key not in placed.running and pod.key in came for pod in placed.pods)
+    return len(placed.running) + gained - sum(move.target is None for move in moves if move.pod in names)
 
 
 def _outcome(placed: PlacedWorkload, moves: Sequence[ReplicaMove], came: Container[PodKey], gaps: Container[str] | None) -> Outcome:
-    before, after = len(placed.nodes), _left(placed, moves, came)
+    before, after = len(placed.running), _left(placed, moves, came)
     if after < before:
         return "degraded" if after else "dead"
-    names = {name for _, name in placed.nodes}
+    names = {name for _, name in placed.running}
     displaced = sum(move.pod in names for move in moves)
     return "interrupted" if (0 < before == displaced if gaps is None else placed.pod_source.key in gaps) else "survives"
 

@@ -131,7 +131,7 @@ class _Drain:
         self.placed: dict[PodKey, str] = {}
         self.migrated: dict[PodKey, str] = {}
         self.pending: dict[PodKey, Mapping[str, str]] = {}
-        self.running = {placed.pod_source.key: len(placed.nodes) for placed in situation.arrangement.workloads}
+        self.running = {placed.pod_source.key: len(placed.running) for placed in situation.arrangement.workloads}
         self.gaps: set[str] = set()
         self.waiting = {pod.key: pod for pod in situation.waiting}
         self.blocked: list[Blocked] = []
@@ -147,8 +147,9 @@ class _Drain:
                 break
         attempt = Attempt(self.placed, self.pending, {})
         moves = self.situation.moves(self.cluster, self.recreated, self.ended, attempt, self.frozen, self.failure.nodes, self.migrated)
-        outcomes = self.situation.outcomes(moves, self.placed, gaps=self.gaps)
-        left = self.situation.left(moves, self.placed)
+        running = self.situation.running_again(self.cluster, self.placed)
+        outcomes = self.situation.outcomes(moves, running, gaps=self.gaps)
+        left = self.situation.left(moves, running)
         return DisruptionEffect(
             self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", tuple(self.blocked), tuple(self.notes), left=left
         )
@@ -207,7 +208,7 @@ class _Drain:
         self.cluster.unbind(pod)
         self._count_healthy(pod, -1)
         key = self.situation.titles.get(identity)
-        if key is not None:
+        if key is not None and identity not in self.situation.by_key[key].waits:
             self.running[key] -= 1
             if not self.running[key]:
                 self.gaps.add(key)

@@ -78,8 +78,9 @@ class NodeLosses:
             (situation.titles.get(identity), identity[1]): _SILENCE + (pod.toleration_seconds or 0) for identity, pod in recreated.items()
         }
         moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
-        outcomes = situation.outcomes(moves, attempt.nodes, down)
-        left = situation.left(moves, attempt.nodes)
+        came = situation.running_again(failed, attempt.nodes)
+        outcomes = situation.outcomes(moves, came, down)
+        left = situation.left(moves, came)
         return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left)
 
     def sorted(self, failure: Disruption, displaced: Sequence[Pod]) -> Displaced:

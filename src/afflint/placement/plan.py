@@ -16,8 +16,9 @@ Action = Literal["lose", "drain", "remove"]
 """What happens to nodes. ``lose``: they become unavailable, but their objects stay. ``drain``: they are cordoned, and their pods
 are evicted as budgets allow. ``remove``: their objects are deleted."""
 
-Fate = Literal["recreated", "migrated", "waits", "held", "stays", "off", "gone"]
-"""What happens to a replica: it is recreated; it is live-migrated; its replacement stays Pending; it is not replaced before its node
+Fate = Literal["recreated", "migrated", "waits", "attaching", "held", "stays", "off", "gone"]
+"""What happens to a replica: it is recreated; it is live-migrated; its replacement stays Pending; its replacement gets a node and
+waits for a volume that is attached to another; it is not replaced before its node
 recovers or is removed; it is not evicted and does not run; a virtual machine that a user has to start; it is deleted permanently."""
 
 DrainResult = Literal["ends", "blocked", "refused"]
@@ -121,7 +122,7 @@ class Replica(NamedTuple):
     pod: str
     node: str | None
     why: str = ""
-    """For a replica without a node: how many nodes each constraint excludes."""
+    """For a replica without a node: how many nodes each constraint excludes. For one with a node: the volume that it waits for."""
 
 
 class Preferred(NamedTuple):

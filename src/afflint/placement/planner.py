@@ -431,7 +431,7 @@ class _Workloads:
         for pod in placed.pods:
             identity = pod.key
             node = placed.nodes.get(identity)
-            why = ""
+            why = placed.waits.get(identity, "")
             if node is None:
                 reasons = placed.pending.get(identity, {})
                 asked = (pod.subject, id(reasons))  # Replicas share the reasons, which cannot be hashed.

@@ -38,8 +38,9 @@ class Removals:
             if pod.key in attempt.nodes:
                 remaining.bind(pod, attempt.nodes[pod.key])
         moves = situation.moves(remaining, recreated, ended, attempt, frozen)
-        outcomes = situation.outcomes(moves, attempt.nodes, frozenset(failure.nodes))
-        left = situation.left(moves, attempt.nodes)
+        running = situation.running_again(remaining, attempt.nodes)
+        outcomes = situation.outcomes(moves, running, frozenset(failure.nodes))
+        left = situation.left(moves, running)
         return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, "remove", left=left)
 
     def sorted(self, displaced: Sequence[Pod]) -> tuple[dict[PodKey, Pod], dict[PodKey, ReplicaEnd]]:

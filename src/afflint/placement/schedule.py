@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from afflint.controllers import replicas
@@ -20,6 +21,7 @@ from afflint.yaml.document import text_at
 
 if TYPE_CHECKING:
     from afflint.placement.volumes import InventoryStorage
+    from afflint.scheduler.volumes import ClaimKey
 
 
 class Inventory(NamedTuple):
@@ -133,6 +135,9 @@ def _name_of(node: object) -> str:
 _NOTHING: Mapping[PodKey, Held] = {}
 
 
+_NO_WAITS: Mapping[PodKey, str] = {}
+
+
 class PlacedWorkload(NamedTuple):
     """A workload with its pods, the node of each scheduled pod, and for each Pending pod the plugin that rejects each node.
 
@@ -148,6 +153,13 @@ class PlacedWorkload(NamedTuple):
     held: Mapping[PodKey, Held] = _NOTHING
     stays: frozenset[PodKey] = frozenset()
     """The pods that ran there before."""
+    waits: Mapping[PodKey, str] = _NO_WAITS
+    """Why scheduled pods do not run: a volume is attached to another node."""
+
+    @property
+    def running(self) -> AbstractSet[PodKey]:
+        """The scheduled pods that do not wait for a volume."""
+        return self.nodes.keys() - self.waits.keys()
 
 
 class Schedule(NamedTuple):
@@ -156,6 +168,8 @@ class Schedule(NamedTuple):
     before: Cluster
     cluster: Cluster
     workloads: tuple[PlacedWorkload, ...]
+    exclusive: frozenset[ClaimKey] = frozenset()
+    """The claims whose volumes are attached to one node at a time."""
 
     @property
     def owners(self) -> dict[PodKey, PlacedWorkload]:
@@ -195,6 +209,8 @@ class Start(NamedTuple):
     """For each workload, the nodes of its running pods by their index among its pods; empty if no workload has any."""
     held: Sequence[Mapping[int, Held]] = ()
     """For each workload, the pods that are not created yet by their index; empty if no workload has any."""
+    exclusive: frozenset[ClaimKey] = frozenset()
+    """The claims whose volumes are attached to one node at a time."""
 
 
 def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
@@ -205,9 +221,10 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
         _observed(pod_source, inventory, before) if pod_source.has_own_pods else _with_claims(pod_source, inventory, before)
         for pod_source in pod_sources
     ]
+    exclusive = inventory.storage.exclusive if inventory.storage is not None else frozenset()
     kept, held = running.kept, running.held
     if not any(kept.values()) and not any(held.values()):
-        return Start(before, pod_sources, compiled)
+        return Start(before, pod_sources, compiled, exclusive=exclusive)
     staying = [
         (each, _nodes_of(pod_source, inventory, kept.get(pod_source.key, ())))
         if pod_source.has_own_pods
@@ -218,7 +235,7 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
         _held(pod_source, each, nodes, [before.read(inventory.pods[index]) for index in held.get(pod_source.key, ())])
         for pod_source, (each, nodes) in zip(pod_sources, staying, strict=True)
     ]
-    return Start(before, pod_sources, [each for each, _ in staying], [nodes for _, nodes in staying], not_made)
+    return Start(before, pod_sources, [each for each, _ in staying], [nodes for _, nodes in staying], not_made, exclusive)
 
 
 def _with_claims(pod_source: PodSource, inventory: Inventory, cluster: Cluster) -> CompiledPods:
@@ -304,7 +321,7 @@ class _ScheduleBuilder:
     """A schedule under construction."""
 
     def __init__(self, beginning: Start) -> None:
-        self.before, self.pod_sources, compiled, self.staying, held = beginning
+        self.before, self.pod_sources, compiled, self.staying, held, self.exclusive = beginning
         self.cluster = self.before.copy()
         self.held = {
             pod.key: why for each, whys in zip(compiled, held, strict=False) for number, why in whys.items() for pod in (each.pods[number],)
@@ -393,7 +410,19 @@ class _ScheduleBuilder:
             held = {identity: self.held[identity] for identity in identities if identity in self.held} if self.held else _NOTHING
             stays = frozenset([compiled.pods[number].key for number in ran])
             workloads.append(PlacedWorkload(pod_source, compiled.pods, compiled.template, nodes, pending, error, held, stays))
-        return Schedule(self.before, self.cluster, tuple(workloads))
+        if self.exclusive:
+            workloads = self._with_waits(workloads)
+        return Schedule(self.before, self.cluster, tuple(workloads), self.exclusive)
+
+    def _with_waits(self, workloads: Sequence[PlacedWorkload]) -> list[PlacedWorkload]:
+        """Return the workloads with the pods that wait for volumes that other pods use."""
+        from afflint.placement.volumes import attachment_waits
+
+        pods = {pod.key: pod for placed in workloads for pod in placed.pods}
+        first = [identity for placed in workloads for identity in placed.stays]
+        order = dict.fromkeys([*first, *self.nodes])
+        waits = attachment_waits([(pods[identity], self.nodes[identity]) for identity in order if identity in self.nodes], self.exclusive)
+        return [placed._replace(waits={each: waits[each] for each in placed.nodes if each in waits}) for placed in workloads]
 
 
 def _only(pod: Pod, node: str) -> Pod:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from afflint.controllers.pod_source import PodSource
@@ -12,7 +12,7 @@ from afflint.findings.phrases import join_words
 from afflint.kube.node_labels import HOSTNAME, TOPOLOGY_LABELS, domain_word, name_of_key
 from afflint.kube.selectors import Selector
 from afflint.scheduler.pod_volumes import PodClaim
-from afflint.scheduler.pods import Pod
+from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.volumes import ClaimKey, PersistentVolume
 
 _MOST_VOLUMES = 3
@@ -34,12 +34,13 @@ class WorkloadVolumes(NamedTuple):
 class InventoryStorage(NamedTuple):
     """The storage of a cluster: the storage objects by the parameters of ``Cluster``, and the volumes of each workload by its key.
 
-    ``claims`` are the claims among the objects.
+    ``claims`` are the claims among the objects, ``exclusive`` those whose volumes are attached to one node at a time.
     """
 
     objects: Mapping[str, Any]
     workloads: Mapping[str, WorkloadVolumes]
     claims: frozenset[ClaimKey]
+    exclusive: frozenset[ClaimKey] = frozenset()
 
     def parameters(self) -> Mapping[str, Any]:
         """Return the arguments for ``Cluster``; none if no claim is considered."""
@@ -60,6 +61,25 @@ class InventoryStorage(NamedTuple):
 
     def _known(self, namespace: str, names: Iterable[str]) -> tuple[PodClaim, ...]:
         return tuple([PodClaim(namespace, name) for name in names if (namespace, name) in self.claims])
+
+
+def attachment_waits(pods: Iterable[tuple[Pod, str]], exclusive: Container[ClaimKey]) -> dict[PodKey, str]:
+    """Return the pods that wait for a volume which is attached to another node, with the reason.
+
+    ``pods`` are pods with their nodes: the first that uses a volume has it (the attach/detach controller of Kubernetes,
+    pkg/controller/volume/attachdetach). Pods on one node share it.
+    """
+    holders: dict[ClaimKey, tuple[Pod, str]] = {}
+    waits: dict[PodKey, str] = {}
+    for pod, node in pods:
+        keys = [each.key for each in pod.volumes if isinstance(each, PodClaim) and each.key in exclusive]
+        taken = next((key for key in keys if key in holders and holders[key][1] != node), None)
+        if taken is not None:
+            holder, on = holders[taken]
+            waits[pod.key] = f"it gets node {node} and waits for the volume of {taken[1]}, which is attached to {on} for {holder.name}"
+            continue
+        holders.update({key: (pod, node) for key in keys if key not in holders})
+    return waits
 
 
 def place_of(volumes: Sequence[PersistentVolume]) -> str:

@@ -55,6 +55,7 @@ VERDICT_WORDS: dict[str, str] = {
 
 _FATES: dict[Fate, tuple[str, str]] = {
     "waits": ("stays Pending", "stay Pending"),
+    "attaching": ("waits for its volume", "wait for their volume"),
     "held": ("is not recreated", "are not recreated"),
     "stays": ("is not evicted", "are not evicted"),
     "off": ("stays stopped", "stay stopped"),
@@ -146,6 +147,11 @@ def pending(workload: WorkloadPlan) -> dict[str, list[Replica]]:
     return found
 
 
+def attaching(workload: WorkloadPlan) -> list[Replica]:
+    """Return the replicas with a node that wait for a volume."""
+    return [replica for replica in workload.replicas if replica.node is not None and replica.why]
+
+
 def scheduled_words(workload: WorkloadPlan) -> str:
     """Return ``2 of 3 replicas scheduled``."""
     if not workload.replicas:
@@ -160,8 +166,8 @@ def feasible_count(workload: WorkloadPlan) -> int:
 
 
 def is_in_trouble(workload: WorkloadPlan) -> bool:
-    """Return whether a replica cannot be scheduled."""
-    return workload.error is not None or any(replica.node is None for replica in workload.replicas)
+    """Return whether a replica cannot be scheduled, or waits for a volume."""
+    return workload.error is not None or any(replica.node is None or replica.why for replica in workload.replicas)
 
 
 def groups(rack: Rack, verdicts: Mapping[str, NodeVerdict], pods: Mapping[str, Sequence[str]], *, fold: bool) -> list[NodeGroup]:
@@ -347,7 +353,9 @@ def effects(loss: DisruptionEffect, workloads: Mapping[str, WorkloadPlan]) -> li
 
 
 def _effect(key: str, outcome: Outcome, moves: Sequence[ReplicaMove], workload: WorkloadPlan | None, lost: frozenset[str]) -> Effect:
-    nodes = {replica.pod: replica.node if replica.node not in lost else None for replica in workload.replicas} if workload else {}
+    running = [replica for replica in workload.replicas if not replica.why and replica.node not in lost] if workload else []
+    nodes: dict[str, str | None] = dict.fromkeys([replica.pod for replica in workload.replicas] if workload else [])
+    nodes.update((replica.pod, replica.node) for replica in running)
     nodes.update((move.pod, move.target) for move in moves)
     left = sum(node is not None for node in nodes.values())
     volumes, kind = (workload.volumes, workload.kind) if workload else (False, "")

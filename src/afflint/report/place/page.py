@@ -16,6 +16,7 @@ from afflint.report.place.digest import (
     OUTCOMES,
     VERDICT_WORDS,
     NodeGroup,
+    attaching,
     by_action,
     domain_words,
     feasible_count,
@@ -223,6 +224,8 @@ def _summary(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], nodes: i
     for why, replicas in pending(workload).items():
         pods = shown(list_some([replica.pod for replica in replicas], 5))
         yield f"<p>{pods} {'stays' if len(replicas) == 1 else 'stay'} Pending{f': {shown(why)}' if why else ''}</p>\n"
+    for replica in attaching(workload):
+        yield f"<p>{shown(replica.pod)} does not run: {shown(replica.why)}</p>\n"
     for outcome in OUTCOMES:
         if outcome in harm:
             yield f"<p>{VERDICT_WORDS[outcome].capitalize()} after {shown(list_some(harm[outcome], 8))}.</p>\n"

@@ -29,6 +29,7 @@ from afflint.report.place.digest import (
     Effect,
     NodeGroup,
     Rack,
+    attaching,
     by_action,
     differs,
     domain_words,
@@ -229,6 +230,8 @@ def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
         names = list_some([visible(replica.pod) for replica in replicas], 3)
         text = f"{names} {'stays' if len(replicas) == 1 else 'stay'} Pending"
         yield from _wrapped("  ", f"{text}: {visible(reason_words(why))}" if why else text, width)
+    for replica in attaching(workload):
+        yield from _wrapped("  ", f"{visible(replica.pod)} does not run: {visible(replica.why)}", width)
 
 
 def _group(group: NodeGroup, *, verbose: bool) -> Row:
