@@ -331,6 +331,76 @@ class TestVolumesOfOneNode:
         assert "does not run: it gets node a2 and waits for the volume of data" in " ".join(done.out.split())
 
 
+def machine(name: str, volume: Object, *templates: Object) -> Object:
+    interface = {"name": "default", "masquerade": {}}
+    spec = {
+        "evictionStrategy": "LiveMigrate",
+        "domain": {"memory": {"guest": "1Gi"}, "devices": {"interfaces": [interface]}},
+        "networks": [{"name": "default", "pod": {}}],
+        "volumes": [{"name": "disk", **volume}],
+    }
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": name},
+        "spec": {"runStrategy": "Always", "dataVolumeTemplates": list(templates), "template": {"spec": spec}},
+    }
+
+
+def data_volume(name: str, storage: str | None = "some", **spec: Any) -> Object:
+    asked = {"resources": {"requests": {"storage": "1Gi"}}, **({} if storage is None else {"storageClassName": storage}), **spec}
+    version = {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "DataVolume"}
+    return {**version, "metadata": {"name": name}, "spec": {"source": {"blank": {}}, "storage": asked}}
+
+
+class TestVirtualMachines:
+    def _drained(self, situation: Situation, *objects: Object, template: bool, dumped: list[Object] | None = None) -> Plan:
+        """Drain the node of a VM whose disk is created from a template, or from a DataVolume of its own."""
+        volume, disk = objects[-1], {"dataVolume": {"name": "disk"}}
+        manifests = [*objects[:-1], *([machine("vm", disk, volume)] if template else [volume, machine("vm", disk)])]
+        return situation.plan(zoned(a1="a", a2="a", b1="b"), manifests, "--drain", "a1", "--drain", "zone=a", dumped=dumped)
+
+    @pytest.mark.parametrize("template", [True, False], ids=["template", "DataVolume"])
+    def test_the_importer_requests_what_the_driver_can(self, situation: Situation, template: bool) -> None:
+        found = self._drained(situation, storage_class("some", "ebs.csi.aws.com"), data_volume("disk"), template=template)
+        (blocked,) = found.losses[0]["blocked"]
+        assert blocked["why"].endswith("but the disk disk lacks the access mode ReadWriteMany")
+
+    def test_a_shared_disk_on_the_network_migrates(self, situation: Situation) -> None:
+        found = self._drained(situation, storage_class("some", "rook-ceph.rbd.csi.ceph.com"), data_volume("disk"), template=True)
+        assert [found.moves(0), found.moves(1)] == [{"virt-launcher-vm": "a2"}, {"virt-launcher-vm": "b1"}]
+        assert {move["fate"] for loss in found.losses for move in loss["moves"]} == {"migrated"}
+
+    def test_a_shared_disk_of_a_zone_migrates_in_its_zone(self, situation: Situation) -> None:
+        volume = data_volume("disk", accessModes=["ReadWriteMany"])
+        found = self._drained(situation, storage_class("some", "ebs.csi.aws.com"), volume, template=True)
+        assert found.moves(0) == {"virt-launcher-vm": "a2"}
+        (blocked,) = found.losses[1]["blocked"]
+        assert "its volume is in zone a" in blocked["why"]
+
+    def test_the_storage_profile_of_a_dump_decides(self, situation: Situation) -> None:
+        sets = [{"accessModes": ["ReadWriteMany"], "volumeMode": "Block"}]
+        profile = {"apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "StorageProfile", "metadata": {"name": "some"}}
+        profile["status"] = {"claimPropertySets": sets}
+        found = self._drained(situation, storage_class("some", "ebs.csi.aws.com"), data_volume("disk"), template=True, dumped=[profile])
+        assert found.moves(0) == {"virt-launcher-vm": "a2"}
+
+    def test_the_default_class_for_machines_comes_first(self, situation: Situation) -> None:
+        network = storage_class("network", "rook-ceph.rbd.csi.ceph.com")
+        network["metadata"]["annotations"] = {"storageclass.kubevirt.io/is-default-virt-class": "true"}
+        found = self._drained(situation, ZONAL, network, data_volume("disk", None), template=True)
+        assert found.moves(1) == {"virt-launcher-vm": "b1"}
+
+    def test_a_hotplugged_disk_does_not_restrict_the_machine(self, situation: Situation) -> None:
+        disk = {"persistentVolumeClaim": {"claimName": "disk", "hotpluggable": True}}
+        vm = machine("vm", disk)
+        vm["spec"]["template"]["spec"]["evictionStrategy"] = "None"
+        found = situation.plan(TWO, [LOCAL, claim("disk", "local"), vm], "--drain", "a1")
+        assert found.moves() == {"virt-launcher-vm": "b1"}
+        note = "the hotplugged disk disk does not keep the VM from a node that cannot use it"
+        assert note in found.notes("VirtualMachine default/vm")
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_no_predicted_move_leaves_the_zone_of_a_volume(situation: Situation, seed: int) -> None:
     """Random clusters of three zones with StatefulSets whose volumes are in the zones where their replicas run."""

@@ -7,6 +7,7 @@ Claims that do not exist yet are created from their templates. Where a driver wi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from afflint.controllers.claims import CLAIM, SHARED, VOLUME, access_modes
@@ -16,6 +17,7 @@ from afflint.controllers.virtual_machine import claim_name
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.storage import DEFAULT_CLASS, PERSISTENT_VOLUME, STORAGE_CLASS, ClaimUse, Storage, StorageObject, VolumeUser
 from afflint.inventory.simulation_input import SimulationInput
+from afflint.kube.storage_profiles import DEFAULT_VIRT_CLASS, STORAGE_PROFILE, default_access_modes
 from afflint.kube.volume_annotations import BIND_COMPLETED
 from afflint.kube.volume_annotations import STORAGE_CLASS as CLASS_ANNOTATION
 from afflint.kube.volume_topology import NO_PROVISIONER, VolumeTopology, is_for_one_node, topology_of, topology_of_word
@@ -25,7 +27,6 @@ from afflint.scheduler.volumes import ClaimKey, read_storage
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 
 Object = Mapping[str, Any]
-DEFAULT_VIRT_CLASS = "storageclass.kubevirt.io/is-default-virt-class"
 DUMPED_KINDS = {
     "CSINode": "csi_nodes",
     "CSIDriver": "csi_drivers",
@@ -104,24 +105,28 @@ class _StorageReader:
                 workloads[pod_source.key] = found
         pods_with_claims = [self._running_pod(pod) for pod in given.inventory.pods]
         storage = InventoryStorage(self._parameters(), workloads, frozenset(self.claims), self._exclusive())
-        return given._replace(inventory=given.inventory._replace(pods=pods_with_claims, storage=storage))
+        pod_sources = tuple([self._with_modes(pod_source, workloads.get(pod_source.key)) for pod_source in given.pod_sources])
+        return given._replace(pod_sources=pod_sources, inventory=given.inventory._replace(pods=pods_with_claims, storage=storage))
 
     # --- workloads -----------------------------------------------------------------------------------------------------
 
     def _of_workload(self, pod_source: PodSource, user: VolumeUser | None) -> WorkloadVolumes | None:
         """Return the claims of a workload with a manifest, or of a running virtual machine."""
         uses = list(user.claims) if user is not None else []
+        plugged: list[str] = []
         if pod_source.kubevirt:
             templates = {use.name: use for use in uses}
-            names = [claim_name(each) for each in maps_at(pod_source.pod, "volumes") if not _is_hotplugged(each)]
+            disks = maps_at(pod_source.pod, "volumes")
+            names = [claim_name(each) for each in disks if not _is_hotplugged(each)]
+            plugged = [claim for each in disks if _is_hotplugged(each) and (claim := claim_name(each))]
             uses = [templates.get(name) or ClaimUse((), name) for name in dict.fromkeys(filter(None, names))]
-        if not uses:
+        if not (uses or plugged):
             return None
         count = min(pod_source.replicas, MAX_REPLICAS)
         shared: list[str] = []
         per_pod: list[str] = []
         unknown: dict[str, None] = {}
-        notes: dict[str, None] = {}
+        notes = {f"the hotplugged disk {each} does not keep the VM from a node that cannot use it": None for each in plugged}
         for use in uses:
             own = use.per_pod and use.kind == CLAIM
             names = [f"{use.name}-{pod_name(pod_source, number)}" for number in range(count)] if own else [use.name]
@@ -131,6 +136,14 @@ class _StorageReader:
                 (per_pod if own else shared).append(use.name)
             notes.update(dict.fromkeys(note for name in names for note in self.notes.get((pod_source.namespace, name), ())))
         return WorkloadVolumes(tuple(shared), tuple(per_pod), tuple(unknown), tuple(notes))
+
+    def _with_modes(self, pod_source: PodSource, volumes: WorkloadVolumes | None) -> PodSource:
+        """Return a workload of virtual machines with the access modes of its claims, which decide whether it can migrate."""
+        if not pod_source.kubevirt or volumes is None:
+            return pod_source
+        claims = {name: self.claims.get((pod_source.namespace, name)) for name in volumes.shared}
+        modes = {name: access_modes(CLAIM, claim) for name, claim in claims.items() if claim is not None}
+        return replace(pod_source, claims={**pod_source.claims, **{name: found for name, found in modes.items() if found}})
 
     def _of_pods(self, pod_source: PodSource) -> WorkloadVolumes | None:
         """Return the claims of a workload that is known from its pods only. The pods have their claims themselves."""
@@ -201,16 +214,16 @@ class _StorageReader:
         if data is None:
             raise _UnknownVolumeError(f"the claim {key[1]} is not defined")
         spec = map_at(data, "spec")
-        spec = map_at(spec, "pvc") or map_at(spec, "storage") if kind == VOLUME else spec
+        if kind == VOLUME:
+            spec = map_at(spec, "pvc") or self._importer_spec(map_at(spec, "storage"))
         requested = map_at(spec, "resources", "requests")
         fields = ("storageClassName", "volumeName", "volumeMode", "selector", "volumeAttributesClassName")
-        modes = access_modes(kind, data)
         return {
             "kind": CLAIM,
             "metadata": {"namespace": key[0], "name": key[1], "annotations": map_at(data, "metadata", "annotations")},
             "spec": {
                 **{field: spec[field] for field in fields if field in spec},
-                "accessModes": list(modes),
+                "accessModes": list(access_modes(CLAIM, {"spec": spec})),
                 "resources": {"requests": {"storage": requested.get("storage")}},
             },
         }
@@ -249,12 +262,23 @@ class _StorageReader:
             raise _UnknownVolumeError(f"it is not known from which nodes the volumes of the StorageClass {name} can be used")
         return found
 
-    def _default_class(self) -> str:
-        if self.options.default_class:
+    def _default_class(self, keys: Sequence[str] = DEFAULT_CLASS) -> str:
+        """Return the name of the class with one of these annotations; empty if it is not exactly one."""
+        if self.options.default_class and keys is DEFAULT_CLASS:
             return self.options.default_class
         classes = [each for (kind, _, _), each in self.objects.items() if kind == STORAGE_CLASS]
-        defaults = [each for each in classes if any(text_at(each, "metadata", "annotations", key) == "true" for key in DEFAULT_CLASS)]
+        defaults = [each for each in classes if any(text_at(each, "metadata", "annotations", key) == "true" for key in keys)]
         return text_at(defaults[0], "metadata", "name") if len(defaults) == 1 else ""
+
+    def _importer_spec(self, spec: Object) -> dict[str, Any]:
+        """Return the ``storage`` of a DataVolume with the class and the access modes that the Containerized Data Importer adds."""
+        name = spec.get("storageClassName") or self._default_class((DEFAULT_VIRT_CLASS,)) or self._default_class()
+        data = self.objects.get((STORAGE_CLASS, "", str(name)))
+        if texts_at(spec, "accessModes") or data is None:
+            return {**spec, **({"storageClassName": name} if name else {})}
+        profile = next((each for each in self.dumped.get(STORAGE_PROFILE, ()) if text_at(each, "metadata", "name") == name), None)
+        modes = default_access_modes(data, profile, text_at(spec, "volumeMode"))
+        return {**spec, "storageClassName": name, "accessModes": list(modes)}
 
     def _keys(self, of_class: _Class) -> tuple[str, ...]:
         return of_class.topology.keys_on({key: "" for labels in self.labels for key in labels})
