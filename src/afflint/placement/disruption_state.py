@@ -12,7 +12,6 @@ from afflint.kube.taints import UNREACHABLE
 from afflint.placement.plan import Fate, Outcome, ReplicaMove
 from afflint.placement.rejections import Rejections, RunningPodIndex, running_pod_index
 from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule
-from afflint.placement.volumes import attachment_waits, nodes_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
@@ -157,6 +156,8 @@ class DisruptionState:
         """Return the pods that wait for a volume after the pods in ``nodes`` have been scheduled, with the reason."""
         if not self.arrangement.exclusive:
             return _NONE
+        from afflint.placement.volumes import attachment_waits
+
         there = cluster.pods
         pods = [(pod, there[pod.key]) for pod in cluster.evicted(cluster.nodes) if pod.volumes]
         waited = {identity for placed in self.arrangement.workloads for identity in placed.waits}
@@ -235,8 +236,12 @@ class DisruptionState:
     def _data_words(cluster: Cluster, pod: Pod) -> str:
         """Return which failed or removed nodes have the data of a pod, as a part of a sentence; empty if none has."""
         storage = cluster.examine_volumes(pod)
+        if storage is None:
+            return ""
+        from afflint.placement.volumes import nodes_of
+
         hosts = {node.labels.get(HOSTNAME, node.name): node for node in cluster.table.nodes}
-        names = sorted(nodes_of(storage.bound)) if storage is not None else []
+        names = sorted(nodes_of(storage.bound))
         gone = [name for name in names if name not in hosts or UNREACHABLE in hosts[name].taints]
         are = "is" if len(gone) == 1 else "are"
         return f"; its data is unreachable until {join_words(gone)} {are} back" if gone else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from afflint.controllers import replicas
 from afflint.controllers.budgets import Budget
@@ -39,7 +40,6 @@ from afflint.placement.rejections import Phrase, Rejections, running_pod_index, 
 from afflint.placement.removal import Removals
 from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedule
 from afflint.placement.violations import violations
-from afflint.placement.volumes import InventoryStorage
 from afflint.scheduler.cluster import NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
@@ -47,6 +47,10 @@ from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import HUGE_PAGES, REPORTED
 from afflint.yaml.document import text_at
 
+if TYPE_CHECKING:
+    from afflint.placement.volumes import InventoryStorage
+
+RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources"
 KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
 _PREEMPTION_LEFT_OUT = "the scheduler may preempt pods of lower priority for its pods, which the simulation leaves out"
 _MOST_NAMES = 3

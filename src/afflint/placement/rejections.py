@@ -11,7 +11,6 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Malformed, Requirement, Selector, first_unmet, matches
 from afflint.kube.taints import first_untolerated, near_miss
-from afflint.placement.volumes import place_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, ports_conflict
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
@@ -280,7 +279,11 @@ class Rejections:
     @cached_property
     def volumes(self) -> str:
         """Where the volumes of the pod are, as text; empty if they can be used everywhere."""
-        return place_of(self._storage.bound) if self._storage is not None else ""
+        if self._storage is None:
+            return ""
+        from afflint.placement.volumes import place_of
+
+        return place_of(self._storage.bound)
 
     def _volume(self, node: Node) -> Phrase:
         rejection = self._storage.reject(self._table.numbers[node.name]) if self._storage is not None else None
