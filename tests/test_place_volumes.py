@@ -286,6 +286,11 @@ class TestRunningPodsWithoutTheirVolumes:
         assert found.nodes == {"db-0": "a1"}
         assert found.moves() == {"db-0": target}
 
+    def test_the_volume_is_there_before_the_pods_are_scheduled_again(self, situation: Situation) -> None:
+        manifests = [ZONAL, stateful_set("db", 1, "zonal")]
+        found = situation.plan(TWO, manifests, "--replan", dumped=[running("db-0", "b1", "db", "data-db-0")])
+        assert found.nodes == {"db-0": "b1"}
+
     def test_an_unknown_class_leaves_the_move_unsure(self, situation: Situation) -> None:
         found = situation.plan(TWO, [], "--drain", "a1", dumped=[running("db-0", "a1", "db", "data-db-0")])
         assert found.losses[0]["volumes"] == ["StatefulSet default/db"]
@@ -418,7 +423,12 @@ def test_no_predicted_move_leaves_the_zone_of_a_volume(situation: Situation, see
             zones[pod] = zone_of[on]
             manifests.append(volume(f"v-{pod}", f"data-{pod}", ZONE, zone_of[on]))
             pods.append(running(pod, on, name, f"data-{pod}"))
-    found = situation.plan(nodes, manifests, "--drain", "each:node", "--drain", "each:zone", "--remove", "each:zone", dumped=pods)
+    for number in range(3):
+        manifests.append(stateful_set(f"n{number}", chance.randint(1, 3), "zonal", **chance.choice(({}, apart(HOST, f"n{number}")))))
+    actions = ("--drain", "each:node", "--drain", "each:zone", "--remove", "each:zone")
+    found = situation.plan(nodes, [ZONAL, *manifests], *actions, dumped=pods)
+    # A volume that does not exist yet is created in the zone of the first node.
+    zones = {pod: zone_of[node] for pod, node in found.nodes.items() if node is not None} | zones
     moves = [move for loss in found.losses for move in loss["moves"]]
     assert moves
     assert all(move["target"] is None or zone_of[move["target"]] == zones[move["pod"]] for move in moves)

@@ -6,7 +6,7 @@ Claims that do not exist yet are created from their templates. Where a driver wi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -82,7 +82,7 @@ class _StorageReader:
         self.objects = _best(storage.objects)
         self.users = {(user.site, user.template_path): user for user in storage.users}
         self.labels = [node.labels for node in simulation_input.nodes]
-        self.running = _running_claims(simulation_input.inventory.pods, {node.name for node in simulation_input.nodes})
+        self.running = _running_claims(simulation_input.inventory.pods, {node.name: node.labels for node in simulation_input.nodes})
         self.claims: dict[ClaimKey, Object] = {}
         self.classes: dict[str, Object] = {}
         self.new_volumes: dict[str, tuple[str, ...]] = {}
@@ -183,20 +183,40 @@ class _StorageReader:
         annotations, named = map_at(metadata, "annotations"), text_at(spec, "volumeName")
         volume = self._volumes.get(named) if named else self._reserved(key, text_at(metadata, "uid"))
         if volume is not None:
-            metadata = {**metadata, "annotations": {**annotations, BIND_COMPLETED: "yes"}}
-            return {**claim, "metadata": metadata, "spec": {**spec, "volumeName": text_at(volume, "metadata", "name")}}
+            return _bound(claim, text_at(volume, "metadata", "name"))
         found = self._class_of(key[1], claim)
-        if named and key not in self.running and found.topology.scope != "any":
-            raise _UnknownVolumeError(f"the PersistentVolume {named} of the claim {key[1]} is not known")
-        # Where its pod runs now, its volume can be used: the pod binds the claim there.
+        running = key in self.running
+        if text_at(found.data, "provisioner") != NO_PROVISIONER and (running or (named and found.topology.scope == "any")):
+            return _bound(claim, self._volume_of_running(key, claim, found, named))
+        if named or running:
+            raise _UnknownVolumeError(f"the PersistentVolume of the claim {key[1]} is not known")
         name = text_at(found.data, "metadata", "name")
         self.classes[name] = {**found.data, "volumeBindingMode": "WaitForFirstConsumer"}
         if text_at(found.data, "provisioner") != NO_PROVISIONER:
             self.new_volumes[name] = self._keys(found)
-        if found.immediate and found.topology.limited and not (named or key in self.running):
+        if found.immediate and found.topology.limited:
             self.notes[key] = (f"the StorageClass {name} provisions volumes before pods are scheduled; {_ASSUMPTION}",)
         metadata = {**metadata, "annotations": {each: text for each, text in annotations.items() if each not in _OBSOLETE}}
         return {**claim, "metadata": metadata, "spec": {**spec, "volumeName": "", "storageClassName": name}}
+
+    def _volume_of_running(self, key: ClaimKey, claim: Object, of_class: _Class, named: str) -> str:
+        """Add the volume of a claim that a running pod uses, as its driver has created it for the node of the pod; return its name."""
+        name = named or f"pvc-{key[0]}-{key[1]}"
+        labels = self.running.get(key, {})
+        asked = [{"key": each, "operator": "In", "values": [labels.get(each, "")]} for each in self._keys(of_class)]
+        affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": asked}]}} if asked else None
+        self._volumes[name] = {
+            "kind": PERSISTENT_VOLUME,
+            "metadata": {"name": name},
+            "spec": {
+                "accessModes": texts_at(claim, "spec", "accessModes"),
+                "storageClassName": text_at(of_class.data, "metadata", "name"),
+                "claimRef": {"namespace": key[0], "name": key[1]},
+                "csi": {"driver": text_at(of_class.data, "provisioner"), "volumeHandle": name},
+                "nodeAffinity": affinity,
+            },
+        }
+        return name
 
     def _add(self, key: ClaimKey, claim: Object) -> None:
         if not _is_readable(claim):
@@ -333,6 +353,13 @@ _OBSOLETE = (BIND_COMPLETED, CLASS_ANNOTATION)
 _CLAIM_NAME = ("persistentVolumeClaim", "claimName")
 
 
+def _bound(claim: Object, volume: str) -> Object:
+    """Return a claim as bound to a volume."""
+    metadata = map_at(claim, "metadata")
+    annotations = {**map_at(metadata, "annotations"), BIND_COMPLETED: "yes"}
+    return {**claim, "metadata": {**metadata, "annotations": annotations}, "spec": {**map_at(claim, "spec"), "volumeName": volume}}
+
+
 def _is_hotplugged(volume: Object) -> bool:
     """Return whether a volume of a VM is attached by a pod of its own, and not by the pod of the VM."""
     return any(map_at(volume, field).get("hotpluggable") is True for field in ("persistentVolumeClaim", "dataVolume"))
@@ -344,10 +371,15 @@ def _claims_of(pod: object) -> list[ClaimKey]:
     return [(namespace, name) for name in names if name]
 
 
-def _running_claims(pods: Iterable[object], nodes: Collection[str]) -> frozenset[ClaimKey]:
-    """Return the claims that pods on known nodes use."""
-    running = [pod for pod in pods if text_at(pod, "spec", "nodeName") in nodes and text_at(pod, "status", "phase") not in _ENDED]
-    return frozenset([claim for pod in running for claim in _claims_of(pod)])
+def _running_claims(pods: Iterable[object], nodes: Mapping[str, Mapping[str, str]]) -> dict[ClaimKey, Mapping[str, str]]:
+    """Return the claims that pods on known nodes use, with the labels of the node of the first pod."""
+    found: dict[ClaimKey, Mapping[str, str]] = {}
+    for pod in pods:
+        labels = nodes.get(text_at(pod, "spec", "nodeName"))
+        if labels is not None and text_at(pod, "status", "phase") not in _ENDED:
+            for claim in _claims_of(pod):
+                found.setdefault(claim, labels)
+    return found
 
 
 def _best(objects: Iterable[StorageObject]) -> dict[tuple[str, str, str], Object]:
