@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from afflint.placement import Cluster
 from cluster_objects import HOST, ZONE, Object, zoned
 from command_line import Afflint, Done
 
@@ -329,6 +330,12 @@ class TestVolumesOfOneNode:
         assert "it gets node a3 and waits for the volume of data, which is attached to a2" in move["why"]
         assert found.losses[0]["outcomes"] == {"Deployment default/web": "interrupted"}
 
+    def test_a_failed_node_keeps_the_volume_for_six_minutes(self, situation: Situation) -> None:
+        manifests = [ZONAL, claim("data", "zonal"), deployment("web", 1, "data"), deployment("other", 1)]
+        found = situation.plan(zoned(a1="a", a2="a", a3="a"), manifests, "--lose", "each:node")
+        after = {move["workload"]: move["after"] for loss in found.losses for move in loss["moves"]}
+        assert after == {"Deployment default/web": 50 + 300 + 360, "Deployment default/other": 50 + 300}
+
     def test_the_text_says_so(self, situation: Situation) -> None:
         manifests = [ZONAL, claim("data", "zonal"), deployment("web", 2, "data", **apart(HOST, "web"))]
         done = situation.text(zoned(a1="a", a2="a"), manifests)
@@ -407,7 +414,7 @@ class TestVirtualMachines:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_predicted_move_leaves_the_zone_of_a_volume(situation: Situation, seed: int) -> None:
+def test_no_predicted_move_goes_to_a_node_that_cannot_use_the_volume(situation: Situation, seed: int) -> None:
     """Random clusters of three zones with StatefulSets whose volumes are in the zones where their replicas run."""
     chance = random.Random(seed)
     nodes = zoned(**{f"{zone}{number}": zone for zone in "abc" for number in range(3)})
@@ -433,3 +440,20 @@ def test_no_predicted_move_leaves_the_zone_of_a_volume(situation: Situation, see
     assert moves
     assert all(move["target"] is None or zone_of[move["target"]] == zones[move["pod"]] for move in moves)
     assert any(move["target"] is not None for move in moves)
+    bound = []
+    for each in manifests:
+        if each["kind"] == "PersistentVolume":
+            whole = claim(each["spec"]["claimRef"]["name"])
+            whole["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+            whole["spec"]["volumeName"] = each["metadata"]["name"]
+            bound.append(whole)
+    cluster = Cluster(
+        nodes,
+        persistent_volumes=[each for each in manifests if each["kind"] == "PersistentVolume"],
+        persistent_volume_claims=bound,
+    )
+    known = {each["metadata"]["name"]: each for each in pods}
+    for move in moves:
+        if move["pod"] in known and move["target"] is not None:
+            again = {**known[move["pod"]], "spec": {**known[move["pod"]]["spec"], "nodeName": ""}}
+            assert cluster.evaluate(again).feasible[move["target"]]

@@ -21,6 +21,7 @@ from afflint.placement.removal import Removals
 from afflint.placement.schedule import Attempt
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
+from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod, PodKey
 
 HELD = "its pod stays on the node and is not replaced until the node recovers or is removed"
@@ -29,6 +30,8 @@ NO_QUORUM = "the control plane loses its quorum: no pod is replaced until it rec
 _EXCLUDED = "node.kubernetes.io/exclude-disruption"
 # Seconds without a heartbeat before the taints are added and the pods' tolerationSeconds start.
 _SILENCE = 50
+# Seconds until a volume is detached from an unhealthy node by force (ReconcilerMaxWaitForUnmountDuration, the attach/detach controller).
+_FORCED_DETACH = 360
 _LARGE_ZONE = 50
 _MOST_OF_ZONE = 0.55
 _ENOUGH = 3
@@ -75,13 +78,19 @@ class NodeLosses:
         down = frozenset(failure.nodes)
         moves = situation.moves(failed, recreated, ended, attempt, frozen, down)
         due = {
-            (situation.titles.get(identity), identity[1]): _SILENCE + (pod.toleration_seconds or 0) for identity, pod in recreated.items()
+            (situation.titles.get(identity), identity[1]): _SILENCE + (pod.toleration_seconds or 0) + self._detaching(pod)
+            for identity, pod in recreated.items()
         }
         moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
         came = situation.running_again(failed, attempt.nodes)
         outcomes = situation.outcomes(moves, came, down)
         left = situation.left(moves, came)
         return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left)
+
+    def _detaching(self, pod: Pod) -> int:
+        """Return for how many seconds a volume of a deleted pod stays attached to the failed node."""
+        exclusive = self.situation.arrangement.exclusive
+        return _FORCED_DETACH if any(isinstance(each, PodClaim) and each.key in exclusive for each in pod.volumes) else 0
 
     def sorted(self, failure: Disruption, displaced: Sequence[Pod]) -> Displaced:
         """Sort the pods on the failed nodes by what happens to them, without the pods of DaemonSets, which stay on their nodes."""

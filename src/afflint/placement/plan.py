@@ -190,7 +190,7 @@ class ReplicaMove(NamedTuple):
     why: str = ""
     fate: Fate = "recreated"
     after: int = 0
-    """Of a failure: after how many seconds another is made, at the earliest."""
+    """Of a failure: after how many seconds another is made and has its volumes, at the earliest."""
 
 
 class Blocked(NamedTuple):
