@@ -50,7 +50,6 @@ from afflint.yaml.document import text_at
 if TYPE_CHECKING:
     from afflint.placement.volumes import InventoryStorage
 
-RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources"
 KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
 _PREEMPTION_LEFT_OUT = "the scheduler may preempt pods of lower priority for its pods, which the simulation leaves out"
 _MOST_NAMES = 3
