@@ -82,8 +82,7 @@ def feasible(text: str) -> list[str]:
 def test_a_vm_gets_a_common_instance_type_that_no_manifest_defines_and_a_note_says_so() -> None:
     assert feasible(VM % "") == ["n1"]
     (vm,) = inputs(VM % "").simulation_input.pod_sources
-    (note,) = vm.notes
-    assert note == (
+    assert vm.notes[0] == (
         "its instancetype cx1.medium and its preference rhel.9 are not defined in the manifests; "
         "the simulation uses those of KubeVirt's common instance types"
     )
