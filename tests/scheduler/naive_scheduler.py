@@ -25,7 +25,9 @@ from cluster_objects import HOST, PREFERRED, REQUIRED, ZONE, Object
 class NaiveScheduler:
     """``evaluate`` gives the same five answers as a verdict."""
 
-    def __init__(self, nodes: list[Object], pods: list[Object], namespaces: list[Object], services: list[Object]) -> None:
+    def __init__(
+        self, nodes: list[Object], pods: list[Object], namespaces: list[Object], services: list[Object], *, resources: bool = False
+    ) -> None:
         self.nodes = {node["metadata"]["name"]: node for node in sorted(nodes, key=lambda node: str(node["metadata"]["name"]))}
         self.pods = [pod for pod in pods if pod["spec"].get("nodeName") in self.nodes and not is_finished(pod)]
         self.namespaces = {
@@ -33,6 +35,7 @@ class NaiveScheduler:
             for item in namespaces
         }
         self.services = services
+        self.resources = resources
 
     def evaluate(self, pod: Object) -> tuple[Any, ...]:
         reason = {name: plugin for name in self.nodes if (plugin := self.rejection(pod, name))}
@@ -48,9 +51,11 @@ class NaiveScheduler:
             "NodeAffinity": self.node_affinity_scores(preferences, good),
             "PodTopologySpread": self.spread_scores(pod, good),
             "InterPodAffinity": self.interpod_scores(pod, good),
+            "NodeResourcesFit": self.least_allocated_scores(pod, good),
+            "NodeResourcesBalancedAllocation": self.balance_scores(pod, good),
         }
         said = {plugin: score for plugin, score in scores.items() if score is not None}
-        total = {name: sum(score[name] * (3 if plugin == "TaintToleration" else 2) for plugin, score in said.items()) for name in good}
+        total = {name: sum(score[name] * WEIGHTS.get(plugin, 2) for plugin, score in said.items()) for name in good}
         return feasible, reason, said, total, None
 
     # --- filters
@@ -70,6 +75,8 @@ class NaiveScheduler:
             return "NodeAffinity"
         if not self.ports_allow(pod, name):
             return "NodePorts"
+        if not self.resources_allow(pod, name):
+            return "NodeResourcesFit"
         if not self.spread_allows(pod, name):
             return "PodTopologySpread"
         if not self.interpod_allows(pod, name):
@@ -106,6 +113,21 @@ class NaiveScheduler:
                     if mine[1:] == theirs[1:] and (mine[0] == theirs[0] or "0.0.0.0" in (mine[0], theirs[0])):
                         return False
         return True
+
+    def resources_allow(self, pod: Object, name: str) -> bool:
+        most = self.allocatable(name)
+        if most is None or not self.resources:
+            return True
+        asked = requests(pod)
+        wanted = {resource for resource in asked if asked[resource] and (resource in most or resource not in ("pods", "cpu", "memory"))}
+        return all(asked[resource] + self.used(resource, name) <= most.get(resource, 0) for resource in wanted)
+
+    def allocatable(self, name: str) -> dict[str, int] | None:
+        listed = self.nodes[name].get("status", {}).get("allocatable")
+        return None if listed is None else {resource: amount(resource, text) for resource, text in listed.items()}
+
+    def used(self, resource: str, name: str, **defaults: int) -> int:
+        return sum(requests(other, **defaults).get(resource, 0) for other in self.pods if other["spec"]["nodeName"] == name)
 
     def spread_allows(self, pod: Object, name: str) -> bool:
         hard = [item for item in pod["spec"].get("topologySpreadConstraints", ()) if item["whenUnsatisfiable"] == "DoNotSchedule"]
@@ -273,9 +295,59 @@ class NaiveScheduler:
                 found.append((term["topologyKey"], 1))
         return found
 
+    def least_allocated_scores(self, pod: Object, good: list[str]) -> dict[str, int] | None:
+        if not self.resources:
+            return None
+        scores = {}
+        for name in good:
+            most, parts = self.allocatable(name) or {}, []
+            for resource in ("cpu", "memory"):
+                if most.get(resource):
+                    taken = self.used(resource, name, **DEFAULTS) + requests(pod, **DEFAULTS)[resource]
+                    parts.append((most[resource] - taken) * 100 // most[resource] if taken <= most[resource] else 0)
+            scores[name] = sum(parts) // len(parts) if parts else 0
+        return scores
+
+    def balance_scores(self, pod: Object, good: list[str]) -> dict[str, int] | None:
+        asked = requests(pod)
+        if not self.resources or not (asked.get("cpu") or asked.get("memory")):
+            return None
+        return {name: 50 + (50 + self.balance(name, asked) - self.balance(name, {})) // 2 for name in good}
+
+    def balance(self, name: str, more: dict[str, int]) -> int:
+        most = self.allocatable(name) or {}
+        taken = [
+            min((self.used(resource, name) + more.get(resource, 0)) / most[resource], 1.0)
+            for resource in ("cpu", "memory")
+            if most.get(resource)
+        ]
+        return int((1 - abs(taken[0] - taken[1]) / 2) * 100) if len(taken) == 2 else 100
+
     def labels(self, name: str) -> dict[str, str]:
         labels: dict[str, str] = self.nodes[name]["metadata"]["labels"]
         return labels
+
+
+WEIGHTS = {"TaintToleration": 3, "NodeResourcesFit": 1, "NodeResourcesBalancedAllocation": 1}
+DEFAULTS = {"cpu": 100, "memory": 200 * 2**20}
+"""What scores count for a container without requests, in thousandths of a CPU and in bytes."""
+
+
+def requests(pod: Object, **defaults: int) -> dict[str, int]:
+    """The sums over the containers of a pod, which asks for nothing in any other way, and one pod."""
+    total = {"pods": 1}
+    for container in pod["spec"].get("containers", ()):
+        listed = container.get("resources", {}).get("requests", {})
+        for resource, asked in {**defaults, **{each: amount(each, text) for each, text in listed.items()}}.items():
+            total[resource] = total.get(resource, 0) + asked
+    return total
+
+
+def amount(resource: str, text: Any) -> int:
+    """A number, a number of thousandths of a CPU, or MiB."""
+    if resource == "cpu":
+        return int(text[:-1]) if str(text).endswith("m") else 1000 * int(text)
+    return int(text[:-2]) * 2**20 if str(text).endswith("Mi") else int(text)
 
 
 def is_finished(pod: Object) -> bool:

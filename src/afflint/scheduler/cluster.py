@@ -6,7 +6,7 @@ Semantics: schedulingCycle, findNodesThatFitPod and prioritizeNodes of kube-sche
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,12 @@ from afflint.scheduler.decoding import fail
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import NODE_AFFINITY, SCHEDULER, TAINT_TOLERATION, NodeFit, names_conflict
-from afflint.scheduler.node_groups import NO_NODES, NodeColumnClasses, RepresentativeNodes
+from afflint.scheduler.node_groups import NO_NODES, NO_ROOM, LoadClasses, NodeColumnClasses, Outcome, RankedNodes, RepresentativeNodes
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import BALANCED_ALLOCATION, NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
 from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, parsed_terms, read_pod, scheduling_key
-from afflint.scheduler.requests import CPU, MEMORY
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 if TYPE_CHECKING:
@@ -52,6 +51,8 @@ _DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, None, POD_TOPOLOGY_SPREAD, I
 
 # Replicas share a fit and come in sequence; each pod of a DaemonSet needs its own, with an entry per node.
 _MAX_CACHED_FITS = 1000
+# Every ranking has an entry for each load that a node has had.
+_MAX_RANKED = 100_000
 # Up to this number of nodes, grouping them costs more than it saves.
 _MAX_UNGROUPED = 32
 
@@ -178,8 +179,10 @@ class Cluster:
         "_classes",
         "_comparisons",
         "_fits",
+        "_loads",
         "_occupancy",
         "_preferences",
+        "_rankings",
         "_resources",
         "_storage",
         "_table",
@@ -245,6 +248,8 @@ class Cluster:
         self._fits: dict[NodeRules, NodeFit] = {}
         self._preferences: dict[tuple[Preference, ...], list[int]] = {}
         self._classes: dict[object, NodeColumnClasses] = {}
+        self._loads: dict[NodeColumnClasses, LoadClasses] = {}
+        self._rankings: dict[object, RankedNodes] = {}
         self._storage = None
 
     # --- contents ------------------------------------------------------------------------------------------------------
@@ -467,8 +472,7 @@ class Cluster:
     def first_node(self, pod: Pod, among: Container[int]) -> int | None:
         """Return the first of the nodes in ``among`` where the pod can run now; None if there is no such node."""
         filtered = self._filter(pod, scoring=False)
-        first = [next((each for each in filtered.picked.alike(node) if each in among), None) for node in filtered.feasible]
-        return min((node for node in first if node is not None), default=None)
+        return next((node for node in filtered.picked.all(filtered.feasible) if node in among), None)
 
     def examine_volumes(self, pod: Pod) -> PodStorage | None:
         """Return how the volumes of a pod restrict its nodes now; None if it has none, or if volumes do not count."""
@@ -552,7 +556,8 @@ class Cluster:
 
     # --- filters and scores --------------------------------------------------------------------------------------------
 
-    def _filter(self, pod: Pod, *, scoring: bool = True) -> _Filtered:
+    def _filter(self, pod: Pod, *, scoring: bool = True, every: bool = True) -> _Filtered:
+        """Return the nodes that are left after each filter; without ``every``, only the best nodes of each class are scored."""
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
             return _none(fit, everywhere=NODE_AFFINITY)
@@ -565,7 +570,7 @@ class Cluster:
             return _none(fit, error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
         if pod.malformed_terms:
             return _none(fit, everywhere=INTER_POD_AFFINITY)
-        picked = self._picked(pod, fit, storage, scoring)
+        picked = self._picked(pod, fit, storage, scoring, every)
         roomy = unused = node_ports.filter_nodes(picked.nodes, pod.ports, self._occupancy) if pod.ports else picked.nodes
         if pod.requests:
             roomy = node_resources.filter_nodes(roomy, pod.requests, self._table, self._occupancy)
@@ -581,7 +586,7 @@ class Cluster:
         feasible = interpod_affinity.filter_nodes(spread, pod, self._table, self._occupancy, self.directory)
         return _Filtered(fit, picked, unused, roomy, usable, spread, feasible, storage=storage)
 
-    def _picked(self, pod: Pod, fit: NodeFit, storage: PodStorage | None, scoring: bool) -> RepresentativeNodes:
+    def _picked(self, pod: Pod, fit: NodeFit, storage: PodStorage | None, scoring: bool, every: bool) -> RepresentativeNodes:
         """Return one of all nodes that are equal to the filters (and scores) of the pod, out of those that fit it."""
         if len(fit.candidates) <= _MAX_UNGROUPED:
             return fit.ungrouped()
@@ -597,30 +602,48 @@ class Cluster:
             # The score of a spread over hosts is per node, whatever the label is (podtopologyspread/scoring.go).
             if tally and (key == HOSTNAME or table.marks(key)[1]):
                 touched.update(tally)
-        for resource, _ in pod.requests:
-            touched.update(occupancy.used(resource))
-        if pod.requests and scoring:
-            touched.update(occupancy.rated(CPU))
         touched |= node_ports.nodes_using(pod.ports, occupancy)
         volumes: dict[object, Sequence[object]] = {}
         if storage is not None:
             touched |= storage.touched
             volumes = storage.columns()
-        return self._classes_of(pod, fit, frozenset(keys), volumes).pick(touched)
+        classes = self._classes_of(pod, fit, frozenset(keys), volumes)
+        return self._ranked(pod, classes, scoring).pick(touched, every=every)
 
     def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str], volumes: Mapping[object, Sequence[object]]) -> NodeColumnClasses:
-        resources = dict.fromkeys([resource for resource, _ in pod.requests] + ([CPU, MEMORY] if pod.requests else []))
-        asked = (pod.rules, pod.preferences, keys, tuple(resources), frozenset(volumes))
+        asked = (pod.rules, pod.preferences, keys, frozenset(volumes))
         classes = self._classes.get(asked)
         if classes is None:
             if len(self._classes) >= _MAX_CACHED_FITS:
                 self._classes.clear()
-            columns: list[Sequence[object]] = [fit.unpreferred, *[self._table.marks(key)[0] for key in keys]]
-            columns += [*[self._table.amounts(resource) for resource in asked[3]], *volumes.values()]
+            columns: list[Sequence[object]] = [fit.unpreferred, *[self._table.marks(key)[0] for key in keys], *volumes.values()]
             if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
                 columns.append(self._preference(pod.preferences))
             classes = self._classes[asked] = NodeColumnClasses(fit.candidates, columns)
         return classes
+
+    def _ranked(self, pod: Pod, classes: NodeColumnClasses, scoring: bool) -> RankedNodes:
+        """Return the nodes of some classes, ranked for pods with the requests of this one."""
+        asked = (classes, pod.requests, pod.rated if scoring else None)
+        ranked = self._rankings.get(asked)
+        if ranked is None or len(ranked.loads.created) >= _MAX_RANKED:
+            if sum([len(each.loads.created) for each in self._rankings.values()]) >= _MAX_RANKED:
+                self._rankings.clear()
+                self._loads.clear()
+            loads = self._loads.get(classes)
+            if loads is None:
+                loads = self._loads[classes] = LoadClasses(classes, self._table, self._occupancy)
+            ranked = self._rankings[asked] = RankedNodes(loads, partial(self._outcomes, pod, scoring))
+        return ranked
+
+    def _outcomes(self, pod: Pod, scoring: bool, nodes: list[int]) -> list[Outcome]:
+        """Return whether each node has enough resources for the pod, and the scores of resources."""
+        if not pod.requests:
+            return [(0,)] * len(nodes)
+        roomy = node_resources.filter_nodes(nodes, pod.requests, self._table, self._occupancy)
+        scores = node_resources.scores(roomy, pod, self._table, self._occupancy, self._version) if scoring else {}
+        outcomes = dict(zip(roomy, zip(_weighted(scores, len(roomy)), *scores.values(), strict=True), strict=True))
+        return [outcomes.get(node, NO_ROOM) for node in nodes]
 
     def _soft_spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
         """Return the constraints for scoring: the pod's own, or the system defaults for a pod without any."""
@@ -674,11 +697,7 @@ class Cluster:
             scores |= node_resources.scores(feasible, pod, self._table, self._occupancy, self._version)
         if self._storage is not None and self._storage.scores_all:
             scores[VOLUME_BINDING] = filtered.storage.binding.scores(feasible) if filtered.storage is not None else [0] * len(feasible)
-        total = [0] * len(feasible)
-        for plugin, values in scores.items():
-            weight = WEIGHTS[plugin]
-            total = [current + weight * value for current, value in zip(total, values, strict=True)]
-        return _Scored(scores, total)
+        return _Scored(scores, _weighted(scores, len(feasible)))
 
     def _preference(self, preferences: tuple[Preference, ...]) -> list[int]:
         """Return for each node the sum of the weights of the preferred node affinity terms that match it."""
@@ -701,6 +720,15 @@ def _volume_rejections(filtered: _Filtered, nodes: Iterable[int]) -> Iterator[tu
     for representative, rejection in storage.rejections.items():
         for node in filtered.picked.alike(representative):
             yield node, rejection
+
+
+def _weighted(scores: Mapping[str, list[int]], count: int) -> list[int]:
+    """Return the weighted sum of the scores of each of ``count`` nodes."""
+    total = [0] * count
+    for plugin, values in scores.items():
+        weight = WEIGHTS[plugin]
+        total = [current + weight * value for current, value in zip(total, values, strict=True)]
+    return total
 
 
 def _normalize_reversed(raw: list[int]) -> list[int]:
@@ -749,7 +777,7 @@ class _SchedulingRun:
         kind = scheduling_key(pod) if self.failed else None
         placed, reasons, error = self.failed.get(kind, _NEVER)
         if placed != len(self.placements):
-            filtered = cluster._filter(pod)
+            filtered = cluster._filter(pod, every=False)
             best, error = self._best(pod, filtered)
             if best:
                 self._place(name, pod, best, filtered.picked, error)
@@ -779,8 +807,8 @@ class _SchedulingRun:
     def _chosen(self, name: str, best: list[int], picked: RepresentativeNodes) -> int:
         """Return the node to bind the pod to."""
         names = self.cluster._table.names
-        self.best[name] = tuple([names[node] for node in picked.all(best)])
-        return best[0]  # Each representative is the first node of its class.
+        self.best[name] = tuple([names[node] for node in picked.tied(best)])
+        return best[0]  # Each representative is the first of its ties.
 
     def _note(self, name: str, error: str | None) -> None:
         self.errors.pop(name, None)
@@ -799,35 +827,9 @@ class _SchedulingRun:
 class _EvenSchedulingRun(_SchedulingRun):
     """A run in which ties go to the node with the fewest pods."""
 
-    def __init__(self, cluster: Cluster, pods: list[Pod]) -> None:
-        super().__init__(cluster, pods)
-        # A heap per class of (pods when last seen, node): the number of pods only grows in a run.
-        self.emptiest: dict[tuple[NodeColumnClasses, int], list[tuple[int, int]]] = {}
-
     def _chosen(self, _name: str, best: list[int], picked: RepresentativeNodes) -> int:
         load = self.cluster._occupancy.pods()
-        if picked.classes is None:
-            return min(best, key=lambda node: (load.get(node, 0), node))
-        return min([(load.get(node, 0), node) if node in picked.touched else self._emptiest(picked, node, load) for node in best])[1]
-
-    def _emptiest(self, picked: RepresentativeNodes, node: int, load: Tally) -> tuple[int, int]:
-        """Return the number of pods and the number of the emptiest node that a picked node represents."""
-        classes = picked.classes
-        assert classes is not None
-        key = classes, classes.number(node)
-        if key not in self.emptiest:
-            self.emptiest[key] = sorted([(load.get(other, 0), other) for other in classes.members(node)])
-        heap, aside = self.emptiest[key], []
-        while heap[0][1] in picked.touched or heap[0][0] != load.get(heap[0][1], 0):
-            count, other = heappop(heap)
-            if other in picked.touched:
-                aside.append((count, other))
-            else:
-                heappush(heap, (load.get(other, 0), other))
-        emptiest = heap[0]
-        for each in aside:
-            heappush(heap, each)
-        return emptiest
+        return min(picked.first_tied(best), key=lambda node: (load.get(node, 0), node))
 
 
 _NEVER: tuple[int, dict[str, str], str | None] = (-1, {}, None)

@@ -1,50 +1,189 @@
 """Nodes that are equal to a pod: filters and scores are computed for one of them and apply to all.
 
 Constraints read the labels of nodes and the pods that run there. Most nodes have equal values of the labels that a pod's constraints read
-and run none of the pods that these count, so that thousands of nodes form a few classes.
+and run none of the pods that these count, so that thousands of nodes form a few classes. The scores of resources differ between the nodes
+of a class, but other scores do not: only the nodes of a class with the most room can be the best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.scheduler.nodes import NodeTable
+from afflint.scheduler.occupancy import Occupancy
+
+Outcome = tuple[int, ...]
+"""The result of comparing the requests of a pod with a node: the weighted sum of the scores of resources, then these scores."""
+
+NO_ROOM: Outcome = (-1,)
+"""The outcome for a node that does not have enough resources."""
 
 
 class NodeColumnClasses:
     """Nodes grouped by the values of some columns; the nodes of one class have equal values in all of them."""
 
-    __slots__ = ("_class_of", "_members")
+    __slots__ = ("number_of", "sizes")
 
     def __init__(self, nodes: Sequence[int], columns: Sequence[Sequence[object]]) -> None:
-        members: dict[tuple[object, ...], list[int]] = {}
-        for node in nodes:
-            members.setdefault(tuple([column[node] for column in columns]), []).append(node)
-        self._members = list(members.values())
-        self._class_of = {node: number for number, alike in enumerate(self._members) for node in alike}
+        numbers: dict[tuple[object, ...], int] = {}
+        self.number_of = {node: numbers.setdefault(tuple([column[node] for column in columns]), len(numbers)) for node in nodes}
+        """The number of the class of each node."""
+        self.sizes = [0] * len(numbers)
+        for number in self.number_of.values():
+            self.sizes[number] += 1
 
-    def pick(self, touched: set[int]) -> RepresentativeNodes:
-        """Return the first node of each class; nodes in ``touched`` differ from all others and represent only themselves."""
-        away = [0] * len(self._members)
+
+class LoadClass:
+    """The nodes of one class with equal allocatable resources on which the pods use equal amounts, in their order."""
+
+    __slots__ = ("key", "nodes", "number")
+
+    def __init__(self, number: int, key: object) -> None:
+        self.number = number
+        self.key = key
+        self.nodes: list[int] = []
+
+    def first(self, touched: set[int]) -> int | None:
+        """Return the first node that is not in ``touched``; None if all are."""
+        return next((node for node in self.nodes if node not in touched), None)
+
+
+class LoadClasses:
+    """Classes of nodes split by their loads, kept up to date with the pods that are bound and unbound."""
+
+    __slots__ = ("_by_key", "_changes", "_occupancy", "_table", "classes", "created", "of_node")
+
+    def __init__(self, classes: NodeColumnClasses, table: NodeTable, occupancy: Occupancy) -> None:
+        self.classes = classes
+        self.created: list[LoadClass] = []
+        """All load classes that ever existed. One without nodes does not get any again."""
+        self.of_node: dict[int, LoadClass] = {}
+        self._by_key: dict[object, LoadClass] = {}
+        self._table = table
+        self._occupancy = occupancy
+        self._changes = len(occupancy.changes)
+        for node in classes.number_of:
+            self._put(node, self._key(node)).nodes.append(node)
+
+    def update(self) -> None:
+        """Move the nodes whose pods have changed to the classes of their loads."""
+        changes = self._occupancy.changes
+        if len(changes) == self._changes:
+            return
+        for node in dict.fromkeys(changes[self._changes :]):
+            left = self.of_node.get(node)
+            if left is None or left.key == (key := self._key(node)):
+                continue
+            del left.nodes[bisect_left(left.nodes, node)]
+            if not left.nodes:
+                del self._by_key[left.key]
+            insort(self._put(node, key).nodes, node)
+        self._changes = len(changes)
+
+    def _key(self, node: int) -> object:
+        return self.classes.number_of[node], self._table.allocatable_rows[node], self._occupancy.load(node)
+
+    def _put(self, node: int, key: object) -> LoadClass:
+        found = self._by_key.get(key)
+        if found is None:
+            found = self._by_key[key] = LoadClass(self.classes.number_of[node], key)
+            self.created.append(found)
+        self.of_node[node] = found
+        return found
+
+
+class RankedNodes:
+    """The nodes of some classes, ranked by their outcomes for pods with equal requests. ``rate`` returns the outcome for each node."""
+
+    __slots__ = ("_outcomes", "_ranks", "_rate", "_seen", "loads")
+
+    def __init__(self, loads: LoadClasses, rate: Callable[[list[int]], list[Outcome]]) -> None:
+        self.loads = loads
+        self._rate = rate
+        self._outcomes: dict[LoadClass, Outcome] = {}
+        self._ranks: list[dict[int, list[LoadClass]]] = [{} for _ in loads.classes.sizes]
+        self._seen = 0
+
+    def pick(self, touched: set[int], *, every: bool) -> RepresentativeNodes:
+        """Return nodes that represent all others; nodes in ``touched`` differ from all others and represent only themselves.
+
+        With ``every``, the nodes that a node represents have equal scores. Otherwise the nodes of a class with enough resources are
+        represented by the first of the best.
+        """
+        self._update()
         stands_for: dict[int, int] = {}
+        away, without_room = [0] * len(self._ranks), [0] * len(self._ranks)
         for node in touched:
-            number = self._class_of.get(node)
-            if number is not None:
-                away[number] += 1
+            load = self.loads.of_node.get(node)
+            if load is not None:
                 stands_for[node] = 1
-        for number, members in enumerate(self._members):
-            if len(members) > away[number]:
-                first = members[0] if not away[number] else next(node for node in members if node not in touched)
-                stands_for[first] = len(members) - away[number]
-        return RepresentativeNodes(sorted(stands_for), stands_for, touched, self)
+                away[load.number] += 1
+                if self._outcomes[load] == NO_ROOM:
+                    without_room[load.number] += 1
+        picked = RepresentativeNodes([], stands_for, touched, {}, {})
+        for number, ranks in enumerate(self._ranks):
+            if every:
+                self._add_every(picked, ranks)
+                continue
+            left = self.loads.classes.sizes[number] - away[number]
+            if -1 in ranks:
+                short = sum([len(load.nodes) for load in ranks[-1]]) - without_room[number]
+                left -= short
+                if short:
+                    _add_best(picked, ranks, (-1,), short)
+            if left:
+                _add_best(picked, ranks, sorted(ranks, reverse=True), left)
+        picked.nodes.extend(sorted(stands_for))
+        return picked
 
-    def number(self, node: int) -> int:
-        """Return the number of the class of a node."""
-        return self._class_of[node]
+    def _update(self) -> None:
+        self.loads.update()
+        created = self.loads.created
+        if len(created) == self._seen:
+            return
+        loads = [load for load in created[self._seen :] if load.nodes]
+        self._seen = len(created)
+        for load, outcome in zip(loads, self._rate([load.nodes[0] for load in loads]), strict=True):
+            self._outcomes[load] = outcome
+            self._ranks[load.number].setdefault(outcome[0], []).append(load)
 
-    def members(self, node: int) -> Sequence[int]:
-        """Return the nodes of the class of a node, in their order."""
-        return self._members[self._class_of[node]]
+    def _add_every(self, picked: RepresentativeNodes, ranks: dict[int, list[LoadClass]]) -> None:
+        by_outcome: dict[Outcome, list[LoadClass]] = {}
+        for rank in list(ranks):
+            for load in _existing(ranks, rank):
+                by_outcome.setdefault(self._outcomes[load], []).append(load)
+        for loads in by_outcome.values():
+            nodes = [node for load in loads for node in load.nodes if node not in picked.touched]
+            if nodes:
+                first = min(nodes)
+                picked.stands_for[first] = len(nodes)
+                picked.groups[first] = (loads,)
+
+
+def _existing(ranks: dict[int, list[LoadClass]], rank: int) -> list[LoadClass]:
+    """Return the load classes of a rank that have nodes, and forget the others."""
+    loads = [load for load in ranks[rank] if load.nodes]
+    if loads:
+        ranks[rank] = loads
+    else:
+        del ranks[rank]
+    return loads
+
+
+def _add_best(picked: RepresentativeNodes, ranks: dict[int, list[LoadClass]], order: Iterable[int], count: int) -> None:
+    """Add the first node of the first rank in an order that has any; it represents ``count`` nodes."""
+    for rank in order:
+        loads = _existing(ranks, rank)
+        firsts = [first for load in loads if (first := load.first(picked.touched)) is not None]
+        if firsts:
+            node = min(firsts)
+            picked.stands_for[node] = count
+            picked.ties[node] = loads
+            picked.groups[node] = (loads,) if rank == -1 else [ranks[other] for other in ranks if other != -1]
+            return
 
 
 class RepresentativeNodes(NamedTuple):
@@ -53,28 +192,45 @@ class RepresentativeNodes(NamedTuple):
     nodes: list[int]
     stands_for: dict[int, int]
     touched: set[int]
-    classes: NodeColumnClasses | None
+    groups: dict[int, Sequence[Sequence[LoadClass]]]
+    """All nodes that a node represents."""
+    ties: dict[int, Sequence[LoadClass]]
+    """The nodes that a node represents with the same scores of resources as its own."""
 
-    def alike(self, node: int) -> Iterable[int]:
-        """Return the nodes that a representative represents, including itself."""
-        if self.classes is None or node in self.touched:
-            return (node,)
-        return (other for other in self.classes.members(node) if other not in self.touched)
+    def alike(self, node: int) -> Sequence[int]:
+        """Return the nodes that a representative represents, including itself, in their order."""
+        groups = self.groups.get(node)
+        return (node,) if groups is None else self._sorted(chain.from_iterable(groups))
 
     def all(self, nodes: Iterable[int]) -> list[int]:
         """Return the nodes that these represent, in their order."""
         return sorted([other for node in nodes for other in self.alike(node)])
 
+    def tied(self, nodes: Iterable[int]) -> list[int]:
+        """Return the nodes with the same scores as these, in their order."""
+        return sorted([other for node in nodes for other in (self._sorted(self.ties[node]) if node in self.ties else (node,))])
+
+    def first_tied(self, nodes: Iterable[int]) -> Iterator[int]:
+        """Yield the nodes with the same scores as these, without those that have the load of an earlier node."""
+        for node in nodes:
+            for load in self.ties.get(node, ()):
+                first = load.first(self.touched)
+                if first is not None:
+                    yield first
+            if node not in self.ties:
+                yield node
+
     def count(self, nodes: Sequence[int]) -> int:
         """Return how many nodes these represent."""
-        if self.classes is None:
-            return len(nodes)
         return sum([self.stands_for[node] for node in nodes])
+
+    def _sorted(self, loads: Iterable[LoadClass]) -> list[int]:
+        return sorted([node for load in loads for node in load.nodes if node not in self.touched])
 
 
 def ungrouped(nodes: Sequence[int]) -> RepresentativeNodes:
     """Return all nodes, each as its own representative: for few nodes, where grouping would cost more."""
-    return RepresentativeNodes(list(nodes), dict.fromkeys(nodes, 1), set(nodes), None)
+    return RepresentativeNodes(list(nodes), dict.fromkeys(nodes, 1), set(nodes), {}, {})
 
 
-NO_NODES = RepresentativeNodes([], {}, set(), None)
+NO_NODES = RepresentativeNodes([], {}, set(), {}, {})

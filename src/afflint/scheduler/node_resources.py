@@ -9,7 +9,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy
 from afflint.scheduler.pods import Pod
-from afflint.scheduler.requests import CPU, MEMORY, Requests
+from afflint.scheduler.requests import CPU, MEMORY, Rated, Requests
 
 NODE_RESOURCES_FIT = "NodeResourcesFit"
 BALANCED_ALLOCATION = "NodeResourcesBalancedAllocation"
@@ -50,13 +50,13 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     memory are requested, from 1.36 on if the pod makes the fractions more equal; it is skipped for a pod that requests neither. A node
     without allocatable resources scores like a node with none.
     """
-    by_plugin = {NODE_RESOURCES_FIT: [_least_allocated(node, pod, table, occupancy) for node in feasible]}
+    by_plugin = {NODE_RESOURCES_FIT: _least_allocated(feasible, pod.rated, table, occupancy)}
     requests = dict(pod.requests)
     asked = requests.get(CPU, 0), requests.get(MEMORY, 0)
     if any(asked):
-        balanced = [_balanced(node, asked, table, occupancy) for node in feasible]
+        balanced = _balanced(feasible, asked, table, occupancy)
         if version >= _SCORES_IMPROVEMENT:
-            before = [_balanced(node, (0, 0), table, occupancy) for node in feasible]
+            before = _balanced(feasible, (0, 0), table, occupancy)
             balanced = [50 + (50 + new - old) // 2 for new, old in zip(balanced, before, strict=True)]
         by_plugin[BALANCED_ALLOCATION] = balanced
     return by_plugin
@@ -66,22 +66,29 @@ _SCORES_IMPROVEMENT = (1, 36)
 """From this version on NodeResourcesBalancedAllocation compares the balance of a node with and without the pod."""
 
 
-def _least_allocated(node: int, pod: Pod, table: NodeTable, occupancy: Occupancy) -> int:
-    total = count = 0
-    for resource, asked in zip((CPU, MEMORY), pod.rated, strict=True):
-        most = table.amounts(resource)[node]
-        if most:
-            taken = occupancy.rated(resource).get(node, 0) + asked
-            total += (most - taken) * 100 // most if taken <= most else 0
-            count += 1
-    return total // count if count else 0
-
-
-def _balanced(node: int, asked: tuple[int, int], table: NodeTable, occupancy: Occupancy) -> int:
-    fractions = []
+def _least_allocated(nodes: list[int], asked: Rated, table: NodeTable, occupancy: Occupancy) -> list[int]:
+    totals, counts = [0] * len(nodes), [0] * len(nodes)
     for resource, amount in zip((CPU, MEMORY), asked, strict=True):
-        most = table.amounts(resource)[node]
-        if most:
-            fractions.append(min((occupancy.used(resource).get(node, 0) + amount) / most, 1.0))
-    deviation = abs(fractions[0] - fractions[1]) / 2 if len(fractions) == 2 else 0.0
-    return int((1 - deviation) * 100)
+        column, rated = table.amounts(resource), occupancy.rated(resource)
+        for place, node in enumerate(nodes):
+            most = column[node]
+            if most:
+                counts[place] += 1
+                totals[place] += max(most - rated.get(node, 0) - amount, 0) * 100 // most
+    return [total // count if count else 0 for total, count in zip(totals, counts, strict=True)]
+
+
+def _balanced(nodes: list[int], asked: tuple[int, int], table: NodeTable, occupancy: Occupancy) -> list[int]:
+    most_cpu, most_memory = table.amounts(CPU), table.amounts(MEMORY)
+    used_cpu, used_memory = occupancy.used(CPU), occupancy.used(MEMORY)
+    more_cpu, more_memory = asked
+    scores = []
+    for node in nodes:
+        cpu, memory = most_cpu[node], most_memory[node]
+        deviation = 0.0
+        if cpu and memory:
+            of_cpu = min((used_cpu.get(node, 0) + more_cpu) / cpu, 1.0)
+            of_memory = min((used_memory.get(node, 0) + more_memory) / memory, 1.0)
+            deviation = abs(of_cpu - of_memory) / 2
+        scores.append(int((1 - deviation) * 100))
+    return scores

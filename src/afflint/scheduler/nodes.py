@@ -49,7 +49,7 @@ class NodeTable:
     class of nodes with equal values of these labels.
     """
 
-    __slots__ = ("_amounts", "_columns", "_keys", "_marks", "names", "nodes", "numbers", "taint_classes", "taint_rows")
+    __slots__ = ("_allocatable_rows", "_amounts", "_columns", "_keys", "_marks", "names", "nodes", "numbers", "taint_classes", "taint_rows")
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.nodes = sorted(nodes, key=lambda node: node.name)
@@ -60,6 +60,7 @@ class NodeTable:
             fail(f"Node {twice!r}", "appears twice")
         self._keys: frozenset[str] | None = None
         self._columns: dict[str, Column] = {ITSELF: [*self.names]}
+        self._allocatable_rows: list[int] | None = None
         self._amounts: dict[str, list[int | None]] = {}
         self._marks: dict[str, tuple[list[str | bool | None], bool]] = {}
         classes: dict[tuple[tuple[Taint, ...], bool], int] = {}
@@ -74,6 +75,7 @@ class NodeTable:
         other._columns.update((key, column) for key, column in self._columns.items() if key not in keys)
         other._marks.update((key, marks) for key, marks in self._marks.items() if key not in keys)
         other._amounts.update(self._amounts)
+        other._allocatable_rows = self._allocatable_rows
         return other
 
     def column(self, key: str) -> Column:
@@ -117,6 +119,15 @@ class NodeTable:
             column = [None if node.allocatable is None else node.allocatable.get(resource, absent) for node in self.nodes]
             amounts = self._amounts[resource] = column
         return amounts
+
+    @property
+    def allocatable_rows(self) -> list[int]:
+        """For each node the number of its class of nodes with equal allocatable resources."""
+        if self._allocatable_rows is None:
+            classes: dict[frozenset[tuple[str, int]] | None, int] = {}
+            listed = [None if node.allocatable is None else frozenset(node.allocatable.items()) for node in self.nodes]
+            self._allocatable_rows = [classes.setdefault(each, len(classes)) for each in listed]
+        return self._allocatable_rows
 
     def matching(self, selection: AnyOf, among: frozenset[str] | None = None) -> list[bool]:
         """Return for each node whether the selection matches it; ``among`` has the only nodes that can match, if they are known.

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Tally = dict[int, int]
 """A number of pods, or an amount that pods use, by node; nodes without any are left out."""
 
+Load = tuple[int, ...]
+"""What the pods on a node use, as a whole."""
+
 NO_PODS: Tally = {}
 HARD_POD_AFFINITY_WEIGHT = 1
 """The weight of a required pod affinity term of a running pod in scores (hardPodAffinityWeight, the default)."""
@@ -61,11 +64,28 @@ _COUNTED = ("_subjects", "_tallies", "_forbidding", "_drawing", "_used", "_rated
 class Occupancy:
     """The pods that run on the nodes of one cluster."""
 
-    __slots__ = ("_drawing", "_forbidding", "_pods", "_ports", "_rated", "_subjects", "_tables", "_tallies", "_used", "_volumes", "bound")
+    __slots__ = (
+        "_drawing",
+        "_forbidding",
+        "_loads",
+        "_pods",
+        "_ports",
+        "_rated",
+        "_subjects",
+        "_tables",
+        "_tallies",
+        "_used",
+        "_volumes",
+        "bound",
+        "changes",
+    )
 
     def __init__(self, tables: MatchTables) -> None:
         self._tables = tables
         self.bound: dict[tuple[str, str], Bound] = {}
+        self.changes: list[int] = []
+        """The node of each pod that was bound or unbound."""
+        self._loads: dict[int, Load] = {}
         self._subjects: dict[int, Tally] = {}
         self._tallies: dict[int, Tally] = {}
         self._forbidding: dict[int, Tally] = {}
@@ -80,6 +100,7 @@ class Occupancy:
         """Return a copy that can change independently."""
         other = Occupancy(self._tables)
         other.bound = self.bound.copy()
+        other._loads = self._loads.copy()
         for name in _COUNTED:
             setattr(other, name, {key: tally.copy() for key, tally in getattr(self, name).items()})
         return other
@@ -128,6 +149,8 @@ class Occupancy:
 
     def _count(self, entry: Bound, step: int) -> None:
         node = entry.node
+        self.changes.append(node)
+        self._loads.pop(node, None)
         _add(self._subjects.setdefault(entry.subject, {}), node, step)
         for number in self._tables.counted.selectors_of[entry.subject]:
             # Tallies that no constraint has read yet are computed on first use.
@@ -160,6 +183,15 @@ class Occupancy:
     def pods(self) -> Tally:
         """Return how many pods run on each node."""
         return self._pods.get("", NO_PODS)
+
+    def load(self, node: int) -> Load:
+        """Return what the pods on a node use: nodes with equal loads have equal numbers of pods and equal amounts of each resource."""
+        load = self._loads.get(node)
+        if load is None:
+            number = self.pods().get(node, 0)
+            amounts = [tally.get(node, 0) for tally in (self.rated(CPU), self.rated(MEMORY), *self._used.values())] if number else []
+            load = self._loads[node] = (number, *amounts)
+        return load
 
     def on_port(self, port: HostPort) -> Iterator[Tally]:
         """Yield the pods that use a port on the same address of their node, or on all addresses."""
