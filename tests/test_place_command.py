@@ -956,26 +956,38 @@ def test_the_priority_of_a_default_class_applies_to_pods_without_one(place: Plac
     assert done.nodes_of("Deployment default/a-batch") == ["w1"]
 
 
-def test_a_pending_workload_with_priority_over_running_pods_says_that_it_may_preempt_them(place: Place) -> None:
-    running = """\
+LOW = """\
 apiVersion: v1
 kind: Pod
 metadata: {name: low, namespace: default}
 spec: {nodeName: w1, priority: PRIORITY, containers: [{name: a, image: "a:1", resources: {requests: {cpu: 2}}}]}
 """
-    left_out = "the scheduler may preempt pods of lower priority for its pods, which the simulation leaves out"
 
-    def notes(priority: str, classes: str = GOLD) -> object:
-        files = {"web": f"{classes}---\n{BEFORE_BATCH}", "nodes": TWO_CPUS, "pods": running.replace("PRIORITY", priority)}
+
+def test_a_pending_pod_preempts_a_running_one_of_lower_priority(place: Place) -> None:
+    def plan(priority: str, classes: str = GOLD) -> tuple[list[str | None], object, object]:
+        files = {"web": f"{classes}---\n{BEFORE_BATCH}", "nodes": TWO_CPUS, "pods": LOW.replace("PRIORITY", priority)}
         done = place("web.yaml", "--nodes", "nodes.yaml", "--pods", "pods.yaml", "--format", "json", **files)
+        preempted = [(each["pod"], each["workload"], each["node"], each["by"]) for each in done.plan["preempted"]]
         [gold] = [each for each in done.plan["workloads"] if each["name"] == "z-gold"]
-        assert gold["replicas"][0]["node"] is None
-        return gold["notes"]
+        return done.nodes_of("Deployment default/z-gold"), preempted, gold["notes"]
 
-    assert notes("0") == [f"it has priority over Pod default/low: {left_out}"]
-    assert notes("100000") == []
-    assert notes("0", GOLD + "preemptionPolicy: Never\n") == []
-    assert notes("0", GOLD.replace("gold", "other")) == [f"PriorityClass gold is not defined in the manifests: {left_out}"]
+    assert plan("0") == (["w1"], [("low", "Pod default/low", "w1", "z-gold-0")], [])
+    assert plan("100000") == ([None], [], [])
+    assert plan("0", GOLD + "preemptionPolicy: Never\n") == ([None], [], [])
+    unknown = "PriorityClass gold is not defined in the manifests"
+    left_out = f"{unknown}: the simulation neither preempts its pods nor lets them preempt others"
+    assert plan("0", GOLD.replace("gold", "other")) == ([None], [], [left_out])
+
+
+def test_the_table_lists_preempted_pods(place: Place) -> None:
+    files = {"web": f"{GOLD}---\n{BEFORE_BATCH}", "nodes": TWO_CPUS, "pods": LOW.replace("PRIORITY", "0")}
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--pods", "pods.yaml", **files)
+    assert (
+        "1 running pod is preempted (a pod of higher priority needs its node)\n  Pod default/low  low  w1  is preempted by z-gold-0\n"
+    ).replace("Pod default/low", "default/low") in done.out
+    assert "low stays Pending: z-gold-0 preempts it, and it is not recreated" in done.out
+    assert "stays on its node" not in done.out
 
 
 def test_devices_that_no_node_has_and_resource_claims_are_said_at_the_workload(place: Place) -> None:
@@ -1007,5 +1019,4 @@ spec: {{nodeName: {node}, priority: {priority}, containers: [{{name: a, image: "
     done = place("--nodes", "nodes.yaml", "--pods", "pods.yaml", "--lose", "zone=a", "--format", "json", web=None, nodes=nodes, pods=pods)
     targets = {each["workload"]: each["target"] for each in done.plan["losses"][0]["moves"]}
     assert targets == {"ReplicaSet default/low": None, "ReplicaSet default/high": "w3"}
-    [note] = [note for each in done.plan["workloads"] for note in each["notes"]]
-    assert note.startswith("it has priority over ReplicaSet default/low: the scheduler may preempt pods of lower priority")
+    assert [note for each in done.plan["workloads"] for note in each["notes"]] == []

@@ -38,6 +38,7 @@ def test_an_empty_plan_obeys_it_too() -> None:
         "workloads": [],
         "groups": [],
         "violations": [],
+        "preempted": [],
         "losses": [],
         "notes": [],
         "coverage": {"seen": [], "not_seen": []},

@@ -117,7 +117,7 @@ class ClusterView:
     @cached_property
     def disruptions(self) -> Disruptions:
         """The PodDisruptionBudgets, with what they cover in that placement."""
-        return Disruptions(self.arrangement, self.simulation_input.budgets)
+        return Disruptions(self.arrangement.cluster, self.arrangement.pods_of_workloads, self.simulation_input.budgets)
 
     def budgets_over(self, pod_source: PodSource) -> tuple[int, ...]:
         """Return the indexes of the budgets that cover a workload."""

@@ -5,13 +5,17 @@ Semantics: the admission plugin plugin/pkg/admission/priority. Priorities decide
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
-from afflint.yaml.document import map_at, text_at
+from afflint.placement.preemption import Priorities
+from afflint.scheduler.pods import PodKey
+from afflint.scheduler.preemption import Rank
+from afflint.yaml.document import map_at, maps_at, text_at
 
 PRIORITY_CLASS = "PriorityClass"
 _GROUP = "scheduling.k8s.io/"
@@ -55,3 +59,21 @@ def _with_priority(pod_source: PodSource, classes: Mapping[str, PriorityClass], 
     value = stored if pod_source.has_own_pods and type(stored) is int else None if known is None else known.value
     preempts = pod.get("preemptionPolicy", None if known is None or known.preempts else "Never") != "Never"
     return pod_source if (value, preempts) == (0, True) else replace(pod_source, priority=value, preempts=preempts)
+
+
+def priorities_of(pod_sources: Iterable[PodSource], pods: Sequence[object], budgets: Sequence[Budget]) -> Priorities | None:
+    """Return what preemption needs beyond the workloads; None if all pods have the same priority, as far as it is known.
+
+    ``pods`` are the running pods as parsed, with the priorities that the admission plugin has set.
+    """
+    running = {key: Rank(priority, text_at(pod, "status", "startTime")) for pod in pods for key, priority in _stored(pod)}
+    known = {each.priority for each in pod_sources if each.priority is not None}.union(each.priority for each in running.values())
+    return Priorities(running, budgets) if len(known) > 1 else None
+
+
+def _stored(pod: object) -> Iterator[tuple[PodKey, int]]:
+    """Yield the name and the priority of a running pod. Static pods run whatever the scheduler deletes."""
+    metadata, spec = map_at(pod, "metadata"), map_at(pod, "spec")
+    priority = spec.get("priority", None if "priorityClassName" in spec else 0)
+    if type(priority) is int and not any(owner.get("kind") == "Node" for owner in maps_at(metadata, "ownerReferences")):
+        yield (text_at(metadata, "namespace") or "default", text_at(metadata, "name")), priority

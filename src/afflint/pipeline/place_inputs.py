@@ -300,12 +300,15 @@ def _with_priorities(simulation_input: SimulationInput, files: Files, results: M
     named = any(not each.pod.keys().isdisjoint(PRIORITY_FIELDS) for each in simulation_input.pod_sources)
     if not (named or any("PriorityClass" in result.passed for result in results.values())):
         return simulation_input
-    from afflint.inventory.priorities import PRIORITY_CLASS, read_priority_classes, with_priorities
+    from afflint.inventory.priorities import PRIORITY_CLASS, priorities_of, read_priority_classes, with_priorities
     from afflint.pipeline.source_objects import objects_of
 
     readable = [file for file, result in results.items() if not (result.templated or result.unread)]
     found = (data for source in files.of(readable).values() for _, data, _ in objects_of(source, frozenset((PRIORITY_CLASS,)).__contains__))
-    return simulation_input._replace(pod_sources=with_priorities(simulation_input.pod_sources, read_priority_classes(found)))
+    pod_sources = with_priorities(simulation_input.pod_sources, read_priority_classes(found))
+    inventory = simulation_input.inventory
+    inventory = inventory._replace(priorities=priorities_of(pod_sources, inventory.pods, simulation_input.budgets))
+    return simulation_input._replace(pod_sources=pod_sources, inventory=inventory)
 
 
 def _with_lines(file: FileId, result: FileResult, lines: Mapping[tuple[FileId, int, ObjectRef], int]) -> FileResult:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_replacement import pod_replacement_of_owner
+from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.taints import NOT_READY, UNREACHABLE
-from afflint.placement.schedule import Schedule
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Subject
@@ -46,16 +46,21 @@ class BudgetStatus(NamedTuple):
         return f"{name} requires {self.desired} of {self.expected} pods to be healthy, and {healthy} {'is' if healthy == 1 else 'are'}"
 
 
-class Disruptions:
-    """The budgets of a schedule with the pods that they select."""
+WorkloadPods = tuple[PodSource, Sequence[Pod]]
+"""A workload with its pods."""
 
-    def __init__(self, arrangement: Schedule, budgets: Iterable[Budget]) -> None:
+
+class Disruptions:
+    """The budgets of a cluster with the pods that they select."""
+
+    def __init__(self, cluster: Cluster, workloads: Iterable[WorkloadPods], budgets: Iterable[Budget]) -> None:
+        """``cluster`` has all running pods, and ``workloads`` all pods of the workloads, running or not."""
         self._by_namespace: dict[str, list[int]] = {}
         self._budgets = list(budgets)
         for number, budget in enumerate(self._budgets):
             self._by_namespace.setdefault(budget.namespace, []).append(number)
         self._of: dict[Subject, tuple[int, ...]] = {}
-        self.covered: Sequence[BudgetStatus] = self._counted(arrangement) if self._budgets else ()
+        self.covered: Sequence[BudgetStatus] = self._counted(cluster, workloads) if self._budgets else ()
 
     def of(self, pod: Pod) -> tuple[int, ...]:
         """Return the numbers of the budgets that select a pod."""
@@ -65,20 +70,19 @@ class Disruptions:
             known = self._of[pod.subject] = tuple([each for each in numbers if self._budgets[each].covers(pod.namespace, pod.labels)])
         return known
 
-    def _counted(self, arrangement: Schedule) -> list[BudgetStatus]:
+    def _counted(self, cluster: Cluster, workloads: Iterable[WorkloadPods]) -> list[BudgetStatus]:
         counting = [_Counting() for _ in self._budgets]
         ours = set()
-        for placed in arrangement.workloads:
-            pod_source = placed.pod_source
+        for pod_source, pods in workloads:
             # Neither a DaemonSet nor the controllers of virtual machines have a scale.
             scaled = pod_source.pod_replacement.scaled and not pod_source.daemon
-            for pod in placed.pods:
+            for pod in pods:
                 ours.add(pod.key)
                 for number in self.of(pod):
                     counting[number].pods += 1
                     if not pod_source.bare or pod_source.kubevirt:
                         counting[number].owners[pod_source.key] = (pod_source.replicas, "" if scaled else _controller(pod, pod_source.kind))
-        for pod, node_is_well in _running(arrangement.cluster):
+        for pod, node_is_well in _running(cluster):
             for number in self.of(pod):
                 counting[number].healthy += node_is_well
                 if pod.key not in ours:

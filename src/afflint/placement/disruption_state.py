@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from afflint.controllers.pod_replacement import BY_NODE, NEVER, PodReplacement, pod_replacement_of_owner
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.taints import UNREACHABLE
-from afflint.placement.plan import Fate, Outcome, ReplicaMove
+from afflint.placement.plan import Fate, Outcome, Preempted, ReplicaMove
 from afflint.placement.rejections import Rejections, RunningPodIndex, running_pod_index
 from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
+if TYPE_CHECKING:
+    from afflint.controllers.pod_source import PodSource
+    from afflint.placement.preemption import Standings
+    from afflint.scheduler.preemption import Victim
+
 NOT_RECREATED = "the pod is not recreated: it has no controller"
 STAYS_OFF = "it stays stopped until a user starts it: its run strategy does not restart it"
 
 _NONE: Mapping[PodKey, str] = {}
+_NO_SOURCES: Mapping[PodKey, PodSource] = {}
 
 
 class ReplicaEnd(NamedTuple):
@@ -35,6 +42,7 @@ class DisruptionState:
     def __init__(self, arrangement: Schedule) -> None:
         self.arrangement = arrangement
         self.owners = arrangement.owners
+        self._sources = {identity: placed.pod_source for identity, placed in self.owners.items()} if arrangement.priorities else {}
         self._has_priorities = any(placed.pod_source.priority for placed in arrangement.workloads)
         self.ranks = {identity: number for number, identity in enumerate(self.owners)}
         self.where = arrangement.cluster.pods
@@ -103,19 +111,60 @@ class DisruptionState:
         """
         while True:
             made = [pod for identity, pod in recreated.items() if identity not in frozen]
-            attempt = self._scheduled(cluster, made, settled)
-            stuck = self._waiting_in_order(recreated, attempt.nodes, frozen)
+            attempt = self._scheduled(cluster, made, settled, frozen)
+            # Victims of preemption are recreated, too.
+            victims = {victim.pod.key: victim.pod for victim in attempt.victims if victim.pod.key in self.owners}
+            stuck = self._waiting_in_order({**recreated, **victims} if victims else recreated, attempt.nodes, frozen)
             if not stuck:
                 return attempt
             frozen.update(stuck)
 
-    def _scheduled(self, cluster: Cluster, made: Sequence[Pod], settled: Container[PodKey]) -> Attempt:
+    def _scheduled(self, cluster: Cluster, made: Sequence[Pod], settled: Container[PodKey], frozen: Container[PodKey]) -> Attempt:
         if not made:
             return Attempt({}, {}, {})
-        attempt = schedule(cluster, self._queue([*made, *[pod for pod in self.first_waiting if pod.key not in settled]]))
-        if any(pod.key in attempt.nodes for pod in self.first_waiting):
-            attempt = schedule(cluster, self._queue([*made, *[pod for pod in self.waiting if pod.key not in settled]]))
-        return attempt
+        recreated = {pod.key for pod in made}
+
+        def scheduled(waiting: Iterable[Pod]) -> Attempt:
+            pods = self._queue([*made, *[pod for pod in waiting if pod.key not in settled]])
+            return schedule(cluster, pods, self.standings(recreated, frozen))
+
+        attempt = scheduled(self.first_waiting)
+        return scheduled(self.waiting) if any(pod.key in attempt.nodes for pod in self.first_waiting) else attempt
+
+    def standings(
+        self, recreated: Container[PodKey] = (), frozen: Container[PodKey] = (), more: Mapping[PodKey, PodSource] = _NO_SOURCES
+    ) -> Standings | None:
+        """Return what decides about preemption; None if no pod preempts another.
+
+        ``recreated`` are pods that no longer run as before, ``frozen`` those that are not created yet, and ``more`` the workloads of pods
+        that are not among those of the schedule: targets of live migrations.
+        """
+        priorities = self.arrangement.priorities
+        if priorities is None:
+            return None
+        from afflint.placement.preemption import Standings
+
+        sources = {**self._sources, **more} if more else self._sources
+        return Standings(priorities, self.arrangement.pods_of_workloads, sources, recreated, frozen)
+
+    def make_room(self, cluster: Cluster, attempt: Attempt, recreated: dict[PodKey, Pod], ended: dict[PodKey, ReplicaEnd]) -> None:
+        """Remove the victims of preemption from a cluster, and sort them by whether they are recreated."""
+        if not attempt.victims:
+            return
+        from afflint.placement.preemption import comes_again
+
+        for victim in attempt.victims:
+            identity = victim.pod.key
+            cluster.unbind(victim.pod)
+            placed = self.owners.get(identity)
+            if placed is None or victim.pod.subject.terminating:
+                continue
+            if self.pinned(victim.pod):
+                ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {self.pinned(victim.pod)}")
+            elif placed.pod_source.daemon or comes_again(placed.pod_source):
+                recreated[identity] = victim.pod
+            else:
+                ended[identity] = self.never_again(victim.pod)
 
     def _queue(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         """Return the pods with those of higher priority first (PrioritySort)."""
@@ -266,6 +315,20 @@ class DisruptionState:
     def left(self, moves: Iterable[ReplicaMove], came: Container[PodKey]) -> dict[str, int]:
         """Return how many replicas run in the end, for each workload that loses a pod."""
         return {key: _left(self.by_key[key], each, came) for key, each in _by_workload(moves).items()}
+
+
+def preempted_pods(victims: Iterable[Victim], titles: Mapping[PodKey, str], nodes: Mapping[PodKey, str]) -> tuple[Preempted, ...]:
+    """Return the victims of preemption as a part of a plan, without those that were being deleted already.
+
+    ``titles`` has the keys of workloads, ``nodes`` the nodes of the pods that are scheduled again.
+    """
+    return tuple(
+        [
+            Preempted(pod.name, titles.get(pod.key, ""), node, by.name, titles.get(by.key, ""), nodes.get(pod.key))
+            for pod, node, by in victims
+            if not pod.subject.terminating
+        ]
+    )
 
 
 def _by_workload(moves: Iterable[ReplicaMove]) -> dict[str, list[ReplicaMove]]:

@@ -9,6 +9,7 @@ the source pod counts until the target pod runs. Semantics: pkg/drain and pkg/cm
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import ALLOWED, Eviction, eviction_of
@@ -18,7 +19,7 @@ from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import CORDON
 from afflint.placement.disruption_budgets import Disruptions, is_silent
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, preempted_pods
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import Blocked, DisruptionEffect
 from afflint.placement.schedule import Attempt, schedule
@@ -26,6 +27,9 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.interpod_affinity import selects
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, Term, parsed_terms
+
+if TYPE_CHECKING:
+    from afflint.scheduler.preemption import Victim
 
 UNMANAGED = "it has no controller: kubectl drain fails without --force, which deletes it permanently"
 TWO_BUDGETS = "its eviction fails because more than one PodDisruptionBudget selects it: "
@@ -41,7 +45,7 @@ class Drains:
     ) -> None:
         """Prepare drains. `running` has the results of evictions that are known from running VirtualMachineInstances."""
         self.situation = situation
-        self.disruptions = Disruptions(situation.arrangement, budgets)
+        self.disruptions = Disruptions(situation.arrangement.cluster, situation.arrangement.pods_of_workloads, budgets)
         self._running = running
         self._evictions: dict[str, Eviction] = {}
 
@@ -136,6 +140,8 @@ class _Drain:
         self.waiting = {pod.key: pod for pod in situation.waiting}
         self.blocked: list[Blocked] = []
         self.notes: list[str] = []
+        self.victims: dict[PodKey, Victim] = {}
+        """Preempted by pods that were evicted before."""
 
     def loss(self) -> DisruptionEffect:
         """Drain the nodes and return the effect."""
@@ -150,8 +156,10 @@ class _Drain:
         running = self.situation.running_again(self.cluster, self.placed)
         outcomes = self.situation.outcomes(moves, running, gaps=self.gaps)
         left = self.situation.left(moves, running)
+        preempted = preempted_pods(self.victims.values(), self.situation.titles, self.placed)
+        blocked, notes = tuple(self.blocked), tuple(self.notes)
         return DisruptionEffect(
-            self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", tuple(self.blocked), tuple(self.notes), left=left
+            self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", blocked, notes, left=left, preempted=preempted
         )
 
     def _empty(self, node: str) -> bool:
@@ -165,7 +173,7 @@ class _Drain:
         progress = True
         while progress and there:
             before, placed = len(there), len(self.placed)
-            there = [pod for pod in there if not self._evict_or_migrate(pod, node)]
+            there = [pod for pod in there if pod.key not in self.victims and not self._evict_or_migrate(pod, node)]
             self._replace_missing()
             progress = len(there) < before or len(self.placed) > placed
         stuck = [self._blocking_reason(pod, node) for pod in there]
@@ -195,9 +203,15 @@ class _Drain:
         return True
 
     def _migrate(self, pod: Pod, node: str) -> bool:
-        target = next(iter(schedule(self.cluster, [migration_target(pod, self.cluster, node)]).nodes.values()), None)
+        wanted = migration_target(pod, self.cluster, node)
+        owner = self.situation.owners.get(pod.key)
+        more = {wanted.key: owner.pod_source} if owner is not None else {}
+        recreated = {*self.recreated, *self.victims}
+        attempt = schedule(self.cluster, [wanted], self.situation.standings(recreated, self.frozen, more))
+        target = attempt.nodes.get(wanted.key)
         if target is None:
             return False
+        self._make_room(attempt)
         self.cluster.unbind(pod)
         self.cluster.bind(pod, target)
         self.migrated[pod.key] = target
@@ -206,12 +220,7 @@ class _Drain:
     def _evict(self, pod: Pod) -> None:
         identity, pod_replacement = pod.key, self.situation.pod_replacement(pod)
         self.cluster.unbind(pod)
-        self._count_healthy(pod, -1)
-        key = self.situation.titles.get(identity)
-        if key is not None and identity not in self.situation.by_key[key].waits:
-            self.running[key] -= 1
-            if not self.running[key]:
-                self.gaps.add(key)
+        self._stop(pod)
         pinned = self.situation.pinned(pod)
         if pod_replacement.replaced == "never" or not pod_replacement.after_shutdown:
             self.ended[identity] = self.situation.never_again(pod)
@@ -219,6 +228,26 @@ class _Drain:
             self.ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {pinned}")
         else:
             self.recreated[identity] = pod
+
+    def _stop(self, pod: Pod) -> None:
+        """Count a pod that no longer runs."""
+        self._count_healthy(pod, -1)
+        key = self.situation.titles.get(pod.key)
+        if key is not None and pod.key not in self.situation.by_key[key].waits:
+            self.running[key] -= 1
+            if not self.running[key]:
+                self.gaps.add(key)
+
+    def _make_room(self, attempt: Attempt) -> None:
+        """Remove the pods that are preempted; those that are recreated are scheduled like evicted ones."""
+        self.situation.make_room(self.cluster, attempt, self.recreated, self.ended)
+        for victim in attempt.victims:
+            if victim.pod.subject.terminating:
+                continue
+            self.victims.setdefault(victim.pod.key, victim)
+            self.placed.pop(victim.pod.key, None)
+            self.migrated.pop(victim.pod.key, None)
+            self._stop(victim.pod)
 
     def _replace_missing(self) -> None:
         """Schedule the evicted pods, and those that were Pending before."""
@@ -228,8 +257,9 @@ class _Drain:
         self.frozen = {}
         attempt = self.situation.again(self.cluster, missing, self.frozen, self.placed)
         self.pending = attempt.pending
+        self._make_room(attempt)
         for identity, node in attempt.nodes.items():
-            pod = missing.get(identity) or self.waiting[identity]
+            pod = self.recreated.get(identity) or self.waiting[identity]
             self.cluster.bind(pod, node)
             self.placed[identity] = node
             self._count_healthy(pod, 1)

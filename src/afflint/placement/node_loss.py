@@ -14,7 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
 from afflint.kube.taints import UNREACHABLE, UNREACHABLE_NO_SCHEDULE
 from afflint.placement.disruption_budgets import is_silent
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, preempted_pods
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.removal import Removals
@@ -72,20 +72,22 @@ class NodeLosses:
         for pod in deleted:
             failed.unbind(pod)
             failed.bind(terminating(pod), situation.where[pod.key])
-        frozen: dict[PodKey, str] = {}
-        attempt = situation.again(failed, recreated, frozen)
-        _bind_new(failed, [*recreated.values(), *situation.waiting], attempt)
-        down = frozenset(failure.nodes)
-        moves = situation.moves(failed, recreated, ended, attempt, frozen, down)
         due = {
             (situation.titles.get(identity), identity[1]): _SILENCE + (pod.toleration_seconds or 0) + self._detaching(pod)
             for identity, pod in recreated.items()
         }
+        frozen: dict[PodKey, str] = {}
+        attempt = situation.again(failed, recreated, frozen)
+        situation.make_room(failed, attempt, recreated, ended)
+        _bind_new(failed, [*recreated.values(), *situation.waiting], attempt)
+        down = frozenset(failure.nodes)
+        moves = situation.moves(failed, recreated, ended, attempt, frozen, down)
         moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
         came = situation.running_again(failed, attempt.nodes)
         outcomes = situation.outcomes(moves, came, down)
         left = situation.left(moves, came)
-        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left)
+        preempted = preempted_pods(attempt.victims, situation.titles, attempt.nodes)
+        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left, preempted=preempted)
 
     def _detaching(self, pod: Pod) -> int:
         """Return for how many seconds a volume of a deleted pod stays attached to the failed node."""

@@ -193,6 +193,21 @@ class ReplicaMove(NamedTuple):
     """Of a failure: after how many seconds another is made and has its volumes, at the earliest."""
 
 
+class Preempted(NamedTuple):
+    """A running pod that the scheduler deletes, so that the pod ``by`` of a higher priority can run on its node.
+
+    ``workload`` is empty for a pod without a manifest, ``preemptor`` is the key of the other workload. ``target`` is the node where the pod
+    runs again, None if it does not.
+    """
+
+    pod: str
+    workload: str
+    node: str
+    by: str
+    preemptor: str
+    target: str | None
+
+
 class Blocked(NamedTuple):
     """A pod that a drain does not evict, and why. ``workload`` is empty for a pod without a manifest.
 
@@ -248,6 +263,8 @@ class DisruptionEffect(NamedTuple):
     """The keys of the workloads that move to other nodes, if volumes that the plan does not consider can be used there."""
     applications: tuple[ApplicationEffect, ...] = ()
     """The effects on applications of several workloads, for those that lose a replica."""
+    preempted: tuple[Preempted, ...] = ()
+    """The pods on other nodes that are preempted."""
 
     @property
     def result(self) -> DrainResult | None:
@@ -272,6 +289,8 @@ class Plan(NamedTuple):
     """The running pods whose rules no longer allow their nodes."""
     applications: tuple[Application, ...] = ()
     """The applications of several workloads; every other workload is an application of its own."""
+    preempted: tuple[Preempted, ...] = ()
+    """The running pods that Pending pods preempt."""
 
 
 def unevaluated_words(pods: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from afflint.kube.node_labels import ZONE, domain_noun
 from afflint.kube.selectors import AnyOf, Malformed, describe
 from afflint.kube.taints import Taint
 from afflint.placement.applications import applications, with_applications
-from afflint.placement.disruption_state import DisruptionState
+from afflint.placement.disruption_state import DisruptionState, preempted_pods
 from afflint.placement.draining import Drains
 from afflint.placement.failures import SHORT_KEYS, Disruption, UnknownLossError, failures, label_key, no_such_label
 from afflint.placement.node_classes import SOMEWHERE, NodeClass
@@ -30,6 +30,7 @@ from afflint.placement.plan import (
     NodeRow,
     Plan,
     PoolRow,
+    Preempted,
     Preferred,
     Replica,
     Verdicts,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from afflint.placement.volumes import InventoryStorage
 
 KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
-_PREEMPTION_LEFT_OUT = "the scheduler may preempt pods of lower priority for its pods, which the simulation leaves out"
 _MOST_NAMES = 3
 
 
@@ -112,7 +112,13 @@ def make_plan(
         unevaluated.update(dict.fromkeys(pod for loss in losses for pod in loss.unevaluated))
     shut_down = unknown_strategy_note(pod_sources) if asked.drain else ""
     passed = [unevaluated_words(list(unevaluated))] if unevaluated else []
-    notes = (*_inventory_notes(inventory, pod_sources), *passed, *([shut_down] if shut_down else []), *_resource_notes(arrangement))
+    preempted = _preempted(arrangement)
+    notes = (
+        *_inventory_notes(inventory, pod_sources, len(preempted)),
+        *passed,
+        *([shut_down] if shut_down else []),
+        *_resource_notes(arrangement),
+    )
     pools = tuple([_pool_row(each, list(made.values()).count(number), name_of) for number, each in enumerate(classes)])
     return Plan(
         key,
@@ -123,7 +129,18 @@ def make_plan(
         pools,
         violations=against,
         applications=grouped,
+        preempted=preempted,
     )
+
+
+def _preempted(arrangement: Schedule) -> tuple[Preempted, ...]:
+    """Return the running pods that are preempted in a schedule, in the order of the workloads."""
+    found = [(victim, placed) for placed in arrangement.workloads for victim in placed.victims.values()]
+    if not found:
+        return ()
+    titles = {identity: placed.pod_source.key for identity, placed in arrangement.owners.items()}
+    nodes = {identity: node for _, placed in found for identity, node in placed.nodes.items()}
+    return preempted_pods([victim for victim, _ in found], titles, nodes)
 
 
 def _eviction(pod: Pod, arrangement: Schedule, evictions: Mapping[PodKey, Eviction]) -> Eviction:
@@ -157,9 +174,9 @@ def _with_limitations(loss: DisruptionEffect, situation: DisruptionState, bound_
     return loss._replace(unevaluated=tuple(unevaluated), volumes=tuple(moved), removed=removed)
 
 
-def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource]) -> list[str]:
+def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource], preempted: int) -> list[str]:
     running = inventory.running(pod_sources)
-    replaced, kept = len(running.replaced), sum(map(len, running.kept.values()))
+    replaced, kept = len(running.replaced), sum(map(len, running.kept.values())) - preempted
     notes = []
     if kept:
         stay = "stays on its node; use --replan to schedule it" if kept == 1 else "stay on their nodes; use --replan to schedule them"
@@ -241,10 +258,6 @@ def _pool_notes(rows: Sequence[NodeRow], key: str, *, happening: bool) -> Iterat
         yield "unavailable and removed nodes are not replaced: pools keep the size that they had before the disruption"
 
 
-def _is_below(priority: int | None, other: int) -> bool:
-    return priority is not None and priority < other
-
-
 def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
     """Return the verdict on a node that fits. The rating is None if the scheduler fails in scoring."""
     if rating is None:
@@ -266,6 +279,7 @@ class _Workloads:
         disrupted: bool,
     ) -> None:
         self._disrupted = disrupted
+        self._waits = any(placed.pending for placed in arrangement.workloads)
         self._violating = violating
         self._arrangement = arrangement
         self._storage = storage
@@ -304,7 +318,7 @@ class _Workloads:
                 *self._outdated_affinity_notes(placed),
                 *([assumed] if assumed else []),
                 *self._missing_devices(placed),
-                *self._preemptions(placed),
+                *self._unknown_priority(placed),
             ),
             preferences=self._preferences(placed.template),
             volumes=self._has_unknown_volumes(pod_source),
@@ -352,21 +366,12 @@ class _Workloads:
             if resource not in REPORTED and not resource.startswith(HUGE_PAGES) and set(table.amounts(resource)) == {0}:
                 yield f"no node has {resource} in status.allocatable: its pods stay Pending until a device plugin reports it"
 
-    def _preemptions(self, placed: PlacedWorkload) -> Iterator[str]:
-        """Yield a note if pods of a workload may preempt others, which the simulation does not do."""
-        own = placed.pod_source
-        waits = any(pod.key not in placed.nodes and pod.key not in placed.held for pod in placed.pods)
-        if not own.preempts or not (waits or self._disrupted):
-            return
-        if own.priority is None:
-            yield f"PriorityClass {own.pod['priorityClassName']} is not defined in the manifests: {_PREEMPTION_LEFT_OUT}"
-            return
-        lower = [
-            each.pod_source.key for each in self._arrangement.workloads if each.nodes and _is_below(each.pod_source.priority, own.priority)
-        ]
-        if lower:
-            more = f" and {len(lower) - _MOST_NAMES} more" if len(lower) > _MOST_NAMES else ""
-            yield f"it has priority over {', '.join(lower[:_MOST_NAMES])}{more}: {_PREEMPTION_LEFT_OUT}"
+    def _unknown_priority(self, placed: PlacedWorkload) -> Iterator[str]:
+        """Yield a note if it matters that the priority of a workload is not known."""
+        if placed.pod_source.priority is None and (self._disrupted or self._waits):
+            name = placed.pod_source.pod["priorityClassName"]
+            unknown = f"PriorityClass {name} is not defined in the manifests"
+            yield f"{unknown}: the simulation neither preempts its pods nor lets them preempt others"
 
     def _preferences(self, template: Pod | None) -> tuple[Preferred, ...]:
         """Return how many nodes match each preferred node affinity term."""
@@ -440,6 +445,8 @@ class _Workloads:
                 asked = (pod.subject, id(reasons))  # Replicas share the reasons, which cannot be hashed.
                 if identity in placed.held:
                     why = placed.held[identity].why
+                elif identity in placed.victims and identity not in placed.pending:
+                    why = f"{placed.victims[identity].by.name} preempts it, and it is not recreated"
                 else:
                     if asked not in reasons_in_words:
                         reasons_in_words[asked] = self._why(placed, identity, reasons)

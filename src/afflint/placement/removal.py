@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, preempted_pods
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import DisruptionEffect
 from afflint.scheduler.pods import Pod, PodKey
@@ -34,6 +34,7 @@ class Removals:
         frozen: dict[PodKey, str] = {}
         remaining = cluster.without(failure.nodes)
         attempt = situation.again(remaining, recreated, frozen)
+        situation.make_room(remaining, attempt, recreated, ended)
         for pod in (*recreated.values(), *situation.waiting):
             if pod.key in attempt.nodes:
                 remaining.bind(pod, attempt.nodes[pod.key])
@@ -41,7 +42,8 @@ class Removals:
         running = situation.running_again(remaining, attempt.nodes)
         outcomes = situation.outcomes(moves, running, frozenset(failure.nodes))
         left = situation.left(moves, running)
-        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, "remove", left=left)
+        preempted = preempted_pods(attempt.victims, situation.titles, attempt.nodes)
+        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, "remove", left=left, preempted=preempted)
 
     def sorted(self, displaced: Sequence[Pod]) -> tuple[dict[PodKey, Pod], dict[PodKey, ReplicaEnd]]:
         """Return the pods that are recreated and those that are not, without the pods of DaemonSets."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,14 @@ from afflint.placement.node_classes import NodeClass
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod, PodKey, read_pod
+from afflint.scheduler.pods import Pod, PodKey, only_on, read_pod
 from afflint.yaml.document import text_at
 
 if TYPE_CHECKING:
+    from afflint.placement.disruption_budgets import WorkloadPods
+    from afflint.placement.preemption import Priorities, Standings
     from afflint.placement.volumes import InventoryStorage
+    from afflint.scheduler.preemption import Victim
     from afflint.scheduler.volumes import ClaimKey
 
 
@@ -29,7 +32,7 @@ class Inventory(NamedTuple):
 
     With ``resources``, pods are scheduled only where their requests fit. ``version`` and ``feature_gates`` are those of the cluster.
     With ``replan``, running pods of the workloads are scheduled again; otherwise they stay on their nodes. Without ``storage``, volumes do
-    not count.
+    not count. Without ``priorities``, no pod preempts another.
     """
 
     nodes: Sequence[object]
@@ -45,6 +48,7 @@ class Inventory(NamedTuple):
     feature_gates: Collection[str] = ()
     replan: bool = False
     storage: InventoryStorage | None = None
+    priorities: Priorities | None = None
 
     def cluster(self, pod_sources: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
         """Return the cluster before any workload is placed, without the running pods of the workloads, but with their controllers."""
@@ -136,6 +140,7 @@ _NOTHING: Mapping[PodKey, Held] = {}
 
 
 _NO_WAITS: Mapping[PodKey, str] = {}
+_NO_VICTIMS: Mapping[PodKey, Victim] = {}
 
 
 class PlacedWorkload(NamedTuple):
@@ -155,6 +160,8 @@ class PlacedWorkload(NamedTuple):
     """The pods that ran there before."""
     waits: Mapping[PodKey, str] = _NO_WAITS
     """Why scheduled pods do not run: a volume is attached to another node."""
+    victims: Mapping[PodKey, Victim] = _NO_VICTIMS
+    """The pods that ran there before and are preempted."""
 
     @property
     def running(self) -> AbstractSet[PodKey]:
@@ -170,6 +177,12 @@ class Schedule(NamedTuple):
     workloads: tuple[PlacedWorkload, ...]
     exclusive: frozenset[ClaimKey] = frozenset()
     """The claims whose volumes are attached to one node at a time."""
+    priorities: Priorities | None = None
+
+    @property
+    def pods_of_workloads(self) -> list[WorkloadPods]:
+        """Each workload with its pods."""
+        return [(placed.pod_source, placed.pods) for placed in self.workloads]
 
     @property
     def owners(self) -> dict[PodKey, PlacedWorkload]:
@@ -178,17 +191,26 @@ class Schedule(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """The result of scheduling some pods: their nodes, for Pending pods the plugin that rejects each node, and errors of the scheduler."""
+    """The result of scheduling some pods: their nodes, for Pending pods the plugin that rejects each node, and errors of the scheduler.
+
+    ``victims`` are the pods that ran before and were preempted; those that are recreated are among the others, too.
+    """
 
     nodes: dict[PodKey, str]
     pending: dict[PodKey, Mapping[str, str]]
     errors: dict[PodKey, str]
+    victims: tuple[Victim, ...] = ()
 
 
-def schedule(cluster: Cluster, pods: Sequence[Pod]) -> Attempt:
-    """Schedule pods in their order, with retries until nothing changes, without changing the cluster."""
+def schedule(cluster: Cluster, pods: Sequence[Pod], standings: Standings | None = None) -> Attempt:
+    """Schedule pods in their order, with retries until nothing changes, without changing the cluster.
+
+    With ``standings``, they are scheduled in the order of their priorities, and may preempt others.
+    """
     if not pods:
         return Attempt({}, {}, {})
+    if standings is not None:
+        return Attempt(*standings.schedule(cluster, pods))
     # With names that no pod can have: the cluster would rename pods of the same name.
     named = {f"replica {number}": pod.key for number, pod in enumerate(pods)}
     run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)], even=True)
@@ -211,6 +233,7 @@ class Start(NamedTuple):
     """For each workload, the pods that are not created yet by their index; empty if no workload has any."""
     exclusive: frozenset[ClaimKey] = frozenset()
     """The claims whose volumes are attached to one node at a time."""
+    priorities: Priorities | None = None
 
 
 def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
@@ -224,7 +247,7 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
     exclusive = inventory.storage.exclusive if inventory.storage is not None else frozenset()
     kept, held = running.kept, running.held
     if not any(kept.values()) and not any(held.values()):
-        return Start(before, pod_sources, compiled, exclusive=exclusive)
+        return Start(before, pod_sources, compiled, exclusive=exclusive, priorities=inventory.priorities)
     staying = [
         (each, _nodes_of(pod_source, inventory, kept.get(pod_source.key, ())))
         if pod_source.has_own_pods
@@ -235,7 +258,8 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
         _held(pod_source, each, nodes, [before.read(inventory.pods[index]) for index in held.get(pod_source.key, ())])
         for pod_source, (each, nodes) in zip(pod_sources, staying, strict=True)
     ]
-    return Start(before, pod_sources, [each for each, _ in staying], [nodes for _, nodes in staying], not_made, exclusive)
+    pods = [each for each, _ in staying]
+    return Start(before, pod_sources, pods, [nodes for _, nodes in staying], not_made, exclusive, inventory.priorities)
 
 
 def _with_claims(pod_source: PodSource, inventory: Inventory, cluster: Cluster) -> CompiledPods:
@@ -308,8 +332,8 @@ def build_schedule(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Sc
 def build_schedules(beginning: Start) -> Schedule:
     """Schedule the pods of all workloads: pods with a ``spec.nodeName`` first, then those of DaemonSets, then replicas.
 
-    Replicas are in the order of their priorities, then in the order given. Pending pods are tried again until nothing changes, as the
-    scheduler's queue does.
+    Replicas are in the order of their priorities, then in the order given. Pending pods preempt others of lower priority. Those that stay
+    Pending are tried again until nothing changes, as the scheduler's queue does.
     """
     work = _ScheduleBuilder(beginning)
     work.pin()
@@ -321,7 +345,7 @@ class _ScheduleBuilder:
     """A schedule under construction."""
 
     def __init__(self, beginning: Start) -> None:
-        self.before, self.pod_sources, compiled, self.staying, held, self.exclusive = beginning
+        self.before, self.pod_sources, compiled, self.staying, held, self.exclusive, self.priorities = beginning
         self.cluster = self.before.copy()
         self.held = {
             pod.key: why for each, whys in zip(compiled, held, strict=False) for number, why in whys.items() for pod in (each.pods[number],)
@@ -330,6 +354,8 @@ class _ScheduleBuilder:
         self.nodes: dict[PodKey, str] = {}
         self.pending: dict[PodKey, Mapping[str, str]] = {}
         self.errors: dict[PodKey, str] = {}
+        self.victims: dict[PodKey, Victim] = {}
+        self.changes = 0
 
     def pin(self) -> None:
         """Bind the running pods, and those with a `spec.nodeName`, which the scheduler ignores."""
@@ -360,44 +386,75 @@ class _ScheduleBuilder:
         ]
         progress = True
         while progress:
-            placed = len(self.nodes)
+            before = self.changes
             for compiled in daemons:
                 self._place_daemons(compiled)
-            waiting = [pod for pod in others if pod.key not in self.nodes]
-            self._schedule(waiting)
+            waiting = [pod for pod in others if not self._is_settled(pod)]
+            self._apply(waiting, schedule(self.cluster, waiting, self._standings()))
             # New placements can only change the result for pods of a DaemonSet: the scheduler has retried all others.
-            progress = len(self.nodes) > placed and any(pod.key in self.pending for each in daemons for pod in each.pods)
+            progress = self.changes > before and any(pod.key in self.pending for each in daemons for pod in each.pods)
+
+    def _is_settled(self, pod: Pod) -> bool:
+        """Return whether a pod has a node, or was preempted and is not recreated."""
+        return pod.key in self.nodes or (pod.key in self.victims and pod.key not in self.pending)
 
     def _place_daemons(self, compiled: CompiledPods) -> None:
         template = compiled.template
         if template is None:
             return
-        waiting = [(pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if pod.key not in self.nodes]
+        waiting = [(pod, node) for pod, node in zip(compiled.pods, compiled.nodes, strict=True) if not self._is_settled(pod)]
         # Pods of a DaemonSet run on different nodes and mostly have no constraints on each other: then one verdict is valid for all.
         aware = bool(template.hard_spread or template.affinity or template.anti_affinity or template.malformed_terms or template.volumes)
         verdict = None
         for pod, node in waiting:
             if verdict is None or aware:
-                verdict = self.cluster.evaluate(_only(pod, node) if aware else template)
+                verdict = self.cluster.evaluate(only_on(pod, node) if aware else template)
             if verdict.feasible.get(node):
                 self._bind(pod, node)
                 self.pending.pop(pod.key, None)
             else:
                 self.pending[pod.key] = {node: verdict.reason[node]} if node in verdict.reason else {}
+        if self.priorities is not None:
+            self._preempt_for_daemons([pod for pod, _ in waiting if pod.key in self.pending], {pod.key: node for pod, node in waiting})
 
-    def _schedule(self, waiting: list[Pod]) -> None:
-        attempt = schedule(self.cluster, waiting)
-        for pod in waiting:
-            identity = pod.key
-            if identity in attempt.nodes:
-                self._bind(pod, attempt.nodes[identity])
-                self.pending.pop(identity, None)
+    def _preempt_for_daemons(self, pods: Sequence[Pod], nodes: Mapping[PodKey, str]) -> None:
+        """Schedule the pods of a DaemonSet whose nodes reject them because of other pods."""
+        numbers = self.cluster.table.numbers
+        known = [pod for pod in pods if nodes[pod.key] in numbers]
+        waiting = [pod for pod in known if self.cluster.static_rejections(pod)[numbers[nodes[pod.key]]] is None]
+        self._apply(waiting, schedule(self.cluster, [only_on(pod, nodes[pod.key]) for pod in waiting], self._standings()))
+
+    def _apply(self, waiting: Sequence[Pod], attempt: Attempt) -> None:
+        """Take over the result of scheduling some pods."""
+        for victim in attempt.victims:
+            identity = victim.pod.key
+            self.cluster.unbind(victim.pod)
+            self.nodes.pop(identity, None)
+            self.victims.setdefault(identity, victim)
+            self.changes += 1
+        for pod in (*waiting, *[victim.pod for victim in attempt.victims]):
+            if pod.key in attempt.nodes:
+                self._bind(pod, attempt.nodes[pod.key])
+                self.pending.pop(pod.key, None)
         self.pending.update(attempt.pending)
-        self.errors = attempt.errors
+        for pod in waiting:
+            self.errors.pop(pod.key, None)
+        self.errors.update(attempt.errors)
 
     def _bind(self, pod: Pod, node: str) -> None:
         self.cluster.bind(pod, node)
         self.nodes[pod.key] = node
+        self.changes += 1
+
+    def _standings(self) -> Standings | None:
+        """Return what decides about preemption now; None if no pod preempts another."""
+        if self.priorities is None:
+            return None
+        from afflint.placement.preemption import Standings
+
+        workloads = [(source, compiled.pods) for source, compiled in zip(self.pod_sources, self.compiled, strict=True)]
+        sources = {pod.key: source for source, pods in workloads for pod in pods}
+        return Standings(self.priorities, workloads, sources, self.victims)
 
     def result(self) -> Schedule:
         workloads = []
@@ -409,10 +466,16 @@ class _ScheduleBuilder:
             error = compiled.error or next((self.errors[identity] for identity in identities if identity in self.errors), None)
             held = {identity: self.held[identity] for identity in identities if identity in self.held} if self.held else _NOTHING
             stays = frozenset([compiled.pods[number].key for number in ran])
-            workloads.append(PlacedWorkload(pod_source, compiled.pods, compiled.template, nodes, pending, error, held, stays))
+            victims = {each: self.victims[each] for each in identities if self._is_shown(each, stays)} if self.victims else _NO_VICTIMS
+            placed = PlacedWorkload(pod_source, compiled.pods, compiled.template, nodes, pending, error, held, stays - victims.keys())
+            workloads.append(placed._replace(victims=victims) if victims else placed)
         if self.exclusive:
             workloads = self._with_waits(workloads)
-        return Schedule(self.before, self.cluster, tuple(workloads), self.exclusive)
+        return Schedule(self.before, self.cluster, tuple(workloads), self.exclusive, self.priorities)
+
+    def _is_shown(self, identity: PodKey, stays: Container[PodKey]) -> bool:
+        """Return whether a pod was preempted and either ran before, or is not recreated."""
+        return identity in self.victims and (identity in stays or not (identity in self.nodes or identity in self.pending))
 
     def _with_waits(self, workloads: Sequence[PlacedWorkload]) -> list[PlacedWorkload]:
         """Return the workloads with the pods that wait for volumes that other pods use."""
@@ -423,14 +486,6 @@ class _ScheduleBuilder:
         order = dict.fromkeys([*first, *self.nodes])
         waits = attachment_waits([(pods[identity], self.nodes[identity]) for identity in order if identity in self.nodes], self.exclusive)
         return [placed._replace(waits={each: waits[each] for each in placed.nodes if each in waits}) for placed in workloads]
-
-
-def _only(pod: Pod, node: str) -> Pod:
-    """Return the pod of a DaemonSet with the node affinity to one node that its controller adds."""
-    from afflint.kube.selectors import NODE_NAME, Requirement, Selector
-
-    term = Selector((Requirement(NODE_NAME, "In", (node,), True),))
-    return pod._replace(rules=pod.rules._replace(terms=(term,), named=frozenset((node,))))
 
 
 def _distinct(compiled: Sequence[CompiledPods], pod_sources: Sequence[PodSource], taken: set[PodKey]) -> list[CompiledPods]:

@@ -42,6 +42,7 @@ def selected(plan: Plan, names: Sequence[str]) -> Plan:
         workloads=tuple([each for each in plan.workloads if each.key in keys]),
         losses=tuple([_of(loss, keys, named=whole) for loss in losses]),
         violations=tuple([each for each in plan.violations if each.workload in keys]),
+        preempted=tuple([each for each in plan.preempted if each.workload in keys or each.preemptor in keys]),
         applications=tuple([each for each in plan.applications if not keys.isdisjoint(each.workloads)]),
     )
 
@@ -73,6 +74,7 @@ def _of(loss: DisruptionEffect, keys: Collection[str], *, named: bool) -> Disrup
         left={key: left for key, left in loss.left.items() if key in keys},
         unevaluated=loss.unevaluated if others else (),
         volumes=tuple([key for key in loss.volumes if key in keys]),
+        preempted=tuple([each for each in loss.preempted if each.workload in keys or each.preemptor in keys]),
         applications=tuple([each for each in loss.applications if any(key in keys and key in loss.outcomes for key in each.workloads)]),
         removed=loss.removed and _of(loss.removed, keys, named=named),
     )

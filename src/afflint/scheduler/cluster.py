@@ -19,7 +19,16 @@ from afflint.scheduler.decoding import fail
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.node_fit import NODE_AFFINITY, SCHEDULER, TAINT_TOLERATION, NodeFit, names_conflict
-from afflint.scheduler.node_groups import NO_NODES, NO_ROOM, LoadClasses, NodeColumnClasses, Outcome, RankedNodes, RepresentativeNodes
+from afflint.scheduler.node_groups import (
+    NO_NODES,
+    NO_ROOM,
+    LoadClasses,
+    NodeColumnClasses,
+    Outcome,
+    RankedNodes,
+    RepresentativeNodes,
+    ungrouped,
+)
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import BALANCED_ALLOCATION, NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
@@ -29,6 +38,7 @@ from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 if TYPE_CHECKING:
     from afflint.scheduler.cluster_storage import ClusterStorage, PodStorage
+    from afflint.scheduler.rejection_messages import RejectionMessages
     from afflint.scheduler.volume_rejection import VolumeRejection
 
 VOLUME_BINDING = "VolumeBinding"
@@ -385,15 +395,8 @@ class Cluster:
 
     def _add_messages(self, verdict: Verdict, pod: Pod, filtered: _Filtered, reasons: Sequence[str | None]) -> None:
         """Add the scheduler's messages, and what the pod binds on each feasible node."""
-        from afflint.scheduler.rejection_messages import RejectionMessages
-
         names, storage = self._table.names, filtered.storage
-        messages = RejectionMessages(pod, filtered.fit, self._table, self._occupancy, self.directory, self._version)
-        messages.add(reasons)
-        for node, rejection in _volume_rejections(filtered, range(len(names))):
-            messages.texts[node] = list(rejection.messages)
-            if rejection.unresolvable:
-                messages.unresolvable.add(node)
+        messages = self._messages(pod, filtered, reasons)
         verdict.messages = {names[node]: messages.texts[node] for node in sorted(messages.texts)}
         verdict.unresolvable = frozenset(names[node] for node in messages.unresolvable)
         if storage is not None:
@@ -403,6 +406,18 @@ class Cluster:
                 if (chosen := storage.bindings(representative))
                 for node in filtered.picked.alike(representative)
             }
+
+    def _messages(self, pod: Pod, filtered: _Filtered, reasons: Sequence[str | None]) -> RejectionMessages:
+        """Return the scheduler's messages for each rejected node, and where the removal of other pods cannot help."""
+        from afflint.scheduler.rejection_messages import RejectionMessages
+
+        messages = RejectionMessages(pod, filtered.fit, self._table, self._occupancy, self.directory, self._version)
+        messages.add(reasons)
+        for node, rejection in _volume_rejections(filtered, range(len(self._table.names))):
+            messages.texts[node] = list(rejection.messages)
+            if rejection.unresolvable:
+                messages.unresolvable.add(node)
+        return messages
 
     def judge(self, pod: Pod) -> NumberedVerdict:
         """Return the decision about a pod by the numbers of nodes, without the scores of each plugin."""
@@ -446,6 +461,35 @@ class Cluster:
         if not interpod_affinity.filter_nodes([number], pod, self._table, self._occupancy, self.directory):
             return INTER_POD_AFFINITY
         return None
+
+    def fits(self, pod: Pod, node: str) -> bool:
+        """Return whether the pod can run on one node now, with its requests and volumes; not if scheduling fails with an error."""
+        return bool(self._filter(pod, scoring=False, only=self._number(node)).feasible)
+
+    def resolvable_nodes(self, pod: Pod) -> list[str] | None:
+        """Return the nodes that reject the pod for a reason that the removal of other pods may resolve, in their order.
+
+        These are the nodes with the status Unschedulable, not UnschedulableAndUnresolvable. None if scheduling fails with an error.
+        """
+        filtered = self._filter(pod, scoring=False)
+        if filtered.error is not None:
+            return None
+        if pod.malformed_terms:
+            return []
+        reasons = self._reasons(filtered)
+        unresolvable = self._messages(pod, filtered, reasons).unresolvable
+        return [
+            name
+            for node, (name, plugin) in enumerate(zip(self._table.names, reasons, strict=True))
+            if plugin is not None and node not in unresolvable
+        ]
+
+    def pods_by_node(self) -> dict[str, list[Pod]]:
+        """Return the running pods on each node that has any, including those that are being deleted."""
+        found: dict[str, list[Pod]] = {}
+        for entry in self._occupancy.bound.values():
+            found.setdefault(self._table.names[entry.node], []).append(entry.pod)
+        return found
 
     def feasible_nodes(self, pod: Mapping[str, object] | Pod) -> list[str]:
         """Return the nodes where the pod can run now, in the order of their names; none if scheduling fails with an error."""
@@ -515,7 +559,7 @@ class Cluster:
         cluster whose pods request equal resources, and the result does not show which nodes tied.
         """
         compiled = [self._compiled(pod) for pod in pods]
-        return (_EvenSchedulingRun if even else _SchedulingRun)(self.copy(), compiled).run()
+        return (EvenSchedulingRun if even else _SchedulingRun)(self.copy(), compiled).run()
 
     def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
         """Return the resources that are too scarce on a node for the pod now; empty if resources do not count."""
@@ -556,8 +600,8 @@ class Cluster:
 
     # --- filters and scores --------------------------------------------------------------------------------------------
 
-    def _filter(self, pod: Pod, *, scoring: bool = True, every: bool = True) -> _Filtered:
-        """Return the nodes that are left after each filter; without ``every``, only the best nodes of each class are scored."""
+    def _filter(self, pod: Pod, *, scoring: bool = True, every: bool = True, only: int | None = None) -> _Filtered:
+        """Run the filters on all nodes, or on one node ``only``; without ``every``, only the best nodes of each class are scored."""
         fit = self._fit(pod.rules)
         if pod.rules.named is not None and not pod.rules.named:
             return _none(fit, everywhere=NODE_AFFINITY)
@@ -570,7 +614,10 @@ class Cluster:
             return _none(fit, error=f"PreFilter {POD_TOPOLOGY_SPREAD}")
         if pod.malformed_terms:
             return _none(fit, everywhere=INTER_POD_AFFINITY)
-        picked = self._picked(pod, fit, storage, scoring, every)
+        if only is None:
+            picked = self._picked(pod, fit, storage, scoring, every)
+        else:
+            picked = ungrouped([only] if fit.rejections[only] is None else [])
         roomy = unused = node_ports.filter_nodes(picked.nodes, pod.ports, self._occupancy) if pod.ports else picked.nodes
         if pod.requests:
             roomy = node_resources.filter_nodes(roomy, pod.requests, self._table, self._occupancy)
@@ -824,7 +871,7 @@ class _SchedulingRun:
         return self.reasons[key]
 
 
-class _EvenSchedulingRun(_SchedulingRun):
+class EvenSchedulingRun(_SchedulingRun):
     """A run in which ties go to the node with the fewest pods."""
 
     def _chosen(self, _name: str, best: list[int], picked: RepresentativeNodes) -> int:

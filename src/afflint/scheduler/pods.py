@@ -13,6 +13,7 @@ from afflint.kube.selectors import (
     NODE_NAME,
     Malformed,
     Parsed,
+    Requirement,
     Selector,
     from_labels,
     parse_node_term,
@@ -150,6 +151,12 @@ def parsed_terms(terms: tuple[T, ...] | Malformed) -> tuple[T, ...]:
 def scheduling_key(pod: Pod) -> tuple[object, ...]:
     """Return everything about a pod that filters and scores read: equal results mean equal decisions."""
     return (pod.subject, pod.controller, pod.rules, pod.preferences, pod.has_spread, *pod[9:])
+
+
+def only_on(pod: Pod, node: str) -> Pod:
+    """Return the pod of a DaemonSet with the node affinity to one node that its controller adds."""
+    term = Selector((Requirement(NODE_NAME, "In", (node,), True),))
+    return pod._replace(rules=pod.rules._replace(terms=(term,), named=frozenset((node,))))
 
 
 def read_pod(data: object, *, resources: bool = False, comparisons: bool = False, volumes: bool = False) -> Pod:

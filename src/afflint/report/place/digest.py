@@ -19,6 +19,7 @@ from afflint.placement.plan import (
     Outcome,
     Plan,
     PoolRow,
+    Preempted,
     Replica,
     ReplicaMove,
     Violation,
@@ -262,6 +263,17 @@ def violation_words(violation: Violation) -> list[str]:
     if violation.descheduler:
         found.append(f"the descheduler's {violation.descheduler} applies to it")
     return found
+
+
+def preempted_words(preempted: Preempted) -> str:
+    """Return ``is preempted by gold-0``, and where the pod runs again."""
+    again = f"; it runs again on {preempted.target}" if preempted.target else ""
+    return f"is preempted by {preempted.by}{again}"
+
+
+def preempted_count(number: int) -> str:
+    """Return ``2 running pods are preempted``."""
+    return f"{pluralize(number, 'running pod')} {'is' if number == 1 else 'are'} preempted"
 
 
 def outcomes(loss: DisruptionEffect) -> list[Outcome]:

@@ -23,6 +23,8 @@ def render(plan: Plan) -> Iterator[str]:
     yield from _array((_flat(application._asdict()) for application in plan.applications), 2)
     yield ',\n  "violations": '
     yield from _array((_flat(violation._asdict()) for violation in plan.violations), 2)
+    yield ',\n  "preempted": '
+    yield from _array((_flat(preempted._asdict()) for preempted in plan.preempted), 2)
     yield ',\n  "losses": '
     yield from _array(("".join(_loss(loss)) for loss in plan.losses), 2)
     yield f',\n  "notes": {_flat(plan.notes)},\n  "coverage": {_flat(plan.coverage.plain())}'
@@ -83,6 +85,8 @@ def _loss(loss: DisruptionEffect) -> Iterator[str]:
     yield from _array((_flat(_application(application)) for application in loss.applications), 6)
     yield f',\n      "unjudged": {len(loss.unevaluated)},\n      "unjudgedPods": {_flat(loss.unevaluated)}'
     yield f',\n      "volumes": {_flat(loss.volumes)}'
+    yield ',\n      "preempted": '
+    yield from _array((_flat(preempted._asdict()) for preempted in loss.preempted), 6)
     yield ',\n      "blocked": '
     yield from _array((_flat(pod._asdict()) for pod in loss.blocked), 6)
     yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
@@ -102,6 +106,7 @@ def _removed(loss: DisruptionEffect | None) -> dict[str, object] | None:
         "outcomes": dict(loss.outcomes),
         "groups": groups,
         "moves": [move._asdict() for move in loss.moves],
+        "preempted": [preempted._asdict() for preempted in loss.preempted],
     }
 
 

@@ -28,6 +28,8 @@ from afflint.report.place.digest import (
     parts_words,
     pending,
     pool_size,
+    preempted_count,
+    preempted_words,
     preferences_words,
     replicas_by_node,
     scheduled_words,
@@ -66,7 +68,7 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "notes": _notes(plan.notes),
         "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
-        "picture": "".join([*_pools(plan), *_violations(plan), *picture(scene)]),
+        "picture": "".join([*_pools(plan), *_violations(plan), *_preempted(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),
         "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
     }
@@ -86,6 +88,20 @@ def _violations(plan: Plan) -> Iterator[str]:
     for each in plan.violations:
         text = shown("; ".join([each.why, *violation_words(each)]))
         yield f"<li>{shown(names[each.workload])}: <code>{shown(each.pod)}</code> on {shown(each.node)}: {text}</li>\n"
+    yield "</ul>\n</details>\n"
+
+
+def _preempted(plan: Plan) -> Iterator[str]:
+    """Yield the running pods that pods of higher priority preempt."""
+    number = len(plan.preempted)
+    if not number:
+        return
+    names = short_names(plan.workloads)
+    yield f'<details class="violations"{" open" * (number <= _OPEN)}><summary>{preempted_count(number)}</summary>\n'
+    yield f'<p class="soft">A pod of higher priority needs {"its" if number == 1 else "their"} node.</p>\n<ul>\n'
+    for each in plan.preempted:
+        name = shown(names.get(each.workload, each.workload))
+        yield f"<li>{name}: <code>{shown(each.pod)}</code> on {shown(each.node)} {shown(preempted_words(each))}</li>\n"
     yield "</ul>\n</details>\n"
 
 

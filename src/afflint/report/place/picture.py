@@ -30,6 +30,7 @@ from afflint.report.place.digest import (
     keeping_words,
     marks,
     pending,
+    preempted_words,
     reason_words,
     running_words,
     shared_reason,
@@ -109,6 +110,7 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         if loss.unevaluated:
             yield f"<p>{shown(unevaluated_words(loss.unevaluated))}.</p>\n"
         yield from _applications(loss)
+        yield from _preempted(scene, loss)
         if affected:
             yield from _effects(scene, affected)
         elif not (loss.blocked or loss.unevaluated):
@@ -116,6 +118,7 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         removed = differs(loss)
         if removed is not None:
             yield f"<p>After the Node objects are deleted: {state(worst(removed))}</p>\n"
+            yield from _preempted(scene, removed)
             yield from _effects(scene, effects(removed, scene.workloads))
         yield "</section>\n"
 
@@ -126,6 +129,16 @@ def _applications(loss: DisruptionEffect) -> Iterator[str]:
         yield '<ul class="applications">\n'
         for each in sorted(loss.applications, key=lambda each: OUTCOMES.index(each.outcome)):
             yield f"<li>{shown(each.application)} {state(each.outcome)} {keeping_words(each)}</li>\n"
+        yield "</ul>\n"
+
+
+def _preempted(scene: Scene, loss: DisruptionEffect) -> Iterator[str]:
+    """Yield the pods on other nodes that are preempted."""
+    if loss.preempted:
+        yield "<ul>\n"
+        for pod in loss.preempted:
+            name = f"{badge(scene, pod.workload)} {scene.name(pod.workload)}: " if pod.workload else ""
+            yield f"<li>{name}<code>{shown(pod.pod)}</code> on {scene.node(pod.node)} {shown(preempted_words(pod))}</li>\n"
         yield "</ul>\n"
 
 

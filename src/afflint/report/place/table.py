@@ -47,6 +47,8 @@ from afflint.report.place.digest import (
     parts_words,
     pending,
     pool_size,
+    preempted_count,
+    preempted_words,
     preferences_words,
     racks,
     ranked,
@@ -76,8 +78,8 @@ _LOSSES_SHOWN = 12
 """With more disruptions than this, those that every workload survives share one line."""
 _NAMES = 24
 """Two node names that together take more columns than this are shown as a count."""
-_VIOLATIONS_SHOWN = 20
-"""How many pods that violate rules are listed."""
+_PODS_SHOWN = 20
+"""How many pods that violate rules, or are preempted, are listed."""
 _LISTED = 8
 """How many workloads or moves of one disruption are listed."""
 _NARROWEST = 24
@@ -150,6 +152,8 @@ def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[
         yield _briefly(brief, len(plan.nodes), paint, width)
     if plan.violations:
         yield _violations(plan, paint, width)
+    if plan.preempted:
+        yield _preempted(plan, paint, width)
     for losses in by_action(plan.losses).values():
         yield _losses(plan, losses, paint, width)
     yield _summary(plan, paint, width)
@@ -276,12 +280,27 @@ def _violations(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     title = f"{pluralize(number, 'running pod')} {'violates' if number == 1 else 'violate'} placement rules"
     yield f"{paint(Cell(title, 'strong'))} (rules apply when a pod is scheduled)"
     names, rows = short_names(plan.workloads), list[Row]()
-    for each in plan.violations[:_VIOLATIONS_SHOWN]:
+    for each in plan.violations[:_PODS_SHOWN]:
         text = visible("; ".join([each.why, *violation_words(each)]))
         rows.append((Cell(visible(names[each.workload]), "strong"), Cell(visible(each.pod)), Cell(visible(each.node)), Cell(text)))
-    if number > _VIOLATIONS_SHOWN:
-        rows.append((Cell(f"{number - _VIOLATIONS_SHOWN} more"), Cell(""), Cell(""), Cell("")))
-    yield from _table(rows, paint, width)
+    yield from _table([*rows, *_more(number)], paint, width)
+
+
+def _more(number: int) -> list[Row]:
+    """Return a row that counts the pods that are not listed."""
+    more = number - _PODS_SHOWN
+    return [(Cell(f"{more} more"), Cell(""), Cell(""), Cell(""))] if more > 0 else []
+
+
+def _preempted(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
+    """List the running pods that pods of higher priority preempt."""
+    number = len(plan.preempted)
+    yield f"{paint(Cell(preempted_count(number), 'strong'))} (a pod of higher priority needs {'its' if number == 1 else 'their'} node)"
+    names, rows = short_names(plan.workloads), list[Row]()
+    for each in plan.preempted[:_PODS_SHOWN]:
+        workload = Cell(visible(names.get(each.workload, each.workload)), "strong")
+        rows.append((workload, Cell(visible(each.pod)), Cell(visible(each.node)), Cell(visible(preempted_words(each)))))
+    yield from _table([*rows, *_more(number)], paint, width)
 
 
 def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width: int) -> Iterator[str]:
@@ -348,6 +367,10 @@ def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tupl
     moved = [effect for effect in affected if members.get(effect.workload, effect.outcome) == "survives"]
     if moved or not (affected or loss.blocked or loss.unevaluated):
         yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(_survival_words(moved, context))
+    for each in loss.preempted[:_LISTED]:
+        yield Cell(""), Cell(visible(f"{each.pod} {preempted_words(each)} on {each.node}"))
+    if len(loss.preempted) > _LISTED:
+        yield Cell(""), Cell(f"{len(loss.preempted) - _LISTED} more pods are preempted")
     if loss.unevaluated:
         yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(visible(unevaluated_words(loss.unevaluated)))
 

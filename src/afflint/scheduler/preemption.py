@@ -1,0 +1,269 @@
+"""Which pods a pod preempts: the plugin DefaultPreemption of kube-scheduler.
+
+Semantics: pkg/scheduler/framework/plugins/defaultpreemption (SelectVictimsOnNode, filterPodsWithPDBViolation) and
+pkg/scheduler/framework/preemption (pickOneNodeForPreemption). With more than a hundred nodes, the scheduler evaluates only some of them,
+from a random one on; here all nodes are candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, Protocol
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.selectors import EVERYTHING, Selector, matches
+from afflint.scheduler.cluster import Cluster, EvenSchedulingRun
+from afflint.scheduler.pods import Pod, PodKey, scheduling_key
+
+NoVictims = Literal["unresolvable", "no victims", "does not fit"]
+"""Why a node is not a candidate: removing pods does not help, no pod has a lower priority, or the pod does not fit without these either."""
+
+_OFFSET = 2**31
+"""What the scheduler adds to each priority in a sum, so that a victim of negative priority counts, too."""
+_NOW = "~"
+"""Comes after every time in the format of the API server."""
+
+
+class Rank(NamedTuple):
+    """How important a running pod is: its priority, and the time of its start (RFC 3339 in UTC), empty if it starts only now."""
+
+    priority: int
+    started: str = ""
+
+    @property
+    def importance(self) -> tuple[int, str]:
+        """Return a sort key that puts the most important pod first: the highest priority, then the earliest start (MoreImportantPod)."""
+        return -self.priority, self.started or _NOW
+
+
+class Allowance(NamedTuple):
+    """A PodDisruptionBudget with the number of disruptions that it allows now (``status.disruptionsAllowed``)."""
+
+    namespace: str
+    selector: Selector | None
+    disruptions: int
+
+
+class Preemption(NamedTuple):
+    """The result of a preemption: the node and the victims, the most important first; ``node`` is None if no pod is preempted.
+
+    ``violations`` is how many of the victims violate their PodDisruptionBudget; ``excluded`` has the nodes that are not candidates.
+    """
+
+    node: str | None
+    victims: tuple[Pod, ...]
+    violations: int
+    excluded: Mapping[str, NoVictims]
+
+
+Ranks = Callable[[PodKey], Rank | None]
+"""Returns the rank of a running pod; None for a pod that is never a victim, because its priority is not known."""
+
+
+class _Candidate(NamedTuple):
+    node: str
+    victims: tuple[Pod, ...]
+    violations: int
+
+
+def preempt(cluster: Cluster, pod: Pod, priority: int, ranks: Ranks, allowances: Sequence[Allowance] = ()) -> Preemption:
+    """Return which running pods a pod of some priority preempts, and on which node, without changing the cluster.
+
+    The pod must not fit any node now, and its preemptionPolicy must not be Never. Of nodes that are equally good, the first is chosen. The
+    scheduler prefers a node with the fewest violated budgets, then the lowest priority of the most important victim, the smallest sum of
+    priorities, the fewest victims, and the latest start of its most important victims.
+    """
+    return _preempt(cluster.copy(), pod, priority, ranks, allowances)
+
+
+def _preempt(cluster: Cluster, pod: Pod, priority: int, ranks: Ranks, allowances: Sequence[Allowance]) -> Preemption:
+    """Do the same on a cluster whose pods may be removed and bound again."""
+    resolvable = frozenset(cluster.resolvable_nodes(pod) or ())
+    running = cluster.pods_by_node()
+    by_namespace: dict[str, list[tuple[int, Allowance]]] = {}
+    for number, allowance in enumerate(allowances):
+        if allowance.selector is not None and allowance.selector != EVERYTHING:
+            by_namespace.setdefault(allowance.namespace, []).append((number, allowance))
+    excluded: dict[str, NoVictims] = {}
+    candidates = []
+    for node in cluster.nodes:
+        if node not in resolvable:
+            excluded[node] = "unresolvable"
+            continue
+        lower = [each for each in running.get(node, ()) if (rank := ranks(each.key)) is not None and rank.priority < priority]
+        if not lower:
+            excluded[node] = "no victims"
+            continue
+        lower.sort(key=lambda each: (_rank(ranks, each).importance, each.key))
+        candidate = _victims_on(cluster, pod, node, *_by_violation(lower, by_namespace))
+        if candidate is None:
+            excluded[node] = "does not fit"
+        else:
+            victims = sorted(candidate.victims, key=lambda each: (_rank(ranks, each).importance, each.key))
+            candidates.append(candidate._replace(victims=tuple(victims)))
+    if not candidates:
+        return Preemption(None, (), 0, excluded)
+    chosen = _best(candidates, ranks)
+    return Preemption(chosen.node, chosen.victims, chosen.violations, excluded)
+
+
+def _rank(ranks: Ranks, pod: Pod) -> Rank:
+    rank = ranks(pod.key)
+    assert rank is not None
+    return rank
+
+
+def _by_violation(pods: Iterable[Pod], allowances: Mapping[str, Sequence[tuple[int, Allowance]]]) -> tuple[list[Pod], list[Pod]]:
+    """Return the pods whose removal violates a budget, if all before them are removed too, and the others."""
+    left: dict[int, int] = {}
+    violating: list[Pod] = []
+    others: list[Pod] = []
+    for pod in pods:
+        violated = False
+        # A pod without labels has no budget, and an empty selector selects no pod here.
+        for number, allowance in allowances.get(pod.namespace, ()) if pod.labels else ():
+            if matches(allowance.selector, pod.labels):
+                left[number] = left.get(number, allowance.disruptions) - 1
+                violated = violated or left[number] < 0
+        (violating if violated else others).append(pod)
+    return violating, others
+
+
+def _victims_on(cluster: Cluster, pod: Pod, node: str, violating: Sequence[Pod], others: Sequence[Pod]) -> _Candidate | None:
+    """Return the pods that must leave a node, None if the pod does not fit without any of them.
+
+    All are removed first; then each may stay if the pod still fits, those with a violated budget first.
+    """
+    victims: list[Pod] = []
+    for each in (*violating, *others):
+        cluster.unbind(each)
+    if not cluster.fits(pod, node):
+        for each in (*violating, *others):
+            cluster.bind(each, node)
+        return None
+    violations = 0
+    for number, each in enumerate((*violating, *others)):
+        cluster.bind(each, node)
+        if not cluster.fits(pod, node):
+            cluster.unbind(each)
+            victims.append(each)
+            violations += number < len(violating)
+    for each in victims:
+        cluster.bind(each, node)
+    return _Candidate(node, tuple(victims), violations)
+
+
+def _best(candidates: Sequence[_Candidate], ranks: Ranks) -> _Candidate:
+    """Return the node to preempt pods on (pickOneNodeForPreemption)."""
+
+    def score(candidate: _Candidate) -> tuple[int, int, int, int]:
+        priorities = [_rank(ranks, victim).priority for victim in candidate.victims]
+        return candidate.violations, priorities[0], sum(each + _OFFSET for each in priorities), len(priorities)
+
+    def latest_start(candidate: _Candidate) -> str:
+        # The victims of the highest priority come first, and of these the one that started first.
+        return _rank(ranks, candidate.victims[0]).importance[1]
+
+    least = min(map(score, candidates))
+    return max([each for each in candidates if score(each) == least], key=latest_start)
+
+
+class Standing(Protocol):
+    """What a run with preemption knows of the pods: their ranks, and what their controllers do."""
+
+    def rank(self, pod: PodKey) -> Rank | None:
+        """Return the rank of a pod; None if its priority is not known."""
+
+    def preempts(self, pod: PodKey) -> bool:
+        """Return whether a pod may preempt others."""
+
+    def allowances(self) -> Sequence[Allowance]:
+        """Return the PodDisruptionBudgets as they are now."""
+
+    def count(self, pod: Pod, step: int) -> None:
+        """Note that a pod was bound to a node (step 1) or removed from it (step -1)."""
+
+    def replacement(self, victim: Pod, node: str) -> Pod | None:
+        """Return the pod that the controller of a victim creates in its place; None if it creates none."""
+
+
+class Victim(NamedTuple):
+    """A pod that was preempted, the node that it ran on, and the pod that preempted it."""
+
+    pod: Pod
+    node: str
+    by: Pod
+
+
+class PreemptingRun(EvenSchedulingRun):
+    """A run in which a pod without a feasible node preempts others. Victims are scheduled again, as their controllers recreate them.
+
+    The run ends: each preemption replaces pods by one of higher priority.
+    """
+
+    def __init__(self, cluster: Cluster, pods: Iterable[Pod], standing: Standing) -> None:
+        super().__init__(cluster, [])
+        self.pods = {_text(pod.key): pod for pod in pods}
+        self.standing = standing
+        self.victims: dict[PodKey, Victim] = {}
+        """The pods that ran before this run and were preempted."""
+        self.changes = 0
+        self.futile: dict[object, int] = {}
+
+    def _round(self, pending: list[str]) -> bool:
+        before = self.changes
+        for name in sorted(pending, key=lambda name: -self._priority(self.pods[name])):
+            self._try(name, self.pods[name])
+        return self.changes > before
+
+    def _priority(self, pod: Pod) -> int:
+        rank = self.standing.rank(pod.key)
+        return 0 if rank is None else rank.priority
+
+    def _try(self, name: str, pod: Pod) -> None:
+        before = len(self.placements)
+        super()._try(name, pod)
+        if len(self.placements) > before:
+            self._changed(pod, 1)
+        elif name not in self.errors:
+            self._preempt(name, pod)
+
+    def _preempt(self, name: str, pod: Pod) -> None:
+        rank = self.standing.rank(pod.key)
+        if rank is None or not self.standing.preempts(pod.key):
+            return
+        # Until something changes, pods that differ only by name fail again.
+        asked = scheduling_key(pod), rank.priority
+        if self.futile.get(asked) == self.changes:
+            return
+        found = _preempt(self.cluster, pod, rank.priority, self.standing.rank, self.standing.allowances())
+        if found.node is None:
+            self.futile[asked] = self.changes
+            return
+        for victim in found.victims:
+            self._remove(victim, found.node, pod)
+        self.cluster.bind(pod, found.node)
+        self.unschedulable.pop(name)
+        self.placements[name] = found.node
+        self._changed(pod, 1)
+        # What failed before may fit now.
+        self.failed.clear()
+
+    def _remove(self, victim: Pod, node: str, by: Pod) -> None:
+        name = _text(victim.key)
+        self.cluster.unbind(victim)
+        self._changed(victim, -1)
+        if self.placements.pop(name, None) is None:
+            self.victims[victim.key] = Victim(victim, node, by)
+        replacement = self.standing.replacement(victim, node)
+        if replacement is not None:
+            self.pods[name] = replacement
+            self.unschedulable[name] = {}
+
+    def _changed(self, pod: Pod, step: int) -> None:
+        self.changes += 1
+        self.standing.count(pod, step)
+
+
+def _text(key: PodKey) -> str:
+    return "/".join(key)
