@@ -97,14 +97,14 @@ def owner_of(metadata: Mapping[str, Any]) -> Owner:
     return Owner(kind, group, name)
 
 
-def spreading_owners(pod_source: PodSource, pods: Sequence[object]) -> list[dict[str, Any]]:
-    """Return the ReplicaSets, StatefulSets and ReplicationControllers of the pods of an observed workload.
+def spreading_owners(namespace: str, indexes: Iterable[int], pods: Sequence[object]) -> list[dict[str, Any]]:
+    """Return the ReplicaSets, StatefulSets and ReplicationControllers of some running pods of a namespace, which are in ``pods``.
 
     The scheduler spreads pods by the selectors of these. They are not known: the labels that all pods of a controller share select at
     least these pods.
     """
     shared: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for index in pod_source.observed:
+    for index in indexes:
         metadata = map_at(pods[index], "metadata")
         controller = _controller(metadata)
         if controller is not None and controller.get("kind") in _SPREADING and text_at(controller, "name"):
@@ -113,7 +113,7 @@ def spreading_owners(pod_source: PodSource, pods: Sequence[object]) -> list[dict
     return [
         {
             "kind": kind,
-            "metadata": {"name": name, "namespace": pod_source.namespace},
+            "metadata": {"name": name, "namespace": namespace},
             "spec": {"selector": dict(labels) if kind == "ReplicationController" else {"matchLabels": dict(labels)}},
         }
         for (kind, name), labels in shared.items()

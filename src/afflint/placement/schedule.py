@@ -52,12 +52,16 @@ class Inventory(NamedTuple):
 
     def cluster(self, pod_sources: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
         """Return the cluster before any workload is placed, without the running pods of the workloads, but with their controllers."""
+        ours = self.running(pod_sources) if ours is None else ours
         owners: dict[str, list[object]] = {"ReplicaSet": [], "StatefulSet": [], "ReplicationController": []}
         for pod_source in pod_sources:
-            own = spreading_owners(pod_source, self.pods) if pod_source.has_own_pods else [replicas.owner(pod_source)]
+            own = [] if pod_source.has_own_pods else [replicas.owner(pod_source)]
+            # Running pods have controllers of their own, whose names the manifest does not show.
+            known = pod_source.observed if pod_source.has_own_pods else ours.kept.get(pod_source.key, ())
+            names = {owner["metadata"]["name"] for owner in own if owner is not None}
+            own += [owner for owner in spreading_owners(pod_source.namespace, known, self.pods) if owner["metadata"]["name"] not in names]
             for owner in filter(None, own):
                 owners[owner["kind"]].append(owner)
-        ours = self.running(pod_sources) if ours is None else ours
         mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept]}
         return Cluster(
             [*self.nodes, *[node for each in self.classes for node in each.nodes()]],

@@ -60,7 +60,7 @@ Ranks = Callable[[PodKey], Rank | None]
 """Returns the rank of a running pod; None for a pod that is never a victim, because its priority is not known."""
 
 
-class _Candidate(NamedTuple):
+class _NodeVictims(NamedTuple):
     node: str
     victims: tuple[Pod, ...]
     violations: int
@@ -129,7 +129,7 @@ def _by_violation(pods: Iterable[Pod], allowances: Mapping[str, Sequence[tuple[i
     return violating, others
 
 
-def _victims_on(cluster: Cluster, pod: Pod, node: str, violating: Sequence[Pod], others: Sequence[Pod]) -> _Candidate | None:
+def _victims_on(cluster: Cluster, pod: Pod, node: str, violating: Sequence[Pod], others: Sequence[Pod]) -> _NodeVictims | None:
     """Return the pods that must leave a node, None if the pod does not fit without any of them.
 
     All are removed first; then each may stay if the pod still fits, those with a violated budget first.
@@ -150,17 +150,17 @@ def _victims_on(cluster: Cluster, pod: Pod, node: str, violating: Sequence[Pod],
             violations += number < len(violating)
     for each in victims:
         cluster.bind(each, node)
-    return _Candidate(node, tuple(victims), violations)
+    return _NodeVictims(node, tuple(victims), violations)
 
 
-def _best(candidates: Sequence[_Candidate], ranks: Ranks) -> _Candidate:
+def _best(candidates: Sequence[_NodeVictims], ranks: Ranks) -> _NodeVictims:
     """Return the node to preempt pods on (pickOneNodeForPreemption)."""
 
-    def score(candidate: _Candidate) -> tuple[int, int, int, int]:
+    def score(candidate: _NodeVictims) -> tuple[int, int, int, int]:
         priorities = [_rank(ranks, victim).priority for victim in candidate.victims]
         return candidate.violations, priorities[0], sum(each + _OFFSET for each in priorities), len(priorities)
 
-    def latest_start(candidate: _Candidate) -> str:
+    def latest_start(candidate: _NodeVictims) -> str:
         # The victims of the highest priority come first, and of these the one that started first.
         return _rank(ranks, candidate.victims[0]).importance[1]
 
