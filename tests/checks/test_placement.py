@@ -136,6 +136,17 @@ def test_what_depends_on_the_order_is_a_warning_that_shows_an_order() -> None:
     assert said("competing-workloads", nodes, f"{second}---\n{first}") == []
 
 
+def test_priorities_decide_which_pods_stay_pending() -> None:
+    nodes = "- {name: w1, labels: {disk: fast}}\n- {name: w2}\n"
+    orders = workload("nodeSelector: {disk: fast}\npriorityClassName: gold", name="orders", replicas=1)
+    assert said("competing-workloads", nodes, f"{workload(SHY, name='batch', replicas=1)}---\n{orders}") == [
+        (
+            "a.yaml:15:18 info: Deployment shop/batch and Deployment shop/orders compete for the same nodes, and their priorities decide "
+            "which pods stay Pending; all can be scheduled in some order, such as orders-0 on w1 and batch-0 on w2"
+        )
+    ]
+
+
 def test_what_no_order_has_room_for_is_an_error() -> None:
     nodes = "- {name: w1, labels: {disk: fast}}\n- {name: w2}\n"
     texts = [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from afflint.admission.pod_admission import given_labels
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target, inserting
 from afflint.controllers.evictions import eviction_of, has_assumed_strategy
-from afflint.controllers.pod_source import PodSource
+from afflint.controllers.pod_source import PRIORITY_FIELDS, PodSource
 from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
 from afflint.findings.phrases import MOST_NAMED, join_words, pluralize, quoted, summarize_names
@@ -105,20 +105,29 @@ def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
         names = summarize_names([pod_source.key for pod_source in found.pod_sources])
         stays = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} Pending"
         pending = f"{stays} if pods are scheduled in the order of the manifests"
+        ranked = _have_different_priorities(found.pod_sources)
+        if ranked:
+            pending = f"{names} compete for the same nodes, and their priorities decide which pods stay Pending"
         severity: Severity
         if found.decision.answer == "placed":
             where = summarize_names([f"{pod} on {node}" for pod, node in found.decision.placement])
-            message = f"{pending}; all can be scheduled in another order, such as {where}"
-            severity = "warning"
+            message = f"{pending}; all can be scheduled in {'some' if ranked else 'another'} order, such as {where}"
+            severity = "info" if ranked else "warning"
         elif found.decision.answer == "impossible" and not any(pod_source.kind in _FINITE for pod_source in found.pod_sources):
             severity, message = "error", f"{names} compete for the same nodes: no order of scheduling places all their replicas"
         else:
-            message = f"{pending}; it is unknown whether all of {names} can be scheduled in another order"
+            all_of, order = ("all", "some") if ranked else (f"all of {names}", "another")
+            message = f"{pending}; it is unknown whether {all_of} can be scheduled in {order} order"
             severity = "info"
         stuck = _first_pending(view, found.pod_sources)
         related = [view.pods_of(pod_source) for pod_source in found.pod_sources if pod_source is not stuck][:MOST_NAMED]
         places = tuple([_name_of(pods, "competes for the same nodes") for pods in related])
         yield _match(view.pods_of(stuck), stuck, (), message, severity=severity, related=places)
+
+
+def _have_different_priorities(pod_sources: Iterable[PodSource]) -> bool:
+    """Return whether some workloads have, or may have, different priorities: then pods of the higher one preempt the others."""
+    return len({tuple([str(pod_source.pod.get(field)) for field in PRIORITY_FIELDS]) for pod_source in pod_sources}) > 1
 
 
 def _first_pending(view: ClusterView, pod_sources: Sequence[PodSource]) -> PodSource:
