@@ -152,6 +152,54 @@ def test_parameters_may_lie_in_the_namespace_of_the_object_and_be_chosen_by_labe
     ]
 
 
+ANNOTATED = """\
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: web, namespace: shop, annotations: {example.com/snippet: "%s"}}
+spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}
+"""
+
+
+@pytest.mark.parametrize("value", ["x", "<b>", "<script>x</script>", "{{x}}", "${x}", "location / { return 200 $HOST; }"])
+def test_the_value_of_an_annotation_does_not_matter_to_a_policy_about_its_key(tmp_path: Path, value: str) -> None:
+    policies = policy(
+        """  - expression: "!object.metadata.annotations.exists(a, a == 'example.com/snippet')"\n    message: no snippets\n""",
+        resources="ingresses",
+        group="networking.k8s.io",
+    )
+    assert run(tmp_path, policies + binding(), ANNOTATED % value) == (["3:40 error demo: no snippets"], [])
+
+
+@pytest.mark.parametrize(
+    "expression, decides",
+    [
+        ("object.metadata.annotations['example.com/snippet'] == 'off'", False),
+        ("object.metadata.annotations['example.com/snippet'] in ['off', 'none']", False),
+        ("object.metadata.annotations['example.com/snippet'].size() == 0", False),
+        ("has(object.metadata.annotations.owner) || object.metadata.annotations.size() > 1", True),
+        ("object.metadata.annotations['example.com/snippet'] == 'off' && object.metadata.name == 'api'", True),
+    ],
+)
+def test_a_placeholder_leaves_undecided_only_what_its_value_could_change(tmp_path: Path, expression: str, decides: bool) -> None:
+    policies = policy(f'  - expression: "{expression}"\n    message: refused\n', resources="ingresses", group="networking.k8s.io")
+    ran = run(tmp_path, policies + binding(), ANNOTATED % "${SNIPPET}")
+    assert [len(ran.found), len(ran.said)] == ([1, 0] if decides else [0, 1])
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "namespaceObject.metadata.name != 'default'",
+        "namespaceObject.metadata.labels['kubernetes.io/metadata.name'] != 'default'",
+        "!('kubernetes.io/metadata.name' in namespaceObject.metadata.labels) || namespaceObject.metadata.name.size() > 7",
+    ],
+)
+def test_the_name_of_a_namespace_without_a_manifest_is_known(tmp_path: Path, expression: str) -> None:
+    policies = policy(f'  - {{expression: "{expression}", message: not there}}\n') + binding()
+    assert run(tmp_path, policies, deployment(namespace="default")) == (["3:34 error demo: not there"], [])
+    assert run(tmp_path, policies, deployment(namespace="production")) == ([], [])
+
+
 def test_without_parameters_params_is_null(tmp_path: Path) -> None:
     validations = '  - {expression: "params != null", message: params missing}\n'
     assert run(tmp_path, policy(validations, more=LIMIT) + binding(), deployment()).found == ["3:18 error demo: params missing"]
@@ -318,9 +366,11 @@ def test_patches_and_parts_are_not_judged(tmp_path: Path) -> None:
     assert run(tmp_path, policy(FIVE) + binding(), deployment()) == ([], [])
 
 
-def test_what_is_filled_in_later_is_not_judged(tmp_path: Path) -> None:
+def test_what_depends_on_a_placeholder_is_reported_as_not_evaluated(tmp_path: Path) -> None:
     images = "  - expression: object.spec.template.spec.containers.all(each, each.image.startsWith('example.com/'))\n"
-    assert run(tmp_path, policy(images) + binding(), deployment(image="${IMAGE}")) == ([], [])
+    reason = "it depends on the value of the placeholder `${IMAGE}`; the policy is not evaluated for Deployment web in web.yaml"
+    ran = run(tmp_path, policy(images) + binding(), deployment(image="${IMAGE}"))
+    assert ran == ([], [f"admission.yaml:10:17: policy `demo`: {reason}"])
     args = deployment(image='web:1", args: ["$(NAME)"], workingDir: "/')
     assert len(run(tmp_path, policy(images) + binding(), args).found) == 1
 

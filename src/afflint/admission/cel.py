@@ -114,12 +114,15 @@ class Program:
         self.type = checked.type_of(checked.root)
         """The type of its result, as CEL writes it: ``bool``, ``list(string)``."""
         self.needs = _named_variables(text)
+        self._needs_namespace = "namespaceObject" in _NAMESPACE_NAME.sub("", text)
         self._compiled = _environment().deserialize(_rewritten(checked))
         self._growth = growth(checked)
 
     def evaluate(self, inputs: EvaluationInput) -> Any:
         """Return the result as plain data. Raises EvaluationError."""
         inputs.prepare(self)
+        if self._needs_namespace and inputs.only_names_namespace:
+            raise EvaluationError("the value of `namespaceObject` is unknown")
         if self._is_too_much(inputs.sizes):
             raise EvaluationError("it may create values from the object that exceed the memory limit")
         _transferred.left = _MOST_TRANSFERRED
@@ -158,6 +161,11 @@ class Program:
         return rounds * max(longest, _ITEM * known) > _MOST_GIVEN and _calls_python(self.text)
 
 
+_NAMESPACE_NAME = re.compile(
+    r"""namespaceObject\s*\.\s*metadata\s*\.\s*(?:name\b|labels\s*\[\s*(["'])kubernetes\.io/metadata\.name\1\s*\])"""
+    r"""|["']kubernetes\.io/metadata\.name["']\s+in\s+namespaceObject\s*\.\s*metadata\s*\.\s*labels\b"""
+)
+"""What of a namespace is known if its manifest is not: its name, and the label with its name."""
 _COMPARES_ALL = re.compile(r"\b(?:sets\s*\.|distinct\b)")
 _PATTERN = re.compile(r"\b(?:matches|find|findAll)\s*\(\s*(.)", re.DOTALL)
 
@@ -179,7 +187,11 @@ class EvaluationInput:
     refers to a failed variable fails as well, unless its result does not depend on it.
     """
 
-    def __init__(self, values: Mapping[str, Any], variables: Mapping[str, Program | None] | None = None) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], variables: Mapping[str, Program | None] | None = None, *, only_names_namespace: bool = False
+    ) -> None:
+        """``only_names_namespace``: ``namespaceObject`` has only the name of the namespace and the label with it."""
+        self.only_names_namespace = only_names_namespace
         self.sizes = _Sizes()
         """The sizes of all values that have been evaluated so far."""
         self._values = {name: _cleaned(value, self.sizes) for name, value in values.items()}
@@ -192,6 +204,10 @@ class EvaluationInput:
     def value(self, name: str) -> Any:
         """Return the value of one of VARIABLES."""
         return self._values.get(name)
+
+    def with_object(self, data: Any) -> EvaluationInput:
+        """Return the same inputs for another object. Raises EvaluationError if it is too large."""
+        return EvaluationInput({**self._values, "object": data}, self._variables, only_names_namespace=self.only_names_namespace)
 
     def activation(self, program: Program) -> Any:
         """Return the values in the form of the library, with all variables that an expression needs."""
@@ -342,6 +358,7 @@ _QUIET = (
     r"""[rR][bB]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')"""
     r"""|\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*"""
 )
+_LITERAL = re.compile(_QUIET.rpartition("|")[0], re.DOTALL)
 _VARIABLE = re.compile(_QUIET + r"|(?<![\w.])variables(?:\s*\.\s*(\w+))?(?!\w)", re.DOTALL)
 _HAS = re.compile(_QUIET + r"|((?<![\w.])has\s*\(\s*)(request|namespaceObject|variables)(?!\w)", re.DOTALL)
 _FIELDS = (
@@ -371,6 +388,12 @@ def chain_of(text: str) -> Chain | None:
     """Return the field chain that an expression consists of; None for any other expression."""
     match = _ONLY_A_CHAIN.fullmatch(text)
     return None if match is None else _chain(match)
+
+
+def texts_in(text: str) -> Iterator[str]:
+    """Yield the string literals of an expression, without their quotes and with their escapes."""
+    for match in _LITERAL.finditer(text):
+        yield match[0].lstrip("rRbB").strip(match[0][-1])
 
 
 def _chain(match: re.Match[str]) -> Chain:

@@ -178,11 +178,12 @@ class AdmissionEvaluator:
 
     def _denial(
         self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput, message: str
-    ) -> PolicyDenial | bool:
-        """Return the denial by an expression, or True if the denied value is a placeholder."""
+    ) -> PolicyDenial | Unknown:
+        """Return the denial by an expression, or that it depends on a placeholder."""
         path = accessed_path(compiled.program, each.variables, given.value("object"))
-        if is_open(given.value("object"), path):
-            return True
+        text = undecided_placeholder(compiled.program, each.variables, given, path)
+        if text is not None:
+            return Unknown(each.policy.name, compiled.expression.place, depends_on(text))
         return PolicyDenial(each.policy.name, severity, path, message, compiled.expression.place)
 
     def _answer(
@@ -295,6 +296,11 @@ class PolicyCompiler:
 # Messages and positions.
 
 
+def depends_on(placeholder: str) -> str:
+    """Return the reason why an expression that reads a placeholder has no result."""
+    return f"it depends on the value of the placeholder {quoted(placeholder)}"
+
+
 def denial_message(expression: Expression, message: Program | None, given: EvaluationInput) -> str:
     """Return the message for an expression that evaluated to false, chosen as in the API server."""
     if message is not None:
@@ -310,9 +316,10 @@ def denial_message(expression: Expression, message: Program | None, given: Evalu
 def accessed_path(program: Program, variables: Mapping[str, Program | None], data: Any) -> Path:
     """Return the path in an object that an expression reads: the deepest one, of several the last.
 
-    If it reads none itself, those of its variables count.
+    If it reads none itself, those of its variables count. The namespace of the object counts for fields of its namespace.
     """
-    return _deepest([program], variables, data) or _deepest(_needed_variables(program, variables), variables, data)
+    path = _deepest([program], variables, data) or _deepest(_needed_variables(program, variables), variables, data)
+    return path or (_existing(("metadata", "namespace"), data) if "namespaceObject" in program.text else ())
 
 
 def _needed_variables(program: Program, variables: Mapping[str, Program | None]) -> list[Program]:
@@ -349,21 +356,61 @@ def _in_object(chain: cel.Chain, variables: Mapping[str, Program | None]) -> Pat
     return ()
 
 
-def is_open(data: Any, path: Path) -> bool:
-    """Return whether a value at a path is a placeholder, so that the result of an expression is unknown."""
+def undecided_placeholder(program: Program, variables: Mapping[str, Program | None], given: EvaluationInput, path: Path) -> str | None:
+    """Return a placeholder that may make an expression true, which evaluates to false; None if none can.
+
+    Only placeholders below ``path``, which the expression reads, can. They cannot if the expression is also false with a value in their
+    place on which no function of strings works, and with each string that the expression or its parameters name.
+    """
+    data = given.value("object")
+    texts = list(_placeholders(_at(data, path)))
+    if not texts:
+        return None
+    needed = _needed_variables(program, variables)
+    constants = {text for each in (program, *needed) for text in cel.texts_in(each.text)} | set(_strings(given.value("params")))
+    if len(constants) > _MOST_CONSTANTS:
+        return texts[0]
+    try:
+        decided = all(program.evaluate(given.with_object(_replaced(data, each))) is False for each in (True, *sorted(constants)))
+    except EvaluationError:
+        decided = False
+    return None if decided else texts[0]
+
+
+_MOST_CONSTANTS = 50
+_OF_CONTAINERS = frozenset(("args", "command", "env"))
+"""In these fields ``$(NAME)`` is a variable of the container, not a placeholder."""
+
+
+def _at(data: Any, path: Path) -> Any:
     for step in path:
         data = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
+    return data
+
+
+def _placeholders(data: Any) -> Iterator[str]:
+    return (each for each in _strings(data) if is_placeholder(each))
+
+
+def _strings(data: Any) -> Iterator[str]:
     waiting = [data]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, str) and is_placeholder(each):
-            return True
-        if isinstance(each, dict):
-            # In these fields ``$(NAME)`` is a variable of the container, not a placeholder.
-            waiting += [below for key, below in each.items() if key not in ("args", "command", "env")]
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            waiting += [below for key, below in each.items() if key not in _OF_CONTAINERS]
         elif isinstance(each, list):
             waiting += each
-    return False
+
+
+def _replaced(data: Any, value: Any) -> Any:
+    """Return the data with a value in place of each placeholder."""
+    if isinstance(data, dict):
+        return {key: below if key in _OF_CONTAINERS else _replaced(below, value) for key, below in data.items()}
+    if isinstance(data, list):
+        return [_replaced(each, value) for each in data]
+    return value if isinstance(data, str) and is_placeholder(data) else data
 
 
 def _existing(chain: Path, data: Any) -> Path:

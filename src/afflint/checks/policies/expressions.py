@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from afflint.admission import cel
 from afflint.admission.defaults import with_defaults
 from afflint.checks.match import Match
-from afflint.checks.policies.admission_policies import accessed_path, denial_message, is_open
-from afflint.checks.policies.known_cluster import request, resource
+from afflint.checks.policies.admission_policies import accessed_path, denial_message, depends_on, undecided_placeholder
+from afflint.checks.policies.known_cluster import namespace_object, request, resource
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.findings.phrases import quoted
-from afflint.kube.selectors import NAMESPACE_NAME
 from afflint.policies.admission_manifests import Expression
 from afflint.policies.expression_params import Validation
 
@@ -22,7 +21,7 @@ def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
     program = cel.compiled(params.expression)
     variables: dict[str, cel.Program | None] = {each.name: cel.compiled(each.expression) for each in params.variables}
     try:
-        given = cel.EvaluationInput(_expression_values(case, params), variables)
+        given = _inputs(case, params, variables)
         answer = program.evaluate(given)
         if not isinstance(answer, bool):
             raise cel.EvaluationError("it evaluates to neither true nor false")
@@ -35,23 +34,27 @@ def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
     if answer:
         return
     pointed_at = accessed_path(program, variables, case.object)
-    if is_open(case.object, pointed_at):
-        return
+    placeholder = undecided_placeholder(program, variables, given, pointed_at)
+    if placeholder is not None:
+        if case.manifest_index is None:
+            yield Match(case.pods.site.base, "")
+            return
+        raise UnevaluatedError(depends_on(placeholder))
     path = params.at or pointed_at or ("metadata", "name")
     plain = params.message or f"{case.title} does not meet {quoted(' '.join(params.expression.split()))}"
     message = params.messageExpression and cel.compiled(params.messageExpression)
     yield Match((*case.pods.site.base, *path), denial_message(Expression(params.expression, "", plain), message or None, given))
 
 
-def _expression_values(case: PolicySubject, params: Validation) -> dict[str, Any]:
-    """Return the values that the expression may read: no user, and the namespace only if it is among the manifests."""
+def _inputs(case: PolicySubject, params: Validation, variables: Mapping[str, cel.Program | None]) -> cel.EvaluationInput:
+    """Return what the expression may read: no user, and of a namespace without a manifest only its name."""
     data = case.object or {}
     values: dict[str, Any] = {"object": with_defaults(data), "oldObject": None, "params": params.params}
     asked = resource(data)
     if asked is not None:
         values["request"] = request(asked)
     namespace = case.namespace
-    if namespace is not None:
-        labels = {**namespace.labels, NAMESPACE_NAME: namespace.name}
-        values["namespaceObject"] = {"metadata": {"name": namespace.name, "labels": labels}}
-    return values
+    if case.pods.namespace is not None:
+        known = None if namespace is None else {"metadata": {"labels": dict(namespace.labels)}}
+        values["namespaceObject"] = namespace_object(case.pods.namespace, known)
+    return cel.EvaluationInput(values, variables, only_names_namespace=namespace is None)

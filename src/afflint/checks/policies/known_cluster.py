@@ -69,13 +69,18 @@ class KnownCluster:
     def inputs(self, variables: Mapping[str, Program | None], asked: Resource, stored: Object, params: Object | None) -> EvaluationInput:
         """Return the inputs of expressions for an object that is created. Raises EvaluationError if it is too large."""
         values: dict[str, Any] = {"object": stored, "oldObject": None, "params": params, "request": request(asked)}
+        known = self._namespaces.get(asked.namespace or "")
         if asked.is_cluster_scoped or asked.kind == "Namespace":
             values["namespaceObject"] = None
-        elif asked.namespace in self._namespaces:
-            namespace = self._namespaces[asked.namespace]
-            own = {**labels_at(namespace), NAMESPACE_NAME: asked.namespace}
-            values["namespaceObject"] = {**namespace, "metadata": {**map_at(namespace, "metadata"), "labels": own}}
-        return EvaluationInput(values, variables)
+        elif asked.namespace is not None:
+            values["namespaceObject"] = namespace_object(asked.namespace, known)
+        return EvaluationInput(values, variables, only_names_namespace=known is None)
+
+
+def namespace_object(name: str, known: Object | None) -> Object:
+    """Return a namespace with the label that the API server adds; without its manifest, only its name and this label."""
+    labels = {**labels_at(known or {}), NAMESPACE_NAME: name}
+    return {**(known or {}), "metadata": {**map_at(known or {}, "metadata"), "name": name, "labels": labels}}
 
 
 def unknown_namespace(asked: Resource) -> str:
