@@ -429,7 +429,7 @@ def test_patterns_find_manifests(tmp_path: Path) -> None:
     "named, mistake",
     [
         ("'admission/*.yaml'", "1:12: `admission/*.yaml` matches no file with policies and no manifest"),
-        ("web.yaml", "1:12: none of these manifests contains a ValidatingAdmissionPolicy"),
+        ("web.yaml", "1:12: none of these manifests contains a policy in CEL"),
     ],
 )
 def test_names_that_lead_to_no_policy_are_mistakes(tmp_path: Path, named: str, mistake: str) -> None:
@@ -456,10 +456,13 @@ def test_it_has_a_page_under_its_name(tmp_path: Path, monkeypatch: pytest.Monkey
     assert CliRunner().invoke(cli, ["rule", "demo.example.com"]).output.startswith("demo.example.com  policy, warning\n")
 
 
-def test_a_policy_cannot_have_the_name_of_a_rule(tmp_path: Path) -> None:
-    with pytest.raises(configuration.ConfigError) as raised:
-        run(tmp_path, policy(FIVE, name="wrong-type") + binding(), deployment())
-    assert "the policy `wrong-type` in `" in str(raised.value)
+@pytest.mark.parametrize("name", ["wrong-type", "labels", "all"])
+def test_a_policy_with_the_name_of_a_rule_gets_a_prefix(tmp_path: Path, name: str) -> None:
+    policies = policy(FIVE, name=name) + binding(policy=name)
+    assert run(tmp_path, policies, deployment()).found == [f"5:13 error vap/{name}: failed expression: object.spec.replicas <= 5"]
+    assert run(tmp_path, policies, deployment(), more=f"ignore: [vap/{name}]\n").found == []
+    suppressed = deployment().replace("replicas: 6", f"replicas: 6  # afflint: ignore[vap/{name}]")
+    assert run(tmp_path, policies, suppressed).found == []
 
 
 def test_a_policy_that_has_changed_is_judged_again_though_no_manifest_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from afflint.admission import cel_kyverno
 from afflint.admission.cel_ast import CONSTANT, Checked, SyntaxNode
-from afflint.admission.cel_checks import growth, misused_optional
+from afflint.admission.cel_checks import growth, may_be_optional, misused_optional
 from afflint.admission.cel_messages import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
@@ -23,6 +24,7 @@ from afflint.findings.paths import Path
 
 if TYPE_CHECKING:
     from afflint.admission.cel_functions import Function
+    from afflint.admission.cel_kyverno import Lookup
 
 VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 """What expressions can name: see Variables in the API's ValidatingAdmissionPolicySpec."""
@@ -109,13 +111,14 @@ _held: list[list[None]] = []
 class Program:
     """A compiled expression. ``needs``: the names of the variables of the policy that it may refer to; None for perhaps all."""
 
-    def __init__(self, text: str, checked: Checked) -> None:
+    def __init__(self, text: str, checked: Checked, *, unwraps_any: bool = False) -> None:
+        """``unwraps_any``: as in ExpressionScope."""
         self.text = text
         self.type = checked.type_of(checked.root)
         """The type of its result, as CEL writes it: ``bool``, ``list(string)``."""
         self.needs = _named_variables(text)
         self._needs_namespace = "namespaceObject" in _NAMESPACE_NAME.sub("", text)
-        self._compiled = _environment().deserialize(_rewritten(checked))
+        self._compiled = _environment().deserialize(_rewritten(checked, unwraps_any=unwraps_any))
         self._growth = growth(checked)
 
     def evaluate(self, inputs: EvaluationInput) -> Any:
@@ -126,6 +129,7 @@ class Program:
         if self._is_too_much(inputs.sizes):
             raise EvaluationError("it may create values from the object that exceed the memory limit")
         _transferred.left = _MOST_TRANSFERRED
+        cel_kyverno.STATE.begin(inputs.lookup)
         left = inputs.sizes.left
         try:
             return _plain(self._compiled.eval(inputs.activation(self)), inputs.sizes)
@@ -140,6 +144,8 @@ class Program:
 
             failure = EvaluationError(f"afflint does not support one of its values: {visible(str(error))}")
         inputs.sizes.left = left
+        if cel_kyverno.STATE.unknown:
+            raise EvaluationError(cel_kyverno.STATE.unknown) from None
         where = place_of(failure.word, self.text, _QUIET) if failure.word else ""
         raise EvaluationError(f"{failure}{where}", failure.word, failure.certain, failure.is_missing_key) from None
 
@@ -176,7 +182,7 @@ _TAKES_LISTS = re.compile(r"\b(?:join|indexOf|lastIndexOf|isSorted|sum|min|max|f
 def _calls_python(text: str) -> bool:
     from afflint.admission.cel_functions import FUNCTIONS
 
-    names = {each.name for each in FUNCTIONS} | {"find", "findAll", "transformMap", "transformMapEntry"}
+    names = {each.name for each in (*FUNCTIONS, *cel_kyverno.FUNCTIONS)} | {"find", "findAll", "transformMap", "transformMapEntry"}
     return any(name.rpartition(".")[2] in names or name in names for name in re.findall(r"([A-Za-z][\w.]*)\s*\(", text))
 
 
@@ -188,26 +194,36 @@ class EvaluationInput:
     """
 
     def __init__(
-        self, values: Mapping[str, Any], variables: Mapping[str, Program | None] | None = None, *, only_names_namespace: bool = False
+        self,
+        values: Mapping[str, Any],
+        variables: Mapping[str, Program | None] | None = None,
+        *,
+        only_names_namespace: bool = False,
+        lookup: Lookup | None = None,
     ) -> None:
         """``only_names_namespace``: ``namespaceObject`` has only the name of the namespace and the label with it."""
-        self.only_names_namespace = only_names_namespace
+        self.only_names_namespace, self.lookup = only_names_namespace, lookup
         self.sizes = _Sizes()
         """The sizes of all values that have been evaluated so far."""
         self._values = {name: _cleaned(value, self.sizes) for name, value in values.items()}
         self.sizes.left = _LARGEST_OBJECT  # The limit for the values of all variables.
         self._variables = variables or {}
         self._known: dict[str, Any] = {}
-        self._failed: dict[str, str] = {}
+        self._failed: dict[str, EvaluationError] = {}
         self._activation: Any = None
 
     def value(self, name: str) -> Any:
         """Return the value of one of VARIABLES."""
         return self._values.get(name)
 
+    def variable(self, name: str) -> Program | None:
+        """Return the program of a variable; None if it cannot be evaluated."""
+        return self._variables.get(name)
+
     def with_object(self, data: Any) -> EvaluationInput:
         """Return the same inputs for another object. Raises EvaluationError if it is too large."""
-        return EvaluationInput({**self._values, "object": data}, self._variables, only_names_namespace=self.only_names_namespace)
+        values = {**self._values, "object": data}
+        return EvaluationInput(values, self._variables, only_names_namespace=self.only_names_namespace, lookup=self.lookup)
 
     def activation(self, program: Program) -> Any:
         """Return the values in the form of the library, with all variables that an expression needs."""
@@ -229,7 +245,7 @@ class EvaluationInput:
             if name not in begun and name not in self._known and name not in self._failed:
                 begun.add(name)
                 # A variable that refers to itself, directly or not, finds itself failed.
-                self._failed[name] = f"`variables.{name}` is not available offline"
+                self._failed[name] = EvaluationError(f"`variables.{name}` is not available offline")
                 waiting += () if variable is None else self._unknown(variable)
                 continue
             waiting.pop()
@@ -242,15 +258,17 @@ class EvaluationInput:
         names = self._variables if program.needs is None else program.needs
         return [each for each in reversed([*names]) if each in self._variables and each not in self._known and each not in self._failed]
 
-    def failure(self, program: Program) -> str:
-        """Return why a variable that an expression refers to has no value; "" if all have one."""
-        return next((self._failed[name] for name in program.needs or () if name in self._failed), "")
+    def failure(self, program: Program) -> EvaluationError | None:
+        """Return why a variable that an expression refers to has no value; None if all have one."""
+        return next((self._failed[name] for name in program.needs or () if name in self._failed), None)
 
     def _evaluate(self, name: str, program: Program) -> None:
         try:
             value = program.evaluate(self)
         except EvaluationError as error:
-            self._failed[name] = self.failure(program) or f"`variables.{name}`: {error}"
+            cause = self.failure(program)
+            text = str(cause) if cause is not None else f"`variables.{name}`: {error}"
+            self._failed[name] = EvaluationError(text, error.word, error.certain and (cause is None or cause.certain), error.is_missing_key)
         else:
             del self._failed[name]
             self._known[name] = value
@@ -262,6 +280,10 @@ class ExpressionScope(NamedTuple):
 
     names: tuple[str, ...] = VARIABLES
     variables: tuple[tuple[str, str], ...] = ()
+    kyverno: bool = False
+    """Whether the expression can use the functions of Kyverno."""
+    unwraps_any: bool = False
+    """Whether ``orValue`` returns a value that is not optional, instead of failing: see OrValueCompatEnvOptions in Kyverno."""
 
 
 EVERYTHING = ExpressionScope()
@@ -284,7 +306,7 @@ def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
     taker = misused_optional(checked)
     if taker is not None:
         raise OfflineError(f"`{taker}` receives an optional value; use `orValue` to unwrap it")
-    return Program(text, checked)
+    return Program(text, checked, unwraps_any=scope.unwraps_any)
 
 
 def _has_untyped(text: str) -> str:
@@ -297,8 +319,9 @@ def _has_untyped(text: str) -> str:
 def _refusal(mistakes: Sequence[ExpressionMistake], text: str, scope: ExpressionScope) -> ExpressionError | OfflineError:
     for each in mistakes:
         name = UNDECLARED.match(each.message)
-        if name is not None and name[1] in _OFFLINE:
-            return OfflineError(_OFFLINE[name[1]])
+        offline = {**cel_kyverno.OFFLINE, **_OFFLINE} if scope.kyverno else _OFFLINE
+        if name is not None and name[1].partition(".")[0] in offline:
+            return OfflineError(offline[name[1].partition(".")[0]])
         if "recursion depth" in each.message:
             return OfflineError("it is nested too deeply for afflint; move parts of it to variables")
     if not mistakes:
@@ -329,7 +352,7 @@ _AGGREGATES = frozenset(("min", "max", "sum"))
 _OPTIONAL = frozenset(("validate", "format.named"))
 
 
-def _rewritten(checked: Checked) -> bytes:
+def _rewritten(checked: Checked, *, unwraps_any: bool) -> bytes:
     """Rewrite a checked expression so that the library can evaluate it.
 
     Functions in Python cannot return times or optional values: the expression converts strings and empty lists to them.
@@ -342,7 +365,10 @@ def _rewritten(checked: Checked) -> bytes:
 
     from afflint.admission.cel_types import RESOLVED, field_path
 
-    return checked.rewritten(_OWN_NAMES, wrapper, RESOLVED, field_path)
+    def only_part(node: SyntaxNode) -> bool:
+        return unwraps_any and node.name == "orValue" and not may_be_optional(node.parts[0], checked)
+
+    return checked.rewritten(_OWN_NAMES, wrapper, RESOLVED, field_path, only_part)
 
 
 def _known_functions() -> Iterator[str]:
@@ -366,7 +392,7 @@ _FIELDS = (
     r"""|\[\s*\??\s*(?:"[^"\\\n]*"|'[^'\\\n]*'|[0-9]+)\s*\])+)"""
 )
 _CHAIN = re.compile(_QUIET + r"|(?<![\w.])(object|variables)" + _FIELDS, re.DOTALL)
-_ONLY_A_CHAIN = re.compile(r"\s*(object|variables)" + _FIELDS + r"\s*")
+_ONLY_A_CHAIN = re.compile(r"\s*(object|variables)" + _FIELDS + r"?\s*")
 _STEP = re.compile(r"""\.\s*\??\s*(\w+)|\[\s*\??\s*(?:"([^"]*)"|'([^']*)'|([0-9]+))\s*\]""")
 
 
@@ -397,7 +423,7 @@ def texts_in(text: str) -> Iterator[str]:
 
 
 def _chain(match: re.Match[str]) -> Chain:
-    steps = [int(step[4]) if step[4] else step[1] or step[2] or step[3] or "" for step in _STEP.finditer(match[2])]
+    steps = [int(step[4]) if step[4] else step[1] or step[2] or step[3] or "" for step in _STEP.finditer(match[2] or "")]
     return Chain(match[1], tuple(steps))
 
 
@@ -442,7 +468,7 @@ def _environment() -> Any:
     from afflint.admission.cel_functions import FUNCTIONS, INTERNAL_FUNCTIONS
 
     overloads: dict[str, dict[tuple[Any, ...], Any]] = {}
-    for each in (*FUNCTIONS, *INTERNAL_FUNCTIONS, *_searches()):
+    for each in (*FUNCTIONS, *INTERNAL_FUNCTIONS, *cel_kyverno.FUNCTIONS, *_searches()):
         names = tuple(map(_evaluated_type, each.takes))
         takes = (each.member, *names)
         known = overloads.setdefault(each.name, {})
@@ -453,7 +479,9 @@ def _environment() -> Any:
             f"kubernetes_{each.name}_{len(known)}", cel.Type.DYN, types, each.member, _with_transfer_limit(each.implementation)
         )
     extension = cel.CelExtension("kubernetes", [cel.FunctionDecl(name, [*known.values()]) for name, known in overloads.items() if known])
-    return cel.NewEnv(config=_extended(_EXTENSIONS), variables=dict.fromkeys(VARIABLES, cel.Type.DYN), extensions=[extension])
+    return cel.NewEnv(
+        config=_extended(_EXTENSIONS), variables=dict.fromkeys((*VARIABLES, *cel_kyverno.VARIABLES), cel.Type.DYN), extensions=[extension]
+    )
 
 
 _EVALUATED_TYPES = frozenset(("bool", "int", "uint", "double", "string", "list", "map"))
@@ -485,7 +513,7 @@ def _checker(scope: ExpressionScope) -> Any:
     types |= {name: cel.Type(kind) for name, kind in declared_fields().items() if name.partition(".")[0] in scope.names}
     types |= {UNTYPED[name]: cel.Type.DYN for name in scope.names if name in UNTYPED}
     types |= {f"variables.{name}": cel.Type(_as_variable(kind)) for name, kind in scope.variables}
-    return cel.NewEnv(config=_checked_configuration(), variables=types)
+    return cel.NewEnv(config=_checked_configuration(scope.kyverno), variables=types)
 
 
 def _as_variable(kind: str) -> str:
@@ -495,10 +523,10 @@ def _as_variable(kind: str) -> str:
 
 
 @cache
-def _checked_configuration() -> Any:
+def _checked_configuration(kyverno: bool) -> Any:
     from afflint.admission.cel_types import configuration
 
-    return _library().NewEnvConfigFromYaml(configuration(_EXTENSIONS))
+    return _library().NewEnvConfigFromYaml(configuration(_EXTENSIONS, cel_kyverno.FUNCTIONS if kyverno else ()))
 
 
 def _extended(names: Sequence[str]) -> Any:
@@ -571,6 +599,10 @@ def _cleaned(value: Any, sizes: _Sizes) -> Any:
     return _Cleaner(sizes).cleaned(value, _DEEPEST)
 
 
+_KEPT = "rules"
+"""The field of an object (a Role, a ClusterRole) in which the API server keeps null."""
+
+
 class _Cleaner:
     def __init__(self, sizes: _Sizes) -> None:
         self._sizes = sizes
@@ -582,7 +614,8 @@ class _Cleaner:
         if levels == _DEEPEST and (kind is dict or kind is list or kind is tuple):
             self._sizes.add_items(len(value))
         if kind is dict:
-            return {self._key(key): self._item(each, levels) for key, each in value.items() if each is not None}
+            kept = _KEPT if levels == _DEEPEST else ""
+            return {self._key(key): self._item(each, levels) for key, each in value.items() if each is not None or key == kept}
         if kind is list or kind is tuple:
             return [self._item(each, levels) for each in value if each is not None]
         return self._item(value, levels)

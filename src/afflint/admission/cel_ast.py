@@ -82,11 +82,17 @@ class Checked:
         return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
     def rewritten(
-        self, names: Mapping[str, str], wrap: Callable[[SyntaxNode], str], unresolved: tuple[str, ...], path: Callable[[str], list[str]]
+        self,
+        names: Mapping[str, str],
+        wrap: Callable[[SyntaxNode], str],
+        unresolved: tuple[str, ...],
+        path: Callable[[str], list[str]],
+        only_part: Callable[[SyntaxNode], bool],
     ) -> bytes:
         """Serialize the expression with other names of functions, and with calls wrapped in the functions that ``wrap`` names ("": none).
 
         Names of variables that begin with one of ``unresolved`` become selections of fields again: ``path`` splits them into parts.
+        Calls for which ``only_part`` returns True are replaced by their first part.
         """
         last = max((node.id for node in self.root.walk()), default=0)
 
@@ -103,6 +109,8 @@ class Checked:
                 for field in fields:
                     raw = made(SELECTION, (_OPERAND, raw), (_SELECTED, field.encode()))
                 return raw
+            if node.kind == CALL and only_part(node):
+                return written(node.parts[0])
             raw = _replaced(node, names.get(node.name, ""), iter([written(each) for each in node.parts]))
             wrapper = wrap(node) if node.kind == CALL else ""
             return made(CALL, (_FUNCTION, wrapper.encode()), (_ARGUMENTS, raw)) if wrapper else raw

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from afflint.admission.cel_ast import CALL, IDENTIFIER, LIST, LOOP, MAP, Checked, SyntaxNode
+from afflint.admission.cel_ast import CALL, IDENTIFIER, LIST, LOOP, MAP, SELECTION, Checked, SyntaxNode
 from afflint.findings.namedtuples import NamedTuple
 
 _UNWRAPS = frozenset(("orValue", "hasValue", "value", "_==_", "_!=_", "type"))
@@ -35,6 +35,18 @@ def _misuses(node: SyntaxNode, checked: Checked) -> Iterator[str]:
 
 def _is_optional(node: SyntaxNode, checked: Checked) -> bool:
     return checked.type_of(node).startswith("optional_type")
+
+
+_OPTIONAL_OPERATIONS = frozenset(("_?._", "_[?_]", "or", "optional.of", "optional.none", "optional.ofNonZeroValue"))
+_STEPS_BELOW = frozenset(("_[_]", "_?_:_"))
+
+
+def may_be_optional(node: SyntaxNode, checked: Checked) -> bool:
+    """Return whether an expression may evaluate to an optional value, also if the library does not know its type."""
+    if _is_optional(node, checked) or (node.kind == CALL and node.name in _OPTIONAL_OPERATIONS):
+        return True
+    inside = node.kind == SELECTION or (node.kind == CALL and node.name in _STEPS_BELOW)
+    return inside and any(may_be_optional(each, checked) for each in node.parts)
 
 
 class Growth(NamedTuple):

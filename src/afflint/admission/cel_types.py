@@ -72,12 +72,12 @@ def _fields_below(path: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, s
             yield from _fields_below(f"{path}{name}.", kind)
 
 
-def configuration(extensions: Iterable[str]) -> str:
-    """Return the environment that checks expressions, in YAML: extensions of the library and the functions of Kubernetes."""
+def configuration(extensions: Iterable[str], more: Iterable[Function] = ()) -> str:
+    """Return the environment that checks expressions, in YAML: extensions of the library, the functions of Kubernetes, and ``more``."""
     lines = ["stdlib:", "  exclude_functions:", *(f"  - name: {name}" for name in (*_COMPARISONS, "string"))]
     lines += ["extensions:", *(f"- name: {name}" for name in extensions), "functions:"]
     declared: dict[str, list[Function]] = {}
-    for each in (*FUNCTIONS, *SEARCHES, *_standard()):
+    for each in (*FUNCTIONS, *SEARCHES, *_standard(), *more):
         declared.setdefault(each.name, []).append(each)
     for name, ways in declared.items():
         lines += [f"- name: '{name}'", "  overloads:"]

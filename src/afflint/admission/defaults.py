@@ -238,6 +238,7 @@ _STATUS: Mapping[tuple[str, str], Object] = {
     ("", "ReplicationController"): {"replicas": 0},
     ("apps", "DaemonSet"): dict.fromkeys(("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0),
     ("", "Service"): {"loadBalancer": {}},
+    ("networking.k8s.io", "Ingress"): {"loadBalancer": {}},
     ("", "PersistentVolumeClaim"): {"phase": "Pending"},
     **{(group, kind): {} for group, kind in (("apps", "Deployment"), ("batch", "Job"), ("batch", "CronJob"))},
 }
@@ -248,15 +249,18 @@ _WHOLE: Mapping[tuple[str, str], _Shape] = {
     ("", "ReplicationController"): _Shape(more=_whole_controller),
     ("", "PodTemplate"): _Shape(below={"template": _TEMPLATE}),
     ("", "Secret"): _Shape({"type": "Opaque"}),
+    # The API server writes these rules also if there are none.
+    **{("rbac.authorization.k8s.io", kind): _Shape({"rules": None}) for kind in ("Role", "ClusterRole")},
 }
 
 
 def are_known(data: Object) -> bool:
     """Return whether all defaults of a kind are known, so that a field that is missing here is missing in the cluster, too."""
     group, kind = _group_and_kind(data)
-    return (group, kind) in _STATUS and (group, kind) not in _INCOMPLETE
+    return (group, kind) in _COMPLETE or ((group, kind) in _STATUS and (group, kind) not in _INCOMPLETE)
 
 
+_COMPLETE = frozenset((("rbac.authorization.k8s.io", "Role"), ("rbac.authorization.k8s.io", "ClusterRole")))
 _INCOMPLETE = frozenset((("", "Service"), ("", "PersistentVolumeClaim")))
 
 

@@ -212,24 +212,22 @@ class _Loader:
     def _admission_policies(self, file: _File, manifests: Mapping[str, Path]) -> _ConfigValues:
         """Load the admission policies from manifests that ``policies`` names, by path and the position of the name."""
         from afflint.admission.cel import ensure_available
-        from afflint.policies.admission_manifests import policies_in
+        from afflint.policies.policy_files import read_admission
 
         policies: dict[str, Policy] = {}
         origins: dict[str, Origin] = {}
-        for name, path in manifests.items():
-            for policy in policies_in(name):
-                if policy in {*self.rule_names, *self.categories, ALL}:
-                    fault = ConfigMistake(
-                        file.located.span(path), f"the policy {quoted(policy)} in {quoted(name)} has the name of a rule or category"
-                    )
-                    self.problems.append(file.problem(fault))
-                policies[policy] = Policy(policy, "validating-admission-policy", {"manifests": [*manifests]})
-                origins[field_of(("policies", policy))] = _origin(file, path)
+        try:
+            admission = read_admission(manifests, {*self.rule_names, *self.categories, ALL})
+        except OSError as error:
+            raise ReadError(f"cannot be read: {error.strerror}") from None
+        for policy in admission.policies:
+            policies[policy.name] = Policy(policy.name, "validating-admission-policy", {"manifests": [*manifests]})
+            origins[field_of(("policies", policy.name))] = _origin(file, manifests[policy.origin.file])
         if policies:
             ensure_available()
         else:
             path = next(iter(manifests.values()))
-            fault = ConfigMistake(file.located.span(path), "none of these manifests contains a ValidatingAdmissionPolicy")
+            fault = ConfigMistake(file.located.span(path), f"none of these manifests contains a policy in CEL{_reason(admission.problems)}")
             self.problems.append(file.problem(fault))
         self.admission |= policies.keys()
         return _ConfigValues({"policies": policies}, origins)
@@ -259,6 +257,11 @@ class _Loader:
             faults = [*_policy_faults(file.located, {*self.rule_names, *self.categories, ALL})]
             faults += islice(_name_faults(file.located, known, self.categories), MOST_PROBLEMS)
             self.problems += map(file.problem, faults)
+
+
+def _reason(problems: tuple[str, ...]) -> str:
+    """Return the first reason why a manifest contains no policy that afflint evaluates."""
+    return f"; {problems[0]}" if problems else ""
 
 
 def _texts(located: Located, path: Path, key: str | None = None) -> Iterator[tuple[Path, str]]:
@@ -345,7 +348,7 @@ def _holds_manifests(name: str) -> bool:
     """Whether a file that ``policies`` names contains Kubernetes objects. Raises ReadError."""
     if name.startswith(SHIPPED):
         return False
-    from afflint.policies.admission_manifests import looks_like_manifest
+    from afflint.policies.policy_files import looks_like_manifest
 
     return looks_like_manifest(read_bytes(name))
 

@@ -162,7 +162,7 @@ def mutate_rules(data: dict[str, Any]) -> Iterator[MutateRule]:
     if not isinstance(name, str) or spec.get("admission") is False or (data["kind"] == POLICY and not isinstance(namespace, str)):
         return
     rules = [(number, each) for number, each in enumerate(list_at(spec, "rules")) if isinstance(each, dict)]
-    controllers = _autogen_controllers([each for _, each in rules], map_at(metadata, "annotations"))
+    controllers = autogen_controllers([each for _, each in rules], map_at(metadata, "annotations"))
     for number, rule in rules:
         mutate = map_at(rule, "mutate")
         if not mutate or "targets" in mutate:
@@ -178,7 +178,7 @@ def mutate_rules(data: dict[str, Any]) -> Iterator[MutateRule]:
         )
 
 
-def _autogen_controllers(rules: Sequence[dict[str, Any]], annotations: Mapping[str, Any]) -> frozenset[str]:
+def autogen_controllers(rules: Sequence[dict[str, Any]], annotations: Mapping[str, Any]) -> frozenset[str]:
     """Return the kinds of controllers that Kyverno generates rules for (CanAutoGen)."""
     needed = False
     for rule in rules:

@@ -25,6 +25,9 @@ class Candidate(NamedTuple):
     data: dict[str, Any]
     namespace: str | None
     namespace_labels: Mapping[str, str] | None
+    operation: str = _CREATE
+    has_no_user: bool = False
+    """Whether the object is part of a test of policies that names no user: then no condition on users holds."""
 
     @property
     def name(self) -> str:
@@ -72,8 +75,12 @@ def _covers(block: dict[str, Any], candidate: Candidate) -> bool:
         partial(_CONDITIONS[field], value, candidate) for field, value in resources.items() if field in _CONDITIONS and value
     ]
     if any(block.get(each) for each in _OF_USERS):
-        conditions.append(_depends_on_user)
+        conditions.append(_never if candidate.has_no_user else _depends_on_user)
     return bool(conditions) and holds_all(conditions)
+
+
+def _never() -> bool:
+    return False
 
 
 def _depends_on_user() -> bool:
@@ -168,8 +175,8 @@ def _selector(selector: Any) -> Selector:
     return parsed
 
 
-def _on_creation(operations: Any, _candidate: Candidate) -> bool:
-    return _CREATE in _texts(operations)
+def _on_operation(operations: Any, candidate: Candidate) -> bool:
+    return candidate.operation in _texts(operations)
 
 
 _CONDITIONS = {
@@ -180,7 +187,7 @@ _CONDITIONS = {
     "annotations": _annotated,
     "selector": _labelled,
     "namespaceSelector": _in_labelled_namespace,
-    "operations": _on_creation,
+    "operations": _on_operation,
 }
 
 

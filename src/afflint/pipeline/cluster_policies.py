@@ -1,4 +1,5 @@
-"""The cluster's own policies, applied to the objects of a run: ValidatingAdmissionPolicies whose manifests the configuration names.
+"""The cluster's own policies, applied to the objects of a run: those of the API server, of Kyverno and of Gatekeeper, if they are in CEL
+and the configuration names their manifests.
 
 They apply to any kind and to whole objects, so afflint reads the files a second time. Runs without such policies do not import this
 module. A policy that cannot be evaluated offline is listed next to the findings and never reported as a finding.
@@ -10,8 +11,12 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from afflint.admission.api_resources import resource_of
 from afflint.checks.match import Match
-from afflint.checks.policies.admission_policies import AdmissionEvaluator, PolicyDenial, Unknown
+from afflint.checks.policies.admission_policies import AdmissionEvaluator, PolicyDenial
+from afflint.checks.policies.policy_compiler import Unknown
+from afflint.checks.registry import CATEGORIES, rules
+from afflint.config.settings import ALL
 from afflint.findings.errors import UserError
 from afflint.findings.finding import NO_FILE, FileId, Finding, Found, Severity
 from afflint.findings.namedtuples import NamedTuple
@@ -23,7 +28,9 @@ from afflint.kube.manifests import Manifest, Workload, reference
 from afflint.pipeline.map_step import located
 from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
 from afflint.pipeline.source_objects import objects_of
-from afflint.policies.admission_manifests import BINDING, POLICY, Admission, Fault, read_admission
+from afflint.policies.admission_manifests import BINDING, POLICY, AdmissionPolicy, Fault
+from afflint.policies.kyverno_policies import EXCEPTION
+from afflint.policies.policy_files import Admission, read_admission
 from afflint.source.sources import Source
 from afflint.yaml.document import map_at
 
@@ -45,27 +52,29 @@ _POD = "Pod"
 
 
 def admitted(
-    rules: Iterable[BoundRule],
+    bound: Iterable[BoundRule],
     sources: Mapping[FileId, Source],
     results: Mapping[FileId, FileResult],
     checked: Collection[FileId],
     is_patch: Callable[[str], bool],
     stored: Mapping[FileId, Source] | None = None,
+    *,
+    is_complete: bool = False,
 ) -> Admitted:
-    """Apply the policies to the ``checked`` files.
+    """Apply the policies to the ``checked`` files. ``is_complete``: the files contain all objects of their namespaces.
 
     ``sources`` are all files of the run, ``results`` those of the map step; any file may define parameters and namespaces.
     ``is_patch``: returns whether a kustomization uses the file at a path as a patch. ``stored``: the files in which objects differ from
     those in ``sources``, which are then used for the pods that controllers create. Raises UserError if a policy file cannot be read.
     """
-    policies = [rule.policy for rule in rules if rule.subject == "admission" and rule.policy is not None]
+    policies = [rule.policy for rule in bound if rule.subject == "admission" and rule.policy is not None]
     names = [policy.name for policy in policies]
     admission = _admission(dict.fromkeys(path for policy in policies for path in policy.params.manifests))
     readable = {file: source for file, source in sources.items() if not (results[file].templated or results[file].unread)}
-    kinds = {"Namespace", *(policy.param_kind[1] for policy in admission.policies if policy.param_kind)}
-    objects = [data for source in readable.values() for _, data, _ in objects_of(source, kinds.__contains__)]
-    evaluator = AdmissionEvaluator(admission, names, objects)
-    severities = {rule.name: rule.severity or "error" for rule in rules}
+    wanted = wanted_objects(admission.policies)
+    objects = [data for source in readable.values() for _, data, _ in objects_of(source, wanted)]
+    evaluator = AdmissionEvaluator(admission, names, objects, is_complete=is_complete)
+    severities = {rule.name: rule.severity or "error" for rule in bound}
     paths = {os.path.realpath(source.path): file for file, source in sources.items()}
     faults = [_of_fault(each, severities[each.policy], paths) for each in evaluator.faults]
     unevaluated = [UnevaluatedPolicy(each.policy, each.reason, each.place) for each in evaluator.unknown]
@@ -83,21 +92,36 @@ def admitted(
     return Admitted(found, faults, unevaluated)
 
 
+def wanted_objects(policies: Iterable[AdmissionPolicy]) -> Callable[[str], bool]:
+    """Return a function that returns whether policies may need objects of a kind: namespaces, parameters, exceptions, what they look up."""
+    policies = list(policies)
+    kinds = {"Namespace", *(policy.param_kind[1] for policy in policies if policy.param_kind)}
+    texts = [each.text for policy in policies if policy.dialect == "kyverno" for each in (*policy.variables, *policy.validations)]
+    if any(policy.dialect.startswith("kyverno") for policy in policies):
+        kinds.add(EXCEPTION)
+    lookups = [text for text in texts if "resource." in text]
+    if not lookups:
+        return kinds.__contains__
+    return lambda kind: kind in kinds or any(resource_of(kind) in text for text in lookups)
+
+
 def _of_fault(fault: Fault, severity: Severity, paths: Mapping[str, FileId]) -> Finding:
     """Return a finding in the manifest of a policy, which need not be a file of the run."""
-    message = f"the API server rejects this {_TITLES.get(fault.object.kind or '', 'object')}: {fault.message}"
+    kind = fault.object.kind or ""
+    by = "the API server" if kind in (POLICY, BINDING) else "Gatekeeper" if kind == "ConstraintTemplate" else "Kyverno"
+    message = f"{by} rejects this {_TITLES.get(kind, 'policy')}: {fault.message}"
     source = paths.get(os.path.realpath(fault.file), NO_FILE)
     place = (fault.document, fault.span, fault.object, fault.field)
     return Finding(fault.policy, "policy", severity, message, _HELP, fault.file.replace(os.sep, "/"), *place, source=source)
 
 
-_TITLES = {POLICY: "policy", BINDING: "binding"}
-_HELP = "Correct the manifest so that the API server accepts it. Until then, afflint does not apply it either."
+_TITLES = {BINDING: "binding", "ConstraintTemplate": "template"}
+_HELP = "Correct the manifest. Until then, afflint does not apply it either."
 
 
 def _admission(paths: Iterable[str]) -> Admission:
     try:
-        return read_admission(paths)
+        return read_admission(paths, {*rules(), *CATEGORIES, ALL})
     except OSError as error:
         raise UserError(f"the policy file {error.filename!r} cannot be read: {error.strerror}") from None
 

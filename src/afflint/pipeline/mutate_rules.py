@@ -58,8 +58,9 @@ def _cel_rules(policies: Mapping[FileId, Source], readable: Mapping[FileId, Sour
     if not any(True for source in policies.values() for _ in objects_of(source, _CEL_KINDS.__contains__)):
         return
     from afflint.checks.policies.known_cluster import KnownCluster
-    from afflint.checks.policies.mutating_policies import BINDING, EXCEPTION, cel_rule, excepted_policies, is_mutating
+    from afflint.checks.policies.mutating_policies import BINDING, cel_rule, is_mutating
     from afflint.policies.admission_manifests import PolicyReader
+    from afflint.policies.kyverno_policies import EXCEPTION, excepted_policies
 
     found = [
         (PolicyReader(source.name, document, data, base).mutating_policy(), file, document, data, base)

@@ -216,7 +216,10 @@ def _with_cluster_policies(reduced: ReducedRun, stored: Mapping[FileId, Source] 
     files, kustomizations = reduced.files, reduced.suppression_filter.kustomizations
     checked = [file for file in reduced.results if file in reduced.all_results]
     sources = {file: files.sources[file] for file in reduced.all_results}
-    admission = admitted(reduced.settings.rules, sources, reduced.all_results, checked, kustomizations.is_patch, stored)
+    is_complete = reduced.settings.target.complete
+    admission = admitted(
+        reduced.settings.rules, sources, reduced.all_results, checked, kustomizations.is_patch, stored, is_complete=is_complete
+    )
     across = {file: [*found] for file, found in reduced.across.items()}
     for file, found in admission.found:
         across.setdefault(file, []).append(found)

@@ -7,29 +7,24 @@ which have the same fields for what is read here, and Kyverno's MutatingPolicies
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from afflint.admission.api_resources import CLUSTER_SCOPED, equivalents
 from afflint.findings.finding import ObjectRef, Severity, Span
 from afflint.findings.namedtuples import NamedTuple
-from afflint.findings.paths import Path, field_of
-from afflint.kube.manifest_reader import objects_in
+from afflint.findings.paths import Path, Step, field_of
 from afflint.kube.manifests import reference
 from afflint.kube.selectors import Malformed, Selector, matches, parse_label_selector
 from afflint.policies.admission_validation import binding_faults, policy_faults
 from afflint.policies.params import TEXTS, param
-from afflint.source.files import read_regular
 from afflint.yaml.document import Document, list_at, map_at, text_at
-from afflint.yaml.documents import read, split, to_utf8
 
 GROUP, POLICY, BINDING = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 MUTATING_POLICY, MUTATING_BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"
 _BINDINGS = frozenset((BINDING, MUTATING_BINDING))
 _PATCHES = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
-_MAX_BYTES = 8 << 20
 _CREATE = "CREATE"
 _SEVERITIES: Mapping[str, Severity] = {"Deny": "error", "Warn": "warning", "Audit": "info"}
 
@@ -101,7 +96,7 @@ class ResourceRule(NamedTuple):
         """Return whether an object is of such a resource; ``equivalent``: also under another group or version."""
         if self.names and target.name not in self.names:
             return False
-        if "*" not in self.operations and _CREATE not in self.operations:
+        if "*" not in self.operations and target.operation not in self.operations:
             return False
         if self.scope != "*" and (self.scope == "Cluster") != target.is_cluster_scoped:
             return False
@@ -128,6 +123,7 @@ class Resource(NamedTuple):
     resource: str
     name: str | None
     namespace: str | None
+    operation: str = _CREATE
 
     @property
     def is_cluster_scoped(self) -> bool:
@@ -155,29 +151,29 @@ class MatchConstraints(NamedTuple):
 EVERYTHING = MatchConstraints()
 
 
-class AdmissionPolicy(NamedTuple):
-    """A policy in CEL. ``param_kind`` is the apiVersion and the kind of its parameters; ``name`` of a mutation is its type of patch."""
+class KyvernoScope(NamedTuple):
+    """The objects that a policy of Kyverno applies to, apart from the constraints that it shares with policies of the API server."""
 
-    name: str
-    origin: PolicyOrigin
-    constraints: MatchConstraints
-    conditions: tuple[Expression, ...] = ()
-    variables: tuple[Expression, ...] = ()
-    validations: tuple[Expression, ...] = ()
-    annotations: tuple[Expression, ...] = ()
-    param_kind: tuple[str, str] | None = None
-    fails_closed: bool = True
-    """Whether an error in an expression denies the request: ``failurePolicy: Fail``."""
-    faults: tuple[Fault, ...] = ()
-    """Why the API server rejects the policy, apart from its expressions."""
-    mutations: tuple[Expression, ...] = ()
-    reinvoked: bool = False
-    """Whether the mutations apply again after other policies have changed the object: ``reinvocationPolicy: IfNeeded``."""
+    match: Any = None
+    """The ``match`` and ``exclude`` of a rule of a ClusterPolicy; None for a ValidatingPolicy."""
+    exclude: Any = None
+    namespace: str | None = None
+    """The only namespace in which a namespaced policy applies."""
+    overrides: tuple[tuple[Severity, Mapping[str, Any]], ...] = ()
+    """Other severities for some namespaces: those of a ``match`` block with ``namespaces`` and ``namespaceSelector``."""
 
-    @property
-    def place(self) -> str:
-        """The position of the policy's name."""
-        return self.origin.place(("metadata", "name"))
+
+class GatekeeperScope(NamedTuple):
+    """The objects that a constraint of Gatekeeper applies to: its ``match``."""
+
+    kinds: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    """The API groups and kinds of each item."""
+    namespaces: tuple[str, ...] = ()
+    excluded_namespaces: tuple[str, ...] = ()
+    labels: Selector | None = None
+    namespace_labels: Selector | None = None
+    scope: str = ""
+    name: str = ""
 
 
 class Params(NamedTuple):
@@ -197,58 +193,48 @@ class Binding(NamedTuple):
     constraints: MatchConstraints
     params: Params | None = None
     faults: tuple[Fault, ...] = ()
+    scope: KyvernoScope | GatekeeperScope | None = None
+    """Further conditions, for policies of Kyverno and Gatekeeper."""
+    given: dict[str, Any] | None = None
+    """The parameters, if the binding contains them: a constraint of Gatekeeper."""
 
 
-class Admission(NamedTuple):
-    """The policies and bindings of some files, and all other objects, which may be parameters or namespaces."""
-
-    policies: tuple[AdmissionPolicy, ...]
-    bindings: tuple[Binding, ...]
-    objects: tuple[dict[str, Any], ...]
-    problems: tuple[str, ...] = ()
-    """Messages about objects that cannot be used, each with its position."""
+Dialect = Literal["kubernetes", "kyverno", "kyverno-rule", "gatekeeper"]
+"""Who evaluates a policy: the API server, Kyverno (a ValidatingPolicy, or a rule with ``validate.cel``), or Gatekeeper."""
 
 
-def looks_like_manifest(raw: bytes) -> bool:
-    """Return whether a file that ``policies`` names contains Kubernetes objects; a configuration has no apiVersion."""
-    return re.search(rb"""(?m)^[ \t]*(?:- )?[{]?[ \t]*["']?apiVersion["']?[ \t]*:""", raw) is not None
+class AdmissionPolicy(NamedTuple):
+    """A policy in CEL. ``param_kind`` is the apiVersion and the kind of its parameters; ``name`` of a mutation is its type of patch."""
+
+    name: str
+    origin: PolicyOrigin
+    constraints: MatchConstraints
+    conditions: tuple[Expression, ...] = ()
+    variables: tuple[Expression, ...] = ()
+    validations: tuple[Expression, ...] = ()
+    annotations: tuple[Expression, ...] = ()
+    param_kind: tuple[str, str] | None = None
+    fails_closed: bool = True
+    """Whether an error in an expression denies the request: ``failurePolicy: Fail``."""
+    faults: tuple[Fault, ...] = ()
+    """Why the API server rejects the policy, apart from its expressions."""
+    mutations: tuple[Expression, ...] = ()
+    reinvoked: bool = False
+    """Whether the mutations apply again after other policies have changed the object: ``reinvocationPolicy: IfNeeded``."""
+    dialect: Dialect = "kubernetes"
+    rule: str = ""
+    """The name of the rule of a ClusterPolicy."""
+    own_binding: Binding | None = None
+    """Where the policy applies, if it needs no object for that."""
+
+    @property
+    def place(self) -> str:
+        """The position of the policy's name."""
+        return self.origin.place(("metadata", "name"))
 
 
-def read_admission(paths: Iterable[str]) -> Admission:
-    """Read the objects of some files. Raises OSError for a file that cannot be read."""
-    policies: list[AdmissionPolicy] = []
-    bindings: list[Binding] = []
-    objects: list[dict[str, Any]] = []
-    problems: list[str] = []
-    for path in paths:
-        try:
-            data = to_utf8(read_regular(path, _MAX_BYTES))
-        except UnicodeDecodeError:
-            problems.append(f"{path}:1:1: the file is not valid UTF-8")
-            continue
-        for index, (piece, line, _) in enumerate(split(data)):
-            document = read(piece, index, line)
-            if document.problem is not None:
-                span = document.problem.span
-                problems.append(f"{path}:{span.line}:{span.column}: {document.problem.message}")
-            for each, base in objects_in(document):
-                reader = PolicyReader(path, document, each, base)
-                if _is(each, POLICY):
-                    policies += reader.policy()
-                elif _is(each, BINDING):
-                    bindings += reader.binding()
-                else:
-                    objects.append(each)
-                problems += reader.problems
-    return Admission(tuple(policies), tuple(bindings), tuple(objects), tuple(problems))
-
-
-def policies_in(path: str) -> list[str]:
-    """Return the names of the policies in a file, each once."""
-    return list(dict.fromkeys(policy.name for policy in read_admission([path]).policies))
-
-
-def _is(data: Mapping[str, Any], kind: str) -> bool:
+def is_kind(data: Mapping[str, Any], kind: str) -> bool:
+    """Return whether an object is of a kind of the group admissionregistration.k8s.io."""
     return is_of(data, GROUP) and data.get("kind") == kind
 
 
@@ -258,44 +244,53 @@ def is_of(data: Mapping[str, Any], group: str) -> bool:
     return type(version) is str and version.startswith(f"{group}/")
 
 
+def _prefix(data: Mapping[str, Any]) -> str:
+    if is_of(data, GROUP):
+        return "vap"
+    return "gatekeeper" if text_at(data, "apiVersion").partition("/")[0].endswith(".gatekeeper.sh") else "kyverno"
+
+
 class PolicyReader:
     """Reads one object, and lists what of it cannot be used in ``problems``."""
 
-    def __init__(self, file: str, document: Document, data: dict[str, Any], base: Path) -> None:
+    def __init__(self, file: str, document: Document, data: dict[str, Any], base: Path, reserved: Collection[str] = ()) -> None:
+        """``reserved``: names that a policy cannot have in findings, where it then gets a prefix."""
         name = text_at(data, "spec", "policyName") if data.get("kind") in _BINDINGS else text_at(data, "metadata", "name")
-        self._data, self._origin = data, PolicyOrigin(name, file, document, data, base)
+        if name in reserved:
+            name = f"{_prefix(data)}/{name}"
+        self.data, self.origin = data, PolicyOrigin(name, file, document, data, base)
         self.problems: list[str] = []
 
     def policy(self) -> Iterator[AdmissionPolicy]:
-        spec, name = map_at(self._data, "spec"), text_at(self._data, "metadata", "name")
+        spec, name = map_at(self.data, "spec"), self.origin.policy
         if not name:
-            self._add_problem(("metadata",), "the policy has no name")
+            self.add_problem(("metadata",), "the policy has no name")
             return
         kind = map_at(spec, "paramKind")
         param_kind = (str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None
         yield AdmissionPolicy(
             name,
-            self._origin,
-            self._constraints(spec, "matchConstraints"),
-            tuple(self._expressions(spec, "matchConditions")),
-            tuple(self._expressions(spec, "variables")),
-            tuple(self._expressions(spec, "validations")),
-            tuple(self._expressions(spec, "auditAnnotations", "valueExpression")),
+            self.origin,
+            self.constraints("matchConstraints"),
+            tuple(self.expressions("spec", "matchConditions")),
+            tuple(self.expressions("spec", "variables")),
+            tuple(self.expressions("spec", "validations")),
+            tuple(self.expressions("spec", "auditAnnotations", key="valueExpression")),
             param_kind,
             spec.get("failurePolicy") != "Ignore",
-            tuple(self._origin.fault(*fault) for fault in policy_faults(self._data)),
+            tuple(self.origin.fault(*fault) for fault in policy_faults(self.data)),
         )
 
     def mutating_policy(self) -> AdmissionPolicy:
         """Return the policy with its mutations."""
-        spec = map_at(self._data, "spec")
+        spec = map_at(self.data, "spec")
         kind = map_at(spec, "paramKind")
         return AdmissionPolicy(
-            text_at(self._data, "metadata", "name"),
-            self._origin,
-            self._constraints(spec, "matchConstraints"),
-            tuple(self._expressions(spec, "matchConditions")),
-            tuple(self._expressions(spec, "variables")),
+            text_at(self.data, "metadata", "name"),
+            self.origin,
+            self.constraints("matchConstraints"),
+            tuple(self.expressions("spec", "matchConditions")),
+            tuple(self.expressions("spec", "variables")),
             param_kind=(str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None,
             fails_closed=spec.get("failurePolicy") != "Ignore",
             mutations=tuple(self._mutations(spec)),
@@ -307,54 +302,60 @@ class PolicyReader:
             patch = text_at(each, "patchType")
             text = text_at(each, _PATCHES.get(patch, ""), "expression")
             path: Path = ("spec", "mutations", index, _PATCHES.get(patch, "patchType"))
-            yield Expression(text, self._origin.place(path), name=patch, path=path)
+            yield Expression(text, self.origin.place(path), name=patch, path=path)
 
     def binding(self) -> Iterator[Binding]:
-        spec, name = map_at(self._data, "spec"), text_at(self._data, "metadata", "name")
-        policy = text_at(spec, "policyName")
+        spec, name = map_at(self.data, "spec"), text_at(self.data, "metadata", "name")
+        policy = self.origin.policy
         actions = [each for each in list_at(spec, "validationActions") if type(each) is str and each in _SEVERITIES]
         if not policy:
-            self._add_problem(("spec",), "the binding has no `policyName`")
+            self.add_problem(("spec",), "the binding has no `policyName`")
             return
-        param_ref = map_at(spec, "paramRef")
-        params = None
-        if param_ref:
-            selector = self._selector(param_ref, "selector", ("spec", "paramRef"))
-            params = Params(text_at(param_ref, "name") or None, text_at(param_ref, "namespace") or None, selector)
         severity: Severity = next((_SEVERITIES[each] for each in _SEVERITIES if each in actions), "error")
-        faults = tuple(self._origin.fault(*fault) for fault in binding_faults(self._data)) if _is(self._data, BINDING) else ()
-        yield Binding(name, policy, severity, self._constraints(spec, "matchResources"), params, faults)
+        faults = tuple(self.origin.fault(*fault) for fault in binding_faults(self.data)) if is_kind(self.data, BINDING) else ()
+        yield Binding(name, policy, severity, self.constraints("matchResources"), self.params("spec", "paramRef"), faults)
 
-    def _add_problem(self, path: Path, message: str) -> None:
-        self.problems.append(f"{self._origin.place(path)}: {message}")
+    def params(self, *steps: Step) -> Params | None:
+        """Return the reference to parameters that ``steps`` lead to, if there is one."""
+        data = map_at(self.data, *steps)
+        if not data:
+            return None
+        return Params(text_at(data, "name") or None, text_at(data, "namespace") or None, self.selector(data, "selector", steps))
 
-    def _expressions(self, spec: Mapping[str, Any], field: str, key: str = "expression") -> Iterator[Expression]:
-        for index, each in enumerate(list_at(spec, field)):
-            path: Path = ("spec", field, index)
+    def add_problem(self, path: Path, message: str) -> None:
+        """Add a message about a path below the object to ``problems``."""
+        self.problems.append(f"{self.origin.place(path)}: {message}")
+
+    def expressions(self, *steps: Step, key: str = "expression") -> Iterator[Expression]:
+        """Yield the expressions of a list, which ``steps`` lead to."""
+        for index, each in enumerate(list_at(self.data, *steps)):
+            path: Path = (*steps, index)
             text = text_at(each, key)
             if text.strip():
                 message, message_expression = (text_at(each, key).strip() or None for key in ("message", "messageExpression"))
-                yield Expression(text, self._origin.place((*path, key)), message, message_expression, text_at(each, "name"), path)
+                yield Expression(text, self.origin.place((*path, key)), message, message_expression, text_at(each, "name"), path)
 
-    def _constraints(self, spec: Mapping[str, Any], field: str) -> MatchConstraints:
-        data = spec.get(field)
+    def constraints(self, field: str) -> MatchConstraints:
+        """Return the constraints in a field of the ``spec``."""
+        data = map_at(self.data, "spec").get(field)
         if type(data) is not dict:
             return EVERYTHING if field == "matchResources" else MatchConstraints(())
         rules = tuple(map(_rule, list_at(data, "resourceRules")))
         return MatchConstraints(
             rules if rules or field == "matchConstraints" else None,
             tuple(map(_rule, list_at(data, "excludeResourceRules"))),
-            self._selector(data, "namespaceSelector", ("spec", field)),
-            self._selector(data, "objectSelector", ("spec", field)),
+            self.selector(data, "namespaceSelector", ("spec", field)),
+            self.selector(data, "objectSelector", ("spec", field)),
             data.get("matchPolicy") != "Exact",
         )
 
-    def _selector(self, data: Mapping[str, Any], field: str, path: Path) -> Selector | None:
+    def selector(self, data: Mapping[str, Any], field: str, path: Path) -> Selector | None:
+        """Return the label selector in a field of a map at a path; None without a valid one."""
         if data.get(field) is None:
             return None
         parsed = parse_label_selector(data[field])
         if isinstance(parsed, Malformed):
-            self._add_problem((*path, field, *parsed.path), f"this {parsed.problem}")
+            self.add_problem((*path, field, *parsed.path), f"this {parsed.problem}")
         return parsed if isinstance(parsed, Selector) else None
 
 

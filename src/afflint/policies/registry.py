@@ -14,7 +14,7 @@ class PolicyCheck(NamedTuple):
     ``reports_missing``: the check reports missing fields, so it runs on complete manifests only, never on patches. ``object``: the check
     reads the whole object. ``applies_to``: the workloads that the check can apply to, whatever the policy matches: all pods, pods with a
     number of replicas (no DaemonSets), or virtual machines. A configuration cannot name checks with the subject ``admission``: they
-    evaluate the manifests of ValidatingAdmissionPolicies.
+    evaluate the manifests of the cluster's own policies.
     """
 
     params: str
@@ -132,7 +132,7 @@ CHECKS: dict[str, PolicyCheck] = {
     "validating-admission-policy": PolicyCheck(
         "afflint.policies.admission_manifests:AdmissionManifests",
         "afflint.pipeline.cluster_policies:admitted",
-        "A ValidatingAdmissionPolicy of the cluster must admit the object.",
+        "A policy of the cluster must admit the object.",
         "Change the object so that the policy admits it.",
         subject="admission",
     ),

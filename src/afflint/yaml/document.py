@@ -335,9 +335,14 @@ def _first_scalar(node: Any) -> Any:
 
 
 def value_at_path(data: object, *steps: object) -> Any:
-    """Return the value some fields below ``data``; None if it does not exist."""
+    """Return the value some fields, or indexes of lists, below ``data``; None if it does not exist."""
     for step in steps:
-        data = data.get(step) if type(data) is dict else None
+        if type(data) is dict:
+            data = data.get(step)
+        elif type(data) is list and type(step) is int and 0 <= step < len(data):
+            data = data[step]
+        else:
+            return None
     return data
 
 

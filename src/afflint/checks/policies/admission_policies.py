@@ -7,30 +7,35 @@ its parameters. The user who creates the object is unknown, there is no old obje
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from afflint.admission import cel
 from afflint.admission.api_resources import EXEMPT, resource_of
-from afflint.admission.cel import EvaluationError, EvaluationInput, ExpressionError, OfflineError, Program
-from afflint.admission.cel_messages import type_in_words
+from afflint.admission.cel import EvaluationError, EvaluationInput, Program
 from afflint.admission.defaults import are_known, with_defaults
-from afflint.checks.policies.known_cluster import KnownCluster, Object, resource, unknown_namespace, unknown_params
+from afflint.checks.policies.accessed_fields import accessed_path, denial_message, depends_on, undecided_placeholder
+from afflint.checks.policies.foreign_scopes import may_select_kind, selects, severity_of
+from afflint.checks.policies.known_cluster import KnownCluster, Object, TestedRequest, resource, unknown_namespace, unknown_params
+from afflint.checks.policies.policy_compiler import ANNOTATION, EVALUATED_BY, TRUTH, CompiledExpression, PolicyCompiler, Unknown
 from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.findings.phrases import quoted
 from afflint.kube.manifests import labels_at
+from afflint.mutation.kyverno import PolicyException, policy_exceptions
+from afflint.mutation.matching import Candidate
+from afflint.mutation.undecided import UndecidedError, holds_any
 from afflint.policies.admission_manifests import (
     GROUP,
-    Admission,
     AdmissionPolicy,
     Binding,
     Expression,
     Fault,
-    MatchConstraints,
+    KyvernoScope,
     Resource,
 )
-from afflint.yaml.placeholders import is_placeholder
+from afflint.policies.kyverno_policies import EXCEPTION, excepted_policies
+from afflint.policies.policy_files import Admission
+from afflint.yaml.document import list_at, map_at, text_at, texts_at
 
 
 class PolicyDenial(NamedTuple):
@@ -42,20 +47,16 @@ class PolicyDenial(NamedTuple):
     message: str
     place: str
     """The position of the expression that evaluated to false."""
+    rule: str = ""
+    """The rule of a ClusterPolicy, or the kind of a constraint."""
 
 
-class Unknown(NamedTuple):
-    """A part of a policy that is not evaluated, and the reason; ``place`` is its position, or "" for the policy as a whole."""
+class _CompiledExemption(NamedTuple):
+    """An exception of Kyverno from a policy in CEL. Images and values are what expressions may allow; without any, objects are exempt."""
 
-    policy: str
-    place: str
-    reason: str
-
-
-class _CompiledExpression(NamedTuple):
-    expression: Expression
-    program: Program
-    message: Program | None
+    conditions: tuple[CompiledExpression, ...]
+    images: tuple[str, ...]
+    values: tuple[str, ...]
 
 
 class _CompiledPolicy(NamedTuple):
@@ -63,9 +64,10 @@ class _CompiledPolicy(NamedTuple):
 
     policy: AdmissionPolicy
     bindings: tuple[Binding, ...]
-    conditions: tuple[_CompiledExpression, ...]
+    conditions: tuple[CompiledExpression, ...]
     variables: Mapping[str, Program | None]
-    validations: tuple[_CompiledExpression, ...]
+    validations: tuple[CompiledExpression, ...]
+    exemptions: tuple[PolicyException | _CompiledExemption, ...] = ()
 
 
 class AdmissionEvaluator:
@@ -74,24 +76,38 @@ class AdmissionEvaluator:
     ``faults`` are the mistakes for which the API server would reject a policy or a binding; those are not applied.
     """
 
-    def __init__(self, admission: Admission, names: Iterable[str], objects: Iterable[Object] = ()) -> None:
-        """Compile the policies named ``names``. ``objects``: further objects, which may be namespaces or parameters."""
+    def __init__(
+        self,
+        admission: Admission,
+        names: Iterable[str],
+        objects: Iterable[Object] = (),
+        *,
+        is_complete: bool = False,
+        test: TestedRequest | None = None,
+    ) -> None:
+        """Compile the policies named ``names``.
+
+        ``objects``: further objects, which may be namespaces, parameters, exceptions, or what functions of Kyverno ask for.
+        ``is_complete``: these are all objects of the cluster. ``test``: objects are judged as they are written, for a test of policies.
+        """
+        self._test = test
         self.unknown: list[Unknown] = []
-        self._cluster = KnownCluster([*admission.objects, *objects])
+        known = [*admission.objects, *objects]
+        self._cluster = KnownCluster(known, is_complete=is_complete, test=test)
+        self._objects = [each for each in known if each.get("kind") == EXCEPTION]
         wanted = frozenset(names)
-        first = {policy.name: policy for policy in reversed(admission.policies) if policy.name in wanted}
-        bound = {name: tuple([each for each in admission.bindings if each.policy == name]) for name in first}
+        first = {(each.name, each.dialect, each.rule): each for each in reversed(admission.policies) if each.name in wanted}
         self.faults: list[Fault] = []
-        compiled = (self._compiled(policy, bound[name]) for name, policy in sorted(first.items()))
+        compiled = (self._compiled(policy, _bindings_of(policy, admission.bindings)) for _, policy in sorted(first.items(), key=_key))
         self._policies = [each for each in compiled if each is not None]
 
     def may_apply_to(self, kind: str) -> bool:
         """Return whether a policy may apply to objects of a kind."""
-        return kind not in EXEMPT and any(_may_match_kind(each.policy.constraints, kind) for each in self._policies)
+        return kind not in EXEMPT and any(_may_apply_to(each.policy, kind) for each in self._policies)
 
     def evaluate(self, data: Object) -> Iterator[PolicyDenial | Unknown]:
         """Yield the denials of an object, each once with its greatest severity, and the parts that are not evaluated."""
-        asked = resource(data)
+        asked = resource(data) if self._test is None else resource(data, self._test.operation)
         if asked is None or (asked.group == GROUP and asked.kind in EXEMPT):
             return
         seen: set[PolicyDenial | Unknown] = set()
@@ -100,7 +116,8 @@ class AdmissionEvaluator:
         for each in self._policies:
             if not each.policy.constraints.covers(asked, labels):
                 continue
-            stored = with_defaults(data) if stored is None else stored
+            if stored is None:
+                stored = with_defaults(data) if self._test is None else data
             for result in sorted(self._of_policy(each, asked, labels, stored), key=_rank):
                 key = result._replace(severity="error") if isinstance(result, PolicyDenial) else result
                 if key not in seen:
@@ -118,18 +135,40 @@ class AdmissionEvaluator:
         compiler = PolicyCompiler(policy, self.faults, self.unknown)
         for each in policy.variables:
             compiler.add_variable(each)
-        conditions = tuple(compiler.compiled(policy.conditions, _TRUTH, with_variables=False))
-        validations = tuple(compiler.compiled(policy.validations, _TRUTH))
+        with_variables = policy.dialect in ("kyverno-rule", "gatekeeper")
+        conditions = tuple(compiler.compiled(policy.conditions, TRUTH, with_variables=with_variables))
+        validations = tuple(compiler.compiled(policy.validations, TRUTH))
         # Annotations are not evaluated: nothing depends on them.
-        list(compiler.compiled(policy.annotations, _ANNOTATION))
+        list(compiler.compiled(policy.annotations, ANNOTATION))
         if len(self.faults) > known:
-            self.unknown.append(Unknown(policy.name, policy.place, "the API server rejects it, so it is not applied"))
+            self.unknown.append(Unknown(policy.name, policy.place, f"{EVALUATED_BY[policy.dialect]} rejects it, so it is not applied"))
             return None
+        exemptions: list[PolicyException | _CompiledExemption] = [*self._classic_exemptions(policy), *self._exemptions(policy, compiler)]
         self.faults += [fault for each in bindings for fault in each.faults]
         sound = tuple(each for each in bindings if not each.faults)
         # If a condition cannot be evaluated, it is unknown which objects the policy applies to.
         applied = validations if len(conditions) == len(policy.conditions) else ()
-        return _CompiledPolicy(policy, sound, conditions, compiler.variables, applied)
+        return _CompiledPolicy(policy, sound, conditions, compiler.variables, applied, tuple(exemptions))
+
+    def _classic_exemptions(self, policy: AdmissionPolicy) -> Iterator[PolicyException]:
+        scope = policy.own_binding.scope if policy.own_binding is not None else None
+        if policy.dialect == "kyverno-rule" and isinstance(scope, KyvernoScope):
+            name = text_at(policy.origin.data, "metadata", "name")
+            full = name if scope.namespace is None else f"{scope.namespace}/{name}"
+            for each in self._objects:
+                yield from (one for one in policy_exceptions(each) if one.names(full, policy.rule))
+
+    def _exemptions(self, policy: AdmissionPolicy, compiler: PolicyCompiler) -> Iterator[_CompiledExemption]:
+        if policy.dialect != "kyverno":
+            return
+        name = text_at(policy.origin.data, "metadata", "name")
+        for each in self._objects:
+            if name in excepted_policies(each):
+                spec = map_at(each, "spec")
+                expressions = [Expression(text_at(one, "expression"), policy.place) for one in list_at(spec, "matchConditions")]
+                conditions = tuple(compiler.compiled(expressions, TRUTH, with_variables=False))
+                if len(conditions) == len(expressions):
+                    yield _CompiledExemption(conditions, tuple(texts_at(spec, "images")), tuple(texts_at(spec, "allowedValues")))
 
     def _of_policy(
         self, each: _CompiledPolicy, asked: Resource, labels: Mapping[str, str], stored: Object
@@ -143,6 +182,18 @@ class AdmissionEvaluator:
                 yield Unknown(policy.name, policy.place, unknown_namespace(asked))
             elif inside:
                 meant.append(binding)
+        try:
+            candidate = self._cluster.candidate(stored, asked.namespace)
+            meant = [
+                _with_severity(binding, candidate)
+                for binding in meant
+                if binding.scope is None or selects(binding.scope, candidate, as_written=self._test is not None)
+            ]
+            if meant and self._is_exempt(each, candidate):
+                return
+        except UndecidedError as error:
+            yield Unknown(policy.name, policy.place, str(error))
+            return
         for binding in meant:
             found = self._cluster.params_of(policy, binding.params, asked)
             if found is None:
@@ -151,7 +202,11 @@ class AdmissionEvaluator:
             for params in found:
                 yield from self._validated(each, binding.severity, self._given(each, asked, stored, params))
 
-    def _validated(self, each: _CompiledPolicy, severity: Severity, given: EvaluationInput | Unknown) -> Iterator[PolicyDenial | Unknown]:
+    def _validated(
+        self, each: _CompiledPolicy, severity: Severity, given: EvaluationInput | Unknown | None
+    ) -> Iterator[PolicyDenial | Unknown]:
+        if given is None:
+            return
         if isinstance(given, Unknown):
             yield given
             return
@@ -170,46 +225,92 @@ class AdmissionEvaluator:
             if not isinstance(answer, bool):
                 yield answer
 
-    def _given(self, each: _CompiledPolicy, asked: Resource, stored: Object, params: Object | None) -> EvaluationInput | Unknown:
+    def _is_selected(self, binding: Binding, candidate: Candidate) -> bool:
+        return binding.scope is None or selects(binding.scope, candidate, as_written=self._test is not None)
+
+    def _is_exempt(self, each: _CompiledPolicy, candidate: Candidate) -> bool:
+        """Return whether an exception exempts an object from a policy. Raises UndecidedError."""
+        return holds_any([partial(one.exempts, candidate) for one in each.exemptions if isinstance(one, PolicyException)])
+
+    def _given(self, each: _CompiledPolicy, asked: Resource, stored: Object, params: Object | None) -> EvaluationInput | Unknown | None:
+        """Return the inputs of the expressions; None if an exception in CEL exempts the object."""
+        exemptions = [one for one in each.exemptions if isinstance(one, _CompiledExemption)]
         try:
-            return self._cluster.inputs(each.variables, asked, stored, params)
+            given = self._cluster.inputs(each.variables, asked, stored, params, _NOTHING_ALLOWED)
+            found = [one for one in exemptions if all(condition.program.evaluate(given) is True for condition in one.conditions)]
+            if any(not (one.images or one.values) for one in found):
+                return None
+            if found:
+                images = [name for one in found for name in one.images]
+                values = [value for one in found for value in one.values]
+                given = self._cluster.inputs(each.variables, asked, stored, params, _allowed(images, values))
+            return given
         except EvaluationError as error:
             return Unknown(each.policy.name, each.policy.place, str(error))
 
     def _denial(
-        self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput, message: str
+        self, each: _CompiledPolicy, severity: Severity, compiled: CompiledExpression, given: EvaluationInput, message: str
     ) -> PolicyDenial | Unknown:
         """Return the denial by an expression, or that it depends on a placeholder."""
         path = accessed_path(compiled.program, each.variables, given.value("object"))
         text = undecided_placeholder(compiled.program, each.variables, given, path)
         if text is not None:
             return Unknown(each.policy.name, compiled.expression.place, depends_on(text))
-        return PolicyDenial(each.policy.name, severity, path, message, compiled.expression.place)
+        return PolicyDenial(each.policy.name, severity, path, message, compiled.expression.place, each.policy.rule)
+
+    def _fails_certainly(self, error: EvaluationError, program: Program, given: EvaluationInput) -> bool:
+        if self._test is not None:
+            return error.certain
+        return _fails_in_every_cluster(error, program, given)
 
     def _answer(
-        self, each: _CompiledPolicy, severity: Severity, compiled: _CompiledExpression, given: EvaluationInput
+        self, each: _CompiledPolicy, severity: Severity, compiled: CompiledExpression, given: EvaluationInput
     ) -> bool | PolicyDenial | Unknown:
         """Return the value of an expression. An error in it denies the object, or leaves the result in the cluster unknown."""
         try:
             answer = compiled.program.evaluate(given)
-        except EvaluationError as error:
-            if each.policy.fails_closed and _fails_in_every_cluster(error, compiled.program, given):
-                reason = f"no such key: {error.word}" if error.is_missing_key else str(error)
+        except EvaluationError as failed:
+            of_variable = given.failure(compiled.program)
+            error = of_variable or failed
+            if each.policy.fails_closed and self._fails_certainly(error, compiled.program, given):
+                reason = f"no such key: {error.word}" if error.is_missing_key and of_variable is None else str(error)
                 message = f"expression '{compiled.expression.text.strip()}' resulted in error: {reason}"
                 return self._denial(each, severity, compiled, given, message)
-            return Unknown(each.policy.name, compiled.expression.place, given.failure(compiled.program) or str(error))
+            return Unknown(each.policy.name, compiled.expression.place, str(error))
         if isinstance(answer, bool):
             return answer
         return Unknown(each.policy.name, compiled.expression.place, "it evaluates to neither true nor false")
+
+
+def _key(item: tuple[tuple[str, str, str], AdmissionPolicy]) -> tuple[str, str, str]:
+    return item[0]
+
+
+def _bindings_of(policy: AdmissionPolicy, bindings: Iterable[Binding]) -> tuple[Binding, ...]:
+    return (policy.own_binding,) if policy.own_binding is not None else tuple([each for each in bindings if each.policy == policy.name])
 
 
 def _rank(result: PolicyDenial | Unknown) -> int:
     return SEVERITIES.index(result.severity) if isinstance(result, PolicyDenial) else len(SEVERITIES)
 
 
-def _may_match_kind(constraints: MatchConstraints, kind: str) -> bool:
-    name = resource_of(kind)
-    return any(rule.names_resource(name) for rule in constraints.rules or ())
+def _may_apply_to(policy: AdmissionPolicy, kind: str) -> bool:
+    name, rules = resource_of(kind), policy.constraints.rules
+    if rules is not None and not any(rule.names_resource(name) for rule in rules):
+        return False
+    return policy.own_binding is None or may_select_kind(policy.own_binding.scope, kind)
+
+
+def _allowed(images: Sequence[str], values: Sequence[str]) -> Mapping[str, Any]:
+    """Return the value of ``exceptions`` in expressions of Kyverno."""
+    return {"exceptions": {"allowedImages": [*images], "allowedValues": [*values]}}
+
+
+_NOTHING_ALLOWED = _allowed((), ())
+
+
+def _with_severity(binding: Binding, candidate: Candidate) -> Binding:
+    return binding._replace(severity=severity_of(binding.scope, binding.severity, candidate))
 
 
 _ADDED_TO_PODS = frozenset(
@@ -217,7 +318,7 @@ _ADDED_TO_PODS = frozenset(
      "preemptionPolicy", "priority", "requests", "runtimeClassName", "tolerations", "userInfo", "volumeMounts", "volumes")
 )  # fmt: skip
 """Fields that other components of a cluster, mainly admission plugins, may add to pods or requests before policies are evaluated."""
-_ADDED_ANYWHERE = frozenset(("managedFields", "name", "namespace", "serviceName", "userInfo"))
+_ADDED_ANYWHERE = frozenset(("ingressClassName", "managedFields", "name", "namespace", "serviceName", "userInfo"))
 """Fields that any object may get; `serviceName` exists in some versions even when it is empty."""
 
 
@@ -225,199 +326,7 @@ def _fails_in_every_cluster(error: EvaluationError, program: Program, given: Eva
     """Return whether an expression fails for an object in every cluster: all fields that it reads are known."""
     data = given.value("object")
     open_to_more = data.get("kind") == "Pod" or error.word in _ADDED_ANYWHERE
-    if not error.certain or given.failure(program) or (open_to_more and error.word in _ADDED_TO_PODS | _ADDED_ANYWHERE):
+    if not error.certain or (open_to_more and error.word in _ADDED_TO_PODS | _ADDED_ANYWHERE):
         return False
-    return are_known(data) and "namespaceObject" not in program.text
-
-
-_TRUTH, _MESSAGE, _ANNOTATION = ("bool",), ("string",), ("string", "null_type")
-
-
-class PolicyCompiler:
-    """Compiles the expressions of a policy.
-
-    Mistakes are added to ``faults``, expressions that only a cluster can compile to ``unknown``.
-    """
-
-    def __init__(self, policy: AdmissionPolicy, faults: list[Fault], unknown: list[Unknown]) -> None:
-        self._policy, self._faults, self._unknown = policy, faults, unknown
-        self.variables: dict[str, Program | None] = {}
-        params = () if policy.param_kind is not None else ("params",)
-        self._names = tuple(name for name in cel.VARIABLES if name not in params)
-        self._types: list[tuple[str, str]] = []
-
-    def add_variable(self, variable: Expression) -> None:
-        """Compile a variable, so that later expressions may refer to it."""
-        program = self._program(variable, variable.text, "expression", ())
-        self.variables[variable.name] = program
-        if program is not None:
-            self._types.append((variable.name, program.type))
-
-    def compiled(
-        self, expressions: Iterable[Expression], types: Sequence[str], *, with_variables: bool = True
-    ) -> Iterator[_CompiledExpression]:
-        """Yield the expressions that can be evaluated; each must have one of the types."""
-        for each in expressions:
-            key = "valueExpression" if types is _ANNOTATION else "expression"
-            program = self._program(each, each.text, key, types, with_variables=with_variables)
-            message = None
-            if each.message_text is not None:  # The message of the expression is then used.
-                message = self._program(each, each.message_text, "messageExpression", _MESSAGE)
-            if program is not None:
-                yield _CompiledExpression(each, program, message)
-
-    def _program(self, expression: Expression, text: str, key: str, types: Sequence[str], *, with_variables: bool = True) -> Program | None:
-        names = self._names if with_variables else tuple(name for name in self._names if name != "variables")
-        try:
-            program = cel.compiled(text, cel.ExpressionScope(names, tuple(self._types) if with_variables else ()))
-        except ExpressionError as error:
-            self._add_fault(expression, key, str(error))
-            return None
-        except OfflineError as error:
-            self._unknown.append(Unknown(self._policy.name, expression.place, str(error)))
-            return None
-        missing = next((name for name in program.needs or () if name not in self.variables), None)
-        if missing is not None:
-            self._add_fault(expression, key, f"`variables.{missing}` is not defined before it")
-            return None
-        if types and program.type not in types:
-            wanted = " or ".join(map(type_in_words, types))
-            hint = "; compare it, as in `… == true`" if (program.type, types) == ("dyn", _TRUTH) else ""
-            if (program.type, types) == ("dyn", _MESSAGE):
-                hint = "; convert it with `string(…)`"
-            self._add_fault(expression, key, f"`{key}` must evaluate to {wanted}, but its type is {quoted(program.type)}{hint}")
-            return None
-        return program
-
-    def _add_fault(self, expression: Expression, key: str, message: str) -> None:
-        self._faults.append(self._policy.origin.fault((*expression.path, key), message))
-
-
-# Messages and positions.
-
-
-def depends_on(placeholder: str) -> str:
-    """Return the reason why an expression that reads a placeholder has no result."""
-    return f"it depends on the value of the placeholder {quoted(placeholder)}"
-
-
-def denial_message(expression: Expression, message: Program | None, given: EvaluationInput) -> str:
-    """Return the message for an expression that evaluated to false, chosen as in the API server."""
-    if message is not None:
-        try:
-            text = message.evaluate(given)
-        except EvaluationError:
-            text = None
-        if isinstance(text, str) and text.strip() and "\n" not in text.strip():
-            return text.strip()
-    return expression.message or f"failed expression: {expression.text.strip()}"
-
-
-def accessed_path(program: Program, variables: Mapping[str, Program | None], data: Any) -> Path:
-    """Return the path in an object that an expression reads: the deepest one, of several the last.
-
-    If it reads none itself, those of its variables count. The namespace of the object counts for fields of its namespace.
-    """
-    path = _deepest([program], variables, data) or _deepest(_needed_variables(program, variables), variables, data)
-    return path or (_existing(("metadata", "namespace"), data) if "namespaceObject" in program.text else ())
-
-
-def _needed_variables(program: Program, variables: Mapping[str, Program | None]) -> list[Program]:
-    """Return the variables that an expression refers to, directly or through others."""
-    found: dict[Program, None] = {}
-    waiting = [program]
-    while waiting:
-        named = [variables.get(name) for name in waiting.pop().needs or ()]
-        new = [each for each in named if each is not None and each not in found]
-        found.update(dict.fromkeys(new))
-        waiting += new
-    return list(found)
-
-
-def _deepest(programs: Iterable[Program], variables: Mapping[str, Program | None], data: Any) -> Path:
-    found: Path = ()
-    for each in programs:
-        for chain in cel.chains_in(each.text):
-            path = _existing(_in_object(chain, variables), data)
-            found = path if len(path) >= len(found) else found
-    return found
-
-
-def _in_object(chain: cel.Chain, variables: Mapping[str, Program | None]) -> Path:
-    """Return the path of a chain in the object, following variables that hold one of its fields; empty if it leads elsewhere."""
-    for _ in range(len(variables) + 1):
-        if chain.root == "object":
-            return chain.path
-        program = variables.get(str(chain.path[0]))
-        whole = None if program is None else cel.chain_of(program.text)
-        if whole is None:
-            break
-        chain = cel.Chain(whole.root, (*whole.path, *chain.path[1:]))
-    return ()
-
-
-def undecided_placeholder(program: Program, variables: Mapping[str, Program | None], given: EvaluationInput, path: Path) -> str | None:
-    """Return a placeholder that may make an expression true, which evaluates to false; None if none can.
-
-    Only placeholders below ``path``, which the expression reads, can. They cannot if the expression is also false with a value in their
-    place on which no function of strings works, and with each string that the expression or its parameters name.
-    """
-    data = given.value("object")
-    texts = list(_placeholders(_at(data, path)))
-    if not texts:
-        return None
-    needed = _needed_variables(program, variables)
-    constants = {text for each in (program, *needed) for text in cel.texts_in(each.text)} | set(_strings(given.value("params")))
-    if len(constants) > _MOST_CONSTANTS:
-        return texts[0]
-    try:
-        decided = all(program.evaluate(given.with_object(_replaced(data, each))) is False for each in (True, *sorted(constants)))
-    except EvaluationError:
-        decided = False
-    return None if decided else texts[0]
-
-
-_MOST_CONSTANTS = 50
-_OF_CONTAINERS = frozenset(("args", "command", "env"))
-"""In these fields ``$(NAME)`` is a variable of the container, not a placeholder."""
-
-
-def _at(data: Any, path: Path) -> Any:
-    for step in path:
-        data = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
-    return data
-
-
-def _placeholders(data: Any) -> Iterator[str]:
-    return (each for each in _strings(data) if is_placeholder(each))
-
-
-def _strings(data: Any) -> Iterator[str]:
-    waiting = [data]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, str):
-            yield each
-        elif isinstance(each, dict):
-            waiting += [below for key, below in each.items() if key not in _OF_CONTAINERS]
-        elif isinstance(each, list):
-            waiting += each
-
-
-def _replaced(data: Any, value: Any) -> Any:
-    """Return the data with a value in place of each placeholder."""
-    if isinstance(data, dict):
-        return {key: below if key in _OF_CONTAINERS else _replaced(below, value) for key, below in data.items()}
-    if isinstance(data, list):
-        return [_replaced(each, value) for each in data]
-    return value if isinstance(data, str) and is_placeholder(data) else data
-
-
-def _existing(chain: Path, data: Any) -> Path:
-    """Return the longest part of a chain of keys that exists."""
-    for length, step in enumerate(chain):
-        inside = data.get(step) if isinstance(data, dict) else data[step] if isinstance(data, list) and type(step) is int else None
-        if inside is None:
-            return chain[:length]
-        data = inside
-    return chain
+    needed = (program, *(each for name in program.needs or () if (each := given.variable(name)) is not None))
+    return are_known(data) and not any("namespaceObject" in each.text for each in needed)

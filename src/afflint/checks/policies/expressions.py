@@ -8,7 +8,7 @@ from typing import Any
 from afflint.admission import cel
 from afflint.admission.defaults import with_defaults
 from afflint.checks.match import Match
-from afflint.checks.policies.admission_policies import accessed_path, denial_message, depends_on, undecided_placeholder
+from afflint.checks.policies.accessed_fields import accessed_path, denial_message, depends_on, undecided_placeholder
 from afflint.checks.policies.known_cluster import namespace_object, request, resource
 from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.findings.phrases import quoted

@@ -5,24 +5,38 @@ After k8s.io/apiserver/pkg/admission/plugin/policy: matching, generic and the in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from afflint.admission.api_resources import resource_of
 from afflint.admission.cel import EvaluationInput, Program
+from afflint.admission.cel_kyverno import NotKnownError
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import labels_at, reference
 from afflint.kube.selectors import NAMESPACE_NAME, Selector, is_met, matches
+from afflint.mutation.kyverno import namespace_labels
+from afflint.mutation.matching import Candidate
 from afflint.policies.admission_manifests import AdmissionPolicy, Binding, MatchConstraints, Params, Resource
 from afflint.yaml.document import map_at
 
 Object = dict[str, Any]
 
 
+class TestedRequest(NamedTuple):
+    """The request of a test of policies: an operation, and the user, if known."""
+
+    operation: str = "CREATE"
+    user: Mapping[str, Any] | None = None
+
+
 class KnownCluster:
     """The objects of a cluster among the manifests, which may be namespaces or parameters."""
 
-    def __init__(self, objects: Iterable[Object]) -> None:
+    def __init__(self, objects: Iterable[Object], *, is_complete: bool = False, test: TestedRequest | None = None) -> None:
+        """``is_complete``: the manifests contain all objects of the cluster. ``test``: the request of a test of policies."""
         self._objects = [*objects]
+        self._is_complete = is_complete
+        self._is_test, self._request = test is not None, test or TestedRequest()
         self._namespaces = {ref.name: each for each in self._objects if (ref := reference(each)).kind == "Namespace" and ref.name}
         self._params: dict[tuple[str, str], list[Object]] = {}
 
@@ -51,6 +65,8 @@ class KnownCluster:
 
     def params_of(self, policy: AdmissionPolicy, params: Params | None, asked: Resource) -> list[Object | None] | None:
         """Return the parameters for an object, [None] if the binding has none; None if they are not among the manifests."""
+        if policy.own_binding is not None and policy.own_binding.given is not None:
+            return [policy.own_binding.given]
         if policy.param_kind is None or params is None:
             return [None]
         if policy.param_kind not in self._params:
@@ -66,15 +82,59 @@ class KnownCluster:
                 found.append(each)
         return found or None
 
-    def inputs(self, variables: Mapping[str, Program | None], asked: Resource, stored: Object, params: Object | None) -> EvaluationInput:
-        """Return the inputs of expressions for an object that is created. Raises EvaluationError if it is too large."""
-        values: dict[str, Any] = {"object": stored, "oldObject": None, "params": params, "request": request(asked)}
+    def candidate(self, data: Object, namespace: str | None) -> Candidate:
+        """Return an object with the labels of its namespace, for policies of Kyverno and Gatekeeper."""
+        labels = namespace_labels(self._namespaces, namespace)
+        return Candidate(data, namespace, labels, self._request.operation, self._is_test and self._request.user is None)
+
+    def get(self, api_version: str, resource: str, namespace: str, name: str) -> Object:
+        """Return an object, as ``resource.Get`` does. Raises NotKnownError, and ValueError if it certainly does not exist."""
+        found = next((each for each in self._resources(api_version, resource, namespace) if reference(each).name == name), None)
+        if found is not None:
+            return found
+        where = f" in namespace `{namespace}`" if namespace else ""
+        if self._is_complete:
+            raise ValueError(f"{resource} `{name}` does not exist{where}")
+        raise NotKnownError(f"the manifests do not contain `{name}` of `{resource}`{where}")
+
+    def list(self, api_version: str, resource: str, namespace: str, labels: Mapping[str, str]) -> Object:
+        """Return the objects of a resource, as ``resource.List`` does. Raises NotKnownError."""
+        if not self._is_complete:
+            raise NotKnownError(f"the manifests may not contain all `{resource}`; `complete: true` in the configuration says that they do")
+        found = [each for each in self._resources(api_version, resource, namespace) if labels.items() <= labels_at(each).items()]
+        return {"apiVersion": api_version, "kind": "List", "items": found}
+
+    def _resources(self, api_version: str, resource: str, namespace: str) -> Iterator[Object]:
+        group = api_version.rpartition("/")[0]
+        for each in self._objects:
+            ref = reference(each)
+            own = (ref.api_version or "").rpartition("/")[0]
+            if own == group and resource_of(ref.kind or "") == resource and namespace in ("", ref.namespace):
+                yield each
+
+    def inputs(
+        self,
+        variables: Mapping[str, Program | None],
+        asked: Resource,
+        stored: Object,
+        params: Object | None,
+        more: Mapping[str, Any] | None = None,
+    ) -> EvaluationInput:
+        """Return the inputs of expressions for an object that is created; ``more`` are values of further names.
+
+        Raises EvaluationError if the object is too large.
+        """
+        values: dict[str, Any] = {"object": stored, "oldObject": None, "params": params, "request": request(asked), **(more or {})}
+        if self._request.operation == "UPDATE":
+            values["oldObject"] = stored
+        if self._request.user is not None:
+            values["request"]["userInfo"] = self._request.user
         known = self._namespaces.get(asked.namespace or "")
         if asked.is_cluster_scoped or asked.kind == "Namespace":
             values["namespaceObject"] = None
         elif asked.namespace is not None:
             values["namespaceObject"] = namespace_object(asked.namespace, known)
-        return EvaluationInput(values, variables, only_names_namespace=known is None)
+        return EvaluationInput(values, variables, only_names_namespace=known is None, lookup=self)
 
 
 def namespace_object(name: str, known: Object | None) -> Object:
@@ -95,13 +155,13 @@ def unknown_params(binding: Binding) -> str:
     return f"the parameters that `{binding.name}` refers to are not among the manifests"
 
 
-def resource(data: Object) -> Resource | None:
-    """Return the resource of an object, or None if it has no apiVersion or kind."""
+def resource(data: Object, operation: str = "CREATE") -> Resource | None:
+    """Return the resource of an object that is created, or None if it has no apiVersion or kind."""
     ref = reference(data)
     if ref.api_version is None or ref.kind is None:
         return None
     group, _, number = ref.api_version.rpartition("/")
-    return Resource(group, number, ref.kind, resource_of(ref.kind), ref.name, ref.namespace)
+    return Resource(group, number, ref.kind, resource_of(ref.kind), ref.name, ref.namespace, operation)
 
 
 def request(asked: Resource) -> Object:
@@ -110,4 +170,4 @@ def request(asked: Resource) -> Object:
     resource = {"group": asked.group, "version": asked.version, "resource": asked.resource}
     named = {"name": asked.name or "", **({"namespace": asked.namespace} if asked.namespace is not None else {})}
     more = {"kind": kind, "requestKind": kind, "resource": resource, "requestResource": resource}
-    return {**more, "operation": "CREATE", "dryRun": False, "options": {}, **named}
+    return {**more, "operation": asked.operation, "dryRun": False, "options": {}, **named}

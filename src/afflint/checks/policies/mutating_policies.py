@@ -8,7 +8,7 @@ templates from those of pods. afflint does not need these: it changes the pods t
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +16,8 @@ from afflint.admission.api_resources import EXEMPT, resource_of
 from afflint.admission.cel import EvaluationError, EvaluationInput, Program
 from afflint.admission.cel_objects import JSON_PATCH, OBJECT, MismatchError, plain, type_of, with_maps
 from afflint.admission.defaults import with_defaults
-from afflint.checks.policies.admission_policies import PolicyCompiler, Unknown
 from afflint.checks.policies.known_cluster import KnownCluster, Object, resource, unknown_namespace, unknown_params
+from afflint.checks.policies.policy_compiler import PolicyCompiler, Unknown
 from afflint.findings.errors import UserError
 from afflint.findings.paths import Path
 from afflint.kube.kinds import KINDS
@@ -37,11 +37,11 @@ from afflint.policies.admission_manifests import (
     Fault,
     is_of,
 )
-from afflint.yaml.document import list_at, map_at, text_at
+from afflint.policies.kyverno_policies import GROUP as KYVERNO_GROUP
+from afflint.yaml.document import map_at, text_at
 
-KYVERNO_GROUP = "policies.kyverno.io"
 _KYVERNO_KINDS = ("MutatingPolicy", "NamespacedMutatingPolicy")
-BINDING, EXCEPTION = MUTATING_BINDING, "PolicyException"
+BINDING = MUTATING_BINDING
 _OTHER_KINDS = ("Pod", "Namespace", "PodDisruptionBudget", "HorizontalPodAutoscaler", "Service", "PersistentVolumeClaim")
 _WORD = re.compile(r"[A-Za-z]+")
 _TRUTH = ("bool",)
@@ -149,7 +149,7 @@ class CelMutateRule:
         try:
             return program.evaluate(given)
         except EvaluationError as error:
-            raise UndecidedError(given.failure(program) or str(error)) from None
+            raise UndecidedError(str(given.failure(program) or error)) from None
 
     def _mutated(self, data: Object, expression: Expression, value: Any) -> Object:
         """Return an object with the patch that a mutation evaluates to."""
@@ -230,12 +230,6 @@ def is_mutating(data: Object) -> bool:
     # With constraints for targets, Kyverno changes these, which exist already, and not the object that is created.
     enabled = map_at(map_at(spec, "evaluation"), "admission").get("enabled") is not False
     return data.get("kind") in _KYVERNO_KINDS and is_of(data, KYVERNO_GROUP) and enabled and not spec.get("targetMatchConstraints")
-
-
-def excepted_policies(data: Object) -> Iterator[str]:
-    """Yield the names of the policies in CEL that a PolicyException of Kyverno is about."""
-    if data.get("kind") == EXCEPTION and is_of(data, KYVERNO_GROUP):
-        yield from (text_at(each, "name") for each in list_at(map_at(data, "spec"), "policyRefs"))
 
 
 def cel_rule(

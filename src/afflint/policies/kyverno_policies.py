@@ -1,0 +1,122 @@
+"""Kyverno's policies in CEL, read from manifests: ValidatingPolicies, and rules of ClusterPolicies and Policies with ``validate.cel``.
+
+Kyverno's other rules (patterns, ``deny``, ``foreach``) are not read. Semantics: pkg/cel/policies/vpol and pkg/engine/handlers/validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from afflint.findings.finding import Severity
+from afflint.findings.paths import Path
+from afflint.findings.phrases import quoted
+from afflint.policies.admission_manifests import EVERYTHING, AdmissionPolicy, Binding, KyvernoScope, PolicyReader, is_of
+from afflint.yaml.document import list_at, map_at, text_at, texts_at
+
+CLASSIC_GROUP, GROUP = "kyverno.io", "policies.kyverno.io"
+EXCEPTION = "PolicyException"
+KINDS = ("ValidatingPolicy", "NamespacedValidatingPolicy")
+_CLASSIC_KINDS = ("ClusterPolicy", "Policy")
+_SEVERITIES: Mapping[str, Severity] = {"Deny": "error", "Warn": "warning", "Audit": "warning"}
+
+
+def is_policy(data: Mapping[str, Any]) -> bool:
+    """Return whether an object is a policy of Kyverno that validates."""
+    return _is_validating(data) or (data.get("kind") in _CLASSIC_KINDS and is_of(data, CLASSIC_GROUP))
+
+
+def _is_validating(data: Mapping[str, Any]) -> bool:
+    return data.get("kind") in KINDS and is_of(data, GROUP)
+
+
+def policies_of(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
+    """Yield the policies in CEL of an object of Kyverno: one for a ValidatingPolicy, one for each such rule of a ClusterPolicy."""
+    if not is_policy(reader.data):
+        return
+    if not reader.origin.policy:
+        reader.add_problem(("metadata",), "the policy has no name")
+    elif _is_validating(reader.data):
+        yield from _validating_policy(reader)
+    else:
+        yield from _rules(reader)
+
+
+def _validating_policy(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
+    spec, name = map_at(reader.data, "spec"), reader.origin.policy
+    if text_at(spec, "evaluation", "mode") == "JSON":
+        reader.add_problem(("spec", "evaluation", "mode"), f"policy {quoted(name)} is for JSON payloads, not for objects of the cluster")
+        return
+    actions = texts_at(spec, "validationActions") or ["Deny"]
+    severity: Severity = next((_SEVERITIES[each] for each in _SEVERITIES if each in actions), "error")
+    if map_at(spec, "evaluation", "admission").get("enabled") is False:
+        severity = "warning"
+    constraints = reader.constraints("matchConstraints")
+    scope = KyvernoScope(namespace=_namespace(reader.data) if reader.data["kind"] == KINDS[1] else None)
+    yield AdmissionPolicy(
+        name,
+        reader.origin,
+        constraints._replace(rules=constraints.rules or None),
+        tuple(reader.expressions("spec", "matchConditions")),
+        tuple(reader.expressions("spec", "variables")),
+        tuple(reader.expressions("spec", "validations")),
+        fails_closed=spec.get("failurePolicy") != "Ignore",
+        dialect="kyverno",
+        own_binding=Binding(name, name, severity, EVERYTHING, scope=scope),
+    )
+
+
+def _namespace(data: Mapping[str, Any]) -> str:
+    return text_at(data, "metadata", "namespace")
+
+
+def _rules(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
+    others = []
+    for index, rule in enumerate(list_at(reader.data, "spec", "rules")):
+        if isinstance(map_at(rule, "validate").get("cel"), dict):
+            yield _rule(reader, rule, ("spec", "rules", index))
+        elif map_at(rule, "validate"):
+            others.append(index)
+    for index in others:
+        rule = quoted(text_at(reader.data, "spec", "rules", index, "name"))
+        message = f"policy {quoted(reader.origin.policy)}: afflint evaluates only rules with `validate.cel`, and not the rule {rule}"
+        reader.add_problem(("spec", "rules", index), message)
+
+
+def _rule(reader: PolicyReader, rule: dict[str, Any], path: Path) -> AdmissionPolicy:
+    spec, name = map_at(reader.data, "spec"), reader.origin.policy
+    below: Path = (*path, "validate", "cel")
+    validate = map_at(rule, "validate")
+    action = text_at(validate, "failureAction") or text_at(spec, "validationFailureAction")
+    overrides = list_at(validate, "failureActionOverrides") or list_at(spec, "validationFailureActionOverrides")
+    scope = KyvernoScope(
+        rule.get("match"),
+        rule.get("exclude"),
+        _namespace(reader.data) if reader.data["kind"] == _CLASSIC_KINDS[1] else None,
+        tuple((_severity(text_at(each, "action")), map_at(each)) for each in overrides),
+    )
+    message = text_at(validate, "message").strip() or None
+    kind = map_at(validate, "cel", "paramKind")
+    return AdmissionPolicy(
+        name,
+        reader.origin,
+        EVERYTHING,
+        tuple(reader.expressions(*path, "celPreconditions")),
+        tuple(reader.expressions(*below, "variables")),
+        tuple(each._replace(message=each.message or message) for each in reader.expressions(*below, "expressions")),
+        param_kind=(text_at(kind, "apiVersion"), text_at(kind, "kind")) if kind else None,
+        fails_closed=spec.get("failurePolicy") != "Ignore",
+        dialect="kyverno-rule",
+        rule=text_at(rule, "name"),
+        own_binding=Binding(name, name, _severity(action), EVERYTHING, reader.params(*below, "paramRef"), scope=scope),
+    )
+
+
+def _severity(action: str) -> Severity:
+    return "error" if action.lower() in ("enforce", "deny") else "warning"
+
+
+def excepted_policies(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the policies in CEL that a PolicyException of Kyverno is about."""
+    if data.get("kind") == EXCEPTION and is_of(data, GROUP):
+        yield from (text_at(each, "name") for each in list_at(map_at(data, "spec"), "policyRefs"))
