@@ -147,11 +147,15 @@ def _in_labelled_namespace(selector: Any, candidate: Candidate) -> bool:
         return True
     if candidate.namespace_labels is not None:
         return _selects(selector, candidate.namespace_labels)
-    parsed = _selector(selector)
-    named = [each for each in parsed.requirements if each.key == NAMESPACE_NAME]
-    if candidate.namespace is not None and not all(is_met(each, candidate.namespace) for each in named):
+    return selects_unknown_namespace(_selector(selector), candidate.namespace)
+
+
+def selects_unknown_namespace(selector: Selector, name: str | None) -> bool:
+    """Return whether a selector selects a namespace without a manifest, by its name. Raises UndecidedError."""
+    by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
+    if name is not None and not all(is_met(each, name) for each in by_name):
         return False
-    if candidate.namespace is not None and len(named) == len(parsed.requirements):
+    if name is not None and len(by_name) == len(selector.requirements):
         return True
     raise UndecidedError("it depends on the labels of the namespace, which no manifest shows")
 

@@ -12,9 +12,9 @@ from typing import Any
 from afflint.admission.api_resources import CLUSTER_SCOPED
 from afflint.findings.finding import Severity
 from afflint.kube.manifests import labels_at, reference
-from afflint.kube.selectors import NAMESPACE_NAME, Selector, is_met, matches
+from afflint.kube.selectors import Selector, matches
 from afflint.mutation.kyverno import OWN_NAMESPACES
-from afflint.mutation.matching import Candidate, applies, kinds_of
+from afflint.mutation.matching import Candidate, applies, kinds_of, selects_unknown_namespace
 from afflint.mutation.undecided import UndecidedError, holds_all
 from afflint.mutation.wildcards import is_match
 from afflint.policies.admission_manifests import GatekeeperScope, KyvernoScope
@@ -129,9 +129,4 @@ def _in_labelled_namespace(selector: Selector, candidate: Candidate) -> bool:
         return matches(selector, labels_at(candidate.data))
     if candidate.namespace_labels is not None:
         return matches(selector, candidate.namespace_labels)
-    by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
-    if candidate.namespace is not None and not all(is_met(each, candidate.namespace) for each in by_name):
-        return False
-    if candidate.namespace is not None and len(by_name) == len(selector.requirements):
-        return True
-    raise UndecidedError("it depends on the labels of the namespace, which no manifest shows")
+    return selects_unknown_namespace(selector, candidate.namespace)

@@ -13,9 +13,10 @@ from afflint.admission.cel import EvaluationInput, Program
 from afflint.admission.cel_kyverno import NotKnownError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifests import labels_at, reference
-from afflint.kube.selectors import NAMESPACE_NAME, Selector, is_met, matches
+from afflint.kube.selectors import NAMESPACE_NAME, Selector, matches
 from afflint.mutation.kyverno import namespace_labels
-from afflint.mutation.matching import Candidate
+from afflint.mutation.matching import Candidate, selects_unknown_namespace
+from afflint.mutation.undecided import UndecidedError
 from afflint.policies.admission_manifests import AdmissionPolicy, Binding, MatchConstraints, Params, Resource
 from afflint.yaml.document import map_at
 
@@ -56,12 +57,10 @@ class KnownCluster:
         known = self._namespaces.get(namespace or "")
         if known is not None:
             return matches(selector, {**labels_at(known), NAMESPACE_NAME: namespace or ""})
-        if namespace is None:
+        try:
+            return selects_unknown_namespace(selector, namespace)
+        except UndecidedError:
             return None
-        by_name = [each for each in selector.requirements if each.key == NAMESPACE_NAME]
-        if not all(is_met(each, namespace) for each in by_name):
-            return False
-        return True if len(by_name) == len(selector.requirements) else None
 
     def params_of(self, policy: AdmissionPolicy, params: Params | None, asked: Resource) -> list[Object | None] | None:
         """Return the parameters for an object, [None] if the binding has none; None if they are not among the manifests."""
