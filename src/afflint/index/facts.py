@@ -195,6 +195,8 @@ class PolicyCandidate(NamedTuple):
     """Whether the object was exported from a cluster, with the fields that the cluster added."""
     labels_added: tuple[str, ...] = ()
     """The keys of the labels that kustomizations add to the pods."""
+    sets_replicas: bool = False
+    """Whether the manifest sets ``spec.replicas``."""
 
 
 class Facts(NamedTuple):

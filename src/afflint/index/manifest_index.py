@@ -13,7 +13,7 @@ from afflint.findings.finding import folder_distance
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.similarity import Slips
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
-from afflint.index.facts import Facts, NodeDemand, Pods, PodsKey, PolicyCandidate, SelectorRef
+from afflint.index.facts import BUDGET_SELECTOR, Facts, NodeDemand, Pods, PodsKey, PolicyCandidate, SelectorRef
 from afflint.kube.manifests import Labels
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, is_met, matches
 
@@ -304,6 +304,19 @@ class ManifestIndex:
                 if reach.template_path is not None:
                     self._reaches_of.setdefault((reach.site, reach.template_path), []).append(reach)
         return self._reaches_of.get(pods.key, [])
+
+    def is_budgeted(self, pods: Pods) -> bool:
+        """Return whether a PodDisruptionBudget covers the pods."""
+        return pods.key in self._budgeted or (pods.namespace or "default") in self._budgeted_namespaces
+
+    @cached_property
+    def _budgeted(self) -> frozenset[PodsKey]:
+        return frozenset(pods.key for reach in self.reaches if reach.what == BUDGET_SELECTOR for pods in self.selected(reach))
+
+    @cached_property
+    def _budgeted_namespaces(self) -> frozenset[str]:
+        """The namespaces in which a budget covers all pods."""
+        return frozenset(each.namespace for each in self.budgets if each.selector is not None and not each.selector.requirements)
 
     # Suggestions for selectors without matches.
 

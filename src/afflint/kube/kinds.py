@@ -4,6 +4,8 @@ Fields come from the published API of Kubernetes up to 1.37, all versions combin
 KubeVirt 1.9.
 """
 
+from functools import cache
+
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube import added_labels
@@ -370,10 +372,11 @@ _VM_POOL = Struct(
 _VMI_PRESET = Struct("VirtualMachineInstancePreset spec", {"domain": ANYTHING, "selector": _KUBEVIRT.label_selector})
 
 _SPEC_TEMPLATE: Path = ("spec", "template")
-_REPLICAS: Path = ("spec", "replicas")
+REPLICAS: Path = ("spec", "replicas")
+"""The field in which most kinds keep the number of their pods."""
 
 
-def _template(labels: tuple[AddedLabel, ...] = (), path: Path = _SPEC_TEMPLATE, replicas: Path | None = _REPLICAS) -> tuple[Template, ...]:
+def _template(labels: tuple[AddedLabel, ...] = (), path: Path = _SPEC_TEMPLATE, replicas: Path | None = REPLICAS) -> tuple[Template, ...]:
     return (Template(path, replicas, labels),)
 
 
@@ -589,7 +592,7 @@ def custom_kind(api_version: str, name: str, template: Path) -> Kind:
     in the path.
     """
     each = max((index for index, step in enumerate(template) if step == EACH), default=None)
-    replicas = _REPLICAS if each is None else (*template[: each + 1], "replicas")
+    replicas = REPLICAS if each is None else (*template[: each + 1], "replicas")
     return Kind(name, api_version.rpartition("/")[0], (), (Template(template, replicas),), None)
 
 
@@ -649,3 +652,13 @@ def possible_kinds(api_version: object, name: object) -> tuple[Kind, ...]:
     if name is None and api_version is None:
         return tuple(kind for kind in KINDS if kind.root and kind.group in ("apps", "kubevirt.io") and kind.templates)
     return ()
+
+
+def is_scalable(name: str | None, group: str) -> bool:
+    """Return whether a kind has a number of replicas, which an autoscaler may set."""
+    return (name, group) in _scalable()
+
+
+@cache
+def _scalable() -> frozenset[tuple[str, str]]:
+    return frozenset((kind.name, kind.group) for kind in KINDS if any(each.replicas == REPLICAS for each in kind.templates))

@@ -15,6 +15,7 @@ from afflint.checks.policies.subject import PolicySubject, UnevaluatedError
 from afflint.findings.finding import NO_FILE, NO_OBJECT, FileId, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods, PolicyCandidate
+from afflint.kube.kinds import is_scalable
 from afflint.kube.manifests import Workload
 from afflint.kube.selectors import NAMESPACE_NAME, Requirement, Selector, is_met
 from afflint.policies.binding import BoundPolicy
@@ -189,6 +190,8 @@ def _can_judge(check: PolicyCheck, pods: Pods) -> bool:
     """Return whether a check can apply to a workload. Only runs with nodes know which workloads run one pod on each node."""
     if check.applies_to == "machines":
         return pods.kubevirt
+    if check.applies_to == "scalable":
+        return is_scalable(pods.ref.kind, (pods.ref.api_version or "").rpartition("/")[0])
     return check.applies_to == "pods" or pods.pod_source is None or not pods.pod_source.daemon
 
 

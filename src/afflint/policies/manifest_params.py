@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
+from afflint.kube.label_syntax import is_key
 from afflint.kube.taints import EFFECTS, Toleration
-from afflint.policies.params import GLOBS, LABELS, YES_NO, Labels, ParameterMistake, Takes, number, param, some_of
+from afflint.policies.params import GLOBS, LABELS, LABELS_OR_ANY, YES_NO, Labels, ParameterMistake, Takes, number, param, some_of
 
 CONSTRAINTS = (
     "required-anti-affinity", "preferred-anti-affinity", "required-affinity", "preferred-affinity", "hard-spread", "soft-spread",
@@ -22,8 +24,9 @@ STRATEGIES = ("LiveMigrate", "LiveMigrateIfPossible", "External", "None")
 class ForbiddenNodeLabels:
     """Node labels that pods must not select."""
 
-    labels: Labels = param(LABELS, 'Labels with their forbidden values, or "*" for any value.')
+    labels: Labels = param(LABELS_OR_ANY, 'Labels with their forbidden values, or "*" for any value. The key "*" means every label.')
     preferred: bool = param(YES_NO, "Whether preferences are forbidden, too (default: true).", True)
+    except_: tuple[str, ...] = param(GLOBS, 'Labels, or globs, that `"*"` does not include.', ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,37 @@ class AllowedTolerations:
     tolerations: tuple[AllowedToleration, ...] = param(
         Takes(_TOLERATIONS, _tolerations, _toleration_faults),
         "The allowed tolerations: `key` (or a glob), `operator`, `value` and `effect`. A toleration of the pods may be narrower.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForbiddenTolerations:
+    """Taints that pods must not tolerate."""
+
+    tolerations: tuple[AllowedToleration, ...] = param(
+        Takes(_TOLERATIONS, _tolerations, _toleration_faults),
+        "The forbidden tolerations: `key` (or a glob), `operator`, `value` and `effect`. A toleration of all taints is forbidden, too.",
+    )
+
+
+def _exact_tolerations(value: list[dict[str, str]]) -> tuple[Toleration, ...]:
+    return tuple([_toleration(each)._replace(key=each["key"]) for each in value])
+
+
+def _exact_faults(value: list[dict[str, str]]) -> Iterator[ParameterMistake]:
+    for index, each in enumerate(value):
+        if not is_key(each["key"]):
+            yield ParameterMistake((index, "key"), f"{quoted(each['key'])} is not a valid key of a taint")
+    yield from _toleration_faults(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequiredTolerations:
+    """Taints that pods must tolerate."""
+
+    tolerations: tuple[Toleration, ...] = param(
+        Takes(_TOLERATIONS, _exact_tolerations, _exact_faults),
+        "The required tolerations: `key`, `operator`, `value` and `effect`. A toleration of the pods may be wider.",
     )
 
 

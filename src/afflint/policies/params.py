@@ -124,6 +124,7 @@ def _label_faults(value: Mapping[str, Any]) -> Iterator[ParameterMistake]:
                 yield ParameterMistake(path, 'to allow any value, write `"*"` instead of a list')
 
 
+ANY = "*"
 _VALUES: Schema = {
     "title": 'a label value, a list of them, or "*" for any',
     "type": ["string", "array"],
@@ -131,6 +132,15 @@ _VALUES: Schema = {
 }
 LABELS = Takes({"title": "a map from label keys to values", "type": "object", "additionalProperties": _VALUES}, _labels, _label_faults)
 """Labels with values, such as ``{performance: [high, medium], gpu: "*"}``. Converted to Labels."""
+
+
+def _label_or_any_faults(value: Mapping[str, Any]) -> Iterator[ParameterMistake]:
+    if value.keys() != {ANY}:
+        yield from _label_faults({key: values for key, values in value.items() if key != ANY})
+
+
+LABELS_OR_ANY = LABELS._replace(faults=_label_or_any_faults)
+"""The same, with the key ``*`` for every label."""
 
 _SELECTOR_FIELDS = ("matchLabels", "matchExpressions")
 

@@ -13,8 +13,8 @@ class PolicyCheck(NamedTuple):
     ``requirement`` is one sentence on what the check requires, ``remedy`` the help of findings that have none of their own.
     ``reports_missing``: the check reports missing fields, so it runs on complete manifests only, never on patches. ``object``: the check
     reads the whole object. ``applies_to``: the workloads that the check can apply to, whatever the policy matches: all pods, pods with a
-    number of replicas (no DaemonSets), or virtual machines. A configuration cannot name checks with the subject ``admission``: they
-    evaluate the manifests of the cluster's own policies.
+    number of replicas (no DaemonSets), virtual machines, or kinds whose number of replicas can be changed. A configuration cannot name
+    checks with the subject ``admission``: they evaluate the manifests of the cluster's own policies.
     """
 
     params: str
@@ -25,7 +25,7 @@ class PolicyCheck(NamedTuple):
     reports_missing: bool = False
     fix: Literal["none", "unsafe"] = "none"
     object: bool = False
-    applies_to: Literal["pods", "replicas", "machines"] = "pods"
+    applies_to: Literal["pods", "replicas", "machines", "scalable"] = "pods"
 
 
 CHECKS: dict[str, PolicyCheck] = {
@@ -83,6 +83,60 @@ CHECKS: dict[str, PolicyCheck] = {
         "afflint.checks.policies.pods:no_hard_anti_affinity",
         "Pod anti-affinity must be preferred, not required.",
         "Use `preferredDuringSchedulingIgnoredDuringExecution`, or a spread constraint.",
+    ),
+    "forbidden-tolerations": PolicyCheck(
+        "afflint.policies.manifest_params:ForbiddenTolerations",
+        "afflint.checks.policies.nodes:forbidden_tolerations",
+        "The pods must not tolerate these taints.",
+        "Remove the toleration, or restrict it to other taints.",
+    ),
+    "required-tolerations": PolicyCheck(
+        "afflint.policies.manifest_params:RequiredTolerations",
+        "afflint.checks.policies.nodes:required_tolerations",
+        "The pods must tolerate these taints. Any toleration that covers a taint is enough.",
+        "Add the toleration.",
+        reports_missing=True,
+        fix="unsafe",
+    ),
+    "required-node-constraint": PolicyCheck(
+        "afflint.policies.workload_params:RequiredNodeConstraint",
+        "afflint.checks.policies.node_requirements:required_node_constraint",
+        "The pods must have a constraint that restricts the nodes on which they can be scheduled.",
+        "Add a nodeSelector or a required node affinity.",
+        reports_missing=True,
+    ),
+    "required-priority-class": PolicyCheck(
+        "afflint.policies.workload_params:RequiredPriorityClass",
+        "afflint.checks.policies.workloads:required_priority_class",
+        "The pods must name a priority class. The default class of the cluster is not enough.",
+        "Set `priorityClassName`.",
+        reports_missing=True,
+        fix="unsafe",
+    ),
+    "minimum-replicas": PolicyCheck(
+        "afflint.policies.workload_params:MinimumReplicas",
+        "afflint.checks.policies.workloads:minimum_replicas",
+        "A workload must have at least this number of replicas. Workloads with 0 replicas are not checked.",
+        "Raise the number of replicas, or the minimum of the autoscaler.",
+        reports_missing=True,
+        fix="unsafe",
+        applies_to="scalable",
+    ),
+    "required-budget": PolicyCheck(
+        "afflint.policies.workload_params:RequiredBudget",
+        "afflint.checks.policies.workloads:required_budget",
+        "A PodDisruptionBudget among the manifests must cover the pods of each workload with several replicas.",
+        "Add a PodDisruptionBudget that selects the pods, in the namespace of the workload.",
+        reports_missing=True,
+        applies_to="scalable",
+    ),
+    "required-autoscaler": PolicyCheck(
+        "afflint.policies.workload_params:RequiredAutoscaler",
+        "afflint.checks.policies.workloads:required_autoscaler",
+        "A HorizontalPodAutoscaler or ScaledObject among the manifests must scale the workload. Workloads with 0 replicas are not checked.",
+        "Add a HorizontalPodAutoscaler whose `scaleTargetRef` names the workload.",
+        reports_missing=True,
+        applies_to="scalable",
     ),
     "no-pinning": PolicyCheck(
         "afflint.policies.manifest_params:NoPinning",

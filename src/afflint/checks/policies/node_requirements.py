@@ -16,6 +16,7 @@ from afflint.kube.node_requirements import Counterexample, counterexample, equiv
 from afflint.kube.selectors import Requirement, Selector, conflict, describe
 from afflint.policies.implied_params import RequiredNodeLabels
 from afflint.policies.params import words_of
+from afflint.policies.workload_params import RequiredNodeConstraint
 from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
@@ -36,6 +37,25 @@ def required_node_labels(case: PolicySubject, params: RequiredNodeLabels) -> Ite
             message = f"{_policy_requires(wanted)}; {requirements.describe_cause(found, wanted.key)} {_describe_node(wanted, found)}"
             remedy = f"Require {_constraint(wanted)} in the {'nodeSelector' if len(wanted.values) == 1 else 'required node affinity'}."
             yield Match(requirements.path_of(found, wanted.key), message, remedy, edits=requirements.edits_adding(wanted))
+
+
+def required_node_constraint(case: PolicySubject, _params: RequiredNodeConstraint) -> Iterator[Match]:
+    """Report pods that may be scheduled on every node, as far as selectors and required affinity decide."""
+    if case.pod.get("nodeName") or all(case.node_alternatives or ((),)) or (case.pods.operated and case.operator is None):
+        return
+    requirements = node_alternatives_of(case)
+    if requirements.is_unknown or requirements.is_restricted_by_namespace or _has_term_of_operator(case):
+        return
+    term = len(case.node_alternatives) > 1
+    cause = "a term of the required node affinity of" if term else "no node constraint restricts the nodes for"
+    message = f"{cause} {case.title}" + (" matches every node" if term else "")
+    yield Match(name_path(case), f"{message}; the policy requires a constraint")
+
+
+def _has_term_of_operator(case: PolicySubject) -> bool:
+    """Return whether the operator of a custom resource adds a node constraint."""
+    known = case.operator
+    return case.pods.operated and known is not None and not parse_node_constraints(known).is_empty
 
 
 def _is_listed(alternatives: Sequence[Alternative], wanted: Requirement) -> bool:
@@ -123,6 +143,8 @@ class NodeAlternatives:
         self._asked = case.node_alternatives or ((),)
         # A cluster whose namespaces have node selectors has the admission plugin that reads them.
         self._given = given_labels(case.admission) if case.admission is not None else {}
+        self.is_restricted_by_namespace = bool(self._given)
+        """Whether the namespace adds labels to the nodeSelector of the pods."""
         own = self._nodes.selector
         self._own_keys = frozenset([each.key for each in own.requirements]) if isinstance(own, Selector) else frozenset()
         of_machine = {key: value for key, value in _labels_of_launcher(case).items() if key not in self._own_keys}

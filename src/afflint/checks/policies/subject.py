@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from afflint.inventory.topology import KnownTopology
     from afflint.scheduler.namespaces import Namespace
 
-POD_FIELDS = ("nodeName", "schedulerName", "evictionStrategy", "hostNetwork", "architecture")
+POD_FIELDS = ("nodeName", "schedulerName", "evictionStrategy", "hostNetwork", "architecture", "priorityClassName")
 """The fields of a pod spec that affect placement, besides its constraints."""
 
 
@@ -180,6 +180,11 @@ class PolicySubject:
         return self._candidate.object if self._candidate is not None else self._workload.data if self._workload is not None else None
 
     @property
+    def sets_replicas(self) -> bool:
+        """Whether the manifest sets ``spec.replicas``; known only in the reduce step."""
+        return self._candidate is not None and self._candidate.sets_replicas
+
+    @property
     def migration(self) -> Migration | None:
         """The obstacles to the migration of a VM, whatever its eviction strategy; None for other objects."""
         if self._candidate is not None:
@@ -317,4 +322,5 @@ class PolicySubject:
             workload.data if with_object else None,
             self.selector,
             self.from_cluster,
+            sets_replicas=workload.spec.get("replicas") is not None,
         )

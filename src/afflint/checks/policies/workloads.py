@@ -1,0 +1,95 @@
+"""Policies about workloads as a whole: their number of replicas, their priority, and the budget and autoscaler that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from glob import has_magic
+
+from afflint.checks.match import Match, inserting, replacing
+from afflint.checks.policies.node_requirements import name_path
+from afflint.checks.policies.subject import PolicySubject
+from afflint.controllers.replica_counts import ReplicaRange
+from afflint.findings.paths import Path
+from afflint.findings.phrases import pluralize, quoted
+from afflint.kube.kinds import REPLICAS
+from afflint.policies.params import words_of
+from afflint.policies.workload_params import (
+    MinimumReplicas,
+    RequiredAutoscaler,
+    RequiredBudget,
+    RequiredPriorityClass,
+)
+from afflint.source.globs import name_matcher
+from afflint.yaml.placeholders import is_placeholder
+
+
+def minimum_replicas(case: PolicySubject, params: MinimumReplicas) -> Iterator[Match]:
+    """Report workloads that may have fewer replicas, but at least one: a workload without replicas is turned off."""
+    if case.manifest_index is None:
+        if case.pods.scale.current != 0:
+            yield _candidate(case)  # An autoscaler may set another number.
+        return
+    scale = _scale(case)
+    least = scale.least
+    if least is None or scale.current == 0 or least >= params.replicas:
+        return
+    required = f"the policy requires at least {params.replicas}"
+    if scale.scaler:
+        yield Match(name_path(case), f"{scale.scaler} may scale {case.title} to {pluralize(least, 'replica')}; {required}")
+        return
+    path = (*case.pods.site.base, *REPLICAS)
+    is_set = case.sets_replicas
+    edits = replacing(path, params.replicas) if is_set else inserting(path[:-1], path[-1], params.replicas)
+    yield Match(path if is_set else name_path(case), f"{case.title} has {pluralize(least, 'replica')}; {required}", edits=edits)
+
+
+def required_budget(case: PolicySubject, params: RequiredBudget) -> Iterator[Match]:
+    """Report workloads whose pods no PodDisruptionBudget covers."""
+    pods = case.pods
+    if case.manifest_index is None:
+        yield _candidate(case)
+        return
+    most = _scale(case).most
+    if most is None or most < params.min_replicas or not pods.labels_known:
+        return
+    if not case.manifest_index.is_budgeted(pods):
+        yield Match(name_path(case), f"no PodDisruptionBudget covers the pods of {case.title}")
+
+
+def required_autoscaler(case: PolicySubject, _params: RequiredAutoscaler) -> Iterator[Match]:
+    """Report workloads that no autoscaler scales."""
+    if case.manifest_index is None:
+        if case.pods.scale.current != 0:
+            yield _candidate(case)
+    elif not case.pods.scale.scaler and _scale(case).current not in (0, None):
+        yield Match(name_path(case), f"no HorizontalPodAutoscaler or ScaledObject scales {case.title}")
+
+
+def required_priority_class(case: PolicySubject, params: RequiredPriorityClass) -> Iterator[Match]:
+    """Report pods that name no priority class, or one that is not allowed."""
+    if case.pods.operated:
+        return
+    name = case.pod.get("priorityClassName")
+    allowed = f": {words_of(params.classes)}" if params.classes else ""
+    path: Path = (*case.pod_path, "priorityClassName")
+    only = params.classes[0] if len(params.classes) == 1 and not has_magic(params.classes[0]) else None
+    if not name:
+        edits = inserting(path[:-1], path[-1], only) if only is not None else ()
+        yield Match(name_path(case), f"{case.title} sets no priorityClassName; the policy requires one{allowed}", edits=edits)
+    elif type(name) is str and params.classes and not is_placeholder(name):
+        named = name_matcher(params.classes)
+        if named is not None and not named(name):
+            edits = replacing(path, only) if only is not None else ()
+            message = f"{case.title} has the priority class {quoted(name)}; the policy allows only {words_of(params.classes)}"
+            yield Match(path, message, edits=edits)
+
+
+def _scale(case: PolicySubject) -> ReplicaRange:
+    """Return the number of replicas: 1 if neither the manifest nor an autoscaler sets it."""
+    scale = case.pods.scale
+    return scale if scale.open_ended or scale.current is not None or case.sets_replicas else ReplicaRange(1, 1, 1)
+
+
+def _candidate(case: PolicySubject) -> Match:
+    """Return a match for the map step: other manifests decide."""
+    return Match(case.pods.site.base, "")
