@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from afflint.report import FORMATS
 
 if TYPE_CHECKING:
     from afflint.config import Config
+    from afflint.findings.finding import Finding
     from afflint.pipeline.run import Outcome
     from afflint.pipeline.session import Session
     from afflint.report import Report
@@ -93,6 +95,10 @@ def report_outcome(
     """Report the outcome as the options say, and return the exit code. ``to_stderr``: use standard error instead of standard output."""
     if args.write_baseline:
         return _write_baseline(config.baseline, outcome, to_stderr=to_stderr)
+    if config.policies:
+        from afflint.findings.repetitions import without_repetitions
+
+        outcome = _counted_again(outcome, without_repetitions(outcome.findings))
     if args.statistics:
         show(_statistics(outcome), to_stderr=to_stderr)
     else:
@@ -127,6 +133,12 @@ def report_outcome(
     failed = _fails(outcome, config.fail_on) or (args.fail_on_empty and not outcome.summary.documents)
     failed = failed or (args.fail_on_unrendered and bool(outcome.summary.coverage.not_seen))
     return FOUND if failed and not args.exit_zero else 0
+
+
+def _counted_again(outcome: Outcome, findings: list[Finding]) -> Outcome:
+    counts = Counter(each.severity for each in findings)
+    summary = outcome.summary._replace(errors=counts["error"], warnings=counts["warning"], info=counts["info"])
+    return outcome._replace(findings=findings, summary=summary)
 
 
 def notes(session: Session) -> Iterator[str]:

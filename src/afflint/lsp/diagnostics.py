@@ -7,6 +7,7 @@ from typing import Any
 
 from afflint.config import ConfigProblem
 from afflint.findings.finding import FileId, Finding
+from afflint.findings.repetitions import without_repetitions
 from afflint.lsp.capabilities import SOURCE
 from afflint.lsp.document import DocumentTexts
 from afflint.lsp.rendered import RenderedFolder
@@ -19,7 +20,7 @@ _UNNECESSARY = 1
 
 def diagnostics(findings: Iterable[Finding], text: EditorText, texts: DocumentTexts, path: Callable[[FileId], str]) -> list[dict[str, Any]]:
     """Return the diagnostics of one text in document order; ``path`` returns the path of a related file."""
-    ordered = sorted(findings, key=lambda each: (each.span, each.rule, each.message))
+    ordered = sorted(without_repetitions(findings), key=lambda each: (each.span, each.rule, each.message))
     return [_diagnostic(each, text, texts, path) for each in ordered]
 
 
