@@ -26,7 +26,7 @@ LAYERS = (
     {"checks"},
     {"report"},
     {"pipeline"},
-    {"fix", "init"},
+    {"changes", "fix", "init"},
     {"lsp"},
     {"cli"},
     {"__main__"},

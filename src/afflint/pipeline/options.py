@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from afflint.pipeline.rendered import RenderedRun
     from afflint.source.sources import Source
 
+    Mapper = Callable[[Collection[Source], MapSettings], Iterable[FileResult]]
+    """A map step over files: returns a result for each source, in their order."""
+
 
 class Options(NamedTuple):
     """How to run. ``ignored_in`` returns the names that are ignored in the file at a path, see ``config.covers``."""
@@ -26,7 +29,7 @@ class Options(NamedTuple):
     progress: Callable[[int], None] | None = None
     baseline: Baseline | None = None
     """Known findings, which are not reported."""
-    mapper: Callable[[Collection[Source], MapSettings], Iterable[FileResult]] | None = None
+    mapper: Mapper | None = None
     """Replaces the map step over files, for callers that have results of an earlier run."""
     definitions: Callable[[], Iterable[Source]] | None = None
     """Returns further files with CustomResourceDefinitions. It is called only if a kind has no other definition."""

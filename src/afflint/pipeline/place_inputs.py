@@ -40,6 +40,7 @@ from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, each_once
 
 if TYPE_CHECKING:
+    from afflint.pipeline.options import Mapper
     from afflint.pipeline.rendered import RenderedRun, RunOrigins
 
 _ALL = Options()
@@ -87,6 +88,8 @@ def read_place_inputs(
     only_running: bool = False,
     replan: bool = False,
     counts: Mapping[str, int] = _NO_COUNTS,
+    lines: bool = True,
+    needs_nodes: bool = True,
 ) -> PlaceInputs:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
@@ -95,6 +98,7 @@ def read_place_inputs(
 
     Nodes and node pools among the sources are used if no node files are named; ``counts`` are the sizes of pools by their names.
     With ``resources``, the requests of pods and the allocatable resources of nodes are compared if a node has any.
+    Without ``lines``, the lines of workloads are not read. Without ``needs_nodes``, the input may have neither nodes nor pools.
     Workloads that the API server would reject have no pods: those with an error of a rule of the category ``admission`` that is neither
     suppressed nor ignored in ``options``. Workloads in rendered output have the file and the line that they come from.
 
@@ -108,20 +112,19 @@ def read_place_inputs(
     dumped = {files.numbers[identity] for identity in each_once([*stored, *pod_files])} - {files.numbers[each] for each in each_once(given)}
     nodes = nodes_of(files.of(files.nodes), resources=resources, parsed=parsed)
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
-    settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), inventory=True, resources=resources, lines=True)
+    settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), inventory=True, resources=resources, lines=lines)
+    mapper = options.mapper or map_files
     not_mapped = {files.numbers[identity] for identity in running_files} - {files.numbers[identity] for identity in each_once(stored)}
     read = files.of(file for file in files.given if file not in not_mapped)
-    results = dict(zip(read, _mapped(read, dumped, settings), strict=True))
-    others = dict(
-        zip(files.context, map_files(files.of(files.context).values(), settings._replace(rules=(), inventory=False)), strict=True)
-    )
+    results = dict(zip(read, _mapped(read, dumped, settings, mapper), strict=True))
+    others = dict(zip(files.context, mapper(files.of(files.context).values(), settings._replace(rules=(), inventory=False)), strict=True))
     kustomizations = files.kustomizations()
     results, undecided = _as_stored(files, results, others, settings, kustomizations)
     if not node_files and settings.auto_nodes:
         holding = {file: read[file] for file, result in results.items() if result.facts.holds_nodes}
         nodes = nodes_of(holding, resources=resources)
     classes = _classes(files, results, settings, counts, with_least=not nodes)
-    if not (nodes or classes):
+    if needs_nodes and not (nodes or classes):
         raise NodeFileError(NO_NODES)
     counted = resources and any([*[each.node.allocatable for each in nodes], *[each.allocatable for each in classes]])
     running = running_pods(
@@ -204,13 +207,13 @@ def _with_storage(
     return with_storage(simulation_input, manifest_index.storage, dumped, options)
 
 
-def _mapped(read: Mapping[FileId, Source], dumped: Collection[FileId], settings: MapSettings) -> list[FileResult]:
+def _mapped(read: Mapping[FileId, Source], dumped: Collection[FileId], settings: MapSettings, mapper: Mapper) -> list[FileResult]:
     """Return the results of the map step. The API server has accepted what is ``dumped`` from a cluster."""
     accepted = settings._replace(rules=bind_rules(UNREADABLE))
     first = {file: source for file, source in read.items() if file not in dumped}
     rest = {file: source for file, source in read.items() if file in dumped}
-    results = dict(zip(first, map_files(first.values(), settings), strict=True))
-    results.update(zip(rest, map_files(rest.values(), accepted), strict=True))
+    results = dict(zip(first, mapper(first.values(), settings), strict=True))
+    results.update(zip(rest, mapper(rest.values(), accepted), strict=True))
     return [results[file] for file in read]
 
 

@@ -67,6 +67,12 @@ class Session:
             return chosen  # Discovery gives each once already.
         return self._buffered([*chosen, *besides])
 
+    def under(self, config: Config) -> Session:
+        """Return a session under another configuration that shares what this one has read from standard input."""
+        other = Session(config, self._buffers)
+        other.stdin, other._piped = self.stdin, self._piped
+        return other
+
     def excludes(self, path: str) -> bool:
         """Return whether the configuration excludes the file at an absolute path, which need not exist."""
         excluded = self._excluded()
@@ -293,15 +299,19 @@ class Session:
         replan: bool = False,
         counts: Mapping[str, int] | None = None,
         options: Options | None = None,
+        node_files: Sequence[Source] | None = None,
+        lines: bool = True,
+        needs_nodes: bool = True,
     ) -> PlaceInputs:
         """Read the input of a simulation: workloads and nodes in ``sources``, the nodes of the configuration, and running ``pods``.
 
         ``counts`` are the sizes of node pools by their names; ``options`` have the rendered output of the run, if there is any.
+        ``node_files`` replace those of the configuration; see ``read_place_inputs`` for the others.
         """
         from afflint.pipeline.place_inputs import read_place_inputs
 
         running = self._buffered(self._named(path) for path in pods)
-        given = sources, self.node_files(), running, self.settings()
+        given = sources, self.node_files() if node_files is None else node_files, running, self.settings()
         return read_place_inputs(
             *given,
             self.context(),
@@ -310,6 +320,8 @@ class Session:
             only_running=only_running,
             replan=replan,
             counts=counts or {},
+            lines=lines,
+            needs_nodes=needs_nodes,
         )
 
 

@@ -27,18 +27,6 @@ _SHOWN = 12
 _FETCHING = {"GIT_ALLOW_PROTOCOL": "http:https:ssh"}
 _WITHOUT_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "0"}
 """Filters of the user, which a `.gitattributes` of the tree could name, are not applied."""
-_SETTINGS = [
-    word
-    for setting in (
-        f"core.hooksPath={os.devnull}",
-        "core.fsmonitor=false",
-        "gc.auto=0",
-        "maintenance.auto=false",
-        "submodule.recurse=false",
-        "transfer.unpackLimit=1",
-    )
-    for word in ("-c", setting)
-]
 _PREFIX = "repository/"
 _SOURCE_CODE = (
     "gif",
@@ -113,7 +101,7 @@ def fetch_repository(runner: ProgramRunner, wanted: GitFolder) -> bytes:
     if git is None:
         raise RenderError("`git` is not on PATH")
     with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-        command = [git, f"--git-dir={os.path.join(folder, 'fetched')}", *_SETTINGS]
+        command = [git, f"--git-dir={os.path.join(folder, 'fetched')}", *sandbox.GIT_SETTINGS]
         options = ["--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
         try:
             runner.output([*command, "init", "--quiet", "--bare", "--template="], wanted.shown, _WITHOUT_CONFIGURATION)

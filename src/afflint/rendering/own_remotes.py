@@ -19,13 +19,18 @@ def is_own(folder: GitFolder, top: str) -> bool:
     return _without_protocol(folder.address) in _remotes(top)
 
 
-def _remotes(top: str) -> frozenset[str]:
+def addresses(top: str) -> list[str]:
+    """Return the addresses in the `.git/config` of a repository with the top ``top``, links resolved; none if it cannot be read."""
     path = os.path.join(top, ".git", "config")
     try:
         text = read_regular(path, _LARGEST).decode("utf-8", "replace") if is_inside(os.path.realpath(path), top) else ""
     except OSError:
-        return frozenset()
-    return frozenset(filter(None, map(_remote, _URL.findall(text))))
+        return []
+    return _URL.findall(text)
+
+
+def _remotes(top: str) -> frozenset[str]:
+    return frozenset(filter(None, map(_remote, addresses(top))))
 
 
 def _remote(address: str) -> str:

@@ -32,6 +32,20 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 NO_PROXY = "http://127.0.0.1:9"
 """A proxy that does not exist: port 9 (discard) never answers, even if something listens there."""
 
+GIT_SETTINGS = [
+    word
+    for setting in (
+        f"core.hooksPath={os.devnull}",
+        "core.fsmonitor=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "submodule.recurse=false",
+        "transfer.unpackLimit=1",
+    )
+    for word in ("-c", setting)
+]
+"""Options of Git with which the configuration of a repository starts no hook, no file system monitor and no maintenance."""
+
 _NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
 """Options of `unshare`, without a user namespace first, because in one root may not read the files of others.
 

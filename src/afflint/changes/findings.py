@@ -1,0 +1,83 @@
+"""Compares the findings of two states by their identity: what is new, what is fixed, and what is only in another place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
+from afflint.findings.finding import Finding, Identity, identity_of, sort_key
+from afflint.findings.namedtuples import NamedTuple
+
+
+class MovedFinding(NamedTuple):
+    """A finding that both states have, about the same object in different files."""
+
+    before: Finding
+    after: Finding
+
+
+class FindingChanges(NamedTuple):
+    """The findings that only the head has, those that only the base has, and those that are in another file; each sorted as reports are.
+
+    ``silenced`` are findings that the head still has, but suppresses.
+    """
+
+    new: list[Finding]
+    fixed: list[Finding]
+    moved: list[MovedFinding]
+    silenced: list[Finding]
+
+
+_NO_RENAMES: Mapping[str, str] = {}
+
+
+def compare(base: Sequence[Finding], head: Sequence[Finding], renamed: Mapping[str, str] = _NO_RENAMES) -> FindingChanges:
+    """Match the findings of two states. ``renamed`` has the names in the head of files that have the same content under another name.
+
+    Findings are the same if their identity and their file are, or if their identity is, their object has a name, and neither is matched by
+    a finding in its own file.
+    """
+    matched: list[tuple[Finding, Finding]] = []
+    gone, new = list(base), list(head)
+    for key in (lambda each: _in_file(each, renamed), _of_object):
+        pairs, gone, new = _pairs(gone, new, key)
+        matched += pairs
+    moved = [MovedFinding(before, after) for before, after in matched if before.file != after.file]
+    return FindingChanges(new, gone, sorted(moved, key=lambda each: sort_key(each.after)), [])
+
+
+def without_silenced(changes: FindingChanges, unsuppressed: Sequence[Finding]) -> FindingChanges:
+    """Return the changes with the fixed findings that the head still has among its ``unsuppressed`` findings as silenced."""
+    if not changes.fixed:
+        return changes
+    still = compare(changes.fixed, unsuppressed)
+    gone = {id(each) for each in still.fixed}
+    return changes._replace(fixed=still.fixed, silenced=[each for each in changes.fixed if id(each) not in gone])
+
+
+def _in_file(finding: Finding, renamed: Mapping[str, str]) -> Hashable:
+    return renamed.get(finding.file, finding.file), identity_of(finding)
+
+
+def _of_object(finding: Finding) -> Identity | None:
+    """Return the identity of a finding that does not depend on its file; None if its object has no name."""
+    identity = identity_of(finding)
+    return identity if identity.kind and identity.name else None
+
+
+def _pairs(
+    base: Iterable[Finding], head: Sequence[Finding], key: Callable[[Finding], Hashable]
+) -> tuple[list[tuple[Finding, Finding]], list[Finding], list[Finding]]:
+    """Return the pairs of findings with equal keys, and the others of both. Those of equal keys are paired in their order."""
+    waiting: dict[Hashable, list[Finding]] = {}
+    for each in head:
+        if (known := key(each)) is not None:
+            waiting.setdefault(known, []).append(each)
+    pairs, gone = [], []
+    for each in base:
+        same = waiting.get(key(each))
+        if same:
+            pairs.append((each, same.pop(0)))
+        else:
+            gone.append(each)
+    taken = {id(after) for _, after in pairs}
+    return pairs, gone, [each for each in head if id(each) not in taken]

@@ -1,0 +1,236 @@
+"""Reads commits and files of a Git repository with the user's own Git, which only reads objects.
+
+The configuration of the repository may be hostile. The commands here neither refresh the index nor apply filters, so no hook, filter or
+file system monitor is started, and no object is fetched. Git refuses a repository of another user by itself (`safe.directory`).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import nearest, quoted
+from afflint.rendering import sandbox
+from afflint.source.sources import LARGEST
+
+_PATIENCE = 60.0
+_KEPT_PREFIX = "GIT_CONFIG_"
+"""The variables with the user's own settings, such as `safe.directory` in a container."""
+_DEFAULT_BRANCHES = (
+    "refs/remotes/origin/HEAD",
+    "refs/remotes/origin/main",
+    "refs/remotes/origin/master",
+    "refs/heads/main",
+    "refs/heads/master",
+)
+_SHORT = 10
+REGULAR, LINK, SUBMODULE = "100", "120000", "160000"
+"""How the modes of entries begin: files, symbolic links and submodules."""
+FETCH_ALL = "fetch the whole history (`git fetch --unshallow`; `fetch-depth: 0` for actions/checkout; `GIT_DEPTH: 0` in GitLab CI)"
+
+
+class TreeEntry(NamedTuple):
+    """A file, link or submodule of a commit. ``path`` is relative to the root, as the system decodes file names."""
+
+    mode: str
+    blob: str
+    path: str
+
+
+class Range(NamedTuple):
+    """The two states of a comparison: the commit of the base, and that of the head; None is the work tree."""
+
+    base: str
+    head: str | None
+
+
+class Repository:
+    """The Git repository around a folder. ``root`` is the top of its work tree, with links resolved."""
+
+    def __init__(self, folder: str) -> None:
+        """Find the repository. Raises UserError if the folder is not in one, or Git cannot be used."""
+        found = sandbox.program("git")
+        if found is None:
+            raise UserError("comparing two states needs `git` on PATH")
+        root = _root(os.path.realpath(folder))
+        if root is None:
+            raise UserError("not in a Git repository: this folder and those above it have no `.git`")
+        self.root = root
+        self._command = [found, "-C", root, "--no-pager", *sandbox.GIT_SETTINGS]
+        own = {name: value for name, value in os.environ.items() if name.startswith(_KEPT_PREFIX)}
+        self._environment = {
+            **sandbox.environment(network=False),
+            **own,
+            "GIT_CEILING_DIRECTORIES": os.path.dirname(root),  # Not a repository further up, if the marker is not one.
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "LC_ALL": "C",
+        }
+        code, _, complaint = self._run("rev-parse", "--git-dir")
+        if code:
+            raise UserError(f"Git cannot read the repository {root!r}: {complaint}")
+
+    # Refs.
+
+    def commit(self, ref: str) -> str:
+        """Return the commit that a ref names. Raises UserError, which names the nearest ref."""
+        found = self.find_commit(ref)
+        if found is not None:
+            return found
+        shallow = f"; this clone is shallow: {FETCH_ALL}" if self._is_shallow() else ""
+        close = nearest(ref, self._refs())
+        raise UserError(f"Git does not know a commit {quoted(ref)}" + (f"; did you mean {close!r}?" if close else shallow))
+
+    def find_commit(self, ref: str) -> str | None:
+        """Return the commit that a ref names; None for any other text."""
+        if not ref or ref.startswith("-") or "\0" in ref:
+            return None
+        code, output, _ = self._run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return None if code else output.decode("ascii", "replace").strip()
+
+    def range_of(self, text: str | None) -> Range:
+        """Return the two states that ``REF``, ``REF...``, ``A..B`` or ``A...B`` names. Raises UserError.
+
+        A single ref means the commit where the work tree has branched off from it, and so does None, with the default branch. Between two
+        refs, two dots mean exactly these commits, three dots the commit where the second has branched off from the first.
+        """
+        if text is None:
+            return Range(self.merge_base(self._default_branch(), "HEAD"), None)
+        first, dots, second = text.partition("..")
+        if not dots:
+            return Range(self.merge_base(first, "HEAD"), None)
+        third, second = second.startswith("."), second.removeprefix(".")
+        if not (first or second):
+            raise UserError(f"{quoted(text)} names no ref: write REF, REF..REF or REF...REF")
+        first = first or "HEAD"
+        if not second and third:
+            return Range(self.merge_base(first, "HEAD"), None)
+        head = self.commit(second or "HEAD")
+        return Range(self.merge_base(first, head) if third else self.commit(first), head)
+
+    def merge_base(self, ref: str, other: str) -> str:
+        """Return the newest common ancestor of two refs. Raises UserError if they have none, as in a shallow clone."""
+        one, two = self.commit(ref), self.commit(other)
+        if one == two:
+            return one
+        code, output, _ = self._run("merge-base", one, two)
+        if code:
+            shown = quoted(other if len(other) < len(two) else other[:_SHORT])
+            remedy = f"this clone is shallow: {FETCH_ALL}" if self._is_shallow() else "write REF..REF to compare them anyway"
+            raise UserError(f"{quoted(ref)} and {shown} have no common commit here; {remedy}")
+        return output.decode("ascii", "replace").split()[0]
+
+    def name(self, commit: str) -> str:
+        """Return a commit as reports show it: its short name."""
+        return commit[:_SHORT]
+
+    def _default_branch(self) -> str:
+        for ref in _DEFAULT_BRANCHES:
+            if self.find_commit(ref) is not None:
+                return ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+        if self.find_commit("HEAD") is None:
+            raise UserError("the repository has no commit yet")
+        raise UserError(
+            "the default branch is not known: none of origin/HEAD, origin/main, origin/master, main and master exists; name a ref"
+        )
+
+    def _refs(self) -> list[str]:
+        _, output, _ = self._run("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+        return ["HEAD", *output.decode("utf-8", "replace").split("\n")]
+
+    def _is_shallow(self) -> bool:
+        _, output, _ = self._run("rev-parse", "--is-shallow-repository")
+        return output.strip() == b"true"
+
+    # Objects.
+
+    def entries(self, commit: str) -> list[TreeEntry]:
+        """Return the files, links and submodules of a commit. Names that no checkout could create are left out. Raises UserError."""
+        code, output, complaint = self._run("ls-tree", "-r", "-z", "--full-tree", commit)
+        if code:
+            raise UserError(f"Git cannot list the files of {self.name(commit)}: {complaint}")
+        found = []
+        for record in output.split(b"\0"):
+            about, tab, name = record.partition(b"\t")
+            mode, _, blob = about.decode("ascii", "replace").split(" ") if tab else ("", "", "")
+            path = os.fsdecode(name)
+            if tab and _is_safe(path):
+                found.append(TreeEntry(mode, blob, path))
+        return found
+
+    def blobs(self, ids: Sequence[str]) -> Iterator[bytes | None]:
+        """Yield the content of each object, None for one of more than 256 MB. Raises UserError if one is missing."""
+        if not ids:
+            return
+        with tempfile.TemporaryFile() as asked:
+            asked.write("".join(f"{each}\n" for each in ids).encode("ascii"))
+            asked.seek(0)
+            command = [*self._command, "cat-file", "--batch"]
+            with subprocess.Popen(
+                command, stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self._environment, bufsize=1 << 18
+            ) as process:
+                assert process.stdout is not None
+                try:
+                    for _ in ids:
+                        yield _next_blob(process.stdout)
+                finally:
+                    process.kill()
+
+    def _run(self, *arguments: str) -> tuple[int, bytes, str]:
+        """Run a command of Git; return its exit code, its output and the first line of its error output."""
+        try:
+            done = subprocess.run(
+                [*self._command, *arguments],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=self._environment,
+                timeout=_PATIENCE,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise UserError(f"`git {arguments[0]}` failed: {error}") from None
+        lines = done.stderr.decode("utf-8", "replace").strip().split("\n")
+        return done.returncode, done.stdout, lines[0].removeprefix("fatal: ")
+
+
+def _next_blob(output: IO[bytes]) -> bytes | None:
+    header = output.readline().split()
+    if len(header) != 3 or header[1] != b"blob":
+        name = header[0].decode("ascii", "replace")[:_SHORT] if header else "an object"
+        raise UserError(
+            f"Git cannot read {name}: this clone does not have all files; fetch them (`git fetch --refetch`) or clone without --filter"
+        )
+    size = int(header[2])
+    if size > LARGEST:
+        left = size + 1
+        while left > 0 and (block := output.read(min(left, 1 << 20))):
+            left -= len(block)
+        return None
+    data = output.read(size)
+    if len(data) < size:
+        raise UserError("Git ended before it had written all files")
+    output.read(1)
+    return data
+
+
+def _root(folder: str) -> str | None:
+    """Return the nearest folder upward with `.git`."""
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
+
+
+def _is_safe(path: str) -> bool:
+    """Return whether a path stays below the folder that it is relative to, and outside of `.git`."""
+    parts = path.split("/")
+    if any(part in ("", os.curdir, os.pardir) or part.lower() == ".git" for part in parts):
+        return False
+    return os.name != "nt" or not any(character in path for character in '\\:*?"<>|')

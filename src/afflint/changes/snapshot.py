@@ -1,0 +1,210 @@
+"""The files of a commit in a temporary folder, so that a run over them is the same as in a checkout. The work tree is not touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+from afflint.changes.git import LINK, REGULAR, SUBMODULE, Repository, TreeEntry
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.pipeline.results import checksum
+from afflint.source.kustomizations import NAMES
+from afflint.source.repositories import is_inside
+from afflint.source.sources import CHART, SUFFIXES, Source
+
+_ALWAYS = frozenset((*NAMES, CHART, ".gitignore"))
+"""The names of files that affect how others are read, wherever they are."""
+_LFS = b"version https://git-lfs.github.com/spec/"
+_MOST_BYTES = 4 << 30
+
+
+class Snapshot(NamedTuple):
+    """The files of a commit below ``root``, which takes the place of the repository at ``original``; both have their links resolved.
+
+    ``top`` takes the place of the root of the file system: the folders above the repository have the names of the original ones.
+    """
+
+    top: str
+    root: str
+    original: str
+    contents: Mapping[str, bytes]
+    """The checksums of the files by their paths below the root, see ``pipeline.results``."""
+    blobs: Mapping[str, str]
+    """The objects of the files by their paths below the root."""
+    submodules: tuple[str, ...] = ()
+    pointers: tuple[str, ...] = ()
+    """The files that Git LFS keeps: the commit has only pointers to their content."""
+
+    def path_of(self, path: str) -> str:
+        """Return where a file or folder of the repository is in the snapshot; a path outside the repository itself.
+
+        A file that the commit does not have, such as a node dump that was never committed, stays where it is.
+        """
+        absolute = os.path.abspath(path)
+        folder = os.path.join(os.path.realpath(os.path.dirname(absolute)), os.path.basename(absolute))
+        if not is_inside(folder, self.original):
+            return absolute
+        moved = os.path.normpath(os.path.join(self.root, os.path.relpath(folder, self.original)))
+        return moved if os.path.lexists(moved) else absolute
+
+    def folder_of(self, folder: str) -> str:
+        """Return the folder that takes the place of a folder of the repository, or above it; it is created if it does not exist."""
+        moved = _below(self.top, os.path.realpath(folder))
+        with suppress(OSError):
+            os.makedirs(moved, exist_ok=True)
+        return moved if os.path.isdir(moved) else self.root
+
+    def content_of(self, source: Source) -> bytes | None:
+        """Return the checksum of a file of the snapshot by its path; None for any other file."""
+        if source.data is not None or not (path := os.path.abspath(source.path)).startswith(os.path.join(self.root, "")):
+            return None
+        return self.contents.get(os.path.relpath(path, self.root))
+
+
+def wanted_files(tops: Sequence[str], *, whole: bool, any_name: bool) -> Callable[[str], bool]:
+    """Return a function that returns whether a run reads the file at a path relative to the root.
+
+    ``tops`` are the files and folders that are checked, relative to the root; ``whole``: files elsewhere are read, too;
+    ``any_name``: names do not show which files are read.
+    """
+    everything = whole or any(top in ("", os.curdir) for top in tops)
+
+    def is_wanted(path: str) -> bool:
+        if path.rpartition("/")[2] in _ALWAYS:
+            return True
+        if not (everything or any(is_inside(path, top) for top in tops)):
+            return False
+        return any_name or path.lower().endswith(SUFFIXES) or path in tops
+
+    return is_wanted
+
+
+def extract(repository: Repository, commit: str, folder: str, is_wanted: Callable[[str], bool], like: Snapshot | None = None) -> Snapshot:
+    """Write the wanted files of a commit into an empty folder. Files that ``like`` has with the same content are linked, not read.
+
+    Raises UserError if the files cannot be read, or are too large together.
+    """
+    top = os.path.realpath(folder)
+    root = _below(top, repository.root)
+    os.makedirs(os.path.join(root, ".git"))
+    _keep_remotes(repository.root, root)
+    entries = repository.entries(commit)
+    writer = _Writer(root)
+    files = [each for each in entries if each.mode.startswith(REGULAR) and is_wanted(each.path)]
+    known = {blob: os.path.join(like.root, path) for path, blob in like.blobs.items()} if like is not None else {}
+    contents: dict[str, bytes] = {}
+    missing: dict[str, list[TreeEntry]] = {}
+    for each in files:
+        if each.blob in known and like is not None and writer.link(known[each.blob], each.path):
+            contents[each.path] = like.contents[os.path.relpath(known[each.blob], like.root)]
+        else:
+            missing.setdefault(each.blob, []).append(each)
+    pointers = set() if like is None else {like.blobs[path] for path in like.pointers}
+    for same, data in zip(missing.values(), repository.blobs(list(missing)), strict=True):
+        if data is None:
+            continue
+        if data.startswith(_LFS):
+            pointers.add(same[0].blob)
+        content = checksum(data)
+        for each in same:
+            if writer.write(each.path, data):
+                contents[each.path] = content
+    # Links come last, so that no file is written through one of them.
+    for each, target in _links(repository, entries):
+        writer.link_to(target, each.path)
+    submodules = tuple([each.path for each in entries if each.mode == SUBMODULE])
+    blobs = {each.path: each.blob for each in files if each.path in contents}
+    return Snapshot(
+        top, root, repository.root, contents, blobs, submodules, tuple([path for path, blob in blobs.items() if blob in pointers])
+    )
+
+
+def _links(repository: Repository, entries: Sequence[TreeEntry]) -> Iterator[tuple[TreeEntry, bytes]]:
+    links = [each for each in entries if each.mode == LINK]
+    for each, data in zip(links, repository.blobs([each.blob for each in links]), strict=True):
+        if data is not None and b"\0" not in data:
+            yield each, data
+
+
+class _Writer:
+    """Writes files below a folder that no other program uses."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._folders = {root}
+        self._room = _MOST_BYTES
+
+    def write(self, path: str, data: bytes) -> bool:
+        """Write a file; return False if the system cannot have a file with this name."""
+        self._room -= len(data)
+        if self._room < 0:
+            raise UserError(f"the files of the commit have more than {_MOST_BYTES >> 30} GB; name the paths to compare")
+        target = self._target(path)
+        if target is None:
+            return False
+        try:
+            with open(target, "xb", buffering=0) as file:
+                file.write(data)
+        except FileExistsError:
+            return False  # Names that this system does not distinguish.
+        except OSError as error:
+            raise UserError(f"cannot write the files of the commit: {error.strerror}") from None
+        return True
+
+    def link(self, known: str, path: str) -> bool:
+        """Give a file that is known a further name; return False if that is impossible."""
+        target = self._target(path)
+        if target is None:
+            return False
+        try:
+            os.link(known, target)
+        except OSError:
+            return False
+        return True
+
+    def link_to(self, target: bytes, path: str) -> None:
+        """Create a symbolic link, unless the system cannot."""
+        place = self._target(path)
+        if place is not None:
+            with suppress(OSError, ValueError, NotImplementedError):
+                os.symlink(os.fsdecode(target), place)
+
+    def _target(self, path: str) -> str | None:
+        """Return the absolute path of a new file, with its folder; None if the name is impossible here."""
+        target = os.path.join(self._root, path)
+        folder = os.path.dirname(target)
+        if folder not in self._folders:
+            try:
+                os.makedirs(folder, exist_ok=True)
+            except (OSError, ValueError):
+                return None
+            self._folders.add(folder)
+        return target
+
+
+def _keep_remotes(original: str, root: str) -> None:
+    """Keep the addresses of the repository, by which rendering recognises it; nothing else of its configuration."""
+    from afflint.rendering.own_remotes import addresses
+
+    lines = [f"\turl = {each}\n" for each in addresses(original)]
+    with open(os.path.join(root, ".git", "config"), "w", encoding="utf-8") as file:
+        file.writelines(['[remote "origin"]\n', *lines])
+
+
+@contextmanager
+def working_in(folder: str) -> Iterator[None]:
+    """Make a folder the working directory, so that reports name files as they would in it."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def _below(top: str, path: str) -> str:
+    """Return an absolute path with ``top`` in place of the root of the file system."""
+    drive, rest = os.path.splitdrive(path)
+    return os.path.join(top, drive.rstrip(":").strip("\\/"), rest.lstrip("\\/" if os.altsep else "/")).rstrip(os.sep)

@@ -1,0 +1,256 @@
+"""The two states of a comparison: their files, their sessions and their findings. The work tree is read, and never written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from afflint.changes import findings
+from afflint.changes.git import Range, Repository
+from afflint.changes.map_once import MapOnce
+from afflint.changes.snapshot import Snapshot, extract, wanted_files, working_in
+from afflint.config import COMMAND_LINE
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import quoted
+from afflint.source.repositories import is_inside
+from afflint.source.sources import STDIN, Source, SourceError
+
+if TYPE_CHECKING:
+    from afflint.config import Config
+    from afflint.pipeline.options import Options
+    from afflint.pipeline.place_inputs import PlaceInputs
+    from afflint.pipeline.run import Outcome
+    from afflint.pipeline.session import Session
+
+WORK_TREE = "work tree"
+_MOST_NAMED = 3
+
+
+class State:
+    """One side of a comparison: a commit in a snapshot, or the work tree."""
+
+    def __init__(
+        self,
+        session: Session,
+        paths: Sequence[str],
+        skipped: Sequence[str],
+        snapshot: Snapshot | None = None,
+        *,
+        force_exclude: bool = False,
+    ) -> None:
+        """``skipped``: the files and folders that are not compared, relative to the working directory."""
+        config = session.config
+        self.session = session if snapshot is None else session.under(_moved(config, snapshot))
+        self.folder = os.getcwd() if snapshot is None else snapshot.folder_of(os.getcwd())
+        self._snapshot = snapshot
+        self._paths = paths
+        self._skipped = skipped
+        self._force_exclude = force_exclude
+        self._rendered: tuple[Sequence[Source], Options] | None = None
+
+    @contextmanager
+    def entered(self) -> Iterator[Session]:
+        """Run in the folder of this state, in which files have the same names as in the other state."""
+        with working_in(self.folder):
+            yield self.session
+
+    def sources(self) -> list[Source]:
+        """Return the files that are checked, without those that are not compared; none for a path that this state does not have."""
+        found = self.session.sources(self._known_paths(), force_exclude=self._force_exclude)
+        if self._skipped:
+            found = [each for each in found if not any(is_inside(os.path.normpath(each.path), path) for path in self._skipped)]
+        # Worker processes need not have this working directory.
+        return [each._replace(path=os.path.abspath(each.path)) for each in found] if self._snapshot is not None else found
+
+    def _known_paths(self) -> list[str]:
+        if self._snapshot is None:
+            return list(self._paths)
+        return [path for path in self._paths if _exists(path)]
+
+    def check(self, options: Options, *, network: bool = False, offline: bool = False) -> Outcome:
+        """Return the findings of this state."""
+        sources, options = self._with_renders(options, network=network, offline=offline)
+        return self.session.check(sources, options)
+
+    def place(self, options: Options, node_files: Sequence[Source] | None, pods: Sequence[str], **more: Any) -> PlaceInputs:
+        """Return the input of the simulation of this state. Call ``check`` first, which renders."""
+        sources, options = self._with_renders(options, network=False, offline=False)
+        running = [self._snapshot.path_of(path) for path in pods] if self._snapshot is not None else pods
+        return self.session.simulation_input(
+            sources, running, options=options, node_files=node_files, lines=False, needs_nodes=False, **more
+        )
+
+    def _with_renders(self, options: Options, *, network: bool, offline: bool) -> tuple[Sequence[Source], Options]:
+        if self._rendered is None:
+            self._rendered = self.session.with_renders(self.sources(), options, network=network, offline=offline)
+        sources, rendered = self._rendered
+        return sources, options._replace(renders=rendered.renders)
+
+
+def _exists(path: str) -> bool:
+    """Return whether files match a path or glob."""
+    if os.path.lexists(path):
+        return True
+    from afflint.source.sources import discover
+
+    try:
+        return any(True for _ in discover((path,)))
+    except SourceError:
+        return False
+
+
+class States(NamedTuple):
+    """Both sides of a comparison, with their names in reports and the notes about what is not compared."""
+
+    base: State
+    head: State
+    base_name: str
+    head_name: str
+    content_of: Callable[[Source], bytes | None]
+    """Returns the checksum of a file of a commit, without reading it; None for any other file."""
+    notes: tuple[str, ...] = ()
+
+    def mapper(self, options: Options, *, placing: bool) -> MapOnce:
+        """Return a map step for both sides that maps a file once if both have it."""
+        return MapOnce(self.content_of, placing=placing, jobs=options.jobs, cache=options.cache, progress=options.progress)
+
+
+@contextmanager
+def opened(
+    session: Session,
+    asked: Callable[[Repository], Range],
+    paths: Sequence[str],
+    more: Sequence[str | None] = (None,),
+    *,
+    force_exclude: bool = False,
+) -> Iterator[States]:
+    """Extract the commits of a comparison into a temporary folder for as long as the context lasts. Raises UserError.
+
+    ``asked`` returns the two states; ``paths`` are what is checked in both, ``more`` the file that the configuration was read from, and
+    further files that the run reads.
+    """
+    repository = Repository(os.getcwd())
+    base, head = asked(repository)
+    tops = [_top(repository, path) for path in paths]
+    config = session.config
+    whole = bool(config.context or config.render)
+    named = [top for path in (*config.nodes, *more) if path is not None and (top := _inside(repository, path)) is not None]
+    is_wanted = wanted_files([*tops, *named], whole=whole, any_name=bool(config.include or config.render))
+    with tempfile.TemporaryDirectory(prefix="afflint-", ignore_cleanup_errors=True) as folder:
+        for name in ("base", "head"):
+            os.mkdir(os.path.join(folder, name))
+        first = extract(repository, base, os.path.join(folder, "base"), is_wanted)
+        second = extract(repository, head, os.path.join(folder, "head"), is_wanted, first) if head is not None else None
+        snapshots = [first, *([second] if second is not None else [])]
+        skipped = _not_compared(snapshots, tops)
+
+        def content_of(source: Source) -> bytes | None:
+            return next((found for each in snapshots if (found := each.content_of(source)) is not None), None)
+
+        here = os.path.realpath(os.getcwd())
+        relative = [os.path.relpath(os.path.join(repository.root, path), here) for path in skipped]
+        yield States(
+            State(session, paths, relative, first, force_exclude=force_exclude),
+            State(session, paths, relative, second, force_exclude=force_exclude),
+            repository.name(base),
+            repository.name(head) if head is not None else WORK_TREE,
+            content_of,
+            (*_skipped_notes(skipped), *_config_notes(repository, first, second, more[0])),
+        )
+
+
+def _moved(config: Config, snapshot: Snapshot) -> Config:
+    """Return a configuration for the files of a snapshot. Reports and the baseline stay where they are."""
+    nodes = tuple([path if path == STDIN or not os.path.lexists(path) else snapshot.path_of(path) for path in config.nodes])
+    origins = config.origins
+    if (config.repository is not None and nodes != config.nodes) or any(os.path.isabs(path) for path in nodes):
+        origins = {**origins, "nodes": COMMAND_LINE}  # They were checked where they are.
+    repository = config.repository and snapshot.folder_of(config.repository)
+    return config._replace(root=snapshot.folder_of(config.root), repository=repository, nodes=nodes, origins=origins)
+
+
+def _top(repository: Repository, path: str) -> str:
+    if path == STDIN:
+        raise UserError("standard input (`-`) cannot be compared with a commit")
+    found = _inside(repository, path)
+    if found is None:
+        raise UserError(f"{path!r} is not in the repository {repository.root!r}")
+    # What a glob matches is below its first part without wildcards.
+    parts = found.split("/")
+    plain = next((number for number, part in enumerate(parts) if any(character in part for character in "*?[")), len(parts))
+    return "/".join(parts[:plain]) or os.curdir
+
+
+def _inside(repository: Repository, path: str) -> str | None:
+    """Return a path relative to the root of the repository, with slashes; None if it is elsewhere."""
+    absolute = os.path.abspath(path)
+    real = os.path.join(os.path.realpath(os.path.dirname(absolute)), os.path.basename(absolute))
+    if not is_inside(real, repository.root):
+        return None
+    return os.path.relpath(real, repository.root).replace(os.sep, "/")
+
+
+def _not_compared(snapshots: Sequence[Snapshot], tops: Sequence[str]) -> list[str]:
+    """Return the submodules and the files of Git LFS among the paths, relative to the root: a commit does not have their content."""
+    found = {path for each in snapshots for path in (*each.submodules, *each.pointers)}
+    everything = os.curdir in tops
+    return sorted(path for path in found if everything or any(is_inside(path, top) or is_inside(top, path) for top in tops))
+
+
+def _skipped_notes(skipped: Sequence[str]) -> Iterator[str]:
+    if skipped:
+        more = f" and {len(skipped) - _MOST_NAMED} more" if len(skipped) > _MOST_NAMED else ""
+        listed = ", ".join(map(quoted, skipped[:_MOST_NAMED]))
+        yield f"not compared, because commits do not have their content (submodules and files of Git LFS): {listed}{more}"
+
+
+def _config_notes(repository: Repository, base: Snapshot, head: Snapshot | None, config_file: str | None) -> Iterator[str]:
+    path = _inside(repository, config_file) if config_file is not None else None
+    if path is None:
+        return
+    from afflint.pipeline.results import checksum
+    from afflint.source.sources import named, read_bytes
+
+    now = checksum(read_bytes(named(os.path.join(repository.root, path))))
+    if base.contents.get(path) != now or (head is not None and head.contents.get(path) != now):
+        yield f"{quoted(path)} has changed; both sides are checked with the configuration of the work tree"
+
+
+def renamed_files(base: Sequence[Source], head: Sequence[Source], content: Callable[[Source], bytes | None]) -> dict[str, str]:
+    """Return the names in the head of files that the base has with the same content under another name."""
+    there, now = {each.name: each for each in base}, {each.name: each for each in head}
+    added: dict[bytes, str] = {}
+    for name in sorted(now.keys() - there.keys()):
+        if (found := content(now[name])) is not None:
+            added.setdefault(found, name)
+    if not added:
+        return {}
+    return {name: added[found] for name in sorted(there.keys() - now.keys()) if (found := content(there[name])) in added}
+
+
+def finding_changes(
+    states: States, options: Options, mapper: MapOnce, *, network: bool = False, offline: bool = False, judge_fixed: bool = True
+) -> tuple[Outcome, findings.FindingChanges]:
+    """Return the outcome of the head, and how its findings differ from those of the base. ``mapper`` knows the content of files.
+
+    With ``judge_fixed``, fixed findings are distinguished from those that are only suppressed.
+    """
+    with states.head.entered():
+        outcome = states.head.check(options, network=network, offline=offline)
+    with states.base.entered():
+        try:
+            before = states.base.check(options._replace(baseline=None), network=network, offline=offline)
+        except UserError as error:
+            raise UserError(f"in the base ({states.base_name}): {error}") from None
+        contents = {each: mapper.content(each) for each in before.sources}
+    with states.head.entered():
+        renamed = renamed_files(before.sources, outcome.sources, lambda each: contents.get(each) or mapper.content(each))
+        changes = findings.compare(before.findings, outcome.findings, renamed)
+        if judge_fixed and changes.fixed:
+            again = states.head.check(options._replace(baseline=None, inline=False))
+            changes = findings.without_silenced(changes, again.findings)
+    return outcome, changes
