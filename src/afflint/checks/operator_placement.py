@@ -12,7 +12,7 @@ from afflint.constraints.nodes import Alternative
 from afflint.findings.phrases import did_you_mean, nearest, pluralize, quoted
 from afflint.index.facts import Pods
 from afflint.inventory.cluster_view import ClusterView
-from afflint.kube.selectors import Requirement, Selector, describe, matches
+from afflint.kube.selectors import Requirement, Selector, describe_briefly, matches
 from afflint.yaml.placeholders import is_placeholder
 
 _KINDS = ("KubeVirt", "HyperConverged")
@@ -35,7 +35,7 @@ def unmatched_node_placement(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 def _unmatched(view: ClusterView, pods: Pods) -> CrossManifestMatch:
     unmet = next((each for each in pods.asks[0] if not _is_met_anywhere(view, each.requirement)), None)
-    shown = quoted(_described(unmet.requirement)) if unmet is not None else "all of these requirements"
+    shown = quoted(describe_briefly(unmet.requirement)) if unmet is not None else "all of these requirements"
     none = "the node does not match" if len(view.nodes) == 1 else f"none of the {pluralize(len(view.nodes), 'node')} matches"
     handler = any(step in _OF_VIRT_HANDLER for step in pods.template_path)
     effect = "virt-handler runs on no node, and no virtual machine starts" if handler else "the pods of KubeVirt stay Pending"
@@ -46,13 +46,6 @@ def _unmatched(view: ClusterView, pods: Pods) -> CrossManifestMatch:
 
 def _is_met_anywhere(view: ClusterView, requirement: Requirement) -> bool:
     return any(matches(Selector((requirement,)), node.labels, node.name) for node in view.nodes)
-
-
-def _described(requirement: Requirement) -> str:
-    """Return a requirement as users write labels: ``performance=high``."""
-    if requirement.operator == "In" and len(requirement.values) == 1:
-        return f"{requirement.key}={requirement.values[0]}" if requirement.values[0] else requirement.key
-    return describe(requirement)
 
 
 def _suggestion(view: ClusterView, requirement: Requirement) -> str:

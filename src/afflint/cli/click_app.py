@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "check": "afflint.cli.check:COMMAND",
+    "diff": "afflint.cli.diff:COMMAND",
     "merge": "afflint.cli.shards:MERGE",
     "place": "afflint.cli.place:COMMAND",
     "report": "afflint.cli.report:COMMAND",

@@ -81,7 +81,7 @@ def place(args: PlaceOptions) -> int:
         sources,
         args.pods,
         options=run,
-        counts=_counts(args.counts),
+        counts=parse_counts(args.counts),
         resources=not args.no_resources,
         only_running=args.only_running,
         replan=args.replan,
@@ -110,7 +110,7 @@ def place(args: PlaceOptions) -> int:
     return FOUND if (unplaced or disrupted or problems) and not args.exit_zero else 0
 
 
-def _counts(values: Sequence[str]) -> dict[str, int]:
+def parse_counts(values: Sequence[str]) -> dict[str, int]:
     """Parse the values of --count: numbers of nodes by pool name. Raises UserError."""
     counts = {}
     for each in values:

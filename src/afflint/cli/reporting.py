@@ -70,10 +70,10 @@ def check_targets(config: Config, args: ReportingOptions, *, writes_report: bool
                 check_writable(config, "output", target, is_report)
 
 
-def report_targets(formats: Sequence[str], outputs: Sequence[str]) -> list[tuple[str, str]]:
+def report_targets(formats: Sequence[str], outputs: Sequence[str], known: Sequence[str] = FORMATS) -> list[tuple[str, str]]:
     """Return each report format with its output file ("-": standard output). Raises UserError if two use standard output."""
     for name in formats:
-        check_choice("--format", name, FORMATS)
+        check_choice("--format", name, known)
     if len(outputs) > max(len(formats), 1):
         raise UserError("more --output than --format options: each --output needs a --format")
     chosen = list(formats) or ["text"]

@@ -291,6 +291,13 @@ def describe(requirement: Requirement) -> str:
     return f"{requirement.key} {requirement.operator} [{values}]"
 
 
+def describe_briefly(requirement: Requirement) -> str:
+    """Describe a requirement as users write labels, where possible: ``performance=high``."""
+    if requirement.operator == "In" and len(requirement.values) == 1:
+        return f"{requirement.key}={requirement.values[0]}" if requirement.values[0] else requirement.key
+    return describe(requirement)
+
+
 def intersection(first: Selector, second: Selector) -> Selector:
     """Return the selector that matches what both match."""
     return Selector(first.requirements + second.requirements)

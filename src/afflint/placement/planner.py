@@ -41,7 +41,7 @@ from afflint.placement.rejections import Phrase, Rejections, running_pod_index, 
 from afflint.placement.removal import Removals
 from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedule
 from afflint.placement.violations import violations
-from afflint.scheduler.cluster import NumberedVerdict, Rating
+from afflint.scheduler.cluster import Cluster, NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod, PodKey
@@ -265,6 +265,21 @@ def _fitting(rating: Rating | None, possible: int) -> AnonymousVerdict:
     return AnonymousVerdict(True, None, "", rating.total, (rating.met, possible) if possible else None, rating.parts)
 
 
+def preferences_of(template: Pod | None, cluster: Cluster) -> tuple[Preferred, ...]:
+    """Return how many nodes match each preferred node affinity term of a pod."""
+    if template is None or not template.preferences or isinstance(template.preferences, Malformed):
+        return ()
+    usable = [reason is None for reason in cluster.static_rejections(template)]
+    usable = usable if any(usable) else [True] * len(usable)
+    preferences = []
+    for preference in template.preferences:
+        met = cluster.table.matching(AnyOf((preference.term,)))
+        both = sum(is_met and may_go for is_met, may_go in zip(met, usable, strict=True))
+        asks = " and ".join(map(describe, preference.term.requirements))
+        preferences.append(Preferred(asks, preference.weight, sum(met), both))
+    return tuple(preferences)
+
+
 class _Workloads:
     """The plans of the workloads of one schedule, which share what is computed about its pods."""
 
@@ -320,7 +335,7 @@ class _Workloads:
                 *self._missing_devices(placed),
                 *self._unknown_priority(placed),
             ),
-            preferences=self._preferences(placed.template),
+            preferences=preferences_of(placed.template, self._cluster),
             volumes=self._has_unknown_volumes(pod_source),
         )
 
@@ -372,20 +387,6 @@ class _Workloads:
             name = placed.pod_source.pod["priorityClassName"]
             unknown = f"PriorityClass {name} is not defined in the manifests"
             yield f"{unknown}: the simulation neither preempts its pods nor lets them preempt others"
-
-    def _preferences(self, template: Pod | None) -> tuple[Preferred, ...]:
-        """Return how many nodes match each preferred node affinity term."""
-        if template is None or not template.preferences or isinstance(template.preferences, Malformed):
-            return ()
-        usable = [reason is None for reason in self._cluster.static_rejections(template)]
-        usable = usable if any(usable) else [True] * len(usable)
-        preferences = []
-        for preference in template.preferences:
-            met = self._cluster.table.matching(AnyOf((preference.term,)))
-            both = sum(is_met and may_go for is_met, may_go in zip(met, usable, strict=True))
-            asks = " and ".join(map(describe, preference.term.requirements))
-            preferences.append(Preferred(asks, preference.weight, sum(met), both))
-        return tuple(preferences)
 
     def _verdicts(self, placed: PlacedWorkload) -> tuple[Verdicts, str | None]:
         """Return the verdict on each node while all other workloads are placed and none of the pods of this one is."""

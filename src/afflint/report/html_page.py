@@ -28,21 +28,22 @@ def page(name: str, title: str, made: PageMetadata | None, parts: Mapping[str, s
 
     ``parts`` are the values of the template; ``title``, ``lead`` and ``notes`` go into the common head. ``rules`` is additional CSS.
     """
-    style = "\n" + _asset("page.css") + _asset(f"{name}.css") + rules
-    script = f'\n(() => {{\n  "use strict";\n{_asset("page.js")}{_asset(f"{name}.js")}}})();\n'
+    style = "\n" + asset("page.css") + asset(f"{name}.css") + rules
+    script = f'\n(() => {{\n  "use strict";\n{asset("page.js")}{asset(f"{name}.js")}}})();\n'
     when = f'<p class="soft">{shown(made.when)}: <code>{shown(made.command)}</code></p>' if made else ""
-    head = Template(_asset("page_head.html")).substitute(parts, made=when)
-    return Template(_asset("page.html")).substitute(
+    head = Template(asset("page_head.html")).substitute(parts, made=when)
+    return Template(asset("page.html")).substitute(
         style=style,
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
         title=title + (f", {shown(made.when[:10])}" if made else ""),
-        body=Template(_asset(f"{name}.html")).substitute(parts, head=head),
+        body=Template(asset(f"{name}.html")).substitute(parts, head=head),
     )
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file of this package: a template, a style or a script."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as file:
         return file.read()
 

@@ -33,10 +33,11 @@ def render(report: Report) -> Iterator[str]:
         },
         "coverage": summary.coverage.plain(),
     }
-    return document(frame, "findings", map(_finding, report.findings), indent=2)
+    return document(frame, "findings", map(plain_finding, report.findings), indent=2)
 
 
-def _finding(finding: Finding) -> dict[str, object]:
+def plain_finding(finding: Finding) -> dict[str, object]:
+    """Return a finding as every JSON report has it."""
     ref = finding.object
     return {
         "rule": finding.rule,

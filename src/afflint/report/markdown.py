@@ -33,7 +33,7 @@ _NOTHING = "&#8203;"
 def render(report: Report) -> Iterator[str]:
     """Yield a heading, a table with a row per finding, and the summary. Findings beyond the size limit are counted."""
     yield f"### afflint: {report.summary.found}\n\n"
-    closing = "" if report.quiet else "\n".join(f"{_text(line)}<br>" for line in summary_lines(report)).removesuffix("<br>") + "\n"
+    closing = "" if report.quiet else "\n".join(f"{prose(line)}<br>" for line in summary_lines(report)).removesuffix("<br>") + "\n"
     if not report.quiet:
         closing += "".join(_not_seen(report.summary.coverage.not_seen))
     if report.findings:
@@ -48,7 +48,7 @@ def _not_seen(sources: Sequence[WorkloadSource]) -> Iterator[str]:
     yield f"\n<details><summary>Not checked: {len(sources)}</summary>\n\n"
     room = MOST_BYTES // 4
     for number, source in enumerate(sources):
-        row = f"- {_code(slashed(source.file))}: {_text(source.message)}\n"
+        row = f"- {code(slashed(source.file))}: {prose(source.message)}\n"
         room -= len(row.encode())
         if room < 0:
             yield f"- and {len(sources) - number} more\n"
@@ -80,38 +80,39 @@ def _rest(findings: Sequence[Finding]) -> str:
 
 def _row(finding: Finding) -> str:
     severity = f"**{finding.severity}**" if finding.severity == "error" else finding.severity
-    cells = (severity, _code(f"{slashed(finding.file)}:{finding.span.line}"), "<br>".join(_words(finding)), _code(finding.rule))
+    cells = (severity, code(f"{slashed(finding.file)}:{finding.span.line}"), "<br>".join(_words(finding)), code(finding.rule))
     return f"| {' | '.join(cells)} |\n"
 
 
 def _words(finding: Finding) -> Iterator[str]:
-    yield _text(finding.message)
+    yield prose(finding.message)
     if about := object_words(finding.object):
-        yield f"<sub>{_text(about)}</sub>"
+        yield f"<sub>{prose(about)}</sub>"
     if finding.help:
-        yield f"*Help:* {_text(finding.help)}"
+        yield f"*Help:* {prose(finding.help)}"
     if finding.rendered:
         more = f" and {len(finding.rendered) - _RELATED} more" if len(finding.rendered) > _RELATED else ""
-        yield f"*Rendered in:* {', '.join(_code(slashed(each)) for each in finding.rendered[:_RELATED])}{more}"
+        yield f"*Rendered in:* {', '.join(code(slashed(each)) for each in finding.rendered[:_RELATED])}{more}"
     if finding.fix is not None:
-        yield f"*Fixed by* {_code('--fix' if finding.fix.safe else '--fix --unsafe-fixes')}"
+        yield f"*Fixed by* {code('--fix' if finding.fix.safe else '--fix --unsafe-fixes')}"
     for related in finding.related[:_RELATED]:
-        yield f"*Note:* {_text(related.message)}, {_code(f'{slashed(related.file)}:{related.span.line}')}"
+        yield f"*Note:* {prose(related.message)}, {code(f'{slashed(related.file)}:{related.span.line}')}"
 
 
-def _text(text: str) -> str:
+def prose(text: str) -> str:
     """Return a sentence with the text in backticks as code, in which nothing becomes a link or a mention."""
     parts = _cut(text).split("`")
     if len(parts) % 2 == 0:  # An unpaired backtick.
         parts[-2:] = ["`".join(parts[-2:])]
-    return "".join(_code(part) if number % 2 else _escaped(_CALLS.sub(_apart, part)) for number, part in enumerate(parts) if part)
+    return "".join(code(part) if number % 2 else _escaped(_CALLS.sub(_apart, part)) for number, part in enumerate(parts) if part)
 
 
 def _apart(match: re.Match[str]) -> str:
     return f"{match[0]}\u200b"
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """Return a text as code, in which nothing is Markdown or HTML."""
     return f"<code>{_escaped(_cut(text))}</code>"
 
 

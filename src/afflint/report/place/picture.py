@@ -92,6 +92,16 @@ def picture(scene: Scene) -> Iterator[str]:
     yield "</div>\n</div>\n"
 
 
+def still(scene: Scene) -> Iterator[str]:
+    """Yield the Pending replicas and the nodes with the others, without anything to choose."""
+    yield f'<div class="stage{" dense" * scene.dense}">\n<div class="scene">\n'
+    yield from _tray(scene)
+    yield '<div class="racks">\n'
+    for rack in scene.racks:
+        yield from _rack(scene, rack)
+    yield "</div>\n</div>\n</div>\n"
+
+
 def _afterwards(scene: Scene) -> Iterator[str]:
     """Yield a description of each disruption; only the selected one is visible."""
     if not scene.losses:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import is_machine_made
@@ -39,7 +39,8 @@ class Arrival(NamedTuple):
 class Scene:
     """A plan prepared for drawing: replicas by node, disruptions numbered from 1, the worst first."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, marks: Mapping[str, Badge] | None = None) -> None:
+        """Prepare a plan. ``marks`` are the badges of the workloads, for several pictures with the same ones."""
         self.plan = plan
         self.racks = racks(plan)
         self.losses = ranked(plan.losses)
@@ -48,7 +49,7 @@ class Scene:
         self.names = short_names(plan.workloads)
         self.node_names = node_names(self.racks)
         self.titles = short_titles(plan)
-        self.badges = badges(plan.workloads)
+        self.badges = badges(plan.workloads) if marks is None else marks
         replicas = sum(len(workload.replicas) for workload in plan.workloads)
         self.dense = len(plan.nodes) > _DENSE_NODES or replicas > _DENSE_PODS * max(1, len(plan.nodes))
         self.pods: dict[str, list[tuple[str, str]]] = {}

@@ -1,0 +1,481 @@
+"""Compares where the workloads of two states run: what holds for every order of scheduling, and what holds in each of several orders.
+
+One schedule is only an example, and two examples differ although nothing has changed. So an effect is reported only if it follows from
+proofs (``ScheduleBounds``), or if it is so in every schedule that is tried and in none of the other state. The schedules are those of
+the order of the manifests, and of orders that depend only on the names of the workloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+from afflint.changes.requirements import Requirements, manifest_effects, requirements_of
+from afflint.controllers.pod_source import NOWHERE, PodSource
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import pluralize, summarize_names
+from afflint.kube.node_labels import HOSTNAME, ZONE, domain_noun
+from afflint.kube.selectors import Malformed, describe_briefly
+from afflint.pipeline.place_inputs import PlaceInputs
+from afflint.placement.bounds import ScheduleBounds
+from afflint.placement.disruption_state import DisruptionState
+from afflint.placement.draining import Drains
+from afflint.placement.failures import Disruption
+from afflint.placement.node_loss import NodeLosses
+from afflint.placement.plan import DisruptionEffect, Outcome
+from afflint.placement.planner import make_plan, preferences_of
+from afflint.placement.proofs import migration_blocked
+from afflint.placement.rejections import Rejections, running_pod_index
+from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedules, start
+from afflint.report.changes.model import Direction, PlacementChanges, PlacementEffect, WorkloadChange
+
+_SEVERITY: Mapping[Outcome, int] = {"survives": 0, "interrupted": 1, "degraded": 2, "dead": 3}
+_OUTCOME_WORDS = ("keeps its replicas", "is interrupted", "has fewer replicas", "is down")
+_ORDERS = ("", "1", "2", "3")
+"""The orders besides that of the manifests: by name, and three by the checksum of the name."""
+_DIRECTIONS: tuple[Direction, ...] = ("worse", "neutral", "better")
+
+
+def placement_changes(base: PlaceInputs, head: PlaceInputs, notes: Sequence[str] = ()) -> PlacementChanges:
+    """Return how the placement of each workload differs between two states."""
+    before, after = _Side(base), _Side(head)
+    basis, same = _basis(after), _is_same(base, head)
+    keys = list(dict.fromkeys([*before.numbers, *after.numbers]))
+    if same:
+        return PlacementChanges((), len(keys), basis, (*notes, *_input_notes(head)))
+    comparison = _PlacementComparison(before, after)
+    changes = [change for key in sorted(keys) if (change := comparison.change(key)) is not None]
+    changes.sort(key=lambda each: _DIRECTIONS.index("worse" if each.direction == "worse" else "neutral"))
+    plans = (lambda: (before.plan, after.plan)) if after.has_nodes and before.has_nodes else None
+    return PlacementChanges(tuple(changes), len(keys), basis, (*notes, *_input_notes(head)), plans)
+
+
+def _basis(side: _Side) -> str:
+    nodes, pools = len(side.inputs.simulation_input.nodes), len(side.inputs.classes)
+    found = [*([pluralize(nodes, "node")] if nodes else []), *([pluralize(pools, "node pool")] if pools else [])]
+    return " and ".join(found) or "no nodes are known: only what the manifests show"
+
+
+def _input_notes(inputs: PlaceInputs) -> Iterator[str]:
+    if inputs.problems:
+        yield f"{pluralize(len(inputs.problems), 'problem')} in manifests that cannot be placed; `afflint check` reports them"
+
+
+def _is_same(base: PlaceInputs, head: PlaceInputs) -> bool:
+    """Return whether the simulations of both states have the same input, whatever the order of the manifests and their files."""
+    one, other = base.simulation_input, head.simulation_input
+    if (one.inventory.storage is None) != (other.inventory.storage is None):
+        return False
+    if one.inventory.storage is not None and one.inventory.storage != other.inventory.storage:
+        return False
+    return (
+        _by_key(one.pod_sources) == _by_key(other.pod_sources)
+        and [each.node for each in one.nodes] == [each.node for each in other.nodes]
+        and _unordered(one.inventory.services) == _unordered(other.inventory.services)
+        and _unordered(one.inventory.namespaces) == _unordered(other.inventory.namespaces)
+        and list(one.inventory.pods) == list(other.inventory.pods)
+        and _unordered(one.budgets) == _unordered(other.budgets)
+        and one.evictions == other.evictions
+        and _unordered(base.classes) == _unordered(head.classes)
+    )
+
+
+def _unordered(values: Sequence[object]) -> list[str]:
+    return sorted(map(repr, values))
+
+
+def _by_key(pod_sources: Sequence[PodSource]) -> dict[str, PodSource]:
+    return {each.key: replace(each, site=NOWHERE, line=0, notes=(), pod_path=()) for each in pod_sources}
+
+
+# --- one side ----------------------------------------------------------------------------------------------------------
+
+
+class Sample(NamedTuple):
+    """What one schedule shows of a workload: how many replicas are scheduled, how many are missing, and why.
+
+    ``zone`` and ``node`` are the severities of the worst failure of a zone and of a node, with the names of the failures that are so
+    severe; ``blocking`` are the nodes whose drain the workload blocks, ``held`` how many of its VMs have no node to migrate to.
+    """
+
+    scheduled: int
+    missing: int
+    why: str
+    zone: tuple[int, tuple[str, ...]]
+    node: tuple[int, tuple[str, ...]]
+    blocking: tuple[str, ...]
+    blocked_why: str
+    held: int
+    held_why: str
+
+
+class _Trial:
+    """One schedule of all workloads of a state, and what failures and drains do to it; computed on first use."""
+
+    def __init__(self, inputs: PlaceInputs, inventory: Inventory, pod_sources: Sequence[PodSource]) -> None:
+        self._inputs = inputs
+        self.pod_sources = pod_sources
+        self.start = start(inventory, pod_sources)
+        self.arrangement: Schedule = build_schedules(self.start)
+        self._placed = {placed.pod_source.key: placed for placed in self.arrangement.workloads}
+
+    @cached_property
+    def survey(self) -> ScheduleBounds:
+        return ScheduleBounds(self.start.before, self.pod_sources, (), self.start.compiled)
+
+    @cached_property
+    def _state(self) -> DisruptionState:
+        return DisruptionState(self.arrangement)
+
+    @cached_property
+    def _failures(self) -> dict[str, list[DisruptionEffect]]:
+        losses = NodeLosses(self._state)
+        return {word: [losses.out_of_reach(each) for each in found] for word, found in _failing(self.arrangement).items()}
+
+    @cached_property
+    def _drains(self) -> list[DisruptionEffect]:
+        given = self._inputs.simulation_input
+        drains = Drains(self._state, given.budgets, given.evictions)
+        return [drains.drain(Disruption(node, (node,))) for node in self.arrangement.before.nodes]
+
+    @cached_property
+    def _held(self) -> dict[str, tuple[int, str]]:
+        return {each.pod_source.key: (each.blocked, each.excluded) for each in migration_blocked(self.survey, self.arrangement)}
+
+    def sample(self, key: str) -> Sample:
+        """Return what this schedule shows of a workload."""
+        placed = self._placed[key]
+        blocked = [(loss.what, each.why) for loss in self._drains for each in loss.blocked if each.workload == key]
+        held, held_why = self._held.get(key, (0, ""))
+        return Sample(
+            len(placed.nodes),
+            max(placed.pod_source.replicas - len(placed.nodes), 0),
+            self._why(placed),
+            _worst(self._failures["zone"], key),
+            _worst(self._failures["node"], key),
+            tuple(sorted({node for node, _ in blocked})),
+            blocked[0][1] if blocked else "",
+            held,
+            held_why,
+        )
+
+    def _why(self, placed: PlacedWorkload) -> str:
+        """Return why the first replica without a node has none."""
+        waiting = next((pod for pod in placed.pods if pod.key not in placed.nodes and pod.key not in placed.held), None)
+        if waiting is None or placed.pod_source.node_name:
+            return placed.error or ""
+        titles = {identity: each.pod_source.key for identity, each in self.arrangement.owners.items()}
+        cluster = self.arrangement.cluster
+        rejections = Rejections(cluster, waiting, titles, placed.pod_source.key, running_pod_index(cluster))
+        return rejections.summary(placed.pending.get(waiting.key, {}))
+
+
+def _failing(arrangement: Schedule) -> dict[str, list[Disruption]]:
+    """Return the failures that leave a node: of each zone, if there are several, and of each node."""
+    cluster = arrangement.before
+    nodes_of: dict[str, list[str]] = {}
+    for node, value in cluster.label(ZONE).items():
+        nodes_of.setdefault(value, []).append(node)
+    zones = [Disruption(value, tuple(nodes)) for value, nodes in sorted(nodes_of.items())] if len(nodes_of) > 1 else []
+    return {"zone": zones, "node": [Disruption(node, (node,)) for node in cluster.nodes] if len(cluster.nodes) > 1 else []}
+
+
+def _worst(losses: Sequence[DisruptionEffect], key: str) -> tuple[int, tuple[str, ...]]:
+    found = {loss.what: _SEVERITY[loss.outcomes.get(key, "survives")] for loss in losses}
+    worst = max(found.values(), default=0)
+    return worst, tuple([what for what, severity in found.items() if severity == worst and worst])
+
+
+class _Side:
+    """A state, with what is computed about all of its workloads."""
+
+    def __init__(self, inputs: PlaceInputs) -> None:
+        self.inputs = inputs
+        given = inputs.simulation_input
+        self.given = given
+        self.numbers = {each.key: number for number, each in enumerate(given.pod_sources)}
+        self.has_nodes = bool(given.nodes or inputs.classes)
+        self._trials: dict[str, _Trial] = {}
+        self._requirements: dict[str, Requirements] = {}
+
+    @cached_property
+    def _inventory(self) -> Inventory:
+        """The inventory with the nodes that pools create for the workloads, in the order of their names."""
+        if not self.inputs.classes:
+            return self.given.inventory
+        from afflint.placement.autoscaling import scale_pools
+
+        return scale_pools(self.given.inventory, self._ordered(""), self.inputs.classes).inventory
+
+    def _ordered(self, order: str) -> list[PodSource]:
+        """Return the workloads in an order that depends on nothing but their names, ``manifests`` excepted."""
+        if order == "manifests":
+            return list(self.given.pod_sources)
+        return sorted(self.given.pod_sources, key=lambda each: (_checksum(order, each.key) if order else b"", each.key))
+
+    def trial(self, order: str) -> _Trial:
+        """Return the schedule of an order."""
+        if order not in self._trials:
+            self._trials[order] = _Trial(self.inputs, self._inventory, self._ordered(order))
+        return self._trials[order]
+
+    @cached_property
+    def plan(self) -> Any:
+        """The plan of `afflint place`, with the workloads in the order of their names."""
+        return make_plan(
+            self.given.inventory,
+            self._ordered(""),
+            name_of=self.inputs.names.__getitem__,
+            budgets=self.given.budgets,
+            evictions=self.given.evictions,
+            classes=self.inputs.classes,
+        )
+
+    def requirements(self, key: str) -> Requirements:
+        """Return what the manifest of a workload requires."""
+        if key not in self._requirements:
+            number = self.numbers[key]
+            pods = self.given.sources[number] if number < len(self.given.sources) else None
+            self._requirements[key] = requirements_of(self.given.pod_sources[number], pods)
+        return self._requirements[key]
+
+    def pod_source(self, key: str) -> PodSource:
+        """Return a workload."""
+        return self.given.pod_sources[self.numbers[key]]
+
+    def reach(self, key: str) -> Reach:
+        """Return where the pods of a workload can run in some order of scheduling."""
+        trial = self.trial("")
+        survey = trial.survey
+        index = next(number for number, each in enumerate(trial.pod_sources) if each.key == key)
+        nodes = survey.nodes_of(index)
+        created = {number for number, name in enumerate(survey.table.names) if name not in self._existing}
+        existing = frozenset(survey.table.names[number] for number in nodes if number not in created)
+        template = survey.compiled[index].template
+        pools = [each for each in self.inputs.classes if template is not None and each.may_take(template.rules)]
+        domains: dict[str, frozenset[str]] = {}
+        for topology in {ZONE, HOSTNAME, *self.requirements(key).separation}:
+            column = survey.table.column(topology)
+            values = {value for number in nodes if number not in created and (value := column[number]) is not None}
+            values |= {value for pool in pools if pool.known is not None for value in pool.known.values(topology)}
+            domains[topology] = frozenset(values)
+        return Reach(existing, frozenset(each.title for each in pools), domains, template is not None or not survey.compiled[index].pods)
+
+    @cached_property
+    def _existing(self) -> frozenset[str]:
+        return frozenset(node.name for node in self.given.nodes)
+
+    def preferences(self, key: str) -> dict[tuple[str, int], bool]:
+        """Return the preferred nodes of a workload, each with whether a node that its pods can use is preferred."""
+        trial = self.trial("")
+        index = next(number for number, each in enumerate(trial.pod_sources) if each.key == key)
+        template = trial.start.compiled[index].template
+        preferred = preferences_of(template, trial.start.before)
+        if not preferred or template is None or template.preferences is None or isinstance(template.preferences, Malformed):
+            return {}
+        words = [" and ".join(sorted(map(describe_briefly, each.term.requirements))) for each in template.preferences]
+        return {(asks, each.weight): each.usable > 0 for asks, each in zip(words, preferred, strict=True)}
+
+
+class Reach(NamedTuple):
+    """The nodes that some pod of a workload can use, the pools that may create such nodes, and the values of topology keys there."""
+
+    nodes: frozenset[str]
+    pools: frozenset[str]
+    domains: Mapping[str, frozenset[str]]
+    known: bool
+
+
+def _checksum(order: str, key: str) -> bytes:
+    return blake2b(f"{order} {key}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+# --- both sides --------------------------------------------------------------------------------------------------------
+
+
+class _PlacementComparison:
+    def __init__(self, before: _Side, after: _Side) -> None:
+        self.before, self.after = before, after
+        self.on_nodes = before.has_nodes and after.has_nodes
+
+    def change(self, key: str) -> WorkloadChange | None:
+        """Return how the placement of a workload differs; None if it does not."""
+        if key not in self.before.numbers:
+            return WorkloadChange(key, None, self._facts(self.after, key), (*self._of_new(key),))
+        if key not in self.after.numbers:
+            return WorkloadChange(key, self._facts(self.before, key), None, (PlacementEffect("removed", "neutral"),))
+        effects = tuple(self._effects(key))
+        if not effects:
+            return None
+        return WorkloadChange(key, self._facts(self.before, key), self._facts(self.after, key), effects)
+
+    def _effects(self, key: str) -> Iterator[PlacementEffect]:
+        one, other = self.before.requirements(key), self.after.requirements(key)
+        if not self.on_nodes or self._is_undecidable(key):
+            yield from manifest_effects(one, other, None)
+            return
+        refused = self.after.pod_source(key).refused
+        if refused and not self.before.pod_source(key).refused:
+            yield PlacementEffect(refused, "worse")
+            return
+        was, now = self.before.reach(key), self.after.reach(key)
+        yield from self._scheduling(key, one, other)
+        if now.nodes or now.pools or other.daemon:
+            yield from _reach_effects(was, now, daemon=other.daemon)
+        yield from manifest_effects(one, other, {topology: len(values) for topology, values in now.domains.items()})
+        if not other.daemon and now.nodes | now.pools:
+            yield from self._survival(key)
+            yield from self._eviction(key)
+        yield from self._preferences(key)
+
+    def _is_undecidable(self, key: str) -> bool:
+        return key in self.before.given.undecidable or key in self.after.given.undecidable
+
+    def _samples(self, side: _Side, key: str, measure: Callable[[Sample], int]) -> tuple[int, int, Sample]:
+        """Return the least and the greatest measure in all orders, and what the first one shows."""
+        samples = [side.trial(order).sample(key) for order in (*_ORDERS, "manifests")]
+        measured = [measure(each) for each in samples]
+        return min(measured), max(measured), samples[0]
+
+    def _differs(self, key: str, measure: Callable[[Sample], int]) -> tuple[Sample, Sample] | None:
+        """Return what the first order shows of both sides, if the measure is greater, or less, in every order of the head."""
+        first = [measure(side.trial("").sample(key)) for side in (self.before, self.after)]
+        if first[0] == first[1]:
+            return None
+        low, high, one = self._samples(self.before, key, measure)
+        least, most, other = self._samples(self.after, key, measure)
+        return (one, other) if least > high or most < low else None
+
+    def _scheduling(self, key: str, one: Requirements, other: Requirements) -> Iterator[PlacementEffect]:
+        found = self._differs(key, lambda sample: sample.missing) if not other.daemon else None
+        if found is None:
+            return
+        before, after = found
+        scheduled = f"{after.scheduled} of {pluralize(other.replicas, 'replica')} can be scheduled"
+        if after.missing > before.missing:
+            yield PlacementEffect(f"{scheduled}: {after.why}" if after.why else scheduled, "worse")
+        else:
+            yield PlacementEffect(f"{scheduled} (before: {before.scheduled} of {one.replicas})", "better")
+
+    def _survival(self, key: str) -> Iterator[PlacementEffect]:
+        for word in ("zone", "node"):
+            found = self._differs(key, lambda sample, word=word: getattr(sample, word)[0])  # type: ignore[misc]
+            if found is None or not (found[0].scheduled and found[1].scheduled):
+                continue
+            (was, before), (now, after) = (getattr(sample, word) for sample in found)
+            if now > was:
+                where = _named(word, after)
+                known = "no longer survives" if not was else f"no longer only {_OUTCOME_WORDS[was]} after"
+                yield PlacementEffect(f"{known} the failure of {where}: it {_OUTCOME_WORDS[now]}", "worse")
+            elif now:
+                yield PlacementEffect(
+                    f"after the failure of {_named(word, before)}, it {_OUTCOME_WORDS[now]} (before: it {_OUTCOME_WORDS[was]})", "better"
+                )
+            else:
+                yield PlacementEffect(
+                    f"survives the failure of any {word} (before: it {_OUTCOME_WORDS[was]} after that of {_named(word, before)})", "better"
+                )
+
+    def _eviction(self, key: str) -> Iterator[PlacementEffect]:
+        found = self._differs(key, lambda sample: bool(sample.blocking))
+        if found is not None:
+            before, after = found
+            if after.blocking:
+                yield PlacementEffect(f"drains of {_named('node', after.blocking)} no longer complete: {after.blocked_why}", "worse")
+            else:
+                yield PlacementEffect(f"no longer blocks drains (before: of {_named('node', before.blocking)})", "better")
+        found = self._differs(key, lambda sample: bool(sample.held))
+        if found is not None:
+            before, after = found
+            if after.held:
+                yield PlacementEffect(f"{after.held} of its VMs can no longer migrate: {after.held_why}", "worse")
+            else:
+                yield PlacementEffect("its VMs can migrate", "better")
+
+    def _preferences(self, key: str) -> Iterator[PlacementEffect]:
+        was, now = self.before.preferences(key), self.after.preferences(key)
+        for asks, weight in sorted(was.keys() | now.keys()):
+            counted, counts = was.get((asks, weight)), now.get((asks, weight))
+            shown = f"the preference for nodes with {asks} (weight {weight})"
+            if counted and counts is False:
+                yield PlacementEffect(f"{shown} no longer counts: its pods cannot use such a node", "worse")
+            elif counted is False and counts:
+                yield PlacementEffect(f"{shown} counts: its pods can use such a node", "better")
+            elif counted and counts is None:
+                yield PlacementEffect(f"no longer has {shown}", "neutral")
+            elif counts and counted is None:
+                yield PlacementEffect(f"has {shown}", "neutral")
+
+    def _of_new(self, key: str) -> Iterator[PlacementEffect]:
+        requirements, refused = self.after.requirements(key), self.after.pod_source(key).refused
+        number = "" if requirements.daemon else f" with {pluralize(requirements.replicas, 'replica')}"
+        yield PlacementEffect(f"new workload{number}", "neutral")
+        if refused:
+            yield PlacementEffect(refused, "worse")
+            return
+        if not self.after.has_nodes or key in self.after.given.undecidable or requirements.daemon:
+            return
+        least, most, sample = self._samples(self.after, key, lambda sample: sample.scheduled)
+        if most < requirements.replicas:
+            why = f": {sample.why}" if sample.why else ""
+            yield PlacementEffect(
+                f"{most if least == most else f'at most {most}'} of {pluralize(requirements.replicas, 'replica')} can be scheduled{why}",
+                "worse",
+            )
+
+    def _facts(self, side: _Side, key: str) -> dict[str, Any]:
+        """Return what is known of a workload in a state, as plain data."""
+        requirements = side.requirements(key)
+        facts: dict[str, Any] = {
+            "replicas": None if requirements.daemon else requirements.replicas,
+            "separation": {
+                topology: {"required": each.is_required, "most": each.most, "skew": each.skew}
+                for topology, each in sorted(requirements.separation.items())
+            },
+        }
+        if not self.on_nodes or key in side.given.undecidable or side.pod_source(key).refused:
+            return facts
+        reach, sample = side.reach(key), side.trial("").sample(key)
+        facts |= {
+            "scheduled": sample.scheduled,
+            "nodes": len(reach.nodes),
+            "pools": sorted(reach.pools),
+            "zones": sorted(reach.domains[ZONE]),
+            "zone_failure": _outcome(sample.zone[0]) if sample.scheduled else None,
+            "node_failure": _outcome(sample.node[0]) if sample.scheduled else None,
+            "blocks_drains": list(sample.blocking),
+        }
+        return facts
+
+
+def _outcome(severity: int) -> Outcome:
+    return next(outcome for outcome, each in _SEVERITY.items() if each == severity)
+
+
+def _named(word: str, names: Sequence[str]) -> str:
+    return f"{word} {summarize_names(names, 'or', 2)}"
+
+
+def _reach_effects(was: Reach, now: Reach, *, daemon: bool) -> Iterator[PlacementEffect]:
+    """Yield how the nodes and zones that the pods can use differ."""
+    if not (was.known and now.known):
+        return
+    for key, noun in ((ZONE, domain_noun(ZONE)), (HOSTNAME, "")):
+        before, after = (was.domains[key], now.domains[key]) if noun else (was.nodes, now.nodes)
+        if noun:
+            if before != after and (before or after):
+                shown = f" ({summarize_names(sorted(after))})" if after else ""
+                yield PlacementEffect(f"{noun}s: {len(before)} → {len(after)}{shown}", _grown(before, after))
+        elif before != after:
+            what = "runs on" if daemon else "nodes that it can use"
+            yield PlacementEffect(f"{what}: {len(before)} → {len(after)}", _grown(before, after))
+    if was.pools != now.pools:
+        shown = f" ({summarize_names(sorted(now.pools))})" if now.pools else ""
+        yield PlacementEffect(f"node pools that it can use: {len(was.pools)} → {len(now.pools)}{shown}", _grown(was.pools, now.pools))
+
+
+def _grown(before: frozenset[str], after: frozenset[str]) -> Direction:
+    return "worse" if len(after) < len(before) else "better" if len(after) > len(before) else "neutral"

@@ -1,0 +1,105 @@
+"""A change as one self-contained HTML page: what is different, and the schedules of both sides next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from afflint.findings.finding import Finding
+from afflint.placement.plan import Plan
+from afflint.report.changes.markdown import headline
+from afflint.report.changes.model import ChangeReport, WorkloadChange
+from afflint.report.changes.text import count_words, placement_title
+from afflint.report.html_page import asset, page, shown
+from afflint.report.paths import slashed
+from afflint.report.phrases import html_words
+from afflint.report.place.picture import still
+from afflint.report.place.scene import Scene, badges
+
+_FACTS = {
+    "replicas": "replicas",
+    "scheduled": "scheduled",
+    "nodes": "nodes that it can use",
+    "zones": "zones",
+    "zone_failure": "failure of a zone",
+    "node_failure": "failure of a node",
+    "blocks_drains": "blocks drains of",
+}
+"""What the table of a workload shows of each side."""
+
+
+def render(report: ChangeReport) -> str:
+    """Return the page. The same report gives the same bytes, and they can always be encoded as UTF-8."""
+    plans = report.placement.plans() if report.placement.plans is not None and report.placement.workloads else None
+    title = f"{headline(report)}"
+    notes = "".join(f"<li>{shown(note)}</li>" for note in (*report.placement.notes, *report.notes))
+    parts = {
+        "title": shown(title[0].upper() + title[1:]),
+        "lead": f"<code>{shown(report.base)}</code> → <code>{shown(report.head)}</code>",
+        "notes": f'<ul class="notes">{notes}</ul>' if notes else "",
+        "placement_title": shown(placement_title(report)),
+        "workloads": "".join(_workload(each) for each in report.placement.workloads),
+        "pictures": "".join(_pictures(report, *plans)) if plans is not None else "",
+        "findings": "".join(_findings(report)) or "<p>No new findings, and none is fixed.</p>",
+    }
+    return page("diff_page", f"Change: {shown(title)}", report.made, parts, asset("place_page.css") if plans is not None else "")
+
+
+def _workload(change: WorkloadChange) -> str:
+    effects = "".join(
+        f'<li><span><b class="state {each.direction}">{each.direction}</b></span><span>{html_words(each.text)}</span></li>\n'
+        for each in change.effects
+    )
+    facts = "".join(_facts(change.before, change.after))
+    title = f"<h3><code>{shown(change.workload)}</code></h3>"
+    return f'<article class="change {change.direction}">\n{title}\n<ul>\n{effects}</ul>\n{facts}</article>\n'
+
+
+def _facts(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield a table with what is known of both sides."""
+    rows = [(title, _value(before, key), _value(after, key)) for key, title in _FACTS.items()]
+    rows = [row for row in rows if row[1] != row[2]]
+    if not rows:
+        return
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "Before", "After"))
+    yield f'<table class="facts">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n'
+    for title, was, now in rows:
+        yield f'<tr><th scope="row">{title}</th><td>{shown(was)}</td><td>{shown(now)}</td></tr>\n'
+    yield "</tbody>\n</table>\n"
+
+
+def _value(facts: Mapping[str, Any] | None, key: str) -> str:
+    value = None if facts is None else facts.get(key)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    return "" if value is None else str(value)
+
+
+def _pictures(report: ChangeReport, before: Plan, after: Plan) -> Iterator[str]:
+    """Yield the nodes with the replicas of both sides. A workload has the same badge in both."""
+    known = {each.key: each for each in (*before.workloads, *after.workloads)}
+    marks = badges([known[key] for key in sorted(known)])
+    yield '<section aria-labelledby="pictures">\n<h2 id="pictures">Before and after</h2>\n<div class="sides">\n'
+    scenes = [Scene(plan, marks) for plan in (before, after)]
+    for title, name, scene in (("Before", report.base, scenes[0]), ("After", report.head, scenes[1])):
+        yield f"<section>\n<h3>{title}: <code>{shown(name)}</code></h3>\n"
+        yield from still(scene)
+        yield "</section>\n"
+    yield "</div>\n</section>\n"
+
+
+def _findings(report: ChangeReport) -> Iterator[str]:
+    for title, found in (("New", report.new), ("Fixed", report.fixed), ("Suppressed", report.silenced)):
+        yield from _list(f"{title}: {count_words(found)}", [(each, "") for each in found])
+    yield from _list(f"Moved: {len(report.moved)}", [(after, f"{before.file} → ") for before, after in report.moved])
+
+
+def _list(title: str, found: Sequence[tuple[Finding, str]]) -> Iterator[str]:
+    if not found:
+        return
+    yield f'<h3 class="kind">{title}</h3>\n<ul class="list">\n'
+    for finding, origin in found:
+        where = shown(f"{slashed(origin)}{slashed(finding.file)}:{finding.span.line}")
+        state = f'<span class="state {finding.severity}">{finding.severity}</span>'
+        yield f"<li>{state} <code>{where}</code> {html_words(finding.message)} <small>{shown(finding.rule)}</small></li>\n"
+    yield "</ul>\n"

@@ -1,0 +1,2 @@
+  // The page is complete without this script.
+  arrive();

@@ -1,0 +1,483 @@
+"""`afflint diff`: what a change does to findings and placement, from Git objects, in every format."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+from afflint.report.changes.markdown import MARKER
+from checkout import ROOT
+from command_line import Afflint
+from git_history import History
+
+NODES = """\
+nodes:
+  - {name: a1, labels: {topology.kubernetes.io/zone: a, disk: ssd}}
+  - {name: a2, labels: {topology.kubernetes.io/zone: a}}
+  - {name: b1, labels: {topology.kubernetes.io/zone: b}}
+  - {name: b2, labels: {topology.kubernetes.io/zone: b}}
+  - {name: c1, labels: {topology.kubernetes.io/zone: c}}
+  - {name: c2, labels: {topology.kubernetes.io/zone: c}}
+"""
+SPREAD = """\
+      topologySpreadConstraints:
+        - topologyKey: topology.kubernetes.io/zone
+          maxSkew: 1
+          whenUnsatisfiable: DoNotSchedule
+          labelSelector: {matchLabels: {app: NAME}}
+"""
+
+
+def deployment(name: str = "web", replicas: int = 3, constraints: str = SPREAD) -> str:
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}, namespace: shop}}
+spec:
+  replicas: {replicas}
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+{constraints.replace("NAME", name)}\
+      containers: [{{name: {name}, image: "nginx:1.27"}}]
+"""
+
+
+def validator() -> Draft202012Validator:
+    """Checks JSON reports against the schema, in which findings are those of `check`."""
+    of_diff, of_check = (json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8")) for name in ("diff", "report"))
+    registry: Registry[Any] = Registry().with_resource(of_check["$id"], Resource.from_contents(of_check))
+    return Draft202012Validator(of_diff, registry=registry)
+
+
+VALIDATOR = validator()
+SELECTOR = "      nodeSelector: {disk: ssd}\n"
+BROKEN = "      nodeSelector: {disk: 1}\n"
+
+
+PREFERS_SSD = (
+    "preferredDuringSchedulingIgnoredDuringExecution: "
+    "[{weight: 9, preference: {matchExpressions: [{key: disk, operator: In, values: [ssd]}]}}]"
+)
+
+
+def affinity(parts: str) -> str:
+    return f"      affinity: {{nodeAffinity: {{{parts}}}}}\n"
+
+
+def requires(operator: str) -> str:
+    terms = f"[{{matchExpressions: [{{key: disk, operator: {operator}}}]}}]"
+    return f"requiredDuringSchedulingIgnoredDuringExecution: {{nodeSelectorTerms: {terms}}}"
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
+    """A repository with nodes and a workload, in whose root the command runs."""
+    history = History(tmp_path / "shop")
+    history.commit({"nodes.yaml": NODES, "web.yaml": deployment()})
+    monkeypatch.chdir(history.root)
+    return history
+
+
+def report(afflint: Afflint, *words: str) -> dict[str, Any]:
+    """Runs `afflint diff` and gives its JSON report."""
+    done = afflint("diff", "--format", "json", "--exit-zero", *words)
+    assert done.err == "", done.err
+    result: dict[str, Any] = json.loads(done.out)
+    VALIDATOR.validate(result)
+    return result
+
+
+def changes(data: dict[str, Any]) -> dict[str, list[str]]:
+    return {each["workload"]: each["changes"] for each in data["placement"]}
+
+
+# What is compared.
+
+
+@pytest.mark.usefixtures("history")
+def test_nothing_has_changed(afflint: Afflint) -> None:
+    done = afflint("diff")
+    assert done.code == 0
+    assert "Placement unchanged (6 nodes)" in done.out
+    assert "No new findings, and none is fixed." in done.out
+
+
+def test_the_json_report_has_its_keys(history: History, afflint: Afflint) -> None:
+    base = history.git("rev-parse", "HEAD")
+    history.write({"web.yaml": deployment(constraints=SELECTOR)})
+    data = report(afflint)
+    assert list(data)[:6] == ["version", "base", "head", "new", "fixed", "moved"]
+    assert (data["version"], data["base"], data["head"]) == (1, base[:10], "work tree")
+    (change,) = data["placement"]
+    assert list(change)[:4] == ["workload", "before", "after", "changes"]
+    assert change["before"]["zones"] == ["a", "b", "c"]
+    assert change["after"]["zones"] == ["a"]
+    assert data["summary"]["placement_worse"] == 1
+
+
+def test_findings_that_are_new_and_fixed(history: History, afflint: Afflint) -> None:
+    history.commit({"old.yaml": deployment("old", constraints=BROKEN)})
+    history.git("checkout", "--quiet", "-b", "feature")
+    history.commit({"old.yaml": deployment("old"), "new.yaml": deployment("new", constraints=BROKEN)})
+    data = report(afflint)
+    assert [(each["rule"], each["file"]) for each in data["new"] if each["category"] == "admission"] == [("wrong-type", "new.yaml")]
+    assert [(each["rule"], each["file"]) for each in data["fixed"] if each["category"] == "admission"] == [("wrong-type", "old.yaml")]
+
+
+def test_two_commits_and_a_path_whatever_the_work_tree_has(history: History, afflint: Afflint) -> None:
+    first = history.git("rev-parse", "HEAD")
+    second = history.commit({"apps/api.yaml": deployment("api", constraints=BROKEN), "other.yaml": deployment("other", constraints=BROKEN)})
+    history.write({"apps/api.yaml": "", "web.yaml": None})
+    data = report(afflint, f"{first}..{second}", "apps")
+    assert [each["file"] for each in data["new"]] == ["apps/api.yaml"]
+    assert data["head"] == second[:10]
+    assert history.git("status", "--porcelain") == "M apps/api.yaml\n D web.yaml"
+
+
+def test_files_are_named_as_in_the_working_directory(history: History, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+    history.write({"apps/api.yaml": deployment("api", constraints=BROKEN)})
+    monkeypatch.chdir(history.root / "apps")
+    assert [each["file"] for each in report(afflint)["new"]] == ["api.yaml"]
+    assert Path.cwd() == history.root / "apps"
+
+
+def test_the_base_is_read_as_a_checkout_would_be(history: History, afflint: Afflint, tmp_path: Path) -> None:
+    """With .gitignore, links, a file that is not UTF-8, CRLF, a kustomization and its patch, a chart and a file name with odd bytes."""
+    files: dict[str, str | bytes] = {
+        ".gitignore": "/ignored.yaml\n",
+        "latin.yaml": b"a: \xfc\n",
+        "crlf.yaml": deployment("crlf", constraints=BROKEN).replace("\n", "\r\n"),
+        "kustomization.yaml": "resources: [web.yaml]\npatches: [{path: patch.yaml}]\n",
+        "patch.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec: {replicas: 1}\n",
+        "chart/Chart.yaml": "apiVersion: v2\nname: c\nversion: 1.0.0\n",
+        "chart/values.yaml": "nodeSelector: {disk: 1}\n",
+        "chart/templates/a.yaml": "kind: {{ .Values.kind }}\n",
+        "with space and ü.yaml": deployment("space", constraints=BROKEN),
+    }
+    (history.root / "linked.yaml").symlink_to("crlf.yaml")
+    (history.root / "outside.yaml").symlink_to("/etc/hostname")
+    commit = history.commit(files)
+    checkout = tmp_path / "checkout"
+    history.git("worktree", "add", "--quiet", "--detach", str(checkout), commit)
+    for name in [*files, "linked.yaml", "outside.yaml", "web.yaml", "nodes.yaml"]:
+        (history.root / name).unlink()
+    fixed = report(afflint, commit)["fixed"]
+    os.chdir(checkout)
+    checked = json.loads(afflint("check", "--format", "json", "--exit-zero").out)["findings"]
+    assert [(each["file"], each["rule"], each["line"], each["message"]) for each in fixed] == [
+        (each["file"], each["rule"], each["line"], each["message"]) for each in checked
+    ]
+    assert {"crlf.yaml", "with space and ü.yaml"} <= {each["file"] for each in fixed}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are not bytes")
+def test_a_name_that_is_not_utf_8(history: History, afflint: Afflint) -> None:
+    name = os.fsdecode(b"\xff.yaml")
+    commit = history.commit({name: deployment("odd", constraints=BROKEN)})
+    (history.root / name).unlink()
+    assert [each["rule"] for each in report(afflint, commit)["fixed"] if each["category"] == "admission"] == ["wrong-type"]
+
+
+def test_a_renamed_file_moves_its_findings(history: History, afflint: Afflint) -> None:
+    text = deployment("api", constraints=BROKEN)
+    history.commit({"api.yaml": text})
+    history.write({"api.yaml": None, "apps/api.yaml": text})
+    data = report(afflint)
+    assert (data["new"], data["fixed"], data["placement"]) == ([], [], [])
+    assert [(each["from"], each["finding"]["file"]) for each in data["moved"]] == [("api.yaml", "apps/api.yaml")] * len(data["moved"])
+    assert data["moved"]
+
+
+def test_a_suppressed_finding_is_not_called_fixed(history: History, afflint: Afflint) -> None:
+    text = deployment("api", constraints=BROKEN)
+    history.commit({"api.yaml": text})
+    history.write({"api.yaml": text.replace("disk: 1}", "disk: 1} # afflint: ignore[wrong-type] -- later")})
+    data = report(afflint)
+    assert [each["rule"] for each in data["suppressed"]] == ["wrong-type"]
+    assert "wrong-type" not in [each["rule"] for each in data["fixed"]]
+
+
+def test_submodules_and_files_of_git_lfs_are_left_out_and_named(history: History, afflint: Afflint, tmp_path: Path) -> None:
+    other = History(tmp_path / "other")
+    inner = other.commit({"a.yaml": deployment("inner", constraints=BROKEN)})
+    history.write({"large.yaml": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"})
+    history.git("add", "--all")
+    history.git("update-index", "--add", "--cacheinfo", f"160000,{inner},vendor")
+    history.git("commit", "--quiet", "--message", "submodule")
+    history.write({"large.yaml": deployment("large", constraints=BROKEN), "vendor/a.yaml": deployment("inner", constraints=BROKEN)})
+    data = report(afflint)
+    assert not data["new"]
+    assert any("`large.yaml`, `vendor`" in note for note in data["summary"]["notes"])
+
+
+def test_the_configuration_of_the_work_tree_applies_to_both_sides(history: History, afflint: Afflint) -> None:
+    history.commit({"api.yaml": deployment("api", constraints=BROKEN), ".afflint.yaml": "ignore: [wrong-type]\n"})
+    history.write({".afflint.yaml": "ignore: [affinity]\n"})
+    data = report(afflint)
+    assert not data["new"]
+    assert any("`.afflint.yaml` has changed" in note for note in data["summary"]["notes"])
+
+
+def test_a_baseline_leaves_out_known_findings(history: History, afflint: Afflint) -> None:
+    history.write({"api.yaml": deployment("api", constraints=BROKEN)})
+    assert report(afflint)["new"]
+    afflint("check", "--write-baseline")
+    assert not report(afflint, "--baseline", ".afflint-baseline.json")["new"]
+
+
+# Exit codes and errors.
+
+
+def test_the_exit_code(history: History, afflint: Afflint) -> None:
+    history.write({"api.yaml": deployment("api", constraints=BROKEN)})
+    assert afflint("diff", "--no-placement").code == 1
+    assert afflint("diff", "--no-placement", "--exit-zero").code == 0
+    history.write({"api.yaml": None, "web.yaml": deployment(constraints=SPREAD + SELECTOR)})
+    assert afflint("diff", "--ignore", "all").code == 1
+    assert afflint("diff", "--ignore", "all", "--fail-on", "error").code == 0, "placement that got worse counts as a warning"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mian"], "Git does not know a commit `mian`; did you mean 'main'?"),
+        (["main..x"], "Git does not know a commit `x`"),
+        (["main", "nothing"], "no such file or folder: 'nothing'"),
+        (["main", "-"], "standard input (`-`) cannot be compared with a commit"),
+        (["main", "/"], "is not in the repository"),
+        (["--format", "txt"], "did you mean 'text'?"),
+    ],
+)
+@pytest.mark.usefixtures("history")
+def test_wrong_usage_is_one_line(afflint: Afflint, words: list[str], message: str) -> None:
+    done = afflint("diff", *words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_name_that_is_a_ref_and_a_file(history: History, afflint: Afflint) -> None:
+    history.write({"main": "a: 1\n"})
+    assert "'main' is a ref and a file: write `./main`" in afflint("diff", "main").err
+    assert afflint("diff", "./main").code == 0
+    assert afflint("diff", "main..").code == 0
+
+
+def test_outside_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, afflint: Afflint) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = afflint("diff")
+    assert (done.code, done.err) == (2, "afflint: not in a Git repository: this folder and those above it have no `.git`\n")
+
+
+# Formats.
+
+
+def test_markdown_begins_with_the_marker_and_escapes_what_manifests_say(history: History, afflint: Afflint) -> None:
+    history.write({"web.yaml": deployment(constraints=SELECTOR), "evil.yaml": deployment('"a|b</details>@all"', constraints=BROKEN)})
+    text = afflint("diff", "--format", "markdown").out
+    assert text.startswith(f"{MARKER}\n### afflint: placement gets worse for 2 workloads, ")
+    assert "zones: 3 → 1" in text
+    assert "</details>@all" not in text
+
+
+def test_a_comment_has_a_limit(history: History, afflint: Afflint) -> None:
+    history.write({"many.yaml": "---\n".join(deployment(f"web-{number}", constraints=BROKEN) for number in range(400))})
+    text = afflint("diff", "--format", "markdown").out
+    assert len(text.encode()) <= 65_536
+    assert text.count("<details>") == text.count("</details>")
+    assert "The report is longer than a comment can be" in text
+
+
+def test_several_reports_of_one_run(history: History, afflint: Afflint) -> None:
+    history.write({"web.yaml": deployment(constraints=SELECTOR)})
+    done = afflint(
+        "diff", "--format", "text", "--output", "-", "--format", "json", "--output", "d.json", "--format", "html", "--output", "d.html"
+    )
+    assert "zones: 3 → 1 (a)" in done.out
+    assert json.loads((history.root / "d.json").read_text(encoding="utf-8"))["version"] == 1
+    page = (history.root / "d.html").read_text(encoding="utf-8")
+    assert "Before and after" in page
+    assert page.count('<span class="name">a1</span>') == 2
+
+
+# Placement. The words are those for a reviewer.
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(
+            deployment(constraints=""),
+            deployment(constraints=SELECTOR),
+            [
+                "zones: 3 → 1 (a)",
+                "nodes that it can use: 6 → 1",
+                "no longer survives the failure of zone a: it is down",
+                "no longer survives the failure of node a1: it is down",
+            ],
+            id="a node selector",
+        ),
+        pytest.param(
+            deployment(),
+            deployment(constraints=""),
+            [
+                "its replicas are no longer required to be in different zones: all of them may be in one",
+                "survives the failure of any zone (before: it has fewer replicas after that of zone a, b or 1 more)",
+            ],
+            id="no spread any more",
+        ),
+        pytest.param(
+            deployment(constraints=""),
+            deployment(constraints=SPREAD),
+            [
+                "one zone may have at most 1 replica more than another",
+                "no longer survives the failure of zone a, b or 1 more: it has fewer replicas",
+            ],
+            id="a spread",
+        ),
+        pytest.param(deployment(), deployment(replicas=5), ["replicas: 3 → 5"], id="more replicas"),
+        pytest.param(
+            deployment(constraints=""),
+            deployment(constraints="      nodeSelector: {disk: none}\n"),
+            ["0 of 3 replicas can be scheduled: 6 nodes lack disk=none"],
+            id="unschedulable",
+        ),
+        pytest.param(
+            deployment(constraints=affinity(PREFERS_SSD)),
+            deployment(constraints=affinity(f"{PREFERS_SSD}, {requires('DoesNotExist')}")),
+            [
+                "nodes that it can use: 6 → 5",
+                "survives the failure of any zone (before: it is interrupted after that of zone a)",
+                "survives the failure of any node (before: it is interrupted after that of node a1)",
+                "the preference for nodes with disk=ssd (weight 9) no longer counts: its pods cannot use such a node",
+            ],
+            id="a preference that stopped counting",
+        ),
+        pytest.param(
+            deployment(constraints="      nodeSelector: {disk: ssd}\n"),
+            deployment(constraints=affinity(requires("In, values: [ssd]"))),
+            None,
+            id="the same constraint in other words",
+        ),
+        pytest.param(
+            deployment(constraints=""),
+            deployment(constraints="      tolerations: [{key: gpu, operator: Exists}]\n"),
+            None,
+            id="a toleration of no taint",
+        ),
+    ],
+)
+def test_what_a_change_does_to_a_workload(history: History, afflint: Afflint, before: str, after: str, expected: list[str] | None) -> None:
+    history.commit({"web.yaml": before})
+    history.write({"web.yaml": after})
+    assert changes(report(afflint)) == ({"Deployment shop/web": expected} if expected else {})
+
+
+def test_the_other_way_round_everything_gets_better(history: History, afflint: Afflint) -> None:
+    history.commit({"web.yaml": deployment(constraints=SELECTOR)})
+    history.write({"web.yaml": deployment(constraints="")})
+    (change,) = report(afflint)["placement"]
+    assert change["direction"] == "better"
+    assert change["changes"] == [
+        "zones: 1 → 3 (a, b and c)",
+        "nodes that it can use: 1 → 6",
+        "survives the failure of any zone (before: it is down after that of zone a)",
+        "survives the failure of any node (before: it is down after that of node a1)",
+    ]
+
+
+def test_a_budget_that_blocks_drains(history: History, afflint: Afflint) -> None:
+    head = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web, namespace: shop}\n"
+    budget = head + "spec: {maxUnavailable: %d, selector: {matchLabels: {app: web}}}\n"
+    history.commit({"pdb.yaml": budget % 1})
+    history.write({"pdb.yaml": budget % 0})
+    (text,) = changes(report(afflint))["Deployment shop/web"]
+    assert text.startswith("drains of node ")
+    assert "no longer complete: PodDisruptionBudget web (maxUnavailable 0) requires 3 of 3 pods" in text
+
+
+def test_new_and_removed_workloads(history: History, afflint: Afflint) -> None:
+    history.commit({"old.yaml": deployment("old")})
+    history.write({"old.yaml": None, "new.yaml": deployment("new", constraints=SPREAD + "      nodeSelector: {disk: none}\n")})
+    data = report(afflint)
+    assert changes(data) == {
+        "Deployment shop/new": ["new workload with 3 replicas", "0 of 3 replicas can be scheduled: 6 nodes lack disk=none"],
+        "Deployment shop/old": ["removed"],
+    }
+    assert [(each["before"] is None, each["after"] is None) for each in data["placement"]] == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
+def test_another_workload_changes_nothing_for_the_others(history: History, afflint: Afflint, name: str) -> None:
+    """Though it moves their replicas to other nodes in the example schedule."""
+    for each in ("b", "c", "d"):
+        history.write({f"{each}.yaml": deployment(each, replicas=2, constraints="")})
+    history.commit()
+    history.write({f"{name}.yaml": deployment(name, replicas=1, constraints="")})
+    assert list(changes(report(afflint))) == [f"Deployment shop/{name}"]
+
+
+def test_the_order_of_manifests_and_the_names_of_files_change_nothing(history: History, afflint: Afflint) -> None:
+    texts = [deployment(each, replicas=4, constraints="") for each in "abcdef"]
+    history.commit({"all.yaml": "---\n".join(texts)})
+    history.write({"all.yaml": "---\n".join(reversed(texts))})
+    assert report(afflint)["placement"] == []
+    history.write({"all.yaml": None, "z.yaml": "---\n".join(texts[::2]), "0/y.yaml": "---\n".join(texts[1::2])})
+    data = report(afflint)
+    assert data["placement"] == []
+    assert data["summary"]["workloads"] == 7
+
+
+def test_which_workload_lacks_room_is_not_certain(history: History, afflint: Afflint) -> None:
+    """Four replicas for three nodes: which one stays Pending depends on the order of scheduling, so no workload is named for certain."""
+    apart = (
+        "      affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+        "[{labelSelector: {matchLabels: {app: NAME}}, topologyKey: topology.kubernetes.io/zone}]}}\n"
+    )
+    history.commit({"web.yaml": deployment(replicas=3, constraints=apart)})
+    history.write({"web.yaml": deployment(replicas=4, constraints=apart)})
+    assert changes(report(afflint))["Deployment shop/web"][0].startswith("3 of 4 replicas can be scheduled: ")
+
+
+def test_without_nodes_the_manifests_show_what_they_can(history: History, afflint: Afflint) -> None:
+    history.commit({"nodes.yaml": None, "web.yaml": deployment(constraints=SPREAD + "      tolerations: [{key: gpu, operator: Exists}]\n")})
+    history.write({"web.yaml": deployment(replicas=2, constraints=SELECTOR)})
+    data = report(afflint)
+    assert changes(data)["Deployment shop/web"] == [
+        "replicas: 3 → 2",
+        "can use fewer nodes: requires disk=ssd (before: any node)",
+        "no longer tolerates gpu",
+        "its replicas are no longer required to be in different zones: all of them may be in one",
+    ]
+    assert data["summary"]["placement_basis"] == "no nodes are known: only what the manifests show"
+
+
+def test_nodes_that_were_never_committed_count_for_both_sides(history: History, afflint: Afflint) -> None:
+    history.commit({"nodes.yaml": None, "web.yaml": deployment(constraints="")})
+    history.write({"nodes.yaml": NODES, "web.yaml": deployment(constraints=SELECTOR)})
+    data = report(afflint)
+    assert changes(data)["Deployment shop/web"][0] == "zones: 3 → 1 (a)"
+    assert any("has no nodes, so its workloads run on those of work tree" in note for note in data["summary"]["notes"])
+
+
+def test_nodes_in_a_file_that_git_does_not_have(history: History, afflint: Afflint, tmp_path: Path) -> None:
+    history.commit({"nodes.yaml": None, "web.yaml": deployment(constraints="")})
+    (tmp_path / "dump.yaml").write_text(NODES, encoding="utf-8")
+    history.write({"web.yaml": deployment(constraints=SELECTOR)})
+    assert changes(report(afflint, "--nodes", "../dump.yaml"))["Deployment shop/web"][0] == "zones: 3 → 1 (a)"
+
+
+def test_a_node_that_is_gone_changes_the_placement(history: History, afflint: Afflint) -> None:
+    history.commit({"web.yaml": deployment(constraints=SELECTOR)})
+    history.write({"nodes.yaml": NODES.replace(", disk: ssd", "")})
+    assert changes(report(afflint, "--nodes", "nodes.yaml"))["Deployment shop/web"] == [
+        "0 of 3 replicas can be scheduled: 6 nodes lack disk=ssd"
+    ]
