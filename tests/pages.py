@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from checkout import ROOT, clean_environment
+from git_history import History
 from rendering.real_tools import found_tool
 
 DOCS = ROOT / "docs"
@@ -43,7 +44,21 @@ def sandbox(folder: Path) -> Path:
     (folder / "bin").mkdir()
     (folder / "bin" / "afflint").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m afflint "$@"\n', encoding="utf-8")
     (folder / "bin" / "afflint").chmod(0o755)
+    _make_change(folder / "change")
     return folder
+
+
+def _make_change(root: Path) -> None:
+    """Create a repository with the manifests of an application, and an edit that is not committed."""
+    history = History(root)
+    files = {path.name: path.read_bytes() for path in sorted((ROOT / "examples" / "customapp").glob("*.yaml"))}
+    history.commit(files)
+    history.write(
+        {"database.yaml": files["database.yaml"].replace(b"{key: performance, operator: In, values: [high]}", DATABASE_IN_ONE_ZONE)}
+    )
+
+
+DATABASE_IN_ONE_ZONE = b"{key: topology.kubernetes.io/zone, operator: In, values: [scu]}"
 
 
 def commands_in(text: str) -> list[str]:

@@ -277,6 +277,63 @@ def test_outside_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, a
     assert (done.code, done.err) == (2, "afflint: not in a Git repository: this folder and those above it have no `.git`\n")
 
 
+# `check --since`.
+
+
+class TestSince:
+    """`check --since REF` reports what is new, in every format, and exits by `--fail-on`."""
+
+    @pytest.fixture
+    def feature(self, history: History) -> History:
+        """A branch with a known finding, a new one, and one on main that the branch does not have."""
+        history.commit({"old.yaml": deployment("old", constraints=BROKEN)})
+        history.git("checkout", "--quiet", "-b", "feature")
+        history.commit({"new.yaml": deployment("new", constraints=BROKEN)})
+        return history
+
+    @pytest.mark.usefixtures("feature")
+    def test_only_new_findings_are_reported(self, afflint: Afflint) -> None:
+        done = afflint("check", "--since", "main", "--select", "admission", "--format", "concise")
+        assert done.code == 1
+        assert done.rules == ["wrong-type"]
+        assert done.out.startswith("new.yaml:")
+        found = json.loads(afflint("check", "--since", "main", "--select", "admission", "--format", "json").out)
+        assert [each["file"] for each in found["findings"]] == ["new.yaml"]
+        assert (found["summary"]["errors"], found["summary"]["suppressed"]) == (1, 1)
+
+    def test_without_new_findings_it_exits_with_0(self, feature: History, afflint: Afflint) -> None:
+        feature.write({"new.yaml": deployment("new", constraints="")})
+        assert afflint("check", "--select", "admission").code == 1
+        assert afflint("check", "--since", "main", "--select", "admission").code == 0
+
+    def test_what_main_has_fixed_since_is_not_new(self, feature: History, afflint: Afflint) -> None:
+        feature.git("checkout", "--quiet", "main")
+        feature.commit({"old.yaml": deployment("old", constraints="")})
+        feature.git("checkout", "--quiet", "feature")
+        done = afflint("check", "--since", "main", "--select", "admission", "--format", "concise")
+        assert [line.partition(":")[0] for line in done.out.splitlines() if "wrong-type" in line] == ["new.yaml"]
+
+    def test_a_finding_in_an_edited_file_is_known(self, feature: History, afflint: Afflint) -> None:
+        feature.write({"new.yaml": None, "old.yaml": "# A comment.\n" + deployment("old", replicas=1, constraints=BROKEN)})
+        assert afflint("check", "--since", "main", "--select", "admission").code == 0
+
+    @pytest.mark.usefixtures("feature")
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["--since", "mian"], "did you mean 'main'?"),
+            (["--since", "main..feature"], "--since takes one ref, not 'main..feature'; `afflint diff` compares two commits"),
+            (["--since", "main", "--fix"], "--since cannot be used with --fix"),
+            (["--since", "main", "--write-baseline"], "--since cannot be used with --write-baseline"),
+            (["--since", "main", "-"], "standard input (`-`) cannot be compared with a commit"),
+        ],
+    )
+    def test_wrong_usage(self, afflint: Afflint, words: list[str], message: str) -> None:
+        done = afflint("check", *words)
+        assert (done.code, done.out) == (2, "")
+        assert message in done.err
+
+
 # Formats.
 
 
@@ -330,7 +387,7 @@ def test_several_reports_of_one_run(history: History, afflint: Afflint) -> None:
             deployment(constraints=""),
             [
                 "its replicas are no longer required to be in different zones: all of them may be in one",
-                "survives the failure of any zone (before: it has fewer replicas after that of zone a, b or 1 more)",
+                "survives the failure of any zone (before, it has fewer replicas after that of zone a, b or 1 more)",
             ],
             id="no spread any more",
         ),
@@ -355,8 +412,8 @@ def test_several_reports_of_one_run(history: History, afflint: Afflint) -> None:
             deployment(constraints=affinity(f"{PREFERS_SSD}, {requires('DoesNotExist')}")),
             [
                 "nodes that it can use: 6 → 5",
-                "survives the failure of any zone (before: it is interrupted after that of zone a)",
-                "survives the failure of any node (before: it is interrupted after that of node a1)",
+                "survives the failure of any zone (before, it is interrupted after that of zone a)",
+                "survives the failure of any node (before, it is interrupted after that of node a1)",
                 "the preference for nodes with disk=ssd (weight 9) no longer counts: its pods cannot use such a node",
             ],
             id="a preference that stopped counting",
@@ -389,8 +446,8 @@ def test_the_other_way_round_everything_gets_better(history: History, afflint: A
     assert change["changes"] == [
         "zones: 1 → 3 (a, b and c)",
         "nodes that it can use: 1 → 6",
-        "survives the failure of any zone (before: it is down after that of zone a)",
-        "survives the failure of any node (before: it is down after that of node a1)",
+        "survives the failure of any zone (before, it is down after that of zone a)",
+        "survives the failure of any node (before, it is down after that of node a1)",
     ]
 
 

@@ -20,6 +20,7 @@ import pytest
 
 from afflint.checks.registry import rules
 from checkout import ROOT, clean_environment, copy_to, run
+from git_history import History
 from pages import with_parts
 from rendering.real_tools import found_tool
 
@@ -139,6 +140,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (programs / name).chmod(0o755)
     run((*AFFLINT, "check", "deploy", "--shard", "1/1", "--output", "shard.jsonl"), folder)
     run((*AFFLINT, "check", "--write-baseline"), folder)
+    history = History(folder)
+    commit = history.commit()
+    for ref in ("heads/A", "heads/B", "heads/REF", "remotes/origin/main"):
+        history.git("update-ref", f"refs/{ref}", commit)
     return folder
 
 

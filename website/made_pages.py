@@ -14,6 +14,7 @@ from website import reference
 
 _ROOT = Path(__file__).parents[1]
 _SEE = {
+    "diff": "[What a change does](../diff.md)",
     "check": "[CI](../ci.md), [rendering](../rendering.md), [baselines](../baselines.md), [large repositories](../large-repositories.md)",
     "merge": "[Large repositories](../large-repositories.md)",
     "place": "[Nodes and pools](../nodes.md), [placement in ten minutes](../lab.md)",

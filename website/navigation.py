@@ -37,6 +37,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"Baselines": "baselines.md"},
                 {"pre-commit": "pre-commit.md"},
                 {"CI": "ci.md"},
+                {"What a change does": "diff.md"},
                 {"Editors": "editors.md"},
                 {"Nodes and pools": "nodes.md"},
                 {"Helm and kustomize": "rendering.md"},

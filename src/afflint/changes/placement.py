@@ -34,6 +34,13 @@ from afflint.report.changes.model import Direction, PlacementChanges, PlacementE
 
 _SEVERITY: Mapping[Outcome, int] = {"survives": 0, "interrupted": 1, "degraded": 2, "dead": 3}
 _OUTCOME_WORDS = ("keeps its replicas", "is interrupted", "has fewer replicas", "is down")
+_HARM = (
+    ("does no harm", "did no harm"),
+    ("interrupts it", "interrupted it"),
+    ("leaves it fewer replicas", "left it fewer replicas"),
+    ("takes it down", "took it down"),
+)
+"""What a failure does and did to a workload, by the severity of the outcome."""
 _ORDERS = ("", "1", "2", "3")
 """The orders besides that of the manifests: by name, and three by the checksum of the name."""
 _DIRECTIONS: tuple[Direction, ...] = ("worse", "neutral", "better")
@@ -366,18 +373,17 @@ class _PlacementComparison:
             if found is None or not (found[0].scheduled and found[1].scheduled):
                 continue
             (was, before), (now, after) = (getattr(sample, word) for sample in found)
-            if now > was:
-                where = _named(word, after)
-                known = "no longer survives" if not was else f"no longer only {_OUTCOME_WORDS[was]} after"
-                yield PlacementEffect(f"{known} the failure of {where}: it {_OUTCOME_WORDS[now]}", "worse")
+            if now > was and not was:
+                yield PlacementEffect(f"no longer survives the failure of {_named(word, after)}: it {_OUTCOME_WORDS[now]}", "worse")
+            elif now > was:
+                text = f"the failure of {_named(word, after)} now {_HARM[now][0]}; before, it only {_HARM[was][1]}"
+                yield PlacementEffect(text, "worse")
             elif now:
-                yield PlacementEffect(
-                    f"after the failure of {_named(word, before)}, it {_OUTCOME_WORDS[now]} (before: it {_OUTCOME_WORDS[was]})", "better"
-                )
+                text = f"the failure of {_named(word, before)} no longer {_HARM[was][0]}; it only {_HARM[now][0]}"
+                yield PlacementEffect(text, "better")
             else:
-                yield PlacementEffect(
-                    f"survives the failure of any {word} (before: it {_OUTCOME_WORDS[was]} after that of {_named(word, before)})", "better"
-                )
+                known = f"before, it {_OUTCOME_WORDS[was]} after that of {_named(word, before)}"
+                yield PlacementEffect(f"survives the failure of any {word} ({known})", "better")
 
     def _eviction(self, key: str) -> Iterator[PlacementEffect]:
         found = self._differs(key, lambda sample: bool(sample.blocking))

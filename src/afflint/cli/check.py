@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from afflint.cli.check_options import SECTIONS, CheckOptions
 from afflint.cli.command import Argument, Command
-from afflint.cli.options import cache_folder, configuration, file, run_options
+from afflint.cli.options import cache_folder, configuration, configuration_file, file, run_options
 from afflint.cli.output import FOUND, USAGE, ProgressLine, colored, notify, show, show_bytes
 from afflint.cli.reporting import check_targets, note_unused_render, notes, report_outcome, report_targets
 from afflint.findings.errors import UserError
@@ -59,6 +59,8 @@ def _run_once(args: CheckOptions, cluster: DaskMapper | None, on_outcome: Callab
     check_targets(config, args.reporting, writes_report=not (args.diff or args.show_files))
     if args.render and (args.fix or args.diff):
         raise UserError("--fix and --diff change source files, and cannot be used with --render")
+    if args.since is not None:
+        _check_since(args)
     session = Session(config)
     sources = _sources(session, args)
     if args.show_files:
@@ -101,8 +103,36 @@ def _outcome(session: Session, sources: Sequence[Source], args: CheckOptions, cl
         options = _run_options(session, args, cluster, progress)
         if not args.fix:
             note_unused_render(session.config)
+            if args.since is not None:
+                return _outcome_since(session, args, args.since, options)
             sources, options = session.with_renders(sources, options, network=args.render_network, offline=args.offline)
         return session.check(sources, options)
+
+
+def _check_since(args: CheckOptions) -> None:
+    """Raise UserError for options that --since does not go together with."""
+    excluded = {
+        "--fix": args.fix,
+        "--diff": args.diff,
+        "--write-baseline": args.write_baseline,
+        "--kustomize": args.kustomizations,
+        "--helm": args.charts,
+        "--stdin-filename": args.stdin_filename is not None,
+    }
+    named = next((name for name, given in excluded.items() if given), None)
+    if named is not None:
+        raise UserError(f"--since cannot be used with {named}" + ("; use --render" if named in ("--kustomize", "--helm") else ""))
+
+
+def _outcome_since(session: Session, args: CheckOptions, ref: str, options: Options) -> Outcome:
+    from afflint.changes.since import outcome_since
+
+    config_file = configuration_file(args.config_file, no_config=args.no_config)
+    more = {"network": args.render_network, "offline": args.offline, "force_exclude": args.force_exclude}
+    outcome, skipped = outcome_since(session, ref, args.paths or (".",), options, config_file, **more)
+    for note in skipped:
+        notify(f"afflint: {visible(note)}")
+    return outcome
 
 
 def _fix(session: Session, sources: Sequence[Source], args: CheckOptions, cluster: DaskMapper | None) -> FixOutcome:

@@ -41,6 +41,7 @@ class CheckOptions(NamedTuple):
     statistics: bool
     baseline: str | None
     write_baseline: bool
+    since: str | None
     no_ignore: bool
     color: str
     quiet: bool
@@ -180,6 +181,7 @@ SECTIONS: Mapping[str, Sequence[Option]] = {
         flag("--statistics", help_text="Count findings by rule instead of listing them."),
         option("--baseline", metavar="FILE", completion=options.file, help_text="Leave out findings that --write-baseline recorded."),
         flag("--write-baseline", help_text="Record all findings in --baseline (.afflint-baseline.json)."),
+        option("--since", metavar="REF", help_text="Report only what is new since the work tree branched off from a ref of Git."),
         flag("--no-ignore", help_text="Report suppressed findings, too."),
         options.color,
         flag("-q", "--quiet", help_text="Print only findings, no summary."),

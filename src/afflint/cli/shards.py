@@ -181,6 +181,7 @@ def _check_options(args: CheckOptions) -> None:
         "--show-files": args.show_files,
         "--executor": args.executor,
         "--watch": args.watch,
+        "--since": args.since,
     }
     of_merge = {
         "--format": args.formats,
