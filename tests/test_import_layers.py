@@ -15,7 +15,7 @@ import pytest
 import afflint
 
 LAYERS = (
-    {"afflint", "resources", "findings"},
+    {"afflint", "distribution", "resources", "findings"},
     {"yaml"},
     {"kube", "source"},
     {"admission", "constraints", "pools"},
@@ -27,7 +27,7 @@ LAYERS = (
     {"report"},
     {"pipeline"},
     {"changes", "fix", "init"},
-    {"lsp"},
+    {"lsp", "mcp"},
     {"cli"},
     {"__main__"},
 )

@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,10 +109,17 @@ def commands() -> Iterator[str]:
     for variable, value in (("${{ matrix.shard }}", "1"), ("$CI_NODE_INDEX", "1"), ("$CI_NODE_TOTAL", "4")):
         jobs = jobs.replace(variable, value)
     yield from re.findall(r"^ +- (?:run: )?(afflint check .*)$", jobs, re.MULTILINE)
-    yield json.loads(blocks("json")[0])["tasks"][0]["command"]
+    yield str(task()["command"])
     named = all_text().replace("NAME", "wrong-type").replace("`afflint merge`", "`afflint merge shard.jsonl`")
     named = named.replace("`afflint test`", "`afflint test tests/policies`")
+    named = named.replace("`afflint mcp FOLDER`", "`afflint mcp .`")
     yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", named)
+
+
+def task() -> dict[str, Any]:
+    """The task of Visual Studio Code."""
+    (tasks,) = [settings["tasks"] for settings in map(json.loads, blocks("json")) if "tasks" in settings]
+    return dict(tasks[0])
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +230,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def test_the_problem_matcher_reads_every_line(shop: Path) -> None:
-    pattern = json.loads(blocks("json")[0])["tasks"][0]["problemMatcher"]["pattern"]
+    pattern = task()["problemMatcher"]["pattern"]
     lines = run((*AFFLINT, "check", "--format", "concise"), shop, expect=1).splitlines()
     matches = [re.match(pattern["regexp"], line) for line in lines]
     assert all(matches)

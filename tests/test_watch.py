@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from afflint.distribution import extra_needed
 from checkout import clean_environment
 
-pytest.importorskip("watchfiles", reason="watchfiles is not installed: pip install 'afflint[watch]'")
+pytest.importorskip("watchfiles", reason="watchfiles is not installed: install the extra `watch`")
 
 POD = """\
 apiVersion: v1
@@ -227,4 +228,4 @@ def test_without_watchfiles_it_says_what_to_install() -> None:
     command = [sys.executable, "-c", without, "check", "--watch"]
     done = subprocess.run(command, env=clean_environment(), capture_output=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "afflint: --watch needs `watchfiles`: pip install 'afflint[watch]'\n"
+    assert done.stderr == f"afflint: {extra_needed('--watch', 'watch')}\n"

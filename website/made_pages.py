@@ -21,6 +21,7 @@ _SEE = {
     "rule": "[All rules](../rules/index.md)",
     "config": "[Configuration](../configuration.md)",
     "lsp": "[Editors](../editors.md)",
+    "mcp": "[Coding agents](../agents.md)",
     "init": "[Configuration](../configuration.md)",
     "test": "[Policies](../policies.md)",
     "report": "[Policies](../policies.md)",

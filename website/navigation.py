@@ -39,6 +39,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"CI": "ci.md"},
                 {"What a change does": "diff.md"},
                 {"Editors": "editors.md"},
+                {"Coding agents": "agents.md"},
                 {"Nodes and pools": "nodes.md"},
                 {"Helm and kustomize": "rendering.md"},
                 {"Argo CD": "argo-cd.md"},

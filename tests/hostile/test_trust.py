@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
 import re
@@ -145,7 +146,7 @@ def expect(place: Place, seen: Effects, row: tuple[str, ...]) -> None:
     assert not [*place.repository.rglob("pwned")]
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if not each.startswith("afflint lsp")])
+@pytest.mark.parametrize("command", [each for each in COMMANDS if not each.startswith(("afflint lsp", "afflint mcp"))])
 def test_a_command_does_what_the_table_says(command: str, place: Place) -> None:
     name, *words = shlex.split(command)
     assert name == "afflint"
@@ -227,7 +228,24 @@ def test_a_found_configuration_writes_and_starts_nothing(key: str, place: Place)
     assert (place.repository.parent / "bashrc").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.parametrize("options", [[], ["--allow-write"]])
+def test_the_server_for_agents_does_what_the_table_says(options: list[str], place: Place) -> None:
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    from mcp.client import Client as AgentClient
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    async def call() -> list[bool]:
+        command = ["-u", "AFFLINT_NO_CACHE", *tracer(place.trace), afflint(), "mcp", *options]
+        parameters = StdioServerParameters(command="env", args=command, env=place.environment, cwd=place.repository)
+        tools = ["check", "fix", *(["apply_fixes"] if options else []), "explain_rule", "place"]
+        async with AgentClient(stdio_client(parameters)) as client:
+            return [(await client.call_tool(tool, {})).is_error for tool in tools]
+
+    assert not any(asyncio.run(call()))
+    expect(place, effects(place.trace), COMMANDS[shlex.join(["afflint", "mcp", *options])])
+
+
 def test_each_program_of_afflint_has_a_row() -> None:
     assert set(STEPS) == {row[0].removeprefix("action.yml, ") for row in ROWS if row[0].startswith("action")}
     subcommands = {command.split()[1] for command in COMMANDS}
-    assert subcommands >= {"check", "config", "init", "lsp", "merge", "place", "report", "rule", "test"}
+    assert subcommands >= {"check", "config", "init", "lsp", "mcp", "merge", "place", "report", "rule", "test"}

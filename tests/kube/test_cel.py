@@ -286,5 +286,5 @@ def test_without_the_library_one_line_says_what_to_install(monkeypatch: pytest.M
             cel.ensure_available()
     finally:
         cel._library.cache_clear()
-    assert "pip install 'afflint[cel]'" in str(raised.value)
+    assert "install `afflint[cel]`" in str(raised.value)
     assert ("Python 3.11 or later" in str(raised.value)) == (sys.version_info < (3, 11))

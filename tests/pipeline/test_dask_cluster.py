@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from afflint import __version__
+from afflint.distribution import extra_needed
 from afflint.pipeline.dask_executor import ClusterError, address
 from checkout import clean_environment
 
 distributed = pytest.mark.skipif(
     subprocess.run([sys.executable, "-c", "import distributed"], capture_output=True, check=False).returncode != 0,
-    reason="distributed is not installed: pip install 'afflint[dask]'",
+    reason="the extra `dask` is not installed",
 )
 
 POD = """\
@@ -260,7 +261,7 @@ def test_without_distributed_it_says_what_to_install(fleet: Path) -> None:
     assert fleet.is_dir()
     without = "import sys; sys.modules['distributed'] = None; from afflint.__main__ import main; main()"
     done = ended(check("--executor", "dask://127.0.0.1:8786", code=without))
-    assert done == (2, b"", "afflint: --executor dask:// needs `distributed`: pip install 'afflint[dask]'\n")
+    assert done == (2, b"", f"afflint: {extra_needed('--executor dask://', 'dask')}\n")
 
 
 class TestAddress:

@@ -18,6 +18,7 @@ from afflint.admission import cel_kyverno
 from afflint.admission.cel_ast import CONSTANT, Checked, SyntaxNode
 from afflint.admission.cel_checks import growth, may_be_optional, misused_optional
 from afflint.admission.cel_messages import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of
+from afflint.distribution import extra_needed
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
@@ -92,10 +93,9 @@ def _library() -> Any:
     except ImportError:
         if sys.version_info < (3, 11):
             raise UserError(
-                f"policies in CEL need Python 3.11 or later and the extra `cel` (pip install 'afflint[cel]'); "
-                f"this is Python {sys.version_info[0]}.{sys.version_info[1]}"
+                f"evaluating CEL needs Python 3.11 or later and the extra `cel`; this is Python {sys.version_info[0]}.{sys.version_info[1]}"
             ) from None
-        raise UserError("policies in CEL need `cel-expr-python`: pip install 'afflint[cel]'") from None
+        raise UserError(extra_needed("evaluating CEL", "cel")) from None
     if sys.version_info < (3, 12):
         # The library returns None from callbacks without a reference, which would use up its count. A large count prevents that.
         _held.append([None] * (1 << 20))

@@ -27,6 +27,7 @@ _COMMANDS = {
     "init": "afflint.cli.init:COMMAND",
     "test": "afflint.cli.policy_tests:COMMAND",
     "lsp": "afflint.cli.lsp:COMMAND",
+    "mcp": "afflint.cli.mcp:COMMAND",
 }
 
 

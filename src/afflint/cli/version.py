@@ -12,7 +12,7 @@ from afflint.findings.phrases import visible
 
 _LIBRARIES = ("ruamel.yaml", "ruamel.yaml.clib", "click", "jsonschema", "platformdirs")
 """The libraries that are always installed, the YAML parser first."""
-_EXTRAS = ("watchfiles", "distributed", "cel-expr-python")
+_EXTRAS = ("watchfiles", "distributed", "cel-expr-python", "mcp")
 _TIMEOUT = 5.0
 """Seconds for a program to print its version."""
 _NO_VERSION = "found, but does not print its version"

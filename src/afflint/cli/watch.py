@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from afflint.cli import options
 from afflint.cli.output import notify
+from afflint.distribution import extra_needed
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
@@ -57,7 +58,7 @@ def watch_and_check(args: CheckOptions, check: Check) -> int:
     try:
         from watchfiles import watch
     except ImportError:
-        raise UserError("--watch needs `watchfiles`: pip install 'afflint[watch]'") from None
+        raise UserError(extra_needed("--watch", "watch")) from None
     plan = _paths_to_watch(args, None)
     first = True
     while True:

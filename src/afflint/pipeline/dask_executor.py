@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from afflint import __version__
+from afflint.distribution import extra_needed
 from afflint.findings.codec import PlainError
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
@@ -122,7 +123,7 @@ class DaskMapper:
         try:
             from distributed import Client
         except ImportError:
-            raise ClusterError("--executor dask:// needs `distributed`: pip install 'afflint[dask]'") from None
+            raise ClusterError(extra_needed("--executor dask://", "dask")) from None
         warnings.simplefilter("ignore")
         self._client = _within(
             _PATIENCE_TO_CONNECT + 2, lambda: Client(f"tcp://{self._where}", timeout=_PATIENCE_TO_CONNECT, set_as_default=False)

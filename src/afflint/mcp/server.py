@@ -1,0 +1,198 @@
+"""The MCP server: the commands of afflint as tools, and the pages of its rules as resources.
+
+A tool runs the command of the same name, so that an agent gets what a user would get. https://modelcontextprotocol.io is the specification.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+from afflint import __version__
+from afflint.checks import registry
+from afflint.findings.errors import UserError
+from afflint.mcp.runner import CommandResult, CommandRunner, bounded
+
+_INSTRUCTIONS = """\
+afflint checks where Kubernetes and KubeVirt workloads run: labels, node selectors, affinity, anti-affinity, topology spread, tolerations.
+It needs no cluster. Run `check` after you change a manifest, and `explain_rule` for a finding that you do not understand.
+`place` shows where replicas can run on the given nodes, `what_if` what failures and drains do to them.
+Paths are relative to the folder of the server.\
+"""
+
+Paths = Annotated[list[str], Field(description="Files, folders or globs below the folder of the server. Default: all of it.")]
+Nodes = Annotated[
+    list[str],
+    Field(description="Files with nodes: dumps of `kubectl get nodes -o yaml`, node pools or lists. Default: nodes among the manifests."),
+]
+Pods = Annotated[list[str], Field(description="Dumps of running pods: `kubectl get pods -A -o yaml`.")]
+Disruptions = Annotated[
+    list[str], Field(description="Nodes by name, KEY=VALUE for all nodes with a label, or each:node, each:zone, each:KEY, one at a time.")
+]
+Only = Annotated[list[str], Field(description="Show only these workloads, applications or nodes, by name or glob.")]
+
+_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+_ALL: list[str] = []
+_SEVERITIES = ("error", "warning", "info")
+_MOST_NOTES = 20
+
+
+def create_server(root: str, *, allow_write: bool) -> MCPServer[Any]:
+    """Return a server whose tools read ``root``, an absolute path, and nothing else. Only with ``allow_write`` can they change files."""
+    server: MCPServer[Any] = MCPServer("afflint", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", subscriptions=False)
+    tools = Tools(CommandRunner(root))
+    for tool in (tools.check, tools.fix, tools.explain_rule, tools.place, tools.what_if):
+        server.add_tool(_reporting_errors(tool), annotations=_READS)
+    if allow_write:
+        server.add_tool(_reporting_errors(tools.apply_fixes), annotations=_WRITES)
+    server.resource("afflint://rules", title="Rules", description="All rules, one a line.", mime_type="text/plain")(rule_list)
+    server.resource(
+        "afflint://rules/{name}", title="Rule", description="Why a rule matters, how to fix it, examples.", mime_type="text/markdown"
+    )(rule_page)
+    return server
+
+
+class Tools:
+    """The tools of the server. Their docstrings and annotations are what an agent reads about them. They raise UserError."""
+
+    def __init__(self, runner: CommandRunner) -> None:
+        self._runner = runner
+
+    def check(
+        self,
+        paths: Paths = _ALL,
+        nodes: Nodes = _ALL,
+        rules: Annotated[list[str], Field(description="Only these rules or categories.")] = _ALL,
+        limit: Annotated[int, Field(ge=1, le=200, description="The most findings to return; errors come first.")] = 30,
+    ) -> dict[str, Any]:
+        """Lint manifests: report constraints that the API server rejects, that do not mean what they seem to, or that cannot be met.
+
+        Each finding has its file, line, column, field, message and help. `omitted` counts findings that are left out. `coverage` names
+        sources of workloads that were not read: no findings does not mean that those are right.
+        """
+        options = ["--format=json", *self._files("--nodes", nodes), *_options("--select", rules)]
+        result = self._run("check", options, paths)
+        report = json.loads(result.output)
+        findings = sorted(report["findings"], key=lambda finding: _SEVERITIES.index(finding["severity"]))
+        shown = [_brief(finding) for finding in findings[:limit]]
+        return {
+            "findings": shown,
+            "omitted": len(findings) - len(shown),
+            "summary": report["summary"],
+            "coverage": _first_of_each(report["coverage"]),
+            "notes": list(result.notes[:_MOST_NOTES]),
+        }
+
+    def fix(
+        self,
+        paths: Paths = _ALL,
+        unsafe: Annotated[bool, Field(description="Include fixes that may change the meaning of a manifest.")] = False,
+    ) -> str:
+        """Return the fixes of findings as a unified diff. No file is changed."""
+        result = self._run("check", ["--diff", *(["--unsafe-fixes"] if unsafe else [])], paths)
+        return bounded(result.output, "Name fewer paths.") + _lines(result.notes)
+
+    def apply_fixes(
+        self,
+        paths: Paths = _ALL,
+        unsafe: Annotated[bool, Field(description="Include fixes that may change the meaning of a manifest.")] = False,
+    ) -> str:
+        """Write the fixes of findings to the files, and report the findings that are left."""
+        result = self._run("check", ["--fix", "--color=never", *(["--unsafe-fixes"] if unsafe else [])], paths)
+        return bounded(result.output, "Name fewer paths.") + _lines(result.notes)
+
+    def explain_rule(
+        self, name: Annotated[str, Field(description="The name of a rule or of a category. Empty: a list of all rules.")] = ""
+    ) -> str:
+        """Explain a rule: why it matters, how to fix it, when it is silent, examples."""
+        result = self._runner.run("rule", [], [name] if name else [])
+        return bounded(result.output, "Name a rule.")
+
+    def place(self, paths: Paths = _ALL, nodes: Nodes = _ALL, pods: Pods = _ALL, only: Only = _ALL) -> str:
+        """Simulate the scheduler: show on which nodes each replica can run, and why not on the others."""
+        return self._plan(paths, [*self._files("--nodes", nodes), *self._files("--pods", pods), *_options("--only", only)])
+
+    def what_if(
+        self,
+        paths: Paths = _ALL,
+        nodes: Nodes = _ALL,
+        pods: Pods = _ALL,
+        lose: Disruptions = _ALL,
+        drain: Disruptions = _ALL,
+        remove: Disruptions = _ALL,
+        only: Only = _ALL,
+    ) -> str:
+        """Simulate failures (`lose`), drains and removals of nodes: what survives, what stays Pending, which drains never complete."""
+        disruptions = [*_options("--lose", lose), *_options("--drain", drain), *_options("--remove", remove)]
+        if not disruptions:
+            raise UserError("name nodes with `lose`, `drain` or `remove`, for example each:node")
+        files = [*self._files("--nodes", nodes), *self._files("--pods", pods)]
+        return self._plan(paths, [*files, *_options("--only", only), *disruptions])
+
+    def _plan(self, paths: list[str], options: list[str]) -> str:
+        result = self._run("place", options, paths)
+        return bounded(result.output, "Name workloads with `only`.") + _lines(result.notes)
+
+    def _files(self, option: str, files: list[str]) -> list[str]:
+        return _options(option, self._runner.inside(files))
+
+    def _run(self, command: str, options: list[str], paths: list[str]) -> CommandResult:
+        return self._runner.run(command, options, self._runner.inside(paths) or ["."])
+
+
+def rule_list() -> str:
+    """Return all rules, one a line, with category, severity and the first sentence of the page."""
+    return "".join([f"{rule.name} ({rule.category}, {rule.severity}): {rule.summary}\n" for rule in registry.rules().values()])
+
+
+def rule_page(name: str) -> str:
+    """Return the page of a rule as Markdown."""
+    known = registry.rules()
+    if name not in known:
+        raise ResourceNotFoundError(f"no rule is named {name!r}")
+    return known[name].page()
+
+
+def _options(option: str, values: list[str]) -> list[str]:
+    return [f"{option}={value}" for value in values]
+
+
+def _lines(notes: tuple[str, ...]) -> str:
+    return "".join([f"{line}\n" for line in notes[:_MOST_NOTES]])
+
+
+def _first_of_each(coverage: dict[str, Any]) -> dict[str, Any]:
+    """Return the coverage of a report with a few of the sources that were not read, and their number."""
+    left = coverage["not_seen"]
+    return {**coverage, "not_seen": left[:_MOST_NOTES], "not_seen_count": len(left)}
+
+
+def _brief(finding: dict[str, Any]) -> dict[str, Any]:
+    """Return what an agent needs of a finding of the JSON report."""
+    brief = {key: finding[key] for key in ("rule", "severity", "file", "line", "column", "field", "message", "help")}
+    return {**brief, "object": finding["object"], "fix": _fix_kind(finding["fix"])}
+
+
+def _fix_kind(fix: dict[str, Any] | None) -> str:
+    return "none" if fix is None else "safe" if fix["safe"] else "unsafe"
+
+
+def _reporting_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the tool with its UserErrors as errors that the agent reads."""
+
+    @functools.wraps(tool)
+    def reporting(**arguments: Any) -> Any:
+        try:
+            return tool(**arguments)
+        except UserError as error:
+            raise ToolError(str(error)) from None
+
+    return reporting
