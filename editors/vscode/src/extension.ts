@@ -1,0 +1,148 @@
+// afflint in Visual Studio Code: starts the language server, shows its state, and adds commands.
+
+import * as vscode from "vscode";
+import { LanguageClient, type LanguageClientOptions, type ServerOptions, State } from "vscode-languageclient/node";
+import { showPlacement, why } from "./placement";
+import { find, install, type Program } from "./program";
+
+const SETTINGS = ["diagnostics", "syntaxErrors", "unknownFields", "hints", "completion", "hover"];
+const LANGUAGES = ["yaml", "json", "helm"];
+
+class Extension implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private program: Program | undefined;
+  private starting: Promise<void> = Promise.resolve();
+  private readonly log = vscode.window.createOutputChannel("afflint", { log: true });
+  private readonly status = vscode.languages.createLanguageStatusItem("afflint", LANGUAGES.map((language) => ({ language })));
+
+  constructor(private readonly context: vscode.ExtensionContext) {
+    this.status.name = "afflint";
+    this.status.command = { command: "afflint.showLog", title: "Log" };
+  }
+
+  /** Starts the server, or starts it again. Calls wait for each other. */
+  restart(): Promise<void> {
+    this.starting = this.starting.then(() => this.stop()).then(() => this.start());
+    return this.starting;
+  }
+
+  private async start(): Promise<void> {
+    this.show("starting", vscode.LanguageStatusSeverity.Information, true);
+    this.program = await find(this.context, this.log);
+    await vscode.commands.executeCommand("setContext", "afflint.running", this.program !== undefined);
+    if (!this.program) {
+      this.show("not found", vscode.LanguageStatusSeverity.Error);
+      void this.offerToInstall();
+      return;
+    }
+    const { command, version, origin } = this.program;
+    this.log.info(`afflint ${version}: ${command} (${origin})`);
+    try {
+      this.client = new LanguageClient("afflint", "afflint", serverOptions(command), clientOptions(this.log));
+      this.client.onDidChangeState((change) => {
+        if (change.newState === State.Stopped) this.show("stopped", vscode.LanguageStatusSeverity.Error);
+      });
+      await this.client.start();
+      this.show(version, vscode.LanguageStatusSeverity.Information);
+      this.status.detail = `from ${origin}`;
+    } catch (error) {
+      this.show("failed to start", vscode.LanguageStatusSeverity.Error);
+      this.log.error(`The server does not start: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+
+  private async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    await client?.dispose().catch((error: unknown) => this.log.warn(`The server did not stop: ${error}`));
+  }
+
+  private show(text: string, severity: vscode.LanguageStatusSeverity, busy = false): void {
+    this.status.text = `afflint ${text}`;
+    this.status.severity = severity;
+    this.status.busy = busy;
+    this.status.detail = "";
+  }
+
+  private async offerToInstall(): Promise<void> {
+    const configured = vscode.workspace.getConfiguration("afflint").get<string>("path", "").trim();
+    const message = configured
+      ? `afflint.path is ${configured}, which does not start.`
+      : "afflint was not found: not in the Python environment of this workspace, and not on PATH.";
+    const choice = await vscode.window.showWarningMessage(message, ...(configured ? [] : ["Install"]), "Set the Path");
+    if (choice === "Install") await this.install();
+    if (choice === "Set the Path") await vscode.commands.executeCommand("workbench.action.openSettings", "afflint.path");
+  }
+
+  async install(): Promise<void> {
+    const options = { location: vscode.ProgressLocation.Notification, title: "Installing afflint" };
+    try {
+      await vscode.window.withProgress(options, () => install(this.context, this.log));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.log.error(reason);
+      void vscode.window.showErrorMessage(`afflint cannot be installed: ${reason.split("\n")[0]}`);
+      return;
+    }
+    await this.restart();
+  }
+
+  showLog(): void {
+    this.log.show();
+  }
+
+  /** Runs a command that needs afflint. */
+  async with(command: (program: Program) => Promise<void>): Promise<void> {
+    await this.starting;
+    if (this.program) await command(this.program);
+    else await this.offerToInstall();
+  }
+
+  dispose(): void {
+    void this.stop();
+    this.status.dispose();
+    this.log.dispose();
+  }
+}
+
+function serverOptions(command: string): ServerOptions {
+  const configuration = vscode.workspace.getConfiguration("afflint");
+  // Relative files of nodes are those of the first folder, where the server starts.
+  const nodes = configuration.get<string[]>("nodes", []).flatMap((file) => ["--nodes", file]);
+  const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
+  return { command, args: ["lsp", ...nodes], options: cwd ? { cwd } : {} };
+}
+
+function clientOptions(log: vscode.LogOutputChannel): LanguageClientOptions {
+  const configuration = vscode.workspace.getConfiguration("afflint");
+  const initial = Object.fromEntries([...SETTINGS, "render"].map((name) => [name, configuration.get(name)]));
+  return {
+    documentSelector: LANGUAGES.map((language) => ({ scheme: "file", language })),
+    initializationOptions: initial,
+    synchronize: { configurationSection: "afflint" },
+    outputChannel: log,
+  };
+}
+
+/** Applies all safe fixes to the open document: the same as on save. */
+async function fixAll(): Promise<void> {
+  await vscode.commands.executeCommand("editor.action.codeAction", { kind: "source.fixAll.afflint", apply: "first" });
+}
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const extension = new Extension(context);
+  const command = (name: string, run: () => unknown) => vscode.commands.registerCommand(`afflint.${name}`, run);
+  context.subscriptions.push(
+    extension,
+    command("restart", () => extension.restart()),
+    command("showLog", () => extension.showLog()),
+    command("install", () => extension.install()),
+    command("fixAll", fixAll),
+    command("showPlacement", () => extension.with(showPlacement)),
+    command("why", () => extension.with(why)),
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (["afflint.path", "afflint.nodes", "afflint.render"].some((setting) => event.affectsConfiguration(setting))) void extension.restart();
+    }),
+  );
+  await extension.restart();
+}
