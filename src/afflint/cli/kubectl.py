@@ -1,0 +1,200 @@
+"""``kubectl afflint``: asks the cluster of the user for its objects, and hands them to a command of afflint.
+
+kubectl runs a program named ``kubectl-afflint`` as ``kubectl afflint`` (https://kubernetes.io/docs/tasks/extend-kubectl/kubectl-plugins/).
+This is the only part of afflint that starts kubectl. It only lists objects, with the rights of the user.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+from afflint.cli.output import USAGE, notify
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, nearest, visible
+
+_CONNECTION = (
+    "--as",
+    "--as-group",
+    "--as-uid",
+    "--cluster",
+    "--context",
+    "--kubeconfig",
+    "--request-timeout",
+    "--server",
+    "--token",
+    "--user",
+)
+"""The options of kubectl that select a cluster and a user: they are passed on to it, and each has a value."""
+
+_CLUSTER = (
+    "nodes",
+    "namespaces",
+    "persistentvolumes",
+    "persistentvolumeclaims",
+    "storageclasses.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+    "priorityclasses.scheduling.k8s.io",
+    "poddisruptionbudgets.policy",
+    "services",
+    "horizontalpodautoscalers.autoscaling",
+    "deployments.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "replicasets.apps",
+    "replicationcontrollers",
+    "jobs.batch",
+    "cronjobs.batch",
+    "virtualmachines.kubevirt.io",
+    "virtualmachineinstances.kubevirt.io",
+    "virtualmachineinstancereplicasets.kubevirt.io",
+    "virtualmachinepools.pool.kubevirt.io",
+    "virtualmachineinstancetypes.instancetype.kubevirt.io",
+    "virtualmachineclusterinstancetypes.instancetype.kubevirt.io",
+    "virtualmachinepreferences.instancetype.kubevirt.io",
+    "virtualmachineclusterpreferences.instancetype.kubevirt.io",
+    "datavolumes.cdi.kubevirt.io",
+    "storageprofiles.cdi.kubevirt.io",
+    "kubevirts.kubevirt.io",
+    "hyperconvergeds.hco.kubevirt.io",
+    "migrationpolicies.migrations.kubevirt.io",
+    "kubedeschedulers.operator.openshift.io",
+    "schedulers.config.openshift.io",
+)
+"""The resources that decide where workloads run, by their names with the API group."""
+
+_RUNNING = ("pods", "replicasets.apps", "virtualmachineinstances.kubevirt.io")
+"""What controllers create: ``check`` leaves these out, because their owners have the same mistakes."""
+
+_HELP = """\
+Usage: kubectl afflint COMMAND [OPTIONS]...
+
+  Show where the workloads of the cluster run, and what failures and drains do to them. The command gets the objects that kubectl
+  lists, and takes the options of `afflint COMMAND`, for example:
+
+    kubectl afflint place --drain each:node --summary
+    kubectl afflint place --context production --lose each:zone
+    kubectl afflint check
+
+Commands:
+  place  Simulate the scheduler, failures and drains.
+  why    Explain why a workload or pod does not run.
+  check  Lint what runs in the cluster.
+
+Options of kubectl such as --context and --kubeconfig select the cluster.
+"""
+_COMMANDS = ("place", "why", "check")
+
+
+class PluginCall(NamedTuple):
+    """The command line of the plugin: the command of afflint, its arguments, and the options for kubectl."""
+
+    command: str
+    arguments: tuple[str, ...]
+    connection: tuple[str, ...]
+
+
+def main() -> None:
+    """Run the plugin, and end the process with the exit code of the command; 2 if kubectl cannot list the objects."""
+    words = sys.argv[1:]
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_HELP, end="")
+        sys.exit(0 if words else USAGE)
+    try:
+        call = parse(words)
+        objects = b"" if {"-h", "--help"} & {*call.arguments} else _objects(call)
+    except UserError as error:
+        sys.exit(notify(f"afflint: {visible(str(error))}", USAGE))
+    except KeyboardInterrupt:
+        sys.exit(notify("", 130))
+    _pipe(objects)
+    from afflint.cli import main as run
+
+    given = ["-"] if call.command == "check" else ["--nodes", "-"]
+    sys.argv = ["afflint", call.command, *call.arguments, *given]
+    run()
+
+
+def parse(words: Sequence[str]) -> PluginCall:
+    """Split the arguments of the plugin into those of a command of afflint and those of kubectl. Raises UserError."""
+    command, *rest = words
+    if command not in _COMMANDS:
+        close = nearest(command, _COMMANDS)
+        hint = f"did you mean {close!r}?" if close else f"use {join_words(_COMMANDS, 'or')}"
+        raise UserError(f"no such command: {command!r}; {hint}")
+    arguments: list[str] = []
+    connection: list[str] = []
+    remaining = iter(rest)
+    for word in remaining:
+        name, equals, _ = word.partition("=")
+        if name not in _CONNECTION:
+            arguments.append(word)
+            continue
+        connection.append(word)
+        if not equals:
+            value = next(remaining, None)
+            if value is None:
+                raise UserError(f"{name} needs a value")
+            connection.append(value)
+    return PluginCall(command, tuple(arguments), tuple(connection))
+
+
+def _objects(call: PluginCall) -> bytes:
+    """Return the objects of the cluster as one List in JSON. Raises UserError if kubectl lists nothing."""
+    program = shutil.which("kubectl")
+    if program is None:
+        raise UserError("kubectl is not on PATH")
+    served = _run([program, *call.connection, "api-resources", "--verbs=list", "--output=name"])
+    names = {*served.stdout.decode("utf-8", "replace").split()}
+    wanted = [each for each in ("pods", *_CLUSTER) if each in names and not (call.command == "check" and each in _RUNNING)]
+    if not wanted:
+        raise UserError(_reason(served) or "kubectl lists no resources of this cluster")
+    listed = _run([program, *call.connection, "get", ",".join(wanted), "--all-namespaces", "--output=json"])
+    if not listed.stdout.strip():
+        raise UserError(_reason(listed) or f"kubectl ended with exit code {listed.returncode}")
+    # With some of the objects, the rest is named: what was not read may decide.
+    for line in listed.stderr.decode("utf-8", "replace").splitlines():
+        notify(f"note: kubectl: {visible(line)}")
+    return listed.stdout
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError as error:
+        raise UserError(f"kubectl cannot be started: {error.strerror}") from None
+
+
+def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return the last line that kubectl wrote to standard error."""
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"kubectl: {lines[-1]}" if lines else ""
+
+
+def _pipe(data: bytes) -> None:
+    """Make ``data`` the standard input of this process."""
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        try:
+            with os.fdopen(writing, "wb") as stream:
+                stream.write(data)
+        except OSError:
+            pass  # The command ended before it had read everything.
+
+    threading.Thread(target=write, daemon=True).start()
+    os.dup2(reading, 0)
+    os.close(reading)
+    sys.stdin = os.fdopen(os.dup(0), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""`kubectl afflint` with a kubectl that answers from files: which objects it asks for, and what comes of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from afflint.cli.kubectl import parse
+from afflint.findings.errors import UserError
+from checkout import clean_environment
+
+SERVED = "nodes\npods\ndeployments.apps\nreplicasets.apps\nevents\n"
+
+
+def node(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}
+
+
+def deployment(**selector: str) -> dict[str, Any]:
+    pod = {"nodeSelector": selector, "containers": [{"name": "web", "image": "web:1"}]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
+
+
+class Kubectl(NamedTuple):
+    """A kubectl that prints files, and writes down how it was called."""
+
+    folder: Path
+
+    def answers(self, objects: list[dict[str, Any]], *, served: str = SERVED, error: str = "", code: int = 0) -> None:
+        listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}) if objects else ""
+        for name, text in (("served", served), ("objects", listed), ("error", error)):
+            (self.folder / name).write_text(text, encoding="utf-8")
+        program = self.folder / "kubectl"
+        program.write_text(
+            f"""#!/bin/sh
+cd {self.folder}
+echo "$@" >>calls
+case "$*" in
+  *api-resources*) cat served; [ -s served ] && exit 0; cat error >&2; exit 1;;
+  *get*) cat objects; cat error >&2; exit {code};;
+esac
+""",
+            encoding="utf-8",
+        )
+        program.chmod(0o755)
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.folder / "calls").read_text(encoding="utf-8").splitlines()
+
+    def afflint(self, *words: str) -> subprocess.CompletedProcess[str]:
+        environment = clean_environment(PATH=f"{self.folder}:/usr/bin:/bin")
+        command = [sys.executable, "-m", "afflint.cli.kubectl", *words]
+        return subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, encoding="utf-8", check=False)
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path) -> Kubectl:
+    return Kubectl(tmp_path)
+
+
+def test_place_gets_what_the_cluster_serves_and_takes_its_own_options(kubectl: Kubectl) -> None:
+    kubectl.answers([node("one"), node("two"), deployment()])
+    done = kubectl.afflint("place", "--context", "production", "--drain", "each:node", "--summary")
+    assert kubectl.calls == [
+        "--context production api-resources --verbs=list --output=name",
+        "--context production get pods,nodes,deployments.apps,replicasets.apps --all-namespaces --output=json",
+    ]
+    assert "2 of 2 replicas of 1 workload scheduled on 2 nodes." in done.stdout
+    assert "2 drains" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_exit_code_is_that_of_the_command(kubectl: Kubectl) -> None:
+    kubectl.answers([node("one"), deployment(disk="ssd")])
+    done = kubectl.afflint("place")
+    assert done.returncode == 1
+    assert "lacks disk=ssd" in done.stdout
+
+
+def test_check_lints_the_objects_without_those_that_controllers_create(kubectl: Kubectl) -> None:
+    broken = deployment()
+    broken["spec"]["template"]["spec"]["tolerations"] = [{"operator": "Exits"}]
+    kubectl.answers([node("one"), broken])
+    done = kubectl.afflint("check", "--format", "concise")
+    assert kubectl.calls[1] == "get nodes,deployments.apps --all-namespaces --output=json"
+    assert done.returncode == 1
+    assert "[unknown-operator]" in done.stdout
+
+
+def test_what_the_user_may_not_list_is_named(kubectl: Kubectl) -> None:
+    forbidden = 'Error from server (Forbidden): pods is forbidden: User "me" cannot list resource "pods" at the cluster scope'
+    kubectl.answers([node("one"), deployment()], error=forbidden, code=1)
+    done = kubectl.afflint("place", "--summary")
+    assert done.stderr == f"note: kubectl: {forbidden}\n"
+    assert "2 of 2 replicas" in done.stdout
+
+
+def test_without_a_cluster_the_error_of_kubectl_is_one_line(kubectl: Kubectl) -> None:
+    refused = "The connection to the server localhost:8080 was refused - did you specify the right host or port?"
+    kubectl.answers([], served="", error=f"E1125 a line of the log\n{refused}")
+    done = kubectl.afflint("place")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"afflint: kubectl: {refused}\n")
+
+
+def test_without_kubectl_it_says_so(tmp_path: Path) -> None:
+    environment = clean_environment(PATH=str(tmp_path))
+    command = [sys.executable, "-m", "afflint.cli.kubectl", "place"]
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr) == (2, "afflint: kubectl is not on PATH\n")
+
+
+def test_help_asks_no_cluster(kubectl: Kubectl) -> None:
+    kubectl.answers([])
+    assert kubectl.afflint("--help").stdout.startswith("Usage: kubectl afflint COMMAND")
+    assert kubectl.afflint("place", "--help").stdout.startswith("Usage: afflint place")
+    assert not (kubectl.folder / "calls").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["plce"], "no such command: 'plce'; did you mean 'place'?"),
+        (["fix"], "no such command: 'fix'; use place, why or check"),
+        (["place", "--context"], "--context needs a value"),
+    ],
+)
+def test_wrong_usage_names_the_nearest_word(words: list[str], message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        parse(words)
+    assert str(raised.value) == message
+
+
+def test_options_of_kubectl_are_told_from_those_of_afflint() -> None:
+    call = parse(["place", "--context=a", "--lose", "each:zone", "--kubeconfig", "--strange", "--only", "web"])
+    assert call.connection == ("--context=a", "--kubeconfig", "--strange")
+    assert call.arguments == ("--lose", "each:zone", "--only", "web")
