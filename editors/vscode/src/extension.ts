@@ -119,9 +119,18 @@ function clientOptions(log: vscode.LogOutputChannel): LanguageClientOptions {
   return {
     documentSelector: LANGUAGES.map((language) => ({ scheme: "file", language })),
     initializationOptions: initial,
-    synchronize: { configurationSection: "afflint" },
+    synchronize: { configurationSection: SETTINGS.map((name) => `afflint.${name}`) },
     outputChannel: log,
+    middleware: { workspace: { configuration: async (params, token, next) => ownSettings(await next(params, token)) } },
   };
+}
+
+/** The settings that the server knows; the others are those of the extension. */
+function ownSettings<Result>(answer: Result): Result {
+  if (!Array.isArray(answer)) return answer;
+  return answer.map((section) =>
+    section && typeof section === "object" ? Object.fromEntries(Object.entries(section).filter(([name]) => SETTINGS.includes(name))) : section,
+  ) as Result;
 }
 
 /** Applies all safe fixes to the open document: the same as on save. */
