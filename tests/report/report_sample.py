@@ -16,6 +16,7 @@ GOLDENS = {
     "github": "report.github.txt",
     "gitlab": "report.gitlab.json",
     "junit": "report.junit.xml",
+    "rdjson": "report.rdjson",
     "markdown": "report.md",
     "html": "report.html",
 }

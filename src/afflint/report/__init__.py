@@ -15,6 +15,7 @@ _MODULES = {
     "github": "github",
     "gitlab": "gitlab",
     "junit": "junit",
+    "rdjson": "rdjson",
     "markdown": "markdown",
     "html": "check_page",
 }

@@ -13,6 +13,7 @@ _BEGINS = (
     rb"::(error|warning|notice) file=[^\n]*,title=[a-z0-9-]+::",  # github
     rb'\[\s*(\]|\{\s*"description": "[^\n]*",\s*"check_name": )',  # gitlab
     rb'<\?xml [^\n]*\?>\s*<testsuites>\s*<testsuite [^\n]*package="afflint"',  # junit
+    rb'\{\s*"source": \{\s*"name": "afflint"\s*\},\s*"diagnostics": \[',  # rdjson
     rb"### afflint: ",  # markdown
     rb"<!doctype html>(?s:.{,2000})<title>afflint: ",
     rb"\Z",  # a report without findings is empty in some formats
