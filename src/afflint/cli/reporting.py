@@ -108,6 +108,10 @@ def report_outcome(
 
             report = report._replace(made=page_metadata())
         _report(targets, report, args.color, to_stderr=to_stderr)
+        if _is_first_run(outcome, config, targets, args):
+            from afflint.cli.next_steps import next_steps
+
+            notify("".join([f"\n{line}" for line in next_steps(report.summary, paths)]))
     renders = outcome.summary.renders
     if renders is not None and outcome.summary.coverage.not_seen and not any(name in ("text", "json") for name, _ in targets):
         from afflint.report.coverage import coverage_lines
@@ -139,6 +143,15 @@ def _counted_again(outcome: Outcome, findings: list[Finding]) -> Outcome:
     counts = Counter(each.severity for each in findings)
     summary = outcome.summary._replace(errors=counts["error"], warnings=counts["warning"], info=counts["info"])
     return outcome._replace(findings=findings, summary=summary)
+
+
+def _is_first_run(outcome: Outcome, config: Config, targets: Sequence[tuple[str, str]], args: ReportingOptions) -> bool:
+    """Return whether a person reads the report, has no findings to work on, and has not configured anything."""
+    import sys
+
+    configured = any(origin.file for origin in config.origins.values())
+    shown = ("text", "-") in targets and not args.quiet and sys.stdout is not None and sys.stdout.isatty()
+    return shown and not configured and not outcome.findings
 
 
 def notes(session: Session) -> Iterator[str]:
