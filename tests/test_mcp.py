@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -141,6 +142,22 @@ def test_place_and_what_if_answer_as_the_command_does(repository: Path) -> None:
     assert "degraded" in failed
     assert "1 of 2 replicas" in failed
     assert "name nodes with `lose`, `drain` or `remove`" in nothing
+
+
+def test_diff_shows_what_a_change_does(repository: Path) -> None:
+    def git(*words: str) -> None:
+        identity = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"]
+        subprocess.run(["git", *identity, *words], cwd=repository, check=True, capture_output=True)
+
+    (repository / ".git").rmdir()
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "first")
+    (repository / "db.yaml").write_text(DB.replace("replicas: 2", "replicas: 3"), encoding="utf-8")
+    changed, outside = ask(repository, ("diff", {"base": "HEAD", "nodes": ["nodes.yaml"]}), ("diff", {"base": "../outside.yaml"}))
+    assert "db" in changed
+    assert "too-few-domains" in changed
+    assert "is outside" in outside
 
 
 @pytest.mark.parametrize(

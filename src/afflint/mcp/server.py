@@ -49,7 +49,7 @@ def create_server(root: str, *, allow_write: bool) -> MCPServer[Any]:
     """Return a server whose tools read ``root``, an absolute path, and nothing else. Only with ``allow_write`` can they change files."""
     server: MCPServer[Any] = MCPServer("afflint", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", subscriptions=False)
     tools = Tools(CommandRunner(root))
-    for tool in (tools.check, tools.fix, tools.explain_rule, tools.place, tools.what_if):
+    for tool in (tools.check, tools.fix, tools.diff, tools.explain_rule, tools.place, tools.what_if):
         server.add_tool(_reporting_errors(tool), annotations=_READS)
     if allow_write:
         server.add_tool(_reporting_errors(tools.apply_fixes), annotations=_WRITES)
@@ -107,6 +107,18 @@ class Tools:
     ) -> str:
         """Write the fixes of findings to the files, and report the findings that are left."""
         result = self._run("check", ["--fix", "--color=never", *(["--unsafe-fixes"] if unsafe else [])], paths)
+        return bounded(result.output, "Name fewer paths.") + _lines(result.notes)
+
+    def diff(
+        self,
+        base: Annotated[str, Field(description="The commit to compare with. Empty: where the branch left the default branch.")] = "",
+        paths: Paths = _ALL,
+        nodes: Nodes = _ALL,
+    ) -> str:
+        """Compare the files with a commit of Git: new and fixed findings, and what changes in where workloads run."""
+        # The command takes what is not a ref for a path.
+        arguments = self._runner.inside([*([base] if base else []), *paths])
+        result = self._runner.run("diff", self._files("--nodes", nodes), arguments)
         return bounded(result.output, "Name fewer paths.") + _lines(result.notes)
 
     def explain_rule(
