@@ -1020,3 +1020,18 @@ spec: {{nodeName: {node}, priority: {priority}, containers: [{{name: a, image: "
     targets = {each["workload"]: each["target"] for each in done.plan["losses"][0]["moves"]}
     assert targets == {"ReplicaSet default/low": None, "ReplicaSet default/high": "w3"}
     assert [note for each in done.plan["workloads"] for note in each["notes"]] == []
+
+
+SYSTEM = "".join(
+    f"---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {name}}}\nvalue: {value}\n"
+    for name, value in (("system-cluster-critical", 2000000000), ("system-node-critical", 2000001000))
+)
+
+
+def test_pods_of_a_priority_class_that_a_dump_lacks_are_rejected(place: Place) -> None:
+    """A dump of PriorityClasses has those of Kubernetes itself, and so all that exist."""
+    done = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=BEFORE_BATCH + SYSTEM, nodes=TWO_CPUS)
+    [gold] = done.plan["workloads"]
+    assert gold["error"] == "the API server rejects its pods: PriorityClass gold does not exist"
+    known = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=f"{BEFORE_BATCH}---\n{GOLD}{SYSTEM}", nodes=TWO_CPUS)
+    assert known.nodes_of("Deployment default/z-gold") == ["w1"]

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
-from afflint.placement.preemption import Priorities
 from afflint.scheduler.pods import PodKey
-from afflint.scheduler.preemption import Rank
 from afflint.yaml.document import map_at, maps_at, text_at
+
+if TYPE_CHECKING:
+    from afflint.placement.preemption import Priorities
 
 PRIORITY_CLASS = "PriorityClass"
 _GROUP = "scheduling.k8s.io/"
@@ -34,27 +35,41 @@ _SYSTEM = (PriorityClass("system-cluster-critical", 2_000_000_000), PriorityClas
 _NO_CLASS = PriorityClass("", 0)
 
 
-def read_priority_classes(objects: Iterable[Mapping[str, Any]]) -> dict[str, PriorityClass]:
-    """Return the PriorityClasses among some objects by name, with those that every cluster has. Malformed ones are left out."""
+class PriorityClasses(NamedTuple):
+    """PriorityClasses by name. ``complete``: those that every cluster has are among the objects, so that these come from a cluster."""
+
+    by_name: Mapping[str, PriorityClass]
+    complete: bool = False
+
+
+def read_priority_classes(objects: Iterable[Mapping[str, Any]]) -> PriorityClasses:
+    """Return the PriorityClasses among some objects, with those that every cluster has. Malformed ones are left out."""
     found = {each.name: each for each in _SYSTEM}
+    names = set()
     for data in objects:
         name, value = text_at(map_at(data, "metadata"), "name"), data.get("value")
         if data.get("kind") == PRIORITY_CLASS and text_at(data, "apiVersion").startswith(_GROUP) and name and type(value) is int:
+            names.add(name)
             found.setdefault(name, PriorityClass(name, value, data.get("preemptionPolicy") != "Never", data.get("globalDefault") is True))
-    return found
+    return PriorityClasses(found, names.issuperset(each.name for each in _SYSTEM))
 
 
-def with_priorities(pod_sources: Sequence[PodSource], classes: Mapping[str, PriorityClass]) -> tuple[PodSource, ...]:
-    """Return the workloads with their priorities, None if the PriorityClass of a workload is not among ``classes``."""
+def with_priorities(pod_sources: Sequence[PodSource], classes: PriorityClasses) -> tuple[PodSource, ...]:
+    """Return the workloads with their priorities, None if the PriorityClass of a workload is not among ``classes``.
+
+    If the classes are complete, the admission plugin rejects the pods of such a workload.
+    """
     # The admission plugin takes the smallest of several defaults.
-    default = min((each for each in classes.values() if each.is_default), key=lambda each: each.value, default=_NO_CLASS)
+    default = min((each for each in classes.by_name.values() if each.is_default), key=lambda each: each.value, default=_NO_CLASS)
     return tuple([_with_priority(pod_source, classes, default) for pod_source in pod_sources])
 
 
-def _with_priority(pod_source: PodSource, classes: Mapping[str, PriorityClass], default: PriorityClass) -> PodSource:
+def _with_priority(pod_source: PodSource, classes: PriorityClasses, default: PriorityClass) -> PodSource:
     pod = pod_source.pod
     name, stored = text_at(pod, "priorityClassName"), pod.get("priority")
-    known = classes.get(name) if name else default
+    known = classes.by_name.get(name) if name else default
+    if known is None and classes.complete and not (pod_source.observed or pod_source.refused):
+        return replace(pod_source, refused=f"the API server rejects its pods: PriorityClass {name} does not exist", priority=None)
     # The admission plugin has set the priority of pods that run.
     value = stored if pod_source.has_own_pods and type(stored) is int else None if known is None else known.value
     preempts = pod.get("preemptionPolicy", None if known is None or known.preempts else "Never") != "Never"
@@ -66,9 +81,14 @@ def priorities_of(pod_sources: Iterable[PodSource], pods: Sequence[object], budg
 
     ``pods`` are the running pods as parsed, with the priorities that the admission plugin has set.
     """
-    running = {key: Rank(priority, text_at(pod, "status", "startTime")) for pod in pods for key, priority in _stored(pod)}
-    known = {each.priority for each in pod_sources if each.priority is not None}.union(each.priority for each in running.values())
-    return Priorities(running, budgets) if len(known) > 1 else None
+    stored = {key: (priority, text_at(pod, "status", "startTime")) for pod in pods for key, priority in _stored(pod)}
+    known = {each.priority for each in pod_sources if each.priority is not None}.union(priority for priority, _ in stored.values())
+    if len(known) < 2:
+        return None
+    from afflint.placement.preemption import Priorities
+    from afflint.scheduler.preemption import Rank
+
+    return Priorities({key: Rank(*each) for key, each in stored.items()}, budgets)
 
 
 def _stored(pod: object) -> Iterator[tuple[PodKey, int]]:

@@ -18,15 +18,12 @@ from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 if TYPE_CHECKING:
-    from afflint.controllers.pod_source import PodSource
-    from afflint.placement.preemption import Standings
     from afflint.scheduler.preemption import Victim
 
 NOT_RECREATED = "the pod is not recreated: it has no controller"
 STAYS_OFF = "it stays stopped until a user starts it: its run strategy does not restart it"
 
 _NONE: Mapping[PodKey, str] = {}
-_NO_SOURCES: Mapping[PodKey, PodSource] = {}
 
 
 class ReplicaEnd(NamedTuple):
@@ -42,7 +39,6 @@ class DisruptionState:
     def __init__(self, arrangement: Schedule) -> None:
         self.arrangement = arrangement
         self.owners = arrangement.owners
-        self._sources = {identity: placed.pod_source for identity, placed in self.owners.items()} if arrangement.priorities else {}
         self._has_priorities = any(placed.pod_source.priority for placed in arrangement.workloads)
         self.ranks = {identity: number for number, identity in enumerate(self.owners)}
         self.where = arrangement.cluster.pods
@@ -126,26 +122,10 @@ class DisruptionState:
 
         def scheduled(waiting: Iterable[Pod]) -> Attempt:
             pods = self._queue([*made, *[pod for pod in waiting if pod.key not in settled]])
-            return schedule(cluster, pods, self.standings(recreated, frozen))
+            return schedule(cluster, pods, self.arrangement.standings(recreated, frozen))
 
         attempt = scheduled(self.first_waiting)
         return scheduled(self.waiting) if any(pod.key in attempt.nodes for pod in self.first_waiting) else attempt
-
-    def standings(
-        self, recreated: Container[PodKey] = (), frozen: Container[PodKey] = (), more: Mapping[PodKey, PodSource] = _NO_SOURCES
-    ) -> Standings | None:
-        """Return what decides about preemption; None if no pod preempts another.
-
-        ``recreated`` are pods that no longer run as before, ``frozen`` those that are not created yet, and ``more`` the workloads of pods
-        that are not among those of the schedule: targets of live migrations.
-        """
-        priorities = self.arrangement.priorities
-        if priorities is None:
-            return None
-        from afflint.placement.preemption import Standings
-
-        sources = {**self._sources, **more} if more else self._sources
-        return Standings(priorities, self.arrangement.pods_of_workloads, sources, recreated, frozen)
 
     def make_room(self, cluster: Cluster, attempt: Attempt, recreated: dict[PodKey, Pod], ended: dict[PodKey, ReplicaEnd]) -> None:
         """Remove the victims of preemption from a cluster, and sort them by whether they are recreated."""

@@ -207,7 +207,7 @@ class _Drain:
         owner = self.situation.owners.get(pod.key)
         more = {wanted.key: owner.pod_source} if owner is not None else {}
         recreated = {*self.recreated, *self.victims}
-        attempt = schedule(self.cluster, [wanted], self.situation.standings(recreated, self.frozen, more))
+        attempt = schedule(self.cluster, [wanted], self.situation.arrangement.standings(recreated, self.frozen, more))
         target = attempt.nodes.get(wanted.key)
         if target is None:
             return False

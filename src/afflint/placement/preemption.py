@@ -29,6 +29,8 @@ class Priorities(NamedTuple):
 Settled = tuple[dict[PodKey, str], dict[PodKey, Mapping[str, str]], dict[PodKey, str], tuple[Victim, ...]]
 """The nodes of scheduled pods, for Pending pods the plugin that rejects each node, errors, and the pods that ran and were preempted."""
 
+_NO_SOURCES: Mapping[PodKey, PodSource] = {}
+
 
 class Standings:
     """The importance of the pods of a plan while one group of them is scheduled."""
@@ -37,17 +39,17 @@ class Standings:
         self,
         priorities: Priorities,
         workloads: Sequence[WorkloadPods],
-        sources: Mapping[PodKey, PodSource],
         recreated: Container[PodKey] = (),
         frozen: Container[PodKey] = (),
+        more: Mapping[PodKey, PodSource] = _NO_SOURCES,
     ) -> None:
-        """``workloads`` have all pods, and ``sources`` has the workload of each pod.
+        """``workloads`` have all pods, except those that ``more`` has with their workloads.
 
         ``recreated`` are pods that do not run as in the dump any more, ``frozen`` those that are not created yet.
         """
         self._priorities = priorities
         self._workloads = workloads
-        self._sources = sources
+        self._sources = {**{pod.key: source for source, pods in workloads for pod in pods}, **more}
         self._recreated = recreated
         self._frozen = frozen
         self._removed: set[PodKey] = set()

@@ -145,6 +145,7 @@ _NOTHING: Mapping[PodKey, Held] = {}
 
 _NO_WAITS: Mapping[PodKey, str] = {}
 _NO_VICTIMS: Mapping[PodKey, Victim] = {}
+_NO_SOURCES: Mapping[PodKey, PodSource] = {}
 
 
 class PlacedWorkload(NamedTuple):
@@ -192,6 +193,20 @@ class Schedule(NamedTuple):
     def owners(self) -> dict[PodKey, PlacedWorkload]:
         """The workload of each pod."""
         return {pod.key: placed for placed in self.workloads for pod in placed.pods}
+
+    def standings(
+        self, recreated: Container[PodKey] = (), frozen: Container[PodKey] = (), more: Mapping[PodKey, PodSource] = _NO_SOURCES
+    ) -> Standings | None:
+        """Return what decides about preemption; None if no pod preempts another.
+
+        ``recreated`` are pods that no longer run as before, ``frozen`` those that are not created yet, and ``more`` the workloads of pods
+        that are not among those of the schedule: targets of live migrations.
+        """
+        if self.priorities is None:
+            return None
+        from afflint.placement.preemption import Standings
+
+        return Standings(self.priorities, self.pods_of_workloads, recreated, frozen, more)
 
 
 class Attempt(NamedTuple):
@@ -457,8 +472,7 @@ class _ScheduleBuilder:
         from afflint.placement.preemption import Standings
 
         workloads = [(source, compiled.pods) for source, compiled in zip(self.pod_sources, self.compiled, strict=True)]
-        sources = {pod.key: source for source, pods in workloads for pod in pods}
-        return Standings(self.priorities, workloads, sources, self.victims)
+        return Standings(self.priorities, workloads, self.victims)
 
     def result(self) -> Schedule:
         workloads = []

@@ -6,6 +6,7 @@ Rules count when a pod is scheduled. A label, a taint or a rule that changes lat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from afflint.controllers.evictions import Eviction
 from afflint.findings.namedtuples import NamedTuple
@@ -19,6 +20,9 @@ from afflint.scheduler.node_fit import NODE_AFFINITY, TAINT_TOLERATION
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, parsed_terms
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
+
+if TYPE_CHECKING:
+    from afflint.placement.preemption import Standings
 
 # The strategies of the descheduler (sigs.k8s.io/descheduler, pkg/framework/plugins) by the rule that a pod violates.
 _STRATEGIES = {
@@ -64,7 +68,8 @@ def violations(arrangement: Schedule, eviction_of: Callable[[Pod], Eviction]) ->
         plugin = cluster.rejection(pod, node)
         if plugin in _STRATEGIES:
             titles = titles or {identity: each.pod_source.key for identity, each in arrangement.owners.items()}
-            yield _violation(_Place(placed, pod, node, plugin), cluster, real, titles, eviction_of)
+            restarts = _Restarts(real, arrangement.standings, eviction_of)
+            yield _violation(_Place(placed, pod, node, plugin), cluster, titles, restarts)
         cluster.bind(pod, node)
 
 
@@ -74,25 +79,32 @@ def _ready(node: Node) -> Node:
     return node if taints == node.taints and not node.unschedulable else node._replace(taints=taints, unschedulable=False)
 
 
-def _violation(
-    place: _Place, cluster: Cluster, real: Cluster, titles: Mapping[PodKey, str], eviction_of: Callable[[Pod], Eviction]
-) -> Violation:
-    """Describe a violation. The pod is bound in ``real``, and not in ``cluster``, where all nodes are ready."""
+class _Restarts(NamedTuple):
+    """Where pods come to run: the cluster with all pods, what decides about preemption, and the effect of evicting a pod."""
+
+    real: Cluster
+    standings: Callable[..., Standings | None]
+    eviction_of: Callable[[Pod], Eviction]
+
+
+def _violation(place: _Place, cluster: Cluster, titles: Mapping[PodKey, str], restarts: _Restarts) -> Violation:
+    """Describe a violation. The pod is bound in the real cluster, and not in ``cluster``, where all nodes are ready."""
     placed, pod, node, plugin = place
-    key = placed.pod_source.key
+    real, key = restarts.real, placed.pod_source.key
     why = Rejections(cluster, pod, titles, key).phrase(node, plugin).one
     recreated = placed.pod_source.pod_replacement.replaced != "never" and not placed.pod_source.bare
-    migrates = placed.pod_source.kubevirt and eviction_of(pod).what == "migrates"
-    # The source of a live migration counts until the target runs.
-    migration = _target(real, migration_target(pod, real, node)) if migrates else None
-    real.unbind(pod)
-    restart = _target(real, pod) if recreated else None
-    real.bind(pod, node)
+    migrates = placed.pod_source.kubevirt and restarts.eviction_of(pod).what == "migrates"
+    migration = restart = None
+    if migrates:
+        # The source of a live migration counts until the target runs.
+        target = migration_target(pod, real, node)
+        standings = restarts.standings(more={target.key: placed.pod_source})
+        migration = schedule(real, [target], standings).nodes.get(target.key)
+    if recreated:
+        real.unbind(pod)
+        restart = schedule(real, [pod], restarts.standings((pod.key,))).nodes.get(pod.key)
+        real.bind(pod, node)
     return Violation(pod.name, key, node, why, plugin, recreated, restart, migrates, migration, _strategy(place, cluster))
-
-
-def _target(cluster: Cluster, pod: Pod) -> str | None:
-    return next(iter(schedule(cluster, [pod]).nodes.values()), None)
 
 
 def _strategy(place: _Place, cluster: Cluster) -> str | None:
