@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_source import PodSource
@@ -14,6 +16,8 @@ from afflint.inventory.priorities import priorities_of
 from afflint.kube.selectors import Selector, parse_label_selector
 from afflint.placement.plan import DisruptionEffect, Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.placement.schedule import build_schedule
+from afflint.scheduler.preemption import Rank, preempt
 from cluster_objects import HOST, Object, app, node, pod
 from workload_objects import inventory, pod_source
 
@@ -214,3 +218,40 @@ def test_without_different_priorities_nothing_is_computed() -> None:
     assert priorities_of([asks("web"), asks("api")], [runs("web-a", "n1")], ()) is None
     assert priorities_of([asks("web", priority=None)], (), ()) is None
     assert priorities_of([asks("web")], [runs("web-a", "n1", priority=5)], ()) is not None
+
+
+# --- any plan ------------------------------------------------------------------------------------------------------------
+
+some = st.sampled_from
+drawn_workloads = st.lists(
+    st.tuples(
+        some(("Deployment", "StatefulSet", "DaemonSet")), st.integers(1, 3), st.integers(1, 3), some((-5, 0, 10, 100)), st.booleans()
+    ),
+    min_size=2,
+    max_size=5,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(sizes=st.lists(st.integers(2, 5), min_size=2, max_size=4), drawn=drawn_workloads, least=st.integers(0, 2))
+def test_a_plan_ends_where_no_pending_pod_can_preempt_and_has_a_move_for_each_victim(
+    sizes: list[int], drawn: list[tuple[str, int, int, int, bool]], least: int
+) -> None:
+    nodes = [sized(f"n{number}", size) for number, size in enumerate(sizes)]
+    workloads, running = [], []
+    for number, (kind, replicas, cpu, priority, is_running) in enumerate(drawn):
+        name = f"w{number}"
+        workloads.append(asks(name, kind, 1 if kind == "DaemonSet" else replicas, cpu=cpu, priority=priority))
+        for place in range(len(nodes) if kind == "DaemonSet" else replicas if is_running else 0):
+            running.append(runs(f"{name}-{place}", f"n{place % len(nodes)}", kind, cpu=cpu, priority=priority))
+    budgets = [budget("w0", least)]
+    priorities = priorities_of(workloads, running, budgets)
+    arrangement = build_schedule(inventory(nodes, pods=running, resources=True, priorities=priorities), workloads)
+    ranks = {each.key: Rank(placed.pod_source.priority or 0) for placed in arrangement.workloads for each in placed.pods}
+    for placed in arrangement.workloads:
+        for waiting in [each for each in placed.pods if each.key in placed.pending and not placed.pod_source.daemon]:
+            assert preempt(arrangement.cluster, waiting, placed.pod_source.priority or 0, ranks.get).node is None
+    for loss in planned(nodes, workloads, running, budgets, lose=["each:node"], drain=["each:node"], remove=["each:node"]).losses:
+        moved = {(move.workload, move.pod): (move.source, move.target) for move in loss.moves}
+        assert len(moved) == len(loss.moves)
+        assert [each.target for each in loss.preempted] == [moved[each.workload, each.pod][1] for each in loss.preempted]
