@@ -203,6 +203,17 @@ def test_a_virtual_machine_is_shut_down_and_not_migrated(kind: str, fate: str) -
     assert {move.workload.partition(" ")[0]: move.fate for move in loss.moves} == {kind: fate, "Deployment": "recreated"}
 
 
+def test_a_pod_that_did_not_run_before_a_drain_is_not_reported_as_preempted() -> None:
+    """db-0 is created only because the drain ends its predecessor, and then gives way to gold."""
+    db, gold = runs("db-0", "n2", "StatefulSet"), runs("gold-a", "n3", priority=GOLD)
+    db["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    nodes = [sized("n1"), sized("n2"), sized("n3")]
+    for each in nodes[1:]:
+        each["metadata"]["labels"]["rack"] = "r"
+    (loss,) = planned(nodes, [asks("db", "StatefulSet"), asks("gold", priority=GOLD)], [db, gold], drain=["rack=r"]).losses
+    assert (preempted(loss), moves(loss)) == ([], [("gold-a", "n3", "n1", "recreated")])
+
+
 def test_a_preemption_uses_up_the_budget_of_a_drain() -> None:
     workloads = [asks("gold", priority=GOLD), asks("web", replicas=2)]
     running = [runs("web-a", "n1"), runs("gold-a", "n2", priority=GOLD), runs("web-b", "n3")]

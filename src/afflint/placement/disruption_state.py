@@ -152,6 +152,12 @@ class DisruptionState:
             return pods
         return sorted(pods, key=lambda pod: -(self.owners[pod.key].pod_source.priority or 0))
 
+    def preempted(self, victims: Iterable[Victim], nodes: Mapping[PodKey, str]) -> tuple[Preempted, ...]:
+        """Return the victims of preemption that ran before the disruption; ``nodes`` has the nodes of pods that are scheduled again."""
+        owners = self.owners
+        ran = [each for each in victims if each.pod.key not in owners or each.pod.key in owners[each.pod.key].nodes]
+        return preempted_pods(ran, self.titles, nodes)
+
     def _waiting_in_order(
         self, recreated: Mapping[PodKey, Pod], nodes: Mapping[PodKey, str], frozen: Mapping[PodKey, str]
     ) -> dict[PodKey, str]:

@@ -19,7 +19,7 @@ from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import CORDON
 from afflint.placement.disruption_budgets import Disruptions, is_silent
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, preempted_pods
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import Blocked, DisruptionEffect
 from afflint.placement.schedule import Attempt, schedule
@@ -156,7 +156,7 @@ class _Drain:
         running = self.situation.running_again(self.cluster, self.placed)
         outcomes = self.situation.outcomes(moves, running, gaps=self.gaps)
         left = self.situation.left(moves, running)
-        preempted = preempted_pods(self.victims.values(), self.situation.titles, self.placed)
+        preempted = self.situation.preempted(self.victims.values(), self.placed)
         blocked, notes = tuple(self.blocked), tuple(self.notes)
         return DisruptionEffect(
             self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", blocked, notes, left=left, preempted=preempted

@@ -14,7 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
 from afflint.kube.taints import UNREACHABLE, UNREACHABLE_NO_SCHEDULE
 from afflint.placement.disruption_budgets import is_silent
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, preempted_pods
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.removal import Removals
@@ -86,7 +86,7 @@ class NodeLosses:
         came = situation.running_again(failed, attempt.nodes)
         outcomes = situation.outcomes(moves, came, down)
         left = situation.left(moves, came)
-        preempted = preempted_pods(attempt.victims, situation.titles, attempt.nodes)
+        preempted = situation.preempted(attempt.victims, attempt.nodes)
         return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left, preempted=preempted)
 
     def _detaching(self, pod: Pod) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, preempted_pods
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import DisruptionEffect
 from afflint.scheduler.pods import Pod, PodKey
@@ -42,7 +42,7 @@ class Removals:
         running = situation.running_again(remaining, attempt.nodes)
         outcomes = situation.outcomes(moves, running, frozenset(failure.nodes))
         left = situation.left(moves, running)
-        preempted = preempted_pods(attempt.victims, situation.titles, attempt.nodes)
+        preempted = situation.preempted(attempt.victims, attempt.nodes)
         return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, "remove", left=left, preempted=preempted)
 
     def sorted(self, displaced: Sequence[Pod]) -> tuple[dict[PodKey, Pod], dict[PodKey, ReplicaEnd]]:
