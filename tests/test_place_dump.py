@@ -276,3 +276,18 @@ def test_pods_that_nothing_shows_to_run_are_manifests(tmp_path: Path) -> None:
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tool"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     done = place(tmp_path, "--nodes", "-", "--format", "json", piped=dump(*NODES, manifest))
     assert [key for key, replicas in done.replicas.items() if replicas] == ["Pod default/tool"]
+
+
+def test_a_node_in_maintenance_is_named(tmp_path: Path) -> None:
+    def maintenance(name: str, of: str) -> Object:
+        return stored("NodeMaintenance", name, version="nodemaintenance.medik8s.io/v1beta1", spec={"nodeName": of})
+
+    cordoned = node("w1", "a")
+    cordoned["spec"]["unschedulable"] = True
+    items = dump(cordoned, *NODES[1:], *PODS, maintenance("memory", "w1"), maintenance("disk", "w2"), maintenance("old", "w9"))
+    done = place(tmp_path, "--nodes", "-", piped=items)
+    notes = [line.removeprefix("note: ") for line in done.out.splitlines() if "NodeMaintenance" in line]
+    assert notes == [
+        "NodeMaintenance memory: w1 is cordoned, and pods on it are evicted only with --drain w1",
+        "NodeMaintenance disk will cordon and drain w2, which is not cordoned yet: --drain w2 shows the effect",
+    ]

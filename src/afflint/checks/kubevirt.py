@@ -1,4 +1,4 @@
-"""Checks for KubeVirt only: API versions, the descheduler's annotations, labels and node selectors that virt-controller overwrites."""
+"""Checks for KubeVirt only: API versions, descheduler annotations, overwritten labels and node selectors, settings of migrations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from afflint.checks.match import Match, Target, moving, removing, replacing
 from afflint.controllers.pod_labels import added_labels, pod_labels
 from afflint.findings.paths import Path, field_of
 from afflint.findings.phrases import quoted
+from afflint.kube.kinds import MIGRATION_POLICY
 from afflint.kube.manifests import Manifest, Workload
 from afflint.yaml.document import map_at
 from afflint.yaml.placeholders import is_placeholder
@@ -95,3 +96,20 @@ def overwritten_node_selector(manifest: Workload, target: Target) -> Iterator[Ma
         if key in needed and type(value) is str and not is_placeholder(value):
             message = f"virt-controller sets {quoted(key)} to `true`, because this VM requires it: {quoted(value)} has no effect"
             yield Match((*manifest.pod_path, "nodeSelector", key), message)
+
+
+def invalid_migration_policy(manifest: Manifest) -> Iterator[Match]:
+    """Report values of a MigrationPolicy that KubeVirt's webhook (migrationpolicy-admitter.go) rejects."""
+    if manifest.kind.name != MIGRATION_POLICY:
+        return
+    from afflint.kube.quantities import parse_quantity
+
+    spec = map_at(manifest.data, "spec")
+    timeout, bandwidth = spec.get("completionTimeoutPerGiB"), parse_quantity(spec.get("bandwidthPerMigration"))
+    for field, is_negative in (
+        ("completionTimeoutPerGiB", type(timeout) is int and timeout < 0),
+        ("bandwidthPerMigration", bandwidth is not None and bandwidth.nanos < 0),
+    ):
+        if is_negative:
+            message = f"KubeVirt's webhook rejects the negative {field}"
+            yield Match((*manifest.base, "spec", field), message, "Use zero, which means no limit, or a positive number.")

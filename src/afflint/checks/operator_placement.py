@@ -1,6 +1,9 @@
 """The placement of the pods of KubeVirt itself: without virt-handler on a node, no virtual machine runs there.
 
+Also the nodes that NodeMaintenances name.
+
 Semantics: KubeVirt's pkg/virt-operator/resource/apply (apps.go, placement.go). The HyperConverged operator passes its own placement on.
+The webhook api/v1beta1/nodemaintenance_webhook.go of medik8s/node-maintenance-operator.
 """
 
 from __future__ import annotations
@@ -12,7 +15,10 @@ from afflint.constraints.nodes import Alternative
 from afflint.findings.phrases import did_you_mean, nearest, pluralize, quoted
 from afflint.index.facts import Pods
 from afflint.inventory.cluster_view import ClusterView
+from afflint.kube.kinds import NODE_MAINTENANCE
 from afflint.kube.selectors import Requirement, Selector, describe_briefly, matches
+from afflint.placement.failures import nearest_node
+from afflint.yaml.document import text_at
 from afflint.yaml.placeholders import is_placeholder
 
 _KINDS = ("KubeVirt", "HyperConverged")
@@ -31,6 +37,21 @@ def unmatched_node_placement(view: ClusterView) -> Iterator[CrossManifestMatch]:
         if any(matches(each, node.labels, node.name) for each in selectors for node in view.nodes) or any(map(view.may_be_made, selectors)):
             continue
         yield _unmatched(view, pods)
+
+
+def unknown_maintenance_node(view: ClusterView) -> Iterator[CrossManifestMatch]:
+    """Report NodeMaintenances of nodes that a node dump does not have."""
+    if any(node.declared for node in view.nodes) or view.classes:
+        return  # Nodes in lists and pools may have other names.
+    names = {node.name for node in view.nodes}
+    for each in view.manifest_index.maintenance:
+        name = text_at(each.spec, "nodeName")
+        if each.ref.kind != NODE_MAINTENANCE or each.from_cluster or not name or name in names or is_placeholder(name):
+            continue
+        meant = nearest_node(name, names)
+        path = (*each.site.base, "spec", "nodeName")
+        message = f"no node is named {quoted(name)}, so the operator rejects this NodeMaintenance{did_you_mean(meant)}"
+        yield CrossManifestMatch(each.site, each.ref, Match(path, message, "Use the name of a node of the cluster."))
 
 
 def _unmatched(view: ClusterView, pods: Pods) -> CrossManifestMatch:

@@ -79,6 +79,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("misread-label-key", "labels:misread_label_key"),
         RegisteredCheck("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
         RegisteredCheck("invalid-operator-setting", "descheduler:invalid_operator_setting"),
+        RegisteredCheck("invalid-operator-setting", "kubevirt:invalid_migration_policy"),
     ),
     "workload": (
         RegisteredCheck("forbidden-label", "admission.labels:forbidden_label"),
@@ -180,6 +181,8 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("migration-impossible", "cross_manifest:migration_impossible"),
         RegisteredCheck("namespace-selector-conflict", "cross_manifest:namespace_selector_conflict"),
         RegisteredCheck("drain-blocked", "drains:drain_blocked"),
+        RegisteredCheck("selector-matches-nothing", "migration_policies:selector_matches_nothing"),
+        RegisteredCheck("ignored-operator-setting", "migration_policies:ignored_operator_setting"),
     ),
     "volumes": (
         RegisteredCheck("claim-never-bound", "volumes:claim_never_bound"),
@@ -211,6 +214,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("spread-blocked-by-taints", "placement:spread_blocked_by_taints"),
         RegisteredCheck("unschedulable", "placement:unschedulable"),
         RegisteredCheck("unschedulable", "operator_placement:unmatched_node_placement"),
+        RegisteredCheck("invalid-operator-setting", "operator_placement:unknown_maintenance_node"),
         RegisteredCheck("too-few-domains", "placement:too_few_domains"),
         RegisteredCheck("competing-workloads", "placement:competing_workloads"),
         RegisteredCheck("drain-blocked", "placement:drain_blocked"),

@@ -1,4 +1,4 @@
-"""Objects other than workloads in the manifests of a run: namespaces, services, PodDisruptionBudgets, autoscalers and KubeVirt objects."""
+"""Objects other than workloads in the manifests of a run: namespaces, services, PodDisruptionBudgets, autoscalers, KubeVirt objects."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from afflint.admission.pod_admission import NamespaceRule, namespace_rules
 from afflint.controllers.budgets import Budget, read_budget
 from afflint.controllers.replica_counts import parse_count
-from afflint.findings.finding import Site, Span
+from afflint.findings.finding import ObjectRef, Site, Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.manifests import Manifest
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service
 from afflint.scheduler.pods import read_pod
+from afflint.yaml.document import map_at
 
 if TYPE_CHECKING:
     from afflint.controllers.pod_source import PodSource
@@ -35,6 +36,20 @@ class KubeVirtObject(NamedTuple):
     namespace: str | None
     name: str
     data: dict[str, Any]
+
+
+class MaintenanceObject(NamedTuple):
+    """A MigrationPolicy of KubeVirt or a NodeMaintenance: its position and its spec, as parsed."""
+
+    site: Site
+    ref: ObjectRef
+    spec: dict[str, Any]
+    from_cluster: bool
+
+
+def maintenance_object(manifest: Manifest, site: Site) -> MaintenanceObject:
+    """Return the MigrationPolicy or NodeMaintenance of a manifest."""
+    return MaintenanceObject(site, manifest.ref, map_at(manifest.data, "spec"), manifest.from_cluster)
 
 
 class NamespaceAnnotations(NamedTuple):

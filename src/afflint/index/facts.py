@@ -15,6 +15,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.added_labels import OF_ANY_POD, is_one_of
 from afflint.kube.constraints import REQUIRED, Constraints
+from afflint.kube.kinds import MIGRATION_POLICY, NODE_MAINTENANCE
 from afflint.kube.manifests import LABELLED, Labels, Manifest, Workload
 from afflint.kube.selectors import (
     EVERYTHING,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from afflint.controllers.budgets import Budget
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_source import PodSource
-    from afflint.index.cluster_objects import KubeVirtObject, NamespaceAnnotations, Scaler, Unusable
+    from afflint.index.cluster_objects import KubeVirtObject, MaintenanceObject, NamespaceAnnotations, Scaler, Unusable
     from afflint.index.storage import StorageObject, VolumeUser
     from afflint.pools.pool import Pool, PoolPart
     from afflint.scheduler.namespaces import Namespace, Service
@@ -227,6 +228,8 @@ class Facts(NamedTuple):
     """The PersistentVolumes, claims, DataVolumes and StorageClasses of the file."""
     volume_users: tuple["VolumeUser", ...] = ()
     """The workloads whose pods use claims."""
+    maintenance: tuple["MaintenanceObject", ...] = ()
+    """The MigrationPolicies and NodeMaintenances of the file."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
         """Return the same facts with this file in every site."""
@@ -240,7 +243,7 @@ class Facts(NamedTuple):
         pods = tuple([pods.with_site(stamped(pods.site)) for pods in self.pods])
         reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
         if not any((self.about_pods, self.scalers, self.pools, self.pool_parts, self.policy_candidates, self.demands)) and not (
-            self.storage or self.volume_users
+            self.storage or self.volume_users or self.maintenance
         ):
             return Facts(pods, reaches, *self[2:])  # The common case.
         return self._replace(
@@ -258,6 +261,7 @@ class Facts(NamedTuple):
             demands=tuple([demand._replace(site=stamped(demand.site)) for demand in self.demands]),
             storage=tuple([each._replace(site=stamped(each.site)) for each in self.storage]),
             volume_users=tuple([user._replace(site=stamped(user.site)) for user in self.volume_users]),
+            maintenance=tuple([each._replace(site=stamped(each.site)) for each in self.maintenance]),
         )
 
     def of_patches(self) -> "Facts":
@@ -268,13 +272,14 @@ class Facts(NamedTuple):
             unusable=(),
             storage=(),
             volume_users=(),
+            maintenance=(),
             policy_candidates=tuple([each._replace(whole=False) for each in self.policy_candidates]),
         )
 
 
 Fact: TypeAlias = (
     "Pods | SelectorRef | NodeDemand | Namespace | Service | Budget | KubeVirtObject | NamespaceAnnotations | Scaler | Unusable"
-    " | StorageObject | VolumeUser"
+    " | StorageObject | VolumeUser | MaintenanceObject"
 )
 
 
@@ -292,7 +297,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool
     if not others:
         return found
     from afflint.controllers.budgets import Budget
-    from afflint.index.cluster_objects import KubeVirtObject, NamespaceAnnotations, Scaler, Unusable
+    from afflint.index.cluster_objects import KubeVirtObject, MaintenanceObject, NamespaceAnnotations, Scaler, Unusable
     from afflint.index.storage import StorageObject, VolumeUser
     from afflint.scheduler.namespaces import Namespace, Service
 
@@ -307,6 +312,7 @@ def collected(facts: Sequence[Fact], *, holds_nodes: bool, pools: "Sequence[Pool
         demands=tuple(each for each in others if isinstance(each, NodeDemand)),
         storage=tuple(each for each in others if isinstance(each, StorageObject)),
         volume_users=tuple(each for each in others if isinstance(each, VolumeUser)),
+        maintenance=tuple(each for each in others if isinstance(each, MaintenanceObject)),
     )
 
 
@@ -360,6 +366,10 @@ def facts_of(manifest: Manifest, *, with_spec: bool = False, resources: bool = F
             from afflint.index.cluster_objects import kubevirt_object
 
             yield kubevirt_object(manifest)
+        elif manifest.ref.name is not None and manifest.kind.name in (MIGRATION_POLICY, NODE_MAINTENANCE):
+            from afflint.index.cluster_objects import maintenance_object
+
+            yield maintenance_object(manifest, site)
         elif manifest.ref.name is not None and manifest.kind.name in _OF_STORAGE:
             from afflint.index.storage import storage_object
 

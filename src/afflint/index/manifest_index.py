@@ -20,7 +20,7 @@ from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Sele
 if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
     from afflint.controllers.budgets import Budget
-    from afflint.index.cluster_objects import KubeVirtObject
+    from afflint.index.cluster_objects import KubeVirtObject, MaintenanceObject
     from afflint.index.storage import Storage
     from afflint.scheduler.namespaces import Namespace, Service
 
@@ -88,6 +88,10 @@ class ManifestIndex:
         self.services: list[Service] = [service for each in each_file for service in each.services]
         self.budgets: list[Budget] = [budget for each in each_file for budget in each.budgets]
         self.kubevirt: list[KubeVirtObject] = [each for facts in each_file for each in facts.kubevirt]
+        self.maintenance: list[MaintenanceObject] = sorted(
+            (each for facts in each_file for each in facts.maintenance), key=lambda each: each.site
+        )
+        """The MigrationPolicies and NodeMaintenances."""
         self.policy_candidates: list[PolicyCandidate] = sorted(
             (each for facts in each_file for each in facts.policy_candidates), key=lambda each: each[:2]
         )

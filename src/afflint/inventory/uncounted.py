@@ -1,15 +1,33 @@
-"""What a simulation does not count for a workload, as notes at the workload."""
+"""What a simulation does not count for a workload, as notes at the workload, and nodes in maintenance, as notes for all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from afflint.controllers.launcher_resources import compute_resources
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.phrases import join_words
+from afflint.index.cluster_objects import MaintenanceObject
+from afflint.kube.kinds import NODE_MAINTENANCE
 from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.nodes import Node
 from afflint.scheduler.requests import CPU, MEMORY, PODS, read_requests
+from afflint.yaml.document import text_at
+
+
+def maintenance_notes(maintenance: Iterable[MaintenanceObject], nodes: Iterable[Node]) -> Iterator[str]:
+    """Yield a note for each NodeMaintenance of a node: the operator cordons and drains it, which the simulation does not do."""
+    by_name = {node.name: node for node in nodes}
+    for each in maintenance:
+        node = by_name.get(text_at(each.spec, "nodeName"))
+        if each.ref.kind != NODE_MAINTENANCE or node is None:
+            continue
+        title = f"NodeMaintenance {each.ref.name}"
+        if node.unschedulable:
+            yield f"{title}: {node.name} is cordoned, and pods on it are evicted only with --drain {node.name}"
+        else:
+            yield f"{title} will cordon and drain {node.name}, which is not cordoned yet: --drain {node.name} shows the effect"
 
 
 def with_uncounted_requests(pod_sources: Sequence[PodSource]) -> tuple[PodSource, ...]:

@@ -30,6 +30,7 @@ from afflint.kube.types import (
 )
 from afflint.kube.vm_domain import Domain
 
+MIGRATION_POLICY, NODE_MAINTENANCE = "MigrationPolicy", "NodeMaintenance"
 EACH = "*"
 """A step of a path that means each item of a list or each value of a map."""
 
@@ -371,6 +372,20 @@ _VM_POOL = Struct(
 )
 _VMI_PRESET = Struct("VirtualMachineInstancePreset spec", {"domain": ANYTHING, "selector": _KUBEVIRT.label_selector})
 
+# The schemas of these two check the types of all fields, and drop unknown ones.
+
+_LABEL_MAP = MapOf(TEXT, nulls=False)
+_MIGRATION_POLICY = Struct(
+    "MigrationPolicy spec",
+    {
+        **_fields("allowAutoConverge allowPostCopy allowWorkloadDisruption", FLAG),
+        **_fields("completionTimeoutPerGiB maxDowntimeMs", INT64),
+        **_fields("bandwidthPerMigration experimentalMigrationOptions"),
+        "selectors": Struct("MigrationPolicy selectors", _fields("namespaceSelector virtualMachineInstanceSelector", _LABEL_MAP)),
+    },
+)
+_NODE_MAINTENANCE = Struct("NodeMaintenance spec", _fields("evictionTimeout nodeName reason", TEXT))
+
 _SPEC_TEMPLATE: Path = ("spec", "template")
 REPLICAS: Path = ("spec", "replicas")
 """The field in which most kinds keep the number of their pods."""
@@ -508,6 +523,10 @@ KINDS: tuple[Kind, ...] = (
     # Which pods a descheduler evicts.
     Kind("KubeDescheduler", "operator.openshift.io", (), (), None),
     Kind("DeschedulerPolicy", "descheduler", (), (), None),
+    # How virtual machines migrate, and which nodes are drained for maintenance.
+    Kind(MIGRATION_POLICY, "migrations.kubevirt.io", ("v1alpha1",), (), _object(MIGRATION_POLICY, _MIGRATION_POLICY)),
+    Kind(NODE_MAINTENANCE, "nodemaintenance.medik8s.io", ("v1beta1",), (), _object(NODE_MAINTENANCE, _NODE_MAINTENANCE)),
+    Kind(NODE_MAINTENANCE, "nodemaintenance.kubevirt.io", ("v1beta1",), (), _object(NODE_MAINTENANCE, _NODE_MAINTENANCE)),
     # Custom resources that embed a pod template.
     Kind("Rollout", "argoproj.io", (), _template(added_labels.ROLLOUT), None),
     Kind("DeploymentConfig", "apps.openshift.io", (), _template(added_labels.DEPLOYMENT_CONFIG), None),

@@ -183,6 +183,10 @@ def read_place_inputs(
         simulation_input = _with_storage(simulation_input, manifest_index, parsed, (*stored, *pod_files), target)
     empty = tuple([names[file] for file, result in results.items() if is_empty(result)])
     notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems), *undecided, *([assumed] if assumed else []))
+    if manifest_index.maintenance:
+        from afflint.inventory.uncounted import maintenance_notes
+
+        notes = (*notes, *maintenance_notes(manifest_index.maintenance, [each.node for each in nodes]))
     if options.renders is None:
         coverage, count = coverage_of((names[file], result) for file, result in results.items()), None
     else:

@@ -15,6 +15,7 @@ ELSEWHERE = {
     "Budget": "afflint.controllers.budgets",
     "CustomKind": "afflint.kube.catalogue",
     "KubeVirtObject": "afflint.index.cluster_objects",
+    "MaintenanceObject": "afflint.index.cluster_objects",
     "Namespace": "afflint.scheduler.namespaces",
     "Obstacle": "afflint.controllers.migratability",
     "PoolPart": "afflint.pools.pool",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest
@@ -37,9 +39,7 @@ def failures(cluster: Cluster, asked: str) -> list[Disruption]:
         return [Disruption(f"node {asked}", (asked,))]
     key, equals, value = asked.partition("=")
     if not equals:
-        # Users often give only the first part of the name of a node.
-        longer = [node for node in cluster.nodes if node.startswith(f"{asked}.") or node.partition(".")[0].endswith(f"-{asked}")]
-        close = longer[0] if len(longer) == 1 else nearest(asked, cluster.nodes)
+        close = nearest_node(asked, cluster.nodes)
         raise UnknownLossError(f"no node is named {asked!r}{f'; did you mean {close!r}?' if close else ''}")
     found = [failure for failure in _domains(cluster, key) if failure.what == f"{key}={value}"]
     if not found:
@@ -48,6 +48,12 @@ def failures(cluster: Cluster, asked: str) -> list[Disruption]:
             f"no node has {key}={value}; the values of {key} are {', '.join(values[:10])}{', …' if len(values) > 10 else ''}"
         )
     return found
+
+
+def nearest_node(name: str, nodes: Collection[str]) -> str | None:
+    """Return the node that a name which no node has probably means. Users often give only the first part of the name of a node."""
+    longer = [node for node in nodes if node.startswith(f"{name}.") or node.partition(".")[0].endswith(f"-{name}")]
+    return longer[0] if len(longer) == 1 else nearest(name, nodes)
 
 
 def label_key(cluster: Cluster, word: str) -> str:
