@@ -14,7 +14,7 @@ from workload_objects import apart_by, inventory, pod_source
 THREE = zoned(n1="", n2="", n3="")
 SILENT = [node("n1", {HOST: "n1"}, taints=["node.kubernetes.io/unreachable:NoExecute"]), *THREE[1:]]
 HELD = "db-0 is still being deleted on n1: it is not replaced before it is gone"
-BEHIND = "it is not created before db-0 is ready"
+BEHIND = "created only after db-0 is ready"
 
 
 def running(name: str, on: str, owner: str, *, ending: bool = False, labels: dict[str, str] | None = None, **spec: Any) -> Object:

@@ -183,7 +183,7 @@ def test_a_removed_node_lets_a_stateful_set_go_on_in_its_order() -> None:
     few = zoned(n1="a", n2="a", n3="b")
     loss = happens("remove", few, ordered(), "zone=a")
     assert moves(loss) == ["db-0: waits", "db-2: waits"]
-    assert loss.moves[1].why == "it is not created before db-0 is ready"
+    assert loss.moves[1].why == "created only after db-0 is ready"
     parallel = happens("remove", few, ordered(pod_replacement=PodReplacement("gone")), "zone=a")
     assert parallel.moves[1].why == "1 node already has a replica of db"
 

@@ -10,7 +10,7 @@ import pytest
 from place_sample import BAKERY, FULL, LEDGER, TROUBLE, goldens, hostile, large, node, table, verdict, workload
 
 from afflint.kube.node_labels import ZONE
-from afflint.placement.plan import Application, ApplicationEffect, DisruptionEffect, NodeVerdict, Plan, Replica, ReplicaMove
+from afflint.placement.plan import Application, ApplicationEffect, Blocked, DisruptionEffect, NodeVerdict, Plan, Replica, ReplicaMove
 from afflint.report.place import table as place_table
 from afflint.report.place.digest import reason_words, short_titles
 from afflint.report.place.table import columns
@@ -112,12 +112,43 @@ def test_the_worst_failure_comes_first() -> None:
     assert order == ["all fast nodes (3 nodes)", "zone=yard (2 nodes)", "node fast-1", "node control-1"]
 
 
-def test_of_many_failures_those_survived_share_a_line() -> None:
+def test_of_many_failures_those_survived_share_a_line_and_so_do_those_with_one_reason() -> None:
     lines = block(table(large(300, 300, each="node"), width=200), "300 failures")
-    assert sum(" degraded " in line for line in lines) == 30
+    assert lines[0].endswith("; --only NODE shows one node)")
+    assert lines[1].startswith(
+        "  30 failures  degraded  team-0/order-api-0: 2 of 3 replicas run; order-api-0-0 stays Pending (no fast node is free); "
+        "likewise team-3/order-db-150 (worker-12), "
+    )
+    assert " degraded " not in "".join(lines[2:])
+    assert lines[-2].endswith("and 17 more")
     assert sum("others" in line for line in lines) == 1
-    assert lines[-1].startswith("  270 others       survives  node worker-1, node worker-2,")
+    assert lines[-1].startswith("  270 others   survives  node worker-1, node worker-2,")
     assert lines[-1].endswith(" and 262 more; 746 replicas move in total")
+
+
+def test_equal_reasons_that_differ_in_names_and_numbers_are_listed_once() -> None:
+    numbers = range(14)
+    pods = [workload(f"VirtualMachine erp/vm{number}", [], [Replica(f"virt-launcher-vm{number}", f"n{number}")]) for number in numbers]
+    reasons = [f"PVC vm{number}-root is not shared" if number < 10 else f"{number} nodes are full" for number in numbers]
+    losses = tuple(
+        DisruptionEffect(
+            f"node n{number}.example.com",
+            (f"n{number}.example.com",),
+            (),
+            {each.key: "survives"},
+            "drain",
+            blocked=(Blocked(each.key, each.replicas[0].pod, f"n{number}.example.com", why),),
+        )
+        for number, each, why in zip(numbers, pods, reasons, strict=True)
+    )
+    nodes = tuple(node(f"n{number}.example.com", "a") for number in numbers)
+    lines = block(table(Plan("zone", nodes, tuple(pods), losses, ()), width=300), "14 drains")
+    assert lines[1:] == [
+        "  10 drains  blocked  virt-launcher-vm0 of erp/vm0 is not evicted from n0.example.com: PVC vm0-root is not shared; likewise "
+        + ", ".join(f"erp/vm{number} (n{number})" for number in range(1, 10)),
+        "  4 drains   blocked  virt-launcher-vm10 of erp/vm10 is not evicted from n10.example.com: 10 nodes are full; likewise "
+        + ", ".join(f"erp/vm{number} (n{number})" for number in range(11, 14)),
+    ]
 
 
 def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
@@ -237,6 +268,11 @@ def test_the_taint_of_control_planes_is_no_reason_beside_others() -> None:
     taint = "3 have the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule"
     assert reason_words(f"9 nodes lack disk=ssd, {taint}") == "9 nodes lack disk=ssd"
     assert reason_words(f"9 nodes lack disk=ssd, {taint}; the VM itself runs there") == "9 nodes lack disk=ssd; the VM itself runs there"
+    assert reason_words("its volume is in zone a; 3 nodes have the untolerated taint node-role.kubernetes.io/master:NoSchedule") == (
+        "its volume is in zone a"
+    )
+    first = "3 nodes have the untolerated taint node-role.kubernetes.io/master:NoSchedule, 2 lack disk=ssd"
+    assert reason_words(first) == "2 nodes lack disk=ssd"
     assert reason_words(f"9 nodes lack disk=ssd, {taint}; it is one, so it stays") == "9 nodes lack disk=ssd; it is one, so it stays"
     assert reason_words(taint) == taint
     assert reason_words("2 nodes have the untolerated taint gpu:NoSchedule, 1 is cordoned") == (

@@ -230,7 +230,7 @@ class DisruptionState:
             elif identity in migrated:
                 moves.append(ReplicaMove(key, pod, source, migrated[identity], "", "migrated"))
             elif identity in frozen:
-                why = f"it is not created before {frozen[identity]} is ready"
+                why = f"created only after {frozen[identity]} is ready"
                 moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
             elif identity in waits:
                 moves.append(ReplicaMove(key, pod, source, None, waits[identity], "attaching"))

@@ -24,7 +24,7 @@ from afflint.scheduler.nodes import Node
 from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod, PodKey
 
-HELD = "its pod stays on the node and is not replaced until the node recovers or is removed"
+HELD = "the pod stays on its node until the node recovers or is removed"
 OUTSTAYS = "it is not evicted: it tolerates the taint of an unreachable node without a time limit"
 NO_QUORUM = "the control plane loses its quorum: no pod is replaced until it recovers"
 _EXCLUDED = "node.kubernetes.io/exclude-disruption"

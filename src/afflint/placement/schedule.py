@@ -339,7 +339,7 @@ def _held(pod_source: PodSource, compiled: CompiledPods, staying: Mapping[int, s
         first = compiled.pods[min(held)].name
         for number in range(min(held), len(compiled.pods)):
             if number not in staying:
-                held.setdefault(number, Held(f"it is not created before {first} is ready"))
+                held.setdefault(number, Held(f"created only after {first} is ready"))
     return held
 
 

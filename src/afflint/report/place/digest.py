@@ -29,6 +29,9 @@ from afflint.placement.plan import (
 OUTCOMES: tuple[Outcome, ...] = ("dead", "degraded", "interrupted", "survives")
 """Worst first."""
 
+STATES = (*OUTCOMES[:2], "blocked", "refused", "interrupted", "unjudged")
+"""What a disruption may do to a workload, the worst first: an outcome, or that a pod is not evicted."""
+
 Verdict = Outcome | Literal["unjudged"]
 """The result of a disruption: the worst outcome of an application, or ``unjudged`` if some pods were not evaluated."""
 
@@ -225,14 +228,23 @@ def why_words(why: str, number: int) -> str:
 
 def reason_words(why: str) -> str:
     """Return the reason without the taint of control planes, which ordinary pods do not tolerate. It stays if it is the only reason."""
-    # After the reasons of nodes, a semicolon begins an explanation.
-    reasons, semicolon, explanation = why.partition("; ")
-    others = [reason for reason in reasons.split(", ") if not _CONTROL_PLANE_TAINT.fullmatch(reason)]
-    return ", ".join(others) + semicolon + explanation if others else why
+    # Before the reasons of nodes may be one for all of them, and an explanation after them.
+    parts = [_other_reasons(part) for part in why.split("; ")]
+    return "; ".join([part for part in parts if part]) or why
+
+
+def _other_reasons(reasons: str) -> str:
+    every = reasons.split(", ")
+    others = [reason for reason in every if not _CONTROL_PLANE_TAINT.fullmatch(reason)]
+    # Only the first reason says what it counts: "3 nodes have ..., 9 share ...".
+    if others and others[0] != every[0]:
+        number, _, rest = others[0].partition(" ")
+        others[0] = f"{pluralize(int(number), 'node')} {rest}" if number.isascii() and number.isdigit() else others[0]
+    return ", ".join(others)
 
 
 _CONTROL_PLANE_TAINT = re.compile(
-    rf"[0-9]+ (?:has|have) the (?:untolerated )?taint (?:{re.escape(CONTROL_PLANE)}|{re.escape(MASTER)}):No(?:Schedule|Execute)"
+    rf"[0-9]+ (?:nodes? )?(?:has|have) the (?:untolerated )?taint (?:{re.escape(CONTROL_PLANE)}|{re.escape(MASTER)}):No(?:Schedule|Execute)"
 )
 
 
@@ -319,12 +331,13 @@ _TALLIED: dict[Verdict, tuple[str, str]] = {
 
 
 def ranked(losses: Iterable[DisruptionEffect]) -> list[DisruptionEffect]:
-    """Order disruptions, worst first: by applications down, degraded and interrupted, blocked pods, Pending replicas, replicas moved."""
+    """Order disruptions, worst first: applications down, degraded, blocked pods, applications interrupted, Pending replicas, moves."""
 
     def harm(loss: DisruptionEffect) -> tuple[int, ...]:
         counts = tally(outcomes(loss))
         missing = sum(move.target is None for move in loss.moves)
-        return *(-counts[outcome] for outcome in OUTCOMES[:3]), -len(loss.blocked), -missing, -len(loss.unevaluated), -len(loss.moves)
+        down, degraded, interrupted = (-counts[outcome] for outcome in OUTCOMES[:3])
+        return down, degraded, -len(loss.blocked), interrupted, -missing, -len(loss.unevaluated), -len(loss.moves)
 
     return sorted(losses, key=harm)
 

@@ -10,7 +10,7 @@ from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import DisruptionEffect, Outcome
 from afflint.report.html_page import shown
 from afflint.report.place.choices import Kind, Numbered, kinds
-from afflint.report.place.digest import NOUNS, OUTCOMES, VERDICT_WORDS, Effect, harmed_noun
+from afflint.report.place.digest import NOUNS, STATES, VERDICT_WORDS, Effect, harmed_noun, natural
 from afflint.report.place.names import common_suffix
 from afflint.report.place.scene import DONE, Scene
 
@@ -18,8 +18,6 @@ _COLUMNS_OF_A_KIND = 12
 """If more disruptions of a kind are in the plan, they share a column."""
 _ROWS = 60
 """How many harmed applications are listed; the worst come first."""
-_STATES = (*OUTCOMES[:2], "blocked", "refused", "interrupted", "unjudged")
-"""What a cell may say, the worst first."""
 
 
 class _Result(NamedTuple):
@@ -67,7 +65,7 @@ def _running(scene: Scene) -> set[str]:
 def _harm(cells: Mapping[int, _Result]) -> tuple[int, ...]:
     """Return a sort key by which the most and worst harmed application comes first."""
     states = [cell.state for cell in cells.values()]
-    return tuple([-states.count(state) for state in _STATES])
+    return tuple([-states.count(state) for state in STATES])
 
 
 def _cells(scene: Scene) -> dict[str, dict[int, _Result]]:
@@ -76,7 +74,7 @@ def _cells(scene: Scene) -> dict[str, dict[int, _Result]]:
     for number, (loss, affected) in enumerate(zip(scene.losses, scene.effects, strict=True), 1):
         for name, state, words in _harmed(scene, loss, affected):
             cells = found.setdefault(name, {})
-            if number not in cells or _STATES.index(state) < _STATES.index(cells[number].state):
+            if number not in cells or STATES.index(state) < STATES.index(cells[number].state):
                 cells[number] = _Result(number, state, words)
     return found
 
@@ -128,7 +126,8 @@ def _columns(scene: Scene, kind: Kind, members: Sequence[Numbered]) -> list[_Col
         return [_Column(f"{len(members)} {NOUNS[kind[0]]}s", tuple([number for number, _ in members]))]
     names = [_title(scene, loss) for _, loss in members]
     shared = len(common_suffix(names))
-    return [_Column(name[: len(name) - shared], (number,)) for name, (number, _) in zip(names, members, strict=True)]
+    columns = [_Column(name[: len(name) - shared], (number,)) for name, (number, _) in zip(names, members, strict=True)]
+    return sorted(columns, key=lambda column: natural(column.title))
 
 
 def _title(scene: Scene, loss: DisruptionEffect) -> str:
@@ -143,7 +142,7 @@ def _cell(column: _Column, cells: Mapping[int, _Result]) -> str:
     hit = [cells[number] for number in column.numbers if number in cells]
     if not hit:
         return '<td class="survives">survives</td>'
-    worst = min(hit, key=lambda cell: _STATES.index(cell.state))
+    worst = min(hit, key=lambda cell: STATES.index(cell.state))
     words = worst.words
     if len(column.numbers) > 1:
         number = sum(cell.state == worst.state for cell in hit)

@@ -12,12 +12,10 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, visible
 from afflint.kube.node_labels import name_of_key
 from afflint.placement.plan import (
-    VOLUMES_LEFT_OUT,
     ApplicationEffect,
     DisruptionEffect,
     NodeRow,
     Plan,
-    ReplicaMove,
     WorkloadPlan,
     unevaluated_words,
 )
@@ -34,9 +32,7 @@ from afflint.report.place.digest import (
     differs,
     domain_words,
     effects,
-    fate_words,
     feasible_count,
-    gap_words,
     groups,
     harmed_noun,
     is_harmless,
@@ -59,7 +55,6 @@ from afflint.report.place.digest import (
     shared_reason,
     short_names,
     short_titles,
-    stranded,
     tally,
     tally_words,
     violation_words,
@@ -67,6 +62,8 @@ from afflint.report.place.digest import (
     why_words,
     worst,
 )
+from afflint.report.place.harms import GLUE, LISTED, FailureContext, harm_words, moves_words, similar_harms
+from afflint.report.place.names import common_suffix
 
 _NODES_SHOWN = 16
 """Up to this many nodes get a row each."""
@@ -80,14 +77,14 @@ _NAMES = 24
 """Two node names that together take more columns than this are shown as a count."""
 _PODS_SHOWN = 20
 """How many pods that violate rules, or are preempted, are listed."""
-_LISTED = 8
-"""How many workloads or moves of one disruption are listed."""
+_HARMS_SHOWN = 40
+"""How many groups of equal harm are listed."""
+_ALIKE = 12
+"""How many equal cases are listed."""
 _NARROWEST = 24
 """The last column of a table is never wrapped to less than this."""
 _NARROW = 12
 """No other column is wrapped to less than this."""
-_GLUE = "\0"
-"""A space at which lines are not broken; `visible` text never contains this character."""
 
 _STYLES = {
     "dead": "1;31",
@@ -307,13 +304,18 @@ def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width:
     """Describe each failure, drain or removal; ``losses`` are all of one kind."""
     fold = len(losses) > _LOSSES_SHOWN
     by_key = {workload.key: workload for workload in plan.workloads}
-    context = _FailureContext(by_key, short_names(plan.workloads), 0 if fold else _LISTED, short_titles(plan))
+    ending = common_suffix([node.name for node in plan.nodes])
+    nodes = {node.name: node.name.removesuffix(ending) for node in plan.nodes}
+    context = FailureContext(by_key, short_names(plan.workloads), 0 if fold else LISTED, short_titles(plan), nodes)
     action = losses[0].action
     order = ", worst first" if len(losses) > 1 else ""
-    yield f"{paint(Cell(pluralize(len(losses), NOUNS[action]) + order, 'strong'))} ({ACTION_NOTES[action]})"
+    more = "; --only NODE shows one node" if fold else ""
+    yield f"{paint(Cell(pluralize(len(losses), NOUNS[action]) + order, 'strong'))} ({ACTION_NOTES[action]}{more})"
     rows: list[Row] = []
-    for loss in ranked(losses):
-        if not fold or not is_harmless(loss):
+    if fold:
+        rows += _folded(losses, context)
+    else:
+        for loss in ranked(losses):
             rows += _loss(loss, context)
     harmless = [loss for loss in losses if is_harmless(loss)]
     if fold and harmless:
@@ -321,16 +323,7 @@ def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width:
     yield from _table(rows, paint, width)
 
 
-class _FailureContext(NamedTuple):
-    """The workloads and their short names by key, how many moves of a disruption are listed, and short titles of disruptions."""
-
-    workloads: Mapping[str, WorkloadPlan]
-    names: Mapping[str, str]
-    moves: int
-    titles: Mapping[str, str]
-
-
-def _loss(loss: DisruptionEffect, context: _FailureContext) -> Iterator[Row]:
+def _loss(loss: DisruptionEffect, context: FailureContext) -> Iterator[Row]:
     """Return a row for each pod that blocks a drain and each affected workload, and one for all that only move.
 
     If the removal of failed nodes has a different result, its rows follow.
@@ -347,17 +340,37 @@ def _loss(loss: DisruptionEffect, context: _FailureContext) -> Iterator[Row]:
             yield Cell("" if number else "  after removal"), state, text
 
 
-def _blocked(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
-    for pod in loss.blocked[:_LISTED]:
+def _folded(losses: Sequence[DisruptionEffect], context: FailureContext) -> Iterator[Row]:
+    """Return a row for the harm that several disruptions do for the same reason: one of them in full, and where it is the same."""
+    for alike in similar_harms(losses, context)[:_HARMS_SHOWN]:
+        first, rest = alike[0], alike[1:]
+        number = len({harm.where for harm in alike})
+        title = pluralize(number, NOUNS[losses[0].action]) if number > 1 else context.titles[first.what]
+        text = first.text
+        if rest:
+            # The members of one application or the replicas of one workload may be on several nodes.
+            names = [f"{harm.name}{GLUE}({harm.where})" for harm in rest]
+            text += f"; likewise {list_some(list(dict.fromkeys(names)), _ALIKE)}"
+        yield Cell(visible(title), "strong"), Cell(VERDICT_WORDS.get(first.state, first.state), first.state), Cell(text)
+    notes: dict[str, list[str]] = {}
+    for loss in losses:
+        for note in loss.notes:
+            notes.setdefault(note, []).append(context.titles[loss.what])
+    for note, titles in notes.items():
+        yield Cell(visible(list_some(titles, 3)), "strong"), Cell(""), Cell(visible(note))
+
+
+def _blocked(loss: DisruptionEffect, context: FailureContext) -> Iterator[tuple[Cell, Cell]]:
+    for pod in loss.blocked[:LISTED]:
         word = "refused" if pod.refused else "blocked"
         name = f" of {visible(context.names.get(pod.workload, pod.workload))}" if pod.workload else ""
         where = f" from {visible(pod.node)}" if len(loss.nodes) > 1 else ""
         yield Cell(word, word), Cell(f"{visible(pod.pod)}{name} is not evicted{where}: {visible(reason_words(pod.why))}")
-    if len(loss.blocked) > _LISTED:
-        yield Cell("blocked", "blocked"), Cell(f"{len(loss.blocked) - _LISTED} more pods")
+    if len(loss.blocked) > LISTED:
+        yield Cell("blocked", "blocked"), Cell(f"{len(loss.blocked) - LISTED} more pods")
 
 
-def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
+def _affected(loss: DisruptionEffect, context: FailureContext) -> Iterator[tuple[Cell, Cell]]:
     affected = effects(loss, context.workloads)
     members = {key: each.outcome for each in loss.applications for key in each.workloads}
     for outcome in OUTCOMES[:3]:
@@ -367,15 +380,15 @@ def _affected(loss: DisruptionEffect, context: _FailureContext) -> Iterator[tupl
     moved = [effect for effect in affected if members.get(effect.workload, effect.outcome) == "survives"]
     if moved or not (affected or loss.blocked or loss.unevaluated):
         yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(_survival_words(moved, context))
-    for each in loss.preempted[:_LISTED]:
+    for each in loss.preempted[:LISTED]:
         yield Cell(""), Cell(visible(f"{each.pod} {preempted_words(each)} on {each.node}"))
-    if len(loss.preempted) > _LISTED:
-        yield Cell(""), Cell(f"{len(loss.preempted) - _LISTED} more pods are preempted")
+    if len(loss.preempted) > LISTED:
+        yield Cell(""), Cell(f"{len(loss.preempted) - LISTED} more pods are preempted")
     if loss.unevaluated:
         yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(visible(unevaluated_words(loss.unevaluated)))
 
 
-def _harmed(harmed: Sequence[Effect], context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
+def _harmed(harmed: Sequence[Effect], context: FailureContext) -> Iterator[tuple[Cell, Cell]]:
     """Return a row for each harmed workload; workloads with no new replica for the same reason share one."""
     alike: dict[object, list[Effect]] = {}
     for effect in harmed:
@@ -383,20 +396,20 @@ def _harmed(harmed: Sequence[Effect], context: _FailureContext) -> Iterator[tupl
         alike.setdefault(reason if reason and reason[1] else effect.workload, []).append(effect)
     for number, group in enumerate(alike.values()):
         state = Cell(VERDICT_WORDS[group[0].outcome], group[0].outcome)
-        if number == _LISTED:
-            yield state, Cell(f"{sum(map(len, list(alike.values())[_LISTED:]))} more workloads")
+        if number == LISTED:
+            yield state, Cell(f"{sum(map(len, list(alike.values())[LISTED:]))} more workloads")
             return
         reason = shared_reason(group[0])
         if reason is None or len(group) == 1:
-            yield state, Cell(_harm_words(group[0], context.names))
+            yield state, Cell(harm_words(group[0], context.names))
         else:
             fate, why = reason
             names = [f"{visible(context.names.get(effect.workload, effect.workload))}: {running_words(effect)}" for effect in group]
             text = f"{len(group)} workloads whose replicas {fate}" + (f" ({visible(reason_words(why))})" if why else "")
-            yield state, Cell(f"{text}: {list_some(names, _LISTED)}")
+            yield state, Cell(f"{text}: {list_some(names, LISTED)}")
 
 
-def _applications(found: Sequence[ApplicationEffect], affected: Sequence[Effect], context: _FailureContext) -> Iterator[tuple[Cell, Cell]]:
+def _applications(found: Sequence[ApplicationEffect], affected: Sequence[Effect], context: FailureContext) -> Iterator[tuple[Cell, Cell]]:
     """Return the applications of several workloads and, below each, its workloads; those with one and the same reason share rows."""
     alike: dict[tuple[str, str] | None, list[tuple[ApplicationEffect, list[Effect]]]] = {}
     for application in found:
@@ -408,29 +421,16 @@ def _applications(found: Sequence[ApplicationEffect], affected: Sequence[Effect]
             state = Cell(VERDICT_WORDS[application.outcome], application.outcome)
             yield state, Cell(f"{visible(application.application)} {keeping_words(application)}", "strong")
             if reason is None or len(members) == 1:
-                yield from ((Cell(""), Cell(_GLUE * 2 + _harm_words(effect, context.names))) for effect in harmed)
+                yield from ((Cell(""), Cell(GLUE * 2 + harm_words(effect, context.names))) for effect in harmed)
         if reason is not None and len(members) > 1:
             down = [effect for _, harmed in members for effect in harmed]
-            names = list_some([visible(context.names.get(effect.workload, effect.workload)) for effect in down], _LISTED)
+            names = list_some([visible(context.names.get(effect.workload, effect.workload)) for effect in down], LISTED)
             why = f" ({visible(reason_words(reason[1]))})" if reason[1] else ""
             what = "VMs down" if all(effect.is_machine for effect in down) else "workloads"
-            yield Cell(""), Cell(f"{_GLUE * 2}{len(down)} {what} whose replicas {reason[0]}{why}: {names}")
+            yield Cell(""), Cell(f"{GLUE * 2}{len(down)} {what} whose replicas {reason[0]}{why}: {names}")
 
 
-def _harm_words(effect: Effect, names: Mapping[str, str]) -> str:
-    name = visible(names.get(effect.workload, effect.workload))
-    if effect.outcome == "interrupted":
-        parts = [f"{name} has no running replica for {gap_words(effect) or 'a time'}"]
-    else:
-        parts = [f"{name}: {running_words(effect)}"]
-    for why, moves in stranded(effect).items():
-        text = f"{list_some([visible(move.pod) for move in moves], 3)} {fate_words(moves)}"
-        parts.append(f"{text} ({visible(reason_words(why))})" if why else text)
-    volumes = [VOLUMES_LEFT_OUT] * (effect.volumes and any(move.target is not None for move in effect.moves))
-    return "; ".join(parts + _moves_words(effect.moves) + volumes)
-
-
-def _survival_words(moved: Sequence[Effect], context: _FailureContext) -> str:
+def _survival_words(moved: Sequence[Effect], context: FailureContext) -> str:
     volumes = [visible(context.names.get(effect.workload, effect.workload)) for effect in moved if effect.volumes]
     if not volumes:
         return _moving(moved, context.moves)
@@ -443,24 +443,14 @@ def _moving(moved: Sequence[Effect], listed: int) -> str:
     if not moves:
         return "no replica runs there"
     if len(moves) <= listed:
-        return "; ".join([*_moves_words(moves), *(f"{visible(move.pod)} stops with its node" for move in moves if move.target is None)])
+        return "; ".join([*moves_words(moves), *(f"{visible(move.pod)} stops with its node" for move in moves if move.target is None)])
     number = sum(move.target is not None for move in moves)
     return f"{pluralize(number, 'replica')} of {pluralize(len(moved), 'workload')} {'moves' if number == 1 else 'move'}"
 
 
-def _moves_words(moves: Iterable[ReplicaMove]) -> list[str]:
-    """List the replicas that run on another node afterwards: those that are recreated, then those that are live-migrated."""
-    words: dict[str, list[str]] = {"recreated": [], "live-migrated": []}
-    for move in moves:
-        if move.target is not None:
-            kind = "live-migrated" if move.fate == "migrated" else "recreated"
-            words[kind].append(f"{visible(move.pod)}{_GLUE}->{_GLUE}{visible(move.target)}")
-    return [f"{kind}: {list_some(listed, _LISTED)}" for kind, listed in words.items() if listed]
-
-
 def _survived(losses: Sequence[DisruptionEffect], titles: Mapping[str, str], *, others: bool) -> Row:
     moves = sum(move.target is not None for loss in losses for move in loss.moves)
-    names = list_some([visible(titles[loss.what]) for loss in losses], _LISTED)
+    names = list_some([visible(titles[loss.what]) for loss in losses], LISTED)
     tied = len({key for loss in losses for key in loss.volumes})
     text = f"{names}; {pluralize(moves, 'replica')} {'moves' if moves == 1 else 'move'} in total"
     if tied:
@@ -516,7 +506,7 @@ def _table(rows: Sequence[Row], paint: Paint, width: int, *, right: Sequence[int
     sizes[-1] = max(_NARROWEST, width - taken)
     for row in rows:
         texts = [
-            _lines(cell.text, size) if columns(cell.text) > size else [cell.text.replace(_GLUE, " ")]
+            _lines(cell.text, size) if columns(cell.text) > size else [cell.text.replace(GLUE, " ")]
             for cell, size in zip(row, sizes, strict=True)
         ]
         for place in range(max(map(len, texts))):
@@ -540,7 +530,7 @@ def _lines(text: str, room: int) -> list[str]:
     """Break ``text`` at spaces into lines of at most ``room`` columns; a longer word stays whole."""
     lines, used = [""], 0
     for glued in text.split(" "):
-        word = glued.replace(_GLUE, " ")
+        word = glued.replace(GLUE, " ")
         size = columns(word)
         if lines[-1] and used + 1 + size > room:
             lines.append(word)
