@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from place_sample import large
 
+from afflint.report.place import page as place_page
 from browser import Browser, Page
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -56,4 +58,40 @@ def test_an_address_opens_what_it_names(browser: Browser, name: str, anchor: str
     page = opened(browser, name)
     page.value(f"for (const each of document.querySelectorAll('details')) each.open = false; location.hash = '#{anchor}'")
     page.until(f"{anchor}.closest('details').open")
+    assert page.errors() == []
+
+
+# The page of `place`: the table of what each application survives.
+
+CELL = "document.querySelector('table.matrix td a')"
+FAILURES = "[...document.querySelectorAll('label:has(> input[name=loss])')].filter((each) => each.firstChild.value)"
+
+
+def test_a_cell_of_the_resilience_table_opens_its_disruption(browser: Browser) -> None:
+    page = opened(browser, "place/bakery.html")
+    choice = f"document.getElementById('f' + {CELL}.dataset.loss)"
+    assert not page.value(f"{choice}.checked")
+    page.value(f"{CELL}.click()")
+    page.until(f"{choice}.checked")
+    # Its effects are shown, and those of no other disruption.
+    assert page.value(SHOWN.format("section.after")) == 1
+    assert page.value(f"document.querySelector('section.after.a' + {CELL}.dataset.loss).checkVisibility()")
+    assert page.value("decodeURIComponent(location.hash)").startswith("#after=")
+    assert page.errors() == []
+
+
+@pytest.mark.parametrize(("width", "phone"), [(1280, False), (390, True)])
+def test_the_page_of_a_large_cluster_finds_the_failures_that_harm_a_workload(
+    browser: Browser, tmp_path: Path, width: int, phone: bool
+) -> None:
+    file = tmp_path / "large.html"
+    file.write_text(place_page.render(large(60, 120, each="node")), encoding="utf-8")
+    page = browser.page(file.as_uri(), width, phone=phone)
+    page.until("document.readyState == 'complete'")
+    assert page.value("document.documentElement.scrollWidth") == width, "only tables scroll sideways"
+    assert page.value(f"{FAILURES}.length") == 60
+    name = page.value("document.querySelector('table.matrix tbody th').textContent").partition("/")[2]
+    page.value(TYPED.format(name))
+    left = page.value(f"{FAILURES}.filter((each) => !each.hidden && !each.closest('[hidden]')).length")
+    assert 0 < left < 60, page.value(FOUND)
     assert page.errors() == []

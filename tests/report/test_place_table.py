@@ -117,11 +117,11 @@ def test_of_many_failures_those_survived_share_a_line_and_so_do_those_with_one_r
     assert lines[0].endswith("; --only NODE shows one node)")
     assert lines[1].startswith(
         "  30 failures  degraded  team-0/order-api-0: 2 of 3 replicas run; order-api-0-0 stays Pending (no fast node is free); "
-        "likewise team-3/order-db-150 (worker-12), "
+        "likewise 29 others: team-3/order-db-150 (worker-12),"
     )
     assert " degraded " not in "".join(lines[2:])
     assert lines[-2].endswith("and 17 more")
-    assert sum("others" in line for line in lines) == 1
+    assert sum(" others   survives" in line for line in lines) == 1
     assert lines[-1].startswith("  270 others   survives  node worker-1, node worker-2,")
     assert lines[-1].endswith(" and 262 more; 746 replicas move in total")
 
@@ -148,6 +148,24 @@ def test_equal_reasons_that_differ_in_names_and_numbers_are_listed_once() -> Non
         + ", ".join(f"erp/vm{number} (n{number})" for number in range(1, 10)),
         "  4 drains   blocked  virt-launcher-vm10 of erp/vm10 is not evicted from n10.example.com: 10 nodes are full; likewise "
         + ", ".join(f"erp/vm{number} (n{number})" for number in range(11, 14)),
+    ]
+
+
+def test_one_failure_that_harms_many_workloads_for_one_reason_lists_it_once() -> None:
+    held = "the pod stays on its node"
+    pods = [workload(f"VirtualMachine erp/vm{number}", [], [Replica(f"vm{number}-0", f"n{number % 3}")]) for number in range(20)]
+    moves = tuple(ReplicaMove(each.key, each.replicas[0].pod, each.replicas[0].node or "", None, held, "held") for each in pods)
+    again = tuple(move._replace(target="n4", why="", fate="waits") for move in moves)
+    dead = DisruptionEffect("zone=a", ("n0", "n1", "n2"), moves, {each.key: "dead" for each in pods})
+    removed = DisruptionEffect("zone=a", dead.nodes, again, {each.key: "interrupted" for each in pods}, "remove")
+    nodes = tuple(node(f"n{number}", "a") for number in range(3))
+    lines = block(table(Plan("zone", nodes, tuple(pods), (dead._replace(removed=removed),), ()), width=400), "1 failure")
+    listed = ", ".join(f"erp/vm{number}" for number in range(1, 13)) + " and 7 more"
+    assert lines[1:] == [
+        f"  zone=a (3 nodes)  down         20 workloads whose replicas are not recreated ({held}): "
+        + ", ".join(f"erp/vm{number}: VM down" for number in range(8))
+        + " and 12 more",
+        f"    after removal   interrupted  erp/vm0 has no running replica for a time; recreated: vm0-0 -> n4; likewise 19 others: {listed}",
     ]
 
 

@@ -77,6 +77,8 @@ _NAMES = 24
 """Two node names that together take more columns than this are shown as a count."""
 _PODS_SHOWN = 20
 """How many pods that violate rules, or are preempted, are listed."""
+_RESULTS_SHOWN = 8
+"""With more blocked pods and harmed workloads of one disruption than this, those with the same reason share a row."""
 _HARMS_SHOWN = 40
 """How many groups of equal harm are listed."""
 _ALIKE = 12
@@ -329,15 +331,26 @@ def _loss(loss: DisruptionEffect, context: FailureContext) -> Iterator[Row]:
     If the removal of failed nodes has a different result, its rows follow.
     """
     title = Cell(f"{visible(context.titles[loss.what])}" + (f" ({len(loss.nodes)} nodes)" if len(loss.nodes) > 1 else ""), "strong")
-    rows = [*_blocked(loss, context), *_affected(loss, context)]
+    rows = _result_rows(loss, context)
     for number, (state, text) in enumerate(rows):
         yield Cell("") if number else title, state, text
     for note in loss.notes:
         yield Cell(""), Cell(""), Cell(visible(note))
     removed = differs(loss)
     if removed is not None:
-        for number, (state, text) in enumerate(_affected(removed, context)):
+        for number, (state, text) in enumerate(_result_rows(removed, context)):
             yield Cell("" if number else "  after removal"), state, text
+
+
+def _result_rows(loss: DisruptionEffect, context: FailureContext) -> list[tuple[Cell, Cell]]:
+    """Return a row for each blocked pod and each harmed workload; if these are many, a row for all with the same reason."""
+    rows = [*_blocked(loss, context), *_affected(loss, context)]
+    if len(rows) > _RESULTS_SHOWN:
+        rows = []
+        for alike in similar_harms([loss._replace(removed=None, unevaluated=())], context)[:_HARMS_SHOWN]:
+            text = alike[0].text + _likewise(harm.name for harm in alike[1:])
+            rows.append((Cell(VERDICT_WORDS.get(alike[0].state, alike[0].state), alike[0].state), Cell(text)))
+    return [*rows, *_surviving(loss, context)]
 
 
 def _folded(losses: Sequence[DisruptionEffect], context: FailureContext) -> Iterator[Row]:
@@ -346,18 +359,29 @@ def _folded(losses: Sequence[DisruptionEffect], context: FailureContext) -> Iter
         first, rest = alike[0], alike[1:]
         number = len({harm.where for harm in alike})
         title = pluralize(number, NOUNS[losses[0].action]) if number > 1 else context.titles[first.what]
-        text = first.text
-        if rest:
-            # The members of one application or the replicas of one workload may be on several nodes.
-            names = [f"{harm.name}{GLUE}({harm.where})" for harm in rest]
-            text += f"; likewise {list_some(list(dict.fromkeys(names)), _ALIKE)}"
+        text = first.text + _likewise(f"{harm.name}{GLUE}({harm.where})" for harm in rest)
         yield Cell(visible(title), "strong"), Cell(VERDICT_WORDS.get(first.state, first.state), first.state), Cell(text)
+    preempted = [(loss, each) for loss in losses for each in loss.preempted]
+    if preempted:
+        (loss, first_preempted), others = preempted[0], preempted[1:]
+        number = len({id(loss) for loss, _ in preempted})
+        title = pluralize(number, NOUNS[loss.action]) if number > 1 else context.titles[loss.what]
+        text = visible(f"{first_preempted.pod} {preempted_words(first_preempted)} on {first_preempted.node}")
+        text += _likewise(f"{visible(each.pod)}{GLUE}({visible(context.nodes.get(each.node, each.node))})" for _, each in others)
+        yield Cell(visible(title), "strong"), Cell(""), Cell(text)
     notes: dict[str, list[str]] = {}
     for loss in losses:
         for note in loss.notes:
             notes.setdefault(note, []).append(context.titles[loss.what])
     for note, titles in notes.items():
         yield Cell(visible(list_some(titles, 3)), "strong"), Cell(""), Cell(visible(note))
+
+
+def _likewise(names: Iterable[str]) -> str:
+    """List the other cases; the replicas of one workload may be several of them."""
+    others = list(dict.fromkeys(names))
+    count = f"{len(others)} others: " if len(others) > _ALIKE + 1 else ""
+    return f"; likewise {count}{list_some(others, _ALIKE)}" if others else ""
 
 
 def _blocked(loss: DisruptionEffect, context: FailureContext) -> Iterator[tuple[Cell, Cell]]:
@@ -372,11 +396,17 @@ def _blocked(loss: DisruptionEffect, context: FailureContext) -> Iterator[tuple[
 
 def _affected(loss: DisruptionEffect, context: FailureContext) -> Iterator[tuple[Cell, Cell]]:
     affected = effects(loss, context.workloads)
-    members = {key: each.outcome for each in loss.applications for key in each.workloads}
+    members = {key for each in loss.applications for key in each.workloads}
     for outcome in OUTCOMES[:3]:
         yield from _applications([each for each in loss.applications if each.outcome == outcome], affected, context)
         same = [effect for effect in affected if effect.outcome == outcome and effect.workload not in members]
         yield from _harmed(same, context)
+
+
+def _surviving(loss: DisruptionEffect, context: FailureContext) -> Iterator[tuple[Cell, Cell]]:
+    """Return a row for all workloads that only move, and one for the pods that were not evaluated."""
+    affected = effects(loss, context.workloads)
+    members = {key: each.outcome for each in loss.applications for key in each.workloads}
     moved = [effect for effect in affected if members.get(effect.workload, effect.outcome) == "survives"]
     if moved or not (affected or loss.blocked or loss.unevaluated):
         yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(_survival_words(moved, context))
