@@ -539,6 +539,10 @@ def obstacle(manifest_index: ManifestIndex, pods: Pods) -> "Obstacle | None":
         if each.by_default:
             known = not (pods.migration.pin or _has_other_default(manifest_index))
         else:
+            default = manifest_index.template_modes(pods.site).get(each.claim)
+            if default is not None and "ReadWriteMany" not in default.modes:
+                words = f"the disk {each.claim} gets the access mode {default.modes[0]} of StorageClass {default.storage_class}"
+                return each._replace(words=words)
             modes = manifest_index.access_modes(pods.namespace).get(each.claim, ())
             known = each.certain or (bool(modes) and "ReadWriteMany" not in modes)
         if known:

@@ -563,7 +563,7 @@ _OF_KUBEVIRT = frozenset(
         "VirtualMachineClusterPreference",
     )
 )  # fmt: skip
-_OF_STORAGE = frozenset(("PersistentVolume", "PersistentVolumeClaim", "DataVolume", "StorageClass"))
+_OF_STORAGE = frozenset(("PersistentVolume", "PersistentVolumeClaim", "DataVolume", "StorageClass", "StorageProfile"))
 _SERVICE = "Service selector"
 _EVIDENCE = {"Service": _SERVICE, "PodDisruptionBudget": BUDGET_SELECTOR, "NetworkPolicy": "NetworkPolicy podSelector"}
 _REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, BUDGET_SELECTOR)

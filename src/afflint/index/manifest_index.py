@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from afflint.controllers.pod_labels import PodLabels
-from afflint.findings.finding import folder_distance
+from afflint.findings.finding import Site, folder_distance
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.similarity import Slips
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
     from afflint.controllers.budgets import Budget
     from afflint.index.cluster_objects import KubeVirtObject, MaintenanceObject
-    from afflint.index.storage import Storage
+    from afflint.index.storage import ImporterModes, Storage
     from afflint.scheduler.namespaces import Namespace, Service
 
 Scope = tuple[str, ...] | None
@@ -177,6 +177,10 @@ class ManifestIndex:
     def access_modes(self, namespace: str | None) -> Mapping[str, tuple[str, ...]]:
         """Return the known access modes of the claims of a namespace, by the names of the claims."""
         return self.storage.access_modes(namespace or "default") if self._storage_objects else {}
+
+    def template_modes(self, site: Site) -> Mapping[str, ImporterModes]:
+        """Return the access modes that the dataVolumeTemplates of a virtual machine get if they name none, by claim."""
+        return self.storage.template_modes(site) if self._storage_objects else {}
 
     # Namespaces.
 

@@ -18,6 +18,7 @@ from afflint.findings.paths import Path
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.node_labels import TOPOLOGY_LABELS
 from afflint.kube.selectors import AnyOf, Requirement, Selector, parse_node_term
+from afflint.kube.storage_profiles import DEFAULT_VIRT_CLASS, STORAGE_PROFILE, default_access_modes
 from afflint.kube.volume_annotations import BIND_COMPLETED
 from afflint.kube.volume_annotations import STORAGE_CLASS as STORAGE_CLASS_ANNOTATION
 from afflint.yaml.document import map_at, maps_at, text_at
@@ -29,7 +30,7 @@ DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.be
 
 
 class StorageObject(NamedTuple):
-    """A PersistentVolume, PersistentVolumeClaim, DataVolume or StorageClass as parsed; ``title`` is its display name."""
+    """A PersistentVolume, PersistentVolumeClaim, DataVolume, StorageClass or StorageProfile as parsed; ``title`` is its display name."""
 
     kind: str
     site: Site
@@ -86,7 +87,7 @@ class VolumeUser(NamedTuple):
 
 
 def storage_object(manifest: Manifest, site: Site) -> StorageObject:
-    """Return a PersistentVolume, claim, DataVolume or StorageClass of a manifest."""
+    """Return a PersistentVolume, claim, DataVolume, StorageClass or StorageProfile of a manifest."""
     return StorageObject(manifest.kind.name, site, manifest.ref, manifest.title(), manifest.data)
 
 
@@ -150,6 +151,16 @@ class Claim(NamedTuple):
     at: StorageObject | None = None
 
 
+class ImporterModes(NamedTuple):
+    """The access modes that the importer requests for a DataVolume, and the name of its StorageClass; both empty if they are not known."""
+
+    modes: tuple[str, ...] = ()
+    storage_class: str = ""
+
+
+_NO_MODES = ImporterModes()
+
+
 class Storage:
     """The storage objects of a run by their names. An object that is defined in several ways is not known."""
 
@@ -176,8 +187,16 @@ class Storage:
 
     @cached_property
     def _default_class(self) -> StorageObject | None:
-        defaults = [each for each in self.of_kind(STORAGE_CLASS) if any(each.annotation(key) == "true" for key in DEFAULT_CLASS)]
-        return defaults[0] if len(defaults) == 1 else None
+        return self._annotated(DEFAULT_CLASS)
+
+    @cached_property
+    def _default_virt_class(self) -> StorageObject | None:
+        return self._annotated((DEFAULT_VIRT_CLASS,))
+
+    def _annotated(self, keys: Iterable[str]) -> StorageObject | None:
+        """Return the only StorageClass with one of these annotations."""
+        found = [each for each in self.of_kind(STORAGE_CLASS) if any(each.annotation(key) == "true" for key in keys)]
+        return found[0] if len(found) == 1 else None
 
     @cached_property
     def _volumes_by_claim(self) -> dict[tuple[str, str], StorageObject]:
@@ -193,6 +212,36 @@ class Storage:
         """Return the known access modes of the claims of a namespace, by the names of the claims."""
         return self._modes.get(namespace, {})
 
+    def importer_modes(self, kind: str, data: Mapping[str, Any]) -> ImporterModes:
+        """Return the access modes that the importer requests for a DataVolume with `storage` that names none.
+
+        They come from the StorageProfile of its StorageClass; without one among the manifests, from the provisioner.
+        """
+        spec = map_at(data, "spec", "storage")
+        if kind != VOLUME or not spec or "accessModes" in spec or map_at(data, "spec", "pvc"):
+            return _NO_MODES
+        named = spec.get("storageClassName")
+        storage_class = self.storage_class(named) if named else self._default_virt_class or self._default_class
+        if storage_class is None:
+            return _NO_MODES
+        profile = self._known.get((STORAGE_PROFILE, "", storage_class.name))
+        if profile is None and (STORAGE_PROFILE, "", storage_class.name) in self._known:
+            return _NO_MODES  # There are several.
+        modes = default_access_modes(storage_class.data, profile.data if profile is not None else None, text_at(spec, "volumeMode"))
+        return ImporterModes(modes, storage_class.name)
+
+    def template_modes(self, site: Site) -> Mapping[str, ImporterModes]:
+        """Return the access modes that the importer requests for the dataVolumeTemplates of a virtual machine, by claim."""
+        return self._template_modes.get(site, {})
+
+    @cached_property
+    def _template_modes(self) -> dict[Site, dict[str, ImporterModes]]:
+        found: dict[Site, dict[str, ImporterModes]] = {}
+        for user in self.users:
+            modes = {use.name: self.importer_modes(use.kind, use.template) for use in user.claims if use.template is not None}
+            found[user.site] = {name: each for name, each in modes.items() if each.modes}
+        return found
+
     @cached_property
     def _modes(self) -> dict[str, dict[str, tuple[str, ...]]]:
         found: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -200,18 +249,24 @@ class Storage:
         for kind in (VOLUME, CLAIM):
             for each in self.objects:
                 if each.kind == kind:
-                    found.setdefault(each.ref.namespace or "default", {})[each.name] = access_modes(kind, each.data)
+                    modes = access_modes(kind, each.data) or self.importer_modes(kind, each.data).modes
+                    if modes:
+                        found.setdefault(each.ref.namespace or "default", {})[each.name] = modes
         return found
 
     def claim(self, user: VolumeUser, use: ClaimUse) -> Claim | None:
         """Return the claim that a workload uses; None if no manifest defines it."""
         if use.template is not None:
-            return _claim(user.namespace, use.name, use.kind, use.template)
+            return self._claim(user.namespace, use.name, use.kind, use.template)
         for kind in (CLAIM, VOLUME):
             found = self._known.get((kind, user.namespace, use.name))
             if found is not None:
-                return _claim(user.namespace, use.name, kind, found.data)._replace(at=found)
+                return self._claim(user.namespace, use.name, kind, found.data)._replace(at=found)
         return None
+
+    def _claim(self, namespace: str, name: str, kind: str, data: Mapping[str, Any]) -> Claim:
+        found = _claim(namespace, name, kind, data)
+        return found if found.modes else found._replace(modes=self.importer_modes(kind, data).modes)
 
     def claim_names(self, user: VolumeUser, use: ClaimUse, replicas: int) -> list[str]:
         """Return the names of the claims of one use: one for each replica if a StatefulSet creates them."""

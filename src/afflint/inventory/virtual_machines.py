@@ -44,7 +44,8 @@ def with_virtualization(pod_source: PodSource, manifest_index: ManifestIndex, *,
         notes.append(f"{pod_source.not_started_by}: it does not start automatically, so it has no pod")
     elif pod_source.not_started_by:
         notes.append(f"{pod_source.not_started_by}: it does not start automatically, but is simulated as if it were running")
-    claims = manifest_index.access_modes(pod_source.namespace)
+    of_templates = {name: each.modes for name, each in manifest_index.template_modes(pod_source.site).items()}
+    claims = {**manifest_index.access_modes(pod_source.namespace), **of_templates}
     found = Virtualization(manifest_index.kubevirt_resource, specs.get(_INSTANCETYPE), specs.get(_PREFERENCE), claims)
     return replace(pod_source, notes=tuple(notes), replicas=replicas, virtualization=found)
 

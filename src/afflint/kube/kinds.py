@@ -520,6 +520,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("StorageClass", "storage.k8s.io", ("v1", "v1beta1"), (), None),
     Kind("PersistentVolumeClaim", "", ("v1",), (), None),
     Kind("DataVolume", "cdi.kubevirt.io", (), (), None),
+    Kind("StorageProfile", "cdi.kubevirt.io", (), (), None),
     # Which pods a descheduler evicts.
     Kind("KubeDescheduler", "operator.openshift.io", (), (), None),
     Kind("DeschedulerPolicy", "descheduler", (), (), None),
