@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from afflint.config.yaml import read_yaml
 from afflint.pipeline.policy_tests import ExampleRunner, examples_in
 from afflint.policies.binding import page
 from afflint.source.examples import Example, parse
-from checkout import ROOT
+from checkout import ROOT, clean_environment
 
 PROFILES = ROOT / "rules" / "profiles"
 NAMES = ("high-availability", "karpenter", "openshift-virtualization", "strict", "tkg-vsphere")
@@ -121,3 +123,27 @@ def test_pages_show_policies_as_a_configuration_says_them() -> None:
         [shown] = re.findall(r"^```yaml policy\n(.*?)^```$", page(policy), re.MULTILINE | re.DOTALL)
         said = {key: value for key, value in policy._asdict().items() if value and key not in ("name", "severity")}
         assert read_yaml(shown).data == said
+
+
+def test_a_machine_without_another_node_is_reported_once(tmp_path: Path) -> None:
+    """The policy of the profile and the rule migration-blocked are about the same."""
+    machine = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: erp}
+spec:
+  runStrategy: Always
+  template:
+    spec:
+      evictionStrategy: LiveMigrate
+      nodeSelector: {disk: fast}
+      domain: {memory: {guest: 1Gi}, devices: {interfaces: [{name: default, masquerade: {}}]}}
+      networks: [{name: default, pod: {}}]
+"""
+    (tmp_path / "vm.yaml").write_text(machine, encoding="utf-8")
+    (tmp_path / "nodes.yaml").write_text("nodes: [{name: n1, labels: {disk: fast}}, {name: n2}]\n", encoding="utf-8")
+    (tmp_path / ".afflint.yaml").write_text("extends: afflint:openshift-virtualization\n", encoding="utf-8")
+    command = [sys.executable, "-m", "afflint", "check", "--no-cache", "--nodes", "nodes.yaml", "--format", "concise", "vm.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, encoding="utf-8", check=False)
+    assert done.stdout.count("no node to migrate to") == 1, done.stdout
+    assert "[machines-have-another-node]" in done.stdout
