@@ -153,6 +153,47 @@ TWO = zoned(a1="a", b1="b")
 SIX = zoned(a1="a", a2="a", a3="a", b1="b", b2="b", c1="c")
 
 
+EBS_ZONE = "topology.ebs.csi.aws.com/zone"
+
+
+def machine_set(zone: str) -> Object:
+    metadata = {"name": f"m-{zone}", "namespace": "openshift-machine-api"}
+    template = {"metadata": {"labels": {"x": zone}}, "spec": {"providerSpec": {"value": {"placement": {"availabilityZone": zone}}}}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"x": zone}}, "template": template}
+    return {"apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineSet", "metadata": metadata, "spec": spec}
+
+
+class TestNodesOfPools:
+    """A node of a dump is cordoned, and a pool in one of two zones may create another node."""
+
+    NODES = tuple(
+        {**each, "metadata": {**each["metadata"], "labels": {**each["metadata"]["labels"], EBS_ZONE: each["metadata"]["labels"][ZONE]}}}
+        for each in zoned(a1="a", b1="b")
+    )
+
+    @pytest.mark.parametrize(("zone", "target"), [("a", "m-a-1"), ("b", None)])
+    @pytest.mark.parametrize("key", [ZONE, EBS_ZONE])
+    def test_a_new_node_in_the_zone_of_the_volume_can_use_it(self, situation: Situation, key: str, zone: str, target: str | None) -> None:
+        cordoned = {**self.NODES[0], "spec": {"unschedulable": True}}
+        manifests = [volume("v", "data-db-0", key, "a"), stateful_set("db")]
+        found = situation.plan([cordoned, self.NODES[1]], manifests, "--count", f"m-{zone}=1", dumped=[machine_set(zone)])
+        assert found.nodes == {"db-0": target}
+        assert found.workloads["StatefulSet default/db"]["volumes"] is False
+
+    def test_a_new_volume_stays_in_the_zone_of_the_new_node(self, situation: Situation) -> None:
+        manifests = [ZONAL, stateful_set("db", storage=None, nodeSelector={ZONE: "c"})]
+        words = ("--count", "m-c=1", "--remove", "m-c-1")
+        found = situation.plan(list(self.NODES), manifests, *words, dumped=[machine_set("c")])
+        assert (found.nodes, found.moves()) == ({"db-0": "m-c-1"}, {"db-0": None})
+
+    def test_volumes_are_not_considered_if_the_zone_of_the_pool_is_not_known(self, situation: Situation) -> None:
+        pool = machine_set("a")
+        pool["spec"]["template"]["spec"] = {}
+        words = ("--count", "m-a=1", "--drain", "a1")
+        found = situation.plan(list(self.NODES), [volume("v", "data-db-0", ZONE, "a"), stateful_set("db")], *words, dumped=[pool])
+        assert found.workloads["StatefulSet default/db"]["volumes"] is True
+
+
 class TestVolumesThatExist:
     def test_a_replica_does_not_leave_the_zone_of_its_volume(self, situation: Situation) -> None:
         found = situation.plan(TWO, [volume("v", "data-db-0", ZONE, "a"), stateful_set("db")], "--drain", "a1", "--remove", "a1")

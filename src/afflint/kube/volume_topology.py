@@ -126,6 +126,8 @@ _PROVISIONERS: Mapping[str, VolumeTopology] = {
         _EVERYWHERE,
     ),
 }
+DRIVER_ZONES = frozenset(key for each in _PROVISIONERS.values() if each.scope == "zone" for key in each.keys if key != ZONE)
+"""The node labels with which drivers report the zone of a node."""
 _ENDINGS: Mapping[str, VolumeTopology] = dict.fromkeys(
     (".rbd.csi.ceph.com", ".cephfs.csi.ceph.com", ".nfs.csi.ceph.com", "nfs-subdir-external-provisioner", ".dellemc.com"), _EVERYWHERE
 )

@@ -17,12 +17,13 @@ from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
-from afflint.inventory.node_files import NodeFileError, ParsedFiles, nodes_of
+from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, nodes_of
 from afflint.inventory.pod_files import RUNNING_KINDS, has_other_objects, running_pods
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifest_reader import objects_in
+from afflint.kube.node_labels import ZONE
 from afflint.pipeline.files import Files
 from afflint.pipeline.locating import located_facts, pools_of
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings
@@ -179,7 +180,7 @@ def read_place_inputs(
     declared = [*[each.name for each in nodes if each.declared], *[each.title for each in classes]]
     classes = pools_with_expected_labels(classes, simulation_input.expected)
     assumed = assumption_note(declared, simulation_input.expected)
-    if not classes and (manifest_index.holds_storage or any(each.volumes for each in simulation_input.pod_sources)):
+    if _have_known_zones(classes, nodes) and (manifest_index.holds_storage or any(each.volumes for each in simulation_input.pod_sources)):
         simulation_input = _with_storage(simulation_input, manifest_index, parsed, (*stored, *pod_files), target)
     empty = tuple([names[file] for file, result in results.items() if is_empty(result)])
     notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems), *undecided, *([assumed] if assumed else []))
@@ -192,6 +193,11 @@ def read_place_inputs(
     else:
         coverage, count = options.renders.coverage(), options.renders.count()
     return PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, coverage, count)
+
+
+def _have_known_zones(classes: Sequence[NodeClass], nodes: Sequence[NodeFact]) -> bool:
+    """Return whether it is known which volumes the nodes of pools can use: each pool is in one zone, and nodes show the labels of zones."""
+    return not classes or (bool(nodes) and all(each.known is not None and len(each.known.values(ZONE)) == 1 for each in classes))
 
 
 def _with_storage(

@@ -11,6 +11,8 @@ from collections.abc import Set as AbstractSet
 
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.node_labels import ZONE
+from afflint.kube.volume_topology import DRIVER_ZONES
 from afflint.placement.node_classes import NodeClass
 from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedule
 from afflint.scheduler.nodes import Node
@@ -47,6 +49,7 @@ class _PoolScaling:
         self.classes = classes
         cluster = inventory.cluster()
         self.taken = {node.name for node in cluster.table.nodes}
+        self.driver_zones = _driver_zones(cluster.table.nodes)
         self.keys = {key for pod_source in pod_sources for key in _keys_asked(pod_source)}
         self.nodes: dict[str, tuple[Node, int]] = {}
         self.counts = [0] * len(classes)
@@ -81,7 +84,10 @@ class _PoolScaling:
                 break
         self.taken.add(name)
         self.made_in[number] += 1
-        self.nodes[name] = each.node(name, self.counts[number] - 1, pod.rules if pod is not None else None, self.keys), number
+        node = each.node(name, self.counts[number] - 1, pod.rules if pod is not None else None, self.keys)
+        if self.driver_zones and ZONE in node.labels:
+            node = node._replace(labels={**dict.fromkeys(self.driver_zones, node.labels[ZONE]), **node.labels})
+        self.nodes[name] = node, number
 
     def _answer(self, arrangement: Schedule) -> bool:
         """Create nodes for the Pending pods; return whether more can be tried.
@@ -155,6 +161,13 @@ class _PoolScaling:
 _UNBOUNDED = 1 << 30
 _ALONE = 16
 """How many nodes at once are created at most for pods that may share a node."""
+
+
+def _driver_zones(nodes: Sequence[Node]) -> tuple[str, ...]:
+    """Return the labels with which drivers of volumes report the zone of every node, as they will for new nodes."""
+    return tuple(
+        [key for key in sorted(DRIVER_ZONES) if nodes and all(node.labels.get(key, "") == node.labels.get(ZONE) for node in nodes)]
+    )
 
 
 def _waiting(arrangement: Schedule) -> int:
