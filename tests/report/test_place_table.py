@@ -10,7 +10,17 @@ import pytest
 from place_sample import BAKERY, FULL, LEDGER, TROUBLE, goldens, hostile, large, node, table, verdict, workload
 
 from afflint.kube.node_labels import ZONE
-from afflint.placement.plan import Application, ApplicationEffect, Blocked, DisruptionEffect, NodeVerdict, Plan, Replica, ReplicaMove
+from afflint.placement.plan import (
+    Application,
+    ApplicationEffect,
+    Blocked,
+    DisruptionEffect,
+    NodeVerdict,
+    Plan,
+    Preempted,
+    Replica,
+    ReplicaMove,
+)
 from afflint.report.place import table as place_table
 from afflint.report.place.digest import reason_words, short_titles
 from afflint.report.place.table import columns
@@ -167,6 +177,23 @@ def test_one_failure_that_harms_many_workloads_for_one_reason_lists_it_once() ->
         + " and 12 more",
         f"    after removal   interrupted  erp/vm0 has no running replica for a time; recreated: vm0-0 -> n4; likewise 19 others: {listed}",
     ]
+
+
+def test_of_many_failures_preempted_pods_share_a_row() -> None:
+    web = workload("Deployment a/web", [], [Replica("web-0", "n0")])
+    nodes = tuple(node(f"n{number}", "a") for number in range(13))
+    losses = tuple(
+        DisruptionEffect(
+            f"node n{number}",
+            (f"n{number}",),
+            (),
+            {web.key: "survives"},
+            preempted=(Preempted(f"batch-{number}", "", "n12", "gold-0", web.key, None),) if number < 2 else (),
+        )
+        for number in range(13)
+    )
+    lines = block(table(Plan("zone", nodes, (web,), losses, ()), width=200), "13 failures")
+    assert " ".join(lines[1].split()) == "2 failures batch-0 is preempted by gold-0 on n12; likewise batch-1 (n12)"
 
 
 def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
