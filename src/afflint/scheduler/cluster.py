@@ -25,6 +25,7 @@ from afflint.scheduler.node_groups import (
     LoadClasses,
     NodeColumnClasses,
     Outcome,
+    Outcomes,
     RankedNodes,
     RepresentativeNodes,
     ungrouped,
@@ -61,8 +62,8 @@ _DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, None, POD_TOPOLOGY_SPREAD, I
 
 # Replicas share a fit and come in sequence; each pod of a DaemonSet needs its own, with an entry per node.
 _MAX_CACHED_FITS = 1000
-# Every ranking has an entry for each load that a node has had.
-_MAX_RANKED = 100_000
+# Rankings and outcomes have an entry for each load that a node has had.
+_MAX_RANKED = 250_000
 # Up to this number of nodes, grouping them costs more than it saves.
 _MAX_UNGROUPED = 32
 
@@ -191,6 +192,7 @@ class Cluster:
         "_fits",
         "_loads",
         "_occupancy",
+        "_outcomes",
         "_preferences",
         "_rankings",
         "_resources",
@@ -260,6 +262,7 @@ class Cluster:
         self._classes: dict[object, NodeColumnClasses] = {}
         self._loads: dict[NodeColumnClasses, LoadClasses] = {}
         self._rankings: dict[object, RankedNodes] = {}
+        self._outcomes: dict[object, Outcomes] = {}
         self._storage = None
 
     # --- contents ------------------------------------------------------------------------------------------------------
@@ -315,6 +318,7 @@ class Cluster:
         other._start(self._table, self._tables, self._resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
         other._fits, other._preferences, other._classes = self._fits, self._preferences, self._classes
+        other._outcomes = self._outcomes
         if self._storage is not None:
             other._storage = self._storage.copy(other._occupancy)
         return other
@@ -323,11 +327,11 @@ class Cluster:
         """Return the cluster without these nodes and the pods that run on them."""
         lost = {self._number(name) for name in nodes}
         other = Cluster.__new__(Cluster)
-        remaining = NodeTable(node for number, node in enumerate(self._table.nodes) if number not in lost)
-        other._start(remaining, self._tables, self._resources, self._version, self._comparisons)
+        other._start(self._table.without(lost), self._tables, self._resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.renumbered(
             {number: other._number(name) for number, name in enumerate(self._table.names) if number not in lost}
         )
+        other._outcomes = self._outcomes
         return other._with_storage_of(self)
 
     def changed(self, nodes: Iterable[Node]) -> Cluster:
@@ -336,6 +340,7 @@ class Cluster:
         table = self._table.changed({self._number(node.name): node for node in nodes})
         other._start(table, self._tables, self._resources, self._version, self._comparisons)
         other._occupancy = self._occupancy.copy()
+        other._outcomes = self._outcomes
         return other._with_storage_of(self)
 
     def _with_storage_of(self, other: Cluster) -> Cluster:
@@ -680,10 +685,15 @@ class Cluster:
             loads = self._loads.get(classes)
             if loads is None:
                 loads = self._loads[classes] = LoadClasses(classes, self._table, self._occupancy)
-            ranked = self._rankings[asked] = RankedNodes(loads, partial(self._outcomes, pod, scoring))
+            ranked = self._rankings[asked] = RankedNodes(loads, partial(self._rate, pod, scoring), self._known_outcomes(asked[1:]))
         return ranked
 
-    def _outcomes(self, pod: Pod, scoring: bool, nodes: list[int]) -> list[Outcome]:
+    def _known_outcomes(self, asked: tuple[object, ...]) -> Outcomes:
+        if sum(map(len, self._outcomes.values())) >= _MAX_RANKED:
+            self._outcomes.clear()
+        return self._outcomes.setdefault(asked, {})
+
+    def _rate(self, pod: Pod, scoring: bool, nodes: list[int]) -> list[Outcome]:
         """Return whether each node has enough resources for the pod, and the scores of resources."""
         if not pod.requests:
             return [(0,)] * len(nodes)

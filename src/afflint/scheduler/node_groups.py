@@ -13,13 +13,17 @@ from itertools import chain
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.scheduler.nodes import NodeTable
-from afflint.scheduler.occupancy import Occupancy
+from afflint.scheduler.occupancy import Load, Occupancy
 
 Outcome = tuple[int, ...]
 """The result of comparing the requests of a pod with a node: the weighted sum of the scores of resources, then these scores."""
 
 NO_ROOM: Outcome = (-1,)
 """The outcome for a node that does not have enough resources."""
+
+
+Outcomes = dict[tuple[int, Load], Outcome]
+"""Outcomes by class of allocatable resources and load."""
 
 
 class NodeColumnClasses:
@@ -36,13 +40,16 @@ class NodeColumnClasses:
             self.sizes[number] += 1
 
 
+LoadKey = tuple[int, tuple[int, Load]]
+"""What the nodes of a load class have in common: the number of their class; their class of allocatable resources and their load."""
+
+
 class LoadClass:
     """The nodes of one class with equal allocatable resources on which the pods use equal amounts, in their order."""
 
-    __slots__ = ("key", "nodes", "number")
+    __slots__ = ("key", "nodes")
 
-    def __init__(self, number: int, key: object) -> None:
-        self.number = number
+    def __init__(self, key: LoadKey) -> None:
         self.key = key
         self.nodes: list[int] = []
 
@@ -61,7 +68,7 @@ class LoadClasses:
         self.created: list[LoadClass] = []
         """All load classes that ever existed. One without nodes does not get any again."""
         self.of_node: dict[int, LoadClass] = {}
-        self._by_key: dict[object, LoadClass] = {}
+        self._by_key: dict[LoadKey, LoadClass] = {}
         self._table = table
         self._occupancy = occupancy
         self._changes = len(occupancy.changes)
@@ -83,26 +90,30 @@ class LoadClasses:
             insort(self._put(node, key).nodes, node)
         self._changes = len(changes)
 
-    def _key(self, node: int) -> object:
-        return self.classes.number_of[node], self._table.allocatable_rows[node], self._occupancy.load(node)
+    def _key(self, node: int) -> LoadKey:
+        return self.classes.number_of[node], (self._table.allocatable_rows[node], self._occupancy.load(node))
 
-    def _put(self, node: int, key: object) -> LoadClass:
+    def _put(self, node: int, key: LoadKey) -> LoadClass:
         found = self._by_key.get(key)
         if found is None:
-            found = self._by_key[key] = LoadClass(self.classes.number_of[node], key)
+            found = self._by_key[key] = LoadClass(key)
             self.created.append(found)
         self.of_node[node] = found
         return found
 
 
 class RankedNodes:
-    """The nodes of some classes, ranked by their outcomes for pods with equal requests. ``rate`` returns the outcome for each node."""
+    """The nodes of some classes, ranked by their outcomes for pods with equal requests.
 
-    __slots__ = ("_outcomes", "_ranks", "_rate", "_seen", "loads")
+    ``rate`` returns the outcome for each node, ``known`` has outcomes that are known already.
+    """
 
-    def __init__(self, loads: LoadClasses, rate: Callable[[list[int]], list[Outcome]]) -> None:
+    __slots__ = ("_known", "_outcomes", "_ranks", "_rate", "_seen", "loads")
+
+    def __init__(self, loads: LoadClasses, rate: Callable[[list[int]], list[Outcome]], known: Outcomes) -> None:
         self.loads = loads
         self._rate = rate
+        self._known = known
         self._outcomes: dict[LoadClass, Outcome] = {}
         self._ranks: list[dict[int, list[LoadClass]]] = [{} for _ in loads.classes.sizes]
         self._seen = 0
@@ -120,9 +131,9 @@ class RankedNodes:
             load = self.loads.of_node.get(node)
             if load is not None:
                 stands_for[node] = 1
-                away[load.number] += 1
+                away[load.key[0]] += 1
                 if self._outcomes[load] == NO_ROOM:
-                    without_room[load.number] += 1
+                    without_room[load.key[0]] += 1
         picked = RepresentativeNodes([], stands_for, touched, {}, {})
         for number, ranks in enumerate(self._ranks):
             if every:
@@ -146,9 +157,12 @@ class RankedNodes:
             return
         loads = [load for load in created[self._seen :] if load.nodes]
         self._seen = len(created)
-        for load, outcome in zip(loads, self._rate([load.nodes[0] for load in loads]), strict=True):
-            self._outcomes[load] = outcome
-            self._ranks[load.number].setdefault(outcome[0], []).append(load)
+        new = {load.key[1]: load.nodes[0] for load in loads if load.key[1] not in self._known}
+        if new:
+            self._known.update(zip(new, self._rate([*new.values()]), strict=True))
+        for load in loads:
+            outcome = self._outcomes[load] = self._known[load.key[1]]
+            self._ranks[load.key[0]].setdefault(outcome[0], []).append(load)
 
     def _add_every(self, picked: RepresentativeNodes, ranks: dict[int, list[LoadClass]]) -> None:
         by_outcome: dict[Outcome, list[LoadClass]] = {}

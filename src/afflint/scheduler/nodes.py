@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import AnyOf, Malformed, matches
@@ -75,7 +75,14 @@ class NodeTable:
         other._columns.update((key, column) for key, column in self._columns.items() if key not in keys)
         other._marks.update((key, marks) for key, marks in self._marks.items() if key not in keys)
         other._amounts.update(self._amounts)
-        other._allocatable_rows = self._allocatable_rows
+        other._allocatable_rows = self.allocatable_rows
+        return other
+
+    def without(self, numbers: Container[int]) -> NodeTable:
+        """Return the table without some nodes. Classes of allocatable resources keep their numbers, as they do in ``changed``."""
+        left = [number for number in range(len(self.nodes)) if number not in numbers]
+        other = NodeTable([self.nodes[number] for number in left])
+        other._allocatable_rows = [self.allocatable_rows[number] for number in left]
         return other
 
     def column(self, key: str) -> Column:

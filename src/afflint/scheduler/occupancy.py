@@ -31,7 +31,7 @@ HARD_POD_AFFINITY_WEIGHT = 1
 class MatchTables:
     """Which terms select which pods, in both directions; shared by the copies of a cluster."""
 
-    __slots__ = ("counted", "directory", "drawing", "forbidding")
+    __slots__ = ("counted", "directory", "drawing", "forbidding", "resources")
 
     def __init__(self, directory: Directory) -> None:
         def reaches(term: Term, subject: Subject, labels: dict[str, str]) -> bool:
@@ -46,6 +46,8 @@ class MatchTables:
             lambda weighted, subject, labels: reaches(weighted.term, subject, labels), lambda weighted: anchors(weighted.term.selector)
         )
         """All terms of running pods that score for incoming pods."""
+        self.resources: dict[str, None] = {}
+        """The resources that any pod has requested, in the order of loads."""
 
 
 class Bound(NamedTuple):
@@ -161,7 +163,10 @@ class Occupancy:
         for number in entry.drawing:
             _add(self._drawing.setdefault(number, {}), node, step)
         for resource, amount in entry.pod.requests:
-            _add(self._used.setdefault(resource, {}), node, step * amount)
+            if resource not in self._used:
+                self._used[resource] = {}
+                self._tables.resources.setdefault(resource)
+            _add(self._used[resource], node, step * amount)
         if entry.pod.requests:
             for resource, amount in zip((CPU, MEMORY), entry.pod.rated, strict=True):
                 if amount:
@@ -185,11 +190,15 @@ class Occupancy:
         return self._pods.get("", NO_PODS)
 
     def load(self, node: int) -> Load:
-        """Return what the pods on a node use: nodes with equal loads have equal numbers of pods and equal amounts of each resource."""
+        """Return what the pods on a node use: equal loads are equal numbers of pods and equal amounts of each resource.
+
+        This is also true for the loads of nodes of copies.
+        """
         load = self._loads.get(node)
         if load is None:
             number = self.pods().get(node, 0)
-            amounts = [tally.get(node, 0) for tally in (self.rated(CPU), self.rated(MEMORY), *self._used.values())] if number else []
+            tallies = (self.rated(CPU), self.rated(MEMORY), *map(self.used, self._tables.resources)) if number else ()
+            amounts = [tally.get(node, 0) for tally in tallies]
             load = self._loads[node] = (number, *amounts)
         return load
 
