@@ -86,14 +86,17 @@ def version_of_neovim() -> tuple[int, ...]:
     return tuple(int(part) for part in printed.split("\n")[0].split("v")[-1].split("-")[0].split(".")[:2])
 
 
-@pytest.mark.skipif(version_of_neovim() < (0, 11), reason="Neovim 0.11 is not installed")
+@pytest.mark.skipif(version_of_neovim() < (0, 8), reason="Neovim 0.8 is not installed")
 def test_neovim_set_up_as_documented(shop: Path) -> None:
     (shop / ".git").mkdir()
     blocks = re.findall(r"```lua\n(.*?)```", (ROOT / "docs" / "editors.md").read_text(encoding="utf-8"), re.DOTALL)
     command = ", ".join(json.dumps(each) for each in (sys.executable, "-m", "afflint", "lsp"))
     written = '{ "afflint", "lsp" }'
-    assert written in blocks[0]
-    (shop.parent / "init.lua").write_text(blocks[0].replace(written, f"{{ {command} }}"), encoding="utf-8")
+    newest, older = blocks[:2]
+    assert written in newest
+    assert written in older
+    block = newest if version_of_neovim() >= (0, 11) else older
+    (shop.parent / "init.lua").write_text(block.replace(written, f"{{ {command} }}"), encoding="utf-8")
     (shop.parent / "session.lua").write_text(AS_DOCUMENTED, encoding="utf-8")
     environment = clean_environment(HOME=str(shop.parent), XDG_STATE_HOME=str(shop.parent), TERM="dumb")
     printed = run(

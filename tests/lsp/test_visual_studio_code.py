@@ -35,15 +35,21 @@ def has_client() -> bool:
     return node is not None and subprocess.run([node, "-e", looking], cwd=SESSION.parent, capture_output=True, check=False).returncode == 0
 
 
-def test_the_documented_options_are_ones() -> None:
+def test_the_documented_settings_are_those_of_the_extension_and_the_server() -> None:
+    extension = json.loads((ROOT / "editors" / "vscode" / "package.json").read_text(encoding="utf-8"))
+    declared = extension["contributes"]["configuration"]["properties"]
     whole, line = documented()
-    assert (whole["glspc.server.command"], whole["glspc.server.commandArguments"]) == ("afflint", ["lsp"])
+    assert {name for name in (*whole, *line) if name.startswith("afflint.")} <= declared.keys()
     faults: list[str] = []
-    assert client_settings.read(line["glspc.server.initializationOptions"], faults) != client_settings.EditorSettings()
+    settings = {name.removeprefix("afflint."): value for name, value in line.items()}
+    assert client_settings.read(settings, faults) != client_settings.EditorSettings()
     assert not faults
 
 
-def test_set_up_as_documented(tmp_path: Path) -> None:
+GIVEN = {"glspc.server.commandArguments": ["lsp"], "glspc.server.languageId": ["yaml", "json"]}
+
+
+def test_the_client_of_visual_studio_code(tmp_path: Path) -> None:
     if not has_client():
         pytest.skip("node, or what it needs from npm (see at the top of this file), is not installed")
     shop = tmp_path / "the shop (ä)"
@@ -53,9 +59,7 @@ def test_set_up_as_documented(tmp_path: Path) -> None:
     (tmp_path / "nodes.json").write_text('{"nodes": [{"name": "one", "labels": {"ssd": "true"}}]}')
     environment = clean_environment(**{name: os.environ[name] for name in ("NODE_PATH",) if name in os.environ})
     command = ["node", str(SESSION), sys.executable, "-m", "afflint"]
-    done = subprocess.run(
-        command, input=json.dumps(documented()[0]), cwd=shop, env=environment, capture_output=True, encoding="utf-8", check=False
-    )
+    done = subprocess.run(command, input=json.dumps(GIVEN), cwd=shop, env=environment, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     # A file with line breaks of Windows, and a fox in it, which counts as two, until that is typed over.
