@@ -398,7 +398,7 @@ def test_two_budgets_over_one_pod_make_its_eviction_fail() -> None:
 def test_a_drain_of_several_nodes_stops_at_the_first_that_is_blocked() -> None:
     loss = happens("drain", zoned(a1="a", a2="a", b1="b"), apart_web(HOST), "zone=a", budget(minAvailable=3))
     assert (loss.result, [each.node for each in loss.blocked]) == ("blocked", ["a1"])
-    assert loss.notes == ("the drain stops at a1: 1 of 2 nodes are only cordoned",)
+    assert loss.notes == ("the drain stops at a1: 1 further node is only cordoned",)
 
 
 def test_most_of_the_control_plane() -> None:

@@ -41,6 +41,7 @@ class PlaceOptions(NamedTuple):
     lose: tuple[str, ...]
     drain: tuple[str, ...]
     remove: tuple[str, ...]
+    together: bool
     group_by: str
     group_label: str
     only: tuple[str, ...]
@@ -86,7 +87,7 @@ def place(args: PlaceOptions) -> int:
         only_running=args.only_running,
         replan=args.replan,
     )
-    request = DisruptionRequest(args.lose, args.drain, args.remove)
+    request = DisruptionRequest(args.lose, args.drain, args.remove, args.together)
     plan = make_plan(
         inputs.simulation_input.inventory,
         inputs.simulation_input.pod_sources,
@@ -193,17 +194,23 @@ _SECTIONS = {
             "--lose",
             metavar="WHAT",
             kind=MULTIPLE,
-            help_text="Simulate the failure of a node by name, of all nodes with the label KEY=VALUE, or of each:node, each:zone or "
-            "each:KEY, one at a time. Repeatable.",
+            help_text="Simulate the failure of a node by name, of all nodes with the label KEY=VALUE, of several of these separated by "
+            "commas, or of each:node, each:zone or each:KEY, one at a time. Repeatable.",
         ),
         option(
             "--drain",
             metavar="WHAT",
             kind=MULTIPLE,
-            help_text="Simulate `kubectl drain`, which evicts pods as far as PodDisruptionBudgets allow; WHAT as for --lose. Repeatable.",
+            help_text="Simulate `kubectl drain`, which evicts pods as far as PodDisruptionBudgets allow; WHAT as for --lose. Several nodes "
+            "are cordoned first and then drained in the given order. Repeatable.",
         ),
         option(
             "--remove", metavar="WHAT", kind=MULTIPLE, help_text="Simulate the deletion of Node objects; WHAT as for --lose. Repeatable."
+        ),
+        flag(
+            "--together",
+            help_text="Simulate all of these as one disruption: first the failures, then the drains, then the removals. One of them may be "
+            "each:node, each:zone or each:KEY, which is combined with the others one at a time.",
         ),
     ),
     "Output": (

@@ -46,6 +46,7 @@ class DisruptionState:
         self.daemons = {
             key: frozenset(placed.nodes.values()) for key, placed in self.by_key.items() if placed.pod_source.daemon and placed.nodes
         }
+        self.owned = {pod.key: pod for placed in arrangement.workloads for pod in placed.pods}
         self.titles = {identity: placed.pod_source.key for identity, placed in self.owners.items()}
         self.waiting = [
             pod

@@ -8,7 +8,7 @@ the source pod counts until the target pod runs. Semantics: pkg/drain and pkg/cm
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.controllers.budgets import Budget
@@ -21,7 +21,7 @@ from afflint.kube.taints import CORDON
 from afflint.placement.disruption_budgets import Disruptions, is_silent
 from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
 from afflint.placement.failures import Disruption
-from afflint.placement.plan import Blocked, DisruptionEffect
+from afflint.placement.plan import Action, Blocked, DisruptionEffect
 from afflint.placement.schedule import Attempt, schedule
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.interpod_affinity import selects
@@ -67,7 +67,9 @@ class Drains:
         cluster = self.situation.arrangement.cluster
         if not (cluster.evicted(failure.nodes) or cluster.ending(failure.nodes)):
             return DisruptionEffect(failure.what, failure.nodes, (), {}, "drain")
-        return _Drain(self, failure).loss()
+        evacuation = Evacuation(self, cluster)
+        evacuation.drain(failure.nodes)
+        return evacuation.effect(failure, "drain")
 
 
 def cordoned(node: Node) -> Node:
@@ -117,16 +119,17 @@ def own_separation(pod: Pod, cluster: Cluster, node: str) -> str:
     return f"{runs}; require the anti-affinity over {HOSTNAME}, or prefer it over {own[0].key}"
 
 
-class _Drain:
-    """The state of one drain."""
+class Evacuation:
+    """The pods of a schedule while nodes lose them: which are evicted, recreated and live-migrated so far, and where they run now."""
 
-    def __init__(self, drains: Drains, failure: Disruption) -> None:
+    def __init__(self, drains: Drains, cluster: Cluster) -> None:
+        """Begin with the pods in `cluster`, which is not changed."""
         self.drains = drains
         self.situation = situation = drains.situation
         self.disruptions = drains.disruptions
-        self.failure = failure
-        table = situation.arrangement.cluster.table
-        self.cluster = situation.arrangement.cluster.changed([cordoned(table.nodes[table.numbers[node]]) for node in failure.nodes])
+        self.cluster = cluster.copy()
+        self.unavailable: tuple[str, ...] = ()
+        """The nodes that are cordoned or have failed: explanations do not mention them."""
         self.healthy: dict[int, int] = {}
         self.recreated: dict[PodKey, Pod] = {}
         """Evicted, and to be recreated."""
@@ -142,43 +145,58 @@ class _Drain:
         self.notes: list[str] = []
         self.victims: dict[PodKey, Victim] = {}
         """Preempted by pods that were evicted before."""
+        self.preempted: list[PodKey] = []
+        """All of these, in order; a pod may be preempted several times."""
 
-    def loss(self) -> DisruptionEffect:
-        """Drain the nodes and return the effect."""
-        for number, node in enumerate(self.failure.nodes):
-            if not self._empty(node):
-                after = self.failure.nodes[number + 1 :]
+    def drain(self, nodes: Sequence[str]) -> None:
+        """Cordon the nodes, then evict their pods, one node after another, until a node keeps some."""
+        self.cordon(nodes)
+        for number, node in enumerate(nodes):
+            stuck = self.empty((node,))
+            self.blocked += stuck
+            # kubectl continues with the next node if it cannot drain one, and waits for pods whose eviction it retries.
+            if not all(each.refused for each in stuck):
+                after = nodes[number + 1 :]
                 if after:
-                    self.notes.append(f"the drain stops at {node}: {len(after)} of {len(self.failure.nodes)} nodes are only cordoned")
+                    are = "node is" if len(after) == 1 else "nodes are"
+                    self.notes.append(f"the drain stops at {node}: {len(after)} further {are} only cordoned")
                 break
+
+    def effect(self, failure: Disruption, action: Action, down: frozenset[str] = frozenset()) -> DisruptionEffect:
+        """Return the effect of all that happened so far. ``down`` are the nodes whose DaemonSet pods stop."""
         attempt = Attempt(self.placed, self.pending, {})
-        moves = self.situation.moves(self.cluster, self.recreated, self.ended, attempt, self.frozen, self.failure.nodes, self.migrated)
+        moves = self.situation.moves(self.cluster, self.recreated, self.ended, attempt, self.frozen, self.unavailable, self.migrated)
         running = self.situation.running_again(self.cluster, self.placed)
-        outcomes = self.situation.outcomes(moves, running, gaps=self.gaps)
+        outcomes = self.situation.outcomes(moves, running, down, self.gaps)
         left = self.situation.left(moves, running)
         preempted = self.situation.preempted(self.victims.values(), self.placed)
         blocked, notes = tuple(self.blocked), tuple(self.notes)
         return DisruptionEffect(
-            self.failure.what, self.failure.nodes, tuple(moves), outcomes, "drain", blocked, notes, left=left, preempted=preempted
+            failure.what, failure.nodes, tuple(moves), outcomes, action, blocked, notes, left=left, preempted=preempted
         )
 
-    def _empty(self, node: str) -> bool:
-        """Evict the pods of a node until nothing changes; return whether the drain continues with the next node."""
-        there = [pod for pod in self.cluster.evicted((node,)) if not self.situation.pod_replacement(pod).by_node]
-        alone = [pod for pod in there if pod.controller is None]
+    def cordon(self, nodes: Iterable[str]) -> None:
+        """Cordon nodes."""
+        table = self.cluster.table
+        self.cluster = self.cluster.changed([cordoned(table.nodes[table.numbers[node]]) for node in nodes])
+        self.unavailable = (*self.unavailable, *nodes)
+
+    def empty(self, nodes: Sequence[str]) -> list[Blocked]:
+        """Evict the pods of cordoned nodes until nothing changes; return those that remain, with the reasons."""
+        there = [(pod, node) for node in nodes for pod in self.cluster.evicted((node,)) if not self.situation.pod_replacement(pod).by_node]
+        alone = [(pod, node) for pod, node in there if pod.controller is None]
         if alone:
-            self.blocked += [self._blocked(pod, node, UNMANAGED, refused=True) for pod in alone]
-            return True
-        self._wait_for_the_deleted(node)
-        progress = True
+            return [self._blocked(pod, node, UNMANAGED, refused=True) for pod, node in alone]
+        for node in nodes:
+            self._wait_for_the_deleted(node)
+        progress, mark = True, len(self.preempted)
         while progress and there:
             before, placed = len(there), len(self.placed)
-            there = [pod for pod in there if pod.key not in self.victims and not self._evict_or_migrate(pod, node)]
-            self._replace_missing()
+            gone = set(self.preempted[mark:])
+            there = [(pod, node) for pod, node in there if pod.key not in gone and not self._evict_or_migrate(pod, node)]
+            self.replace_missing()
             progress = len(there) < before or len(self.placed) > placed
-        stuck = [self._blocking_reason(pod, node) for pod in there]
-        self.blocked += stuck
-        return all(each.refused for each in stuck)
+        return [self._blocking_reason(pod, node) for pod, node in there]
 
     def _wait_for_the_deleted(self, node: str) -> None:
         """Remove the pods that are being deleted on a node, which needs no eviction, and create the pods that waited for that."""
@@ -187,7 +205,7 @@ class _Drain:
         for pod in self.cluster.ending((node,)):
             self.cluster.unbind(pod)
         self.recreated.update(self.situation.released((node,)))
-        self._replace_missing()
+        self.replace_missing()
 
     # --- one pod -------------------------------------------------------------------------------------------------------
 
@@ -217,19 +235,7 @@ class _Drain:
         self.migrated[pod.key] = target
         return True
 
-    def _evict(self, pod: Pod) -> None:
-        identity, pod_replacement = pod.key, self.situation.pod_replacement(pod)
-        self.cluster.unbind(pod)
-        self._stop(pod)
-        pinned = self.situation.pinned(pod)
-        if pod_replacement.replaced == "never" or not pod_replacement.after_shutdown:
-            self.ended[identity] = self.situation.never_again(pod)
-        elif pinned:
-            self.ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {pinned}")
-        else:
-            self.recreated[identity] = pod
-
-    def _stop(self, pod: Pod) -> None:
+    def stop(self, pod: Pod) -> None:
         """Count a pod that no longer runs."""
         self._count_healthy(pod, -1)
         key = self.situation.titles.get(pod.key)
@@ -238,6 +244,19 @@ class _Drain:
             if not self.running[key]:
                 self.gaps.add(key)
 
+    def _evict(self, pod: Pod) -> None:
+        identity, pod_replacement = pod.key, self.situation.pod_replacement(pod)
+        self.cluster.unbind(pod)
+        self.stop(pod)
+        self.placed.pop(identity, None)
+        pinned = self.situation.pinned(pod)
+        if pod_replacement.replaced == "never" or not pod_replacement.after_shutdown:
+            self.ended[identity] = self.situation.never_again(pod)
+        elif pinned:
+            self.ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {pinned}")
+        else:
+            self.recreated[identity] = pod
+
     def _make_room(self, attempt: Attempt) -> None:
         """Remove the pods that are preempted; those that are recreated are scheduled like evicted ones."""
         self.situation.make_room(self.cluster, attempt, self.recreated, self.ended)
@@ -245,11 +264,12 @@ class _Drain:
             if victim.pod.subject.terminating:
                 continue
             self.victims.setdefault(victim.pod.key, victim)
+            self.preempted.append(victim.pod.key)
             self.placed.pop(victim.pod.key, None)
             self.migrated.pop(victim.pod.key, None)
-            self._stop(victim.pod)
+            self.stop(victim.pod)
 
-    def _replace_missing(self) -> None:
+    def replace_missing(self) -> None:
         """Schedule the evicted pods, and those that were Pending before."""
         missing = {identity: pod for identity, pod in self.recreated.items() if identity not in self.placed}
         if not missing:
@@ -286,7 +306,7 @@ class _Drain:
         if eviction.what == "migrates":
             target = migration_target(pod, self.cluster, node)
             reasons = next(iter(schedule(self.cluster, [target]).pending.values()), {})
-            why = self.situation.why(self.cluster, target, self._key(pod), reasons, failed=self.failure.nodes)
+            why = self.situation.why(self.cluster, target, self._key(pod), reasons, failed=self.unavailable)
             own = own_separation(pod, self.cluster, node)
             return self._blocked(pod, node, f"it cannot be live-migrated to any node{f': {why}' if why else ''}{f'; {own}' if own else ''}")
         budgets = [self.disruptions.covered[each] for each in self.disruptions.of(pod)]

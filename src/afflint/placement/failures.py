@@ -19,17 +19,20 @@ class UnknownLossError(UserError, ValueError):
 
 
 class Disruption(NamedTuple):
-    """Nodes that fail, are drained or are removed together. ``what`` names them: ``node worker-2``, ``zone=a``."""
+    """Nodes that fail, are drained in order or are removed together. ``what`` names them: ``node worker-2``, ``zone=a``."""
 
     what: str
     nodes: tuple[str, ...]
 
 
 def failures(cluster: Cluster, asked: str) -> list[Disruption]:
-    """Parse the value of ``--lose``, ``--drain`` and ``--remove``: a node, ``KEY=VALUE``, ``each:node`` or ``each:KEY``.
+    """Parse the value of ``--lose``, ``--drain`` and ``--remove``: nodes and ``KEY=VALUE`` with commas, ``each:node`` or ``each:KEY``.
 
-    ``zone``, ``region`` and ``hostname`` mean the well-known keys, unless nodes have such a label. Raises UnknownLossError.
+    What is listed with commas is one disruption of these nodes, in this order. ``zone``, ``region`` and ``hostname`` mean the well-known
+    keys, unless nodes have such a label. Raises UnknownLossError.
     """
+    if "," in asked:
+        return [_listed(cluster, asked)]
     each, _, key = asked.partition(":")
     if each == "each" and key:
         if key == "node":
@@ -54,6 +57,21 @@ def nearest_node(name: str, nodes: Collection[str]) -> str | None:
     """Return the node that a name which no node has probably means. Users often give only the first part of the name of a node."""
     longer = [node for node in nodes if node.startswith(f"{name}.") or node.partition(".")[0].endswith(f"-{name}")]
     return longer[0] if len(longer) == 1 else nearest(name, nodes)
+
+
+def _listed(cluster: Cluster, asked: str) -> Disruption:
+    """Return one disruption of several nodes and label values, in their order."""
+    words = [word.strip() for word in asked.split(",")]
+    for word in words:
+        if not word:
+            raise UnknownLossError(f"{asked!r} has an empty item; list nodes with one comma between them")
+        if word.startswith("each:"):
+            raise UnknownLossError(f"{word!r} cannot be in a list: it is one disruption for each node or label value, the list is only one")
+    parts = [part for word in words for part in failures(cluster, word)]
+    nodes = tuple(dict.fromkeys(node for part in parts for node in part.nodes))
+    if all("=" not in word for word in words):
+        return Disruption(f"nodes {', '.join(nodes)}", nodes)
+    return Disruption(", ".join(words), nodes)
 
 
 def label_key(cluster: Cluster, word: str) -> str:

@@ -63,7 +63,7 @@ class NodeLosses:
     def out_of_reach(self, failure: Disruption) -> DisruptionEffect:
         """Simulate the failure until the nodes recover or are removed."""
         situation, cluster = self.situation, self.situation.arrangement.cluster
-        notes = self._notes(failure)
+        notes = self.notes(failure)
         displaced = cluster.evicted(failure.nodes)
         if not displaced:
             return DisruptionEffect(failure.what, failure.nodes, (), {}, notes=notes)
@@ -123,7 +123,8 @@ class NodeLosses:
                 recreated[identity] = pod
         return Displaced(deleted, recreated, ended)
 
-    def _notes(self, failure: Disruption) -> tuple[str, ...]:
+    def notes(self, failure: Disruption) -> tuple[str, ...]:
+        """Return what a failure does to the cluster as a whole."""
         lost = len(self._planes.intersection(failure.nodes))
         return (NO_QUORUM,) if lost and 2 * lost >= len(self._planes) else ()
 

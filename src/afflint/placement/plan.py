@@ -12,9 +12,9 @@ from afflint.findings.phrases import pluralize
 Outcome = Literal["survives", "interrupted", "degraded", "dead"]
 """What happens to a workload: as many replicas run as before, always at least one; as many, but none for a time; fewer; none."""
 
-Action = Literal["lose", "drain", "remove"]
+Action = Literal["lose", "drain", "remove", "together"]
 """What happens to nodes. ``lose``: they become unavailable, but their objects stay. ``drain``: they are cordoned, and their pods
-are evicted as budgets allow. ``remove``: their objects are deleted."""
+are evicted as budgets allow. ``remove``: their objects are deleted. ``together``: several of these, as one disruption."""
 
 Fate = Literal["recreated", "migrated", "waits", "attaching", "held", "stays", "off", "gone"]
 """What happens to a replica: it is recreated; it is live-migrated; its replacement stays Pending; its replacement gets a node and
@@ -240,8 +240,16 @@ class ApplicationEffect(NamedTuple):
     workloads: tuple[str, ...]
 
 
+class Stage(NamedTuple):
+    """A part of a combined disruption: a failure, a drain or a removal."""
+
+    action: Action
+    what: str
+    nodes: tuple[str, ...]
+
+
 class DisruptionEffect(NamedTuple):
-    """A disruption and its effects: ``what`` names the nodes (``node worker-2``, ``zone=a``), ``action`` is lose, drain or remove."""
+    """A disruption and its effects: ``what`` names the nodes (``node worker-2``, ``zone=a``), ``action`` is what happens to them."""
 
     what: str
     nodes: tuple[str, ...]
@@ -265,11 +273,21 @@ class DisruptionEffect(NamedTuple):
     """The effects on applications of several workloads, for those that lose a replica."""
     preempted: tuple[Preempted, ...] = ()
     """The pods on other nodes that are preempted."""
+    stages: tuple[Stage, ...] = ()
+    """The parts of a combined disruption, in order."""
+
+    @property
+    def drained(self) -> frozenset[str]:
+        """The nodes that are drained and not removed afterwards: their pods run on if they are not evicted."""
+        if self.action == "drain":
+            return frozenset(self.nodes)
+        others = {node for stage in self.stages if stage.action != "drain" for node in stage.nodes}
+        return frozenset([node for stage in self.stages if stage.action == "drain" for node in stage.nodes if node not in others])
 
     @property
     def result(self) -> DrainResult | None:
-        """The result of a drain; None for a failure or removal."""
-        if self.action != "drain":
+        """The result of a drain; None for a disruption without one."""
+        if self.action != "drain" and not any(stage.action == "drain" for stage in self.stages):
             return None
         return "refused" if self.blocked and all(each.refused for each in self.blocked) else "blocked" if self.blocked else "ends"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from afflint.controllers import replicas
@@ -20,7 +21,7 @@ from afflint.kube.taints import Taint
 from afflint.placement.applications import applications, with_applications
 from afflint.placement.disruption_state import DisruptionState, preempted_pods
 from afflint.placement.draining import Drains
-from afflint.placement.failures import SHORT_KEYS, Disruption, UnknownLossError, failures, label_key, no_such_label
+from afflint.placement.failures import SHORT_KEYS, UnknownLossError, failures, label_key, no_such_label
 from afflint.placement.node_classes import SOMEWHERE, NodeClass
 from afflint.placement.node_loss import NodeLosses
 from afflint.placement.plan import (
@@ -61,6 +62,13 @@ class DisruptionRequest(NamedTuple):
     lose: Sequence[str] = ()
     drain: Sequence[str] = ()
     remove: Sequence[str] = ()
+    together: bool = False
+    """Whether all of them are one disruption."""
+
+    @property
+    def by_action(self) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        """The values for failures, drains and removals."""
+        return self.lose, self.drain, self.remove
 
 
 NOTHING = DisruptionRequest()
@@ -102,11 +110,11 @@ def make_plan(
     workloads = tuple(
         _Workloads(arrangement, inventory.storage, name_of, violating, drained=bool(asked.drain), disrupted=bool(happening)).plans()
     )
-    losses = tuple([happens(failure) for happens, failure, _ in happening])
+    losses = tuple([happens() for happens, _ in happening])
     grouped = applications(arrangement.workloads, inventory.services, budgets, group_label)
     unevaluated: dict[str, None] = {}
     if happening:
-        situation, tied = happening[0][2], frozenset(each.key for each in workloads if each.volumes)
+        situation, tied = happening[0][1], frozenset(each.key for each in workloads if each.volumes)
         by_key = {each.key: each for each in workloads}
         losses = tuple([with_applications(_with_limitations(loss, situation, tied), grouped, by_key) for loss in losses])
         unevaluated.update(dict.fromkeys(pod for loss in losses for pod in loss.unevaluated))
@@ -150,15 +158,23 @@ def _eviction(pod: Pod, arrangement: Schedule, evictions: Mapping[PodKey, Evicti
 
 def _simulations(
     arrangement: Schedule, asked: DisruptionRequest, budgets: Sequence[Budget], evictions: Mapping[PodKey, Eviction]
-) -> Iterator[tuple[Callable[[Disruption], DisruptionEffect], Disruption, DisruptionState]]:
-    """Yield the requested disruptions in order, each with the function that simulates it and the state before it."""
-    if not any(asked):
+) -> Iterator[tuple[Callable[[], DisruptionEffect], DisruptionState]]:
+    """Yield the requested disruptions in order: a function that simulates each, and the state before it."""
+    if not any(asked.by_action):
         return
     situation = DisruptionState(arrangement)
-    models = (NodeLosses(situation).lose, Drains(situation, budgets, evictions).drain, Removals(situation).remove)
-    for happens, named in zip(models, asked, strict=True):
+    drains = Drains(situation, budgets, evictions)
+    if asked.together:
+        from afflint.placement.combined import CombinedDisruptions, combinations
+
+        combined = CombinedDisruptions(drains)
+        for stages in combinations(arrangement.before, asked.by_action):
+            yield partial(combined.simulate, stages), situation
+        return
+    models = (NodeLosses(situation).lose, drains.drain, Removals(situation).remove)
+    for happens, named in zip(models, asked.by_action, strict=True):
         for each in named:
-            yield from ((happens, failure, situation) for failure in failures(arrangement.before, each))
+            yield from ((partial(happens, failure), situation) for failure in failures(arrangement.before, each))
 
 
 def _with_limitations(loss: DisruptionEffect, situation: DisruptionState, bound_by_volumes: Container[str]) -> DisruptionEffect:

@@ -8,7 +8,18 @@ from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import Action, DisruptionEffect, NodeRow
 from afflint.report.html_page import shown
-from afflint.report.place.digest import NOUNS, VERDICT_WORDS, VERDICTS, Effect, feasible_count, is_harmless, scheduled_words, tally, worst
+from afflint.report.place.digest import (
+    NOUNS,
+    VERDICT_WORDS,
+    VERDICTS,
+    Effect,
+    feasible_count,
+    is_harmless,
+    label_of,
+    scheduled_words,
+    tally,
+    worst,
+)
 from afflint.report.place.scene import DONE, Scene, badge, ending
 
 _LOSSES_SHOWN = 14
@@ -102,8 +113,7 @@ def kinds(scene: Scene) -> dict[Kind, list[Numbered]]:
 def _kind(loss: DisruptionEffect) -> Kind:
     if len(loss.nodes) == 1 and loss.what == f"node {loss.nodes[0]}":
         return loss.action, "node"
-    key, equals, _ = loss.what.partition("=")
-    return loss.action, key if equals else ""
+    return loss.action, label_of(loss)[0]
 
 
 def _kind_words(scene: Scene, kind: Kind, members: Sequence[DisruptionEffect]) -> str:

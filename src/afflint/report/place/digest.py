@@ -38,13 +38,14 @@ Verdict = Outcome | Literal["unjudged"]
 VERDICTS: tuple[Verdict, ...] = (*OUTCOMES[:3], "unjudged", "survives")
 """Worst first."""
 
-NOUNS: dict[Action, str] = {"lose": "failure", "drain": "drain", "remove": "removal"}
+NOUNS: dict[Action, str] = {"lose": "failure", "drain": "drain", "remove": "removal", "together": "combined disruption"}
 """The noun for each action."""
 
 ACTION_NOTES: dict[Action, str] = {
     "lose": "the nodes become unreachable, the Node objects remain",
     "drain": "kubectl drain",
     "remove": "the Node objects are deleted",
+    "together": "failures first, then drains, then removals",
 }
 """What each action means."""
 
@@ -254,10 +255,16 @@ def short_titles(plan: Plan) -> dict[str, str]:
     endings = [key.rpartition("/")[2] for key in keys]
     found = {}
     for loss in plan.losses:
-        key, equals, value = loss.what.partition("=")
+        key, value = label_of(loss)
         ending = key.rpartition("/")[2]
-        found[loss.what] = f"{ending}={value}" if equals and key in keys and endings.count(ending) == 1 else loss.what
+        found[loss.what] = f"{ending}={value}" if key in keys and endings.count(ending) == 1 else loss.what
     return found
+
+
+def label_of(loss: DisruptionEffect) -> tuple[str, str]:
+    """Return key and value of the label by which a disruption names its nodes; empty texts for other disruptions."""
+    key, equals, value = loss.what.partition("=")
+    return (key, value) if equals and loss.action != "together" and "," not in loss.what else ("", "")
 
 
 def violation_words(violation: Violation) -> list[str]:
@@ -343,7 +350,7 @@ def ranked(losses: Iterable[DisruptionEffect]) -> list[DisruptionEffect]:
 
 
 def by_action(losses: Iterable[DisruptionEffect]) -> dict[Action, list[DisruptionEffect]]:
-    """Group disruptions into failures, drains and removals, in that order; actions without any have no entry."""
+    """Group disruptions by action, in the order of NOUNS; actions without any have no entry."""
     found: dict[Action, list[DisruptionEffect]] = {}
     for loss in losses:
         found.setdefault(loss.action, []).append(loss)
@@ -372,7 +379,7 @@ def effects(loss: DisruptionEffect, workloads: Mapping[str, WorkloadPlan]) -> li
     for move in loss.moves:
         moves.setdefault(move.workload, []).append(move)
     # Pods that are not evicted keep running on the drained node.
-    lost = frozenset(loss.nodes) if loss.action != "drain" else frozenset[str]()
+    lost = frozenset(loss.nodes) - loss.drained
     found = [_effect(key, loss.outcomes.get(key, "survives"), moves[key], workloads.get(key), lost) for key in moves]
     return sorted(found, key=lambda effect: OUTCOMES.index(effect.outcome))
 

@@ -78,6 +78,8 @@ def _judgement(judgement: AnonymousVerdict) -> dict[str, object]:
 
 def _loss(loss: DisruptionEffect) -> Iterator[str]:
     yield f'{{\n      "action": {_flat(loss.action)},\n      "what": {_flat(loss.what)},\n      "worst": {_flat(worst_of_workloads(loss))}'
+    if loss.stages:
+        yield f',\n      "stages": {_flat([stage._asdict() for stage in loss.stages])}'
     yield f',\n      "result": {_flat(loss.result)},\n      "nodes": {_flat(loss.nodes)},\n      "moves": '
     yield from _array((_flat(move._asdict()) for move in loss.moves), 6)
     yield f',\n      "outcomes": {_flat(dict(loss.outcomes))}'

@@ -10,7 +10,7 @@ from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import DisruptionEffect, Outcome
 from afflint.report.html_page import shown
 from afflint.report.place.choices import Kind, Numbered, kinds
-from afflint.report.place.digest import NOUNS, STATES, VERDICT_WORDS, Effect, harmed_noun, natural
+from afflint.report.place.digest import NOUNS, STATES, VERDICT_WORDS, Effect, harmed_noun, label_of, natural
 from afflint.report.place.names import common_suffix
 from afflint.report.place.scene import DONE, Scene
 
@@ -117,7 +117,7 @@ def _table(scene: Scene, noun: str, rows: Mapping[str, Mapping[int, _Result]]) -
 
 def _kind_words(kind: Kind) -> str:
     action, key = kind
-    return f"{shown(domain_noun(key)) if key else 'nodes'} {DONE[action]}"
+    return DONE[action] if action == "together" else f"{shown(domain_noun(key)) if key else 'nodes'} {DONE[action]}"
 
 
 def _columns(scene: Scene, kind: Kind, members: Sequence[Numbered]) -> list[_Column]:
@@ -134,7 +134,7 @@ def _title(scene: Scene, loss: DisruptionEffect) -> str:
     """Return the node, or the value of the label: the head of the columns names its key."""
     if len(loss.nodes) == 1 and loss.what == f"node {loss.nodes[0]}":
         return scene.node_names.get(loss.nodes[0], loss.nodes[0])
-    return loss.what.partition("=")[2] or loss.what
+    return label_of(loss)[1] or loss.what
 
 
 def _cell(column: _Column, cells: Mapping[int, _Result]) -> str:

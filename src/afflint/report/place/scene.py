@@ -12,8 +12,8 @@ from afflint.report.html_page import shown
 from afflint.report.place.digest import VERDICT_WORDS, by_action, effects, racks, ranked, replicas_by_node, short_names, short_titles, worst
 from afflint.report.place.names import node_names
 
-DOING: dict[Action, str] = {"lose": "the failure of", "drain": "draining", "remove": "removing"}
-DONE: dict[Action, str] = {"lose": "failed", "drain": "drained", "remove": "removed"}
+DOING: dict[Action, str] = {"lose": "the failure of", "drain": "draining", "remove": "removing", "together": "the combination"}
+DONE: dict[Action, str] = {"lose": "failed", "drain": "drained", "remove": "removed", "together": "combined"}
 _HUES, _SHAPES = 7, 4
 _DENSE_NODES, _DENSE_PODS = 40, 8
 """With more nodes or more replicas per node, a replica is drawn as initials only."""
