@@ -73,7 +73,8 @@ class Playground:
         ``disruption`` is "", ``lose:zone``, ``drain:node`` or the like, for each one.
         """
         action, _, what = disruption.partition(":")
-        asked = DisruptionRequest()._replace(**{action: (f"each:{what}",)}) if action else DisruptionRequest()
+        given: dict[str, Any] = {action: (f"each:{what}",)} if action else {}
+        asked = DisruptionRequest(**given)
         try:
             simulation_input, problems, names, notes, _, classes, *_ = _session().simulation_input(_sources((manifest, nodes)))
             plan = make_plan(

@@ -12,8 +12,9 @@ import pytest
 
 from afflint.config.settings import default
 from afflint.pipeline.session import Session
-from afflint.placement.plan import DisruptionEffect
+from afflint.placement.plan import DisruptionEffect, Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.placement.upgrade_pools import UpgradeRequest
 from shared_material import cases
 
 
@@ -67,16 +68,19 @@ def _pod(workload: dict[str, Any], pod: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def effect(run: Run, folder: Path) -> DisruptionEffect:
-    """What afflint says of the drain."""
+def plan(run: Run, folder: Path, asked: DisruptionRequest) -> Plan:
+    """What afflint says of a request in the recorded state."""
     pods = running(run.case, run.initial["pods"])
     for name, items in (("nodes", run.case["nodes"]), ("manifests", run.case["manifests"]), ("pods", pods)):
         folder.joinpath(f"{name}.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")
     session = Session(default()._replace(nodes=(str(folder / "nodes.json"),)))
     given = session.simulation_input(session.sources((str(folder / "manifests.json"),)), (str(folder / "pods.json"),)).simulation_input
-    asked = DisruptionRequest(drain=(",".join(run.step["nodes"] if "nodes" in run.step else run.step["drain"]["nodes"]),))
-    plan = make_plan(given.inventory, given.pod_sources, asked=asked, budgets=given.budgets, evictions=given.evictions)
-    return plan.losses[0]
+    return make_plan(given.inventory, given.pod_sources, asked=asked, budgets=given.budgets, evictions=given.evictions)
+
+
+def effect(run: Run, folder: Path) -> DisruptionEffect:
+    """What afflint says of the drain."""
+    return plan(run, folder, DisruptionRequest(drain=(",".join(run.step["drain"]["nodes"]),))).losses[0]
 
 
 def pending(run: Run) -> dict[str, int]:
@@ -108,3 +112,13 @@ def test_as_many_pods_wait_for_a_node_as_recorded(compared: list[tuple[Run, Disr
             if waiting != pending(run):
                 wrong[run.case["id"]] = (waiting, pending(run), run.case["note"])
     assert wrong == {}
+
+
+def test_nodes_that_are_drained_and_uncordoned_one_by_one_leave_a_workload_where_it_was_recorded(tmp_path: Path) -> None:
+    case = next(case for case in cases("living_cases.jsonl.gz") if case["id"] == "drain-043")
+    (before,), (after,) = ([seen for seen, _ in case["seen"][when]] for when in ("initial", "final"))
+    assert before == after == {"Deployment/web": {"a": 1, "b": 1, "c": 1}}
+    run = Run(case, {"pods": []}, case["observed"][0]["steps"][0])
+    (upgrade,) = plan(run, tmp_path, DisruptionRequest(upgrade=UpgradeRequest(["each"]))).upgrades
+    assert upgrade.pools[0].nodes == ("a1", "a2", "b1", "b2", "c1", "c2")
+    assert (upgrade.completes, upgrade.standings, len(upgrade.replicas)) == (True, (), 3)

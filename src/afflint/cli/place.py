@@ -1,4 +1,4 @@
-"""``afflint place``: schedules the replicas on the known nodes, and simulates failures, drains and removals of nodes."""
+"""``afflint place``: schedules the replicas on the known nodes, and simulates failures, drains, removals and upgrades of nodes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from afflint.report.coverage import coverage_lines
 if TYPE_CHECKING:
     from afflint.pipeline.place_inputs import PlaceInputs
     from afflint.placement.plan import Plan
+    from afflint.placement.upgrade_pools import UpgradeRequest
 
 _FORMATS = ("text", "json", "html")
 _RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources (`--no-resources`)"
@@ -42,6 +43,9 @@ class PlaceOptions(NamedTuple):
     drain: tuple[str, ...]
     remove: tuple[str, ...]
     together: bool
+    upgrade: tuple[str, ...]
+    max_unavailable: str | None
+    surge: str | None
     group_by: str
     group_label: str
     only: tuple[str, ...]
@@ -61,16 +65,19 @@ def place(args: PlaceOptions) -> int:
     A dump of a cluster is enough: `kubectl get nodes,pods,deployments,statefulsets,vm,vmi,pdb -A -o yaml | afflint place --nodes -`.
     The current folder is then not read. Pods of controllers that are not in the dump are replicas of these controllers.
 
-    Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain never completes, or if affected pods
-    cannot be evaluated.
+    Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain or an upgrade never completes, or if affected
+    pods cannot be evaluated.
     """
     from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
     from afflint.placement.planner import DisruptionRequest, make_plan
     from afflint.placement.selection import selected
+    from afflint.placement.upgrade_pools import CONFIG_POOL
 
     options.check_choice("--format", args.form, _FORMATS)
     options.check_choice("--color", args.color, options.COLORS)
+    if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):
+        raise UserError("--max-unavailable and --surge need --upgrade")
     if args.resources and args.no_resources:
         raise UserError("--resources and --no-resources exclude each other")
     overrides = options.ConfigOverrides(args.config_file, args.no_config, nodes=args.nodes, render=args.render)
@@ -86,8 +93,10 @@ def place(args: PlaceOptions) -> int:
         resources=not args.no_resources,
         only_running=args.only_running,
         replan=args.replan,
+        kinds=(CONFIG_POOL,) if args.upgrade else (),
     )
-    request = DisruptionRequest(args.lose, args.drain, args.remove, args.together)
+    upgrade = _upgrade_request(args, inputs) if args.upgrade else None
+    request = DisruptionRequest(args.lose, args.drain, args.remove, args.together, upgrade)
     plan = make_plan(
         inputs.simulation_input.inventory,
         inputs.simulation_input.pod_sources,
@@ -108,7 +117,22 @@ def place(args: PlaceOptions) -> int:
     write_or_show(args.output, _chunks(selected(plan, args.only) if args.only else plan, args))
     unplaced = any(replica.node is None or replica.why for workload in plan.workloads for replica in workload.replicas)
     disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
-    return FOUND if (unplaced or disrupted or problems) and not args.exit_zero else 0
+    stopped = not all(upgrade.is_harmless for upgrade in plan.upgrades)
+    return FOUND if (unplaced or disrupted or stopped or problems) and not args.exit_zero else 0
+
+
+def _upgrade_request(args: PlaceOptions, inputs: PlaceInputs) -> UpgradeRequest:
+    """Return which pools are upgraded, and how. Raises UserError."""
+    from afflint.placement.upgrade_pools import UpgradeRequest
+    from afflint.pools.upgrades import amount_of
+
+    amounts = []
+    for name, value in (("--max-unavailable", args.max_unavailable), ("--surge", args.surge)):
+        amount = None if value is None else amount_of(value)
+        if value is not None and amount is None:
+            raise UserError(f"{name} takes a number of nodes or a percentage of the pool, as in `2` or `20%`, not {value!r}")
+        amounts.append(amount)
+    return UpgradeRequest(args.upgrade, inputs.pools, inputs.objects, *amounts)
 
 
 def parse_counts(values: Sequence[str]) -> dict[str, int]:
@@ -211,6 +235,26 @@ _SECTIONS = {
             "--together",
             help_text="Simulate all of these as one disruption: first the failures, then the drains, then the removals. One of them may be "
             "each:node, each:zone or each:KEY, which is combined with the others one at a time.",
+        ),
+    ),
+    "Upgrades": (
+        option(
+            "--upgrade",
+            metavar="POOL",
+            kind=MULTIPLE,
+            help_text="Simulate a rolling upgrade of a node pool, a role such as `worker`, all nodes with the label KEY=VALUE, or of each "
+            "pool, one after another. Repeatable.",
+        ),
+        option(
+            "--max-unavailable",
+            metavar="N|N%",
+            help_text="Drain at most N nodes of a pool at a time. Default: as the pool declares, else 1.",
+        ),
+        option(
+            "--surge",
+            metavar="N|N%",
+            help_text="Create N new nodes before old ones are drained, and replace nodes instead of restarting them. Default: as the "
+            "pool declares.",
         ),
     ),
     "Output": (

@@ -12,7 +12,7 @@ and no node of the inventory says what it has, it is taken to be linux and amd64
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from afflint.findings.errors import UserError
@@ -102,13 +102,13 @@ def bytes_of(source: Source) -> bytes:
         raise NodeFileError(f"{source.name}: cannot be read: {error.strerror or error}") from None
 
 
-def documents_of(name: str, data: bytes) -> Iterator[Document]:
-    """Yield the documents of a file of the inventory. Raises NodeFileError for one that cannot be read."""
+def documents_of(name: str, data: bytes, kinds: Collection[str] = NAMES) -> Iterator[Document]:
+    """Yield the documents of a file that may have objects of some kinds. Raises NodeFileError for one that cannot be read."""
     try:
         text = documents.to_utf8(data)
     except UnicodeDecodeError as error:
         raise NodeFileError(f"{name}:1:1: broken UTF-16: {error.reason}") from None
-    for document in Triage(NAMES).documents(text, named=True):
+    for document in Triage(frozenset(kinds)).documents(text, named=True):
         if document.problem is not None:
             span = document.problem.span
             raise NodeFileError(f"{name}:{span.line}:{span.column}: {document.problem.message}")

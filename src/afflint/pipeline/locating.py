@@ -58,9 +58,9 @@ def _files_of_nodes(files: Files, mapped: Mapping[FileId, FileResult]) -> list[F
     return [file for file in holders if all(each[: len(files.folder(file))] == files.folder(file) for each in workloads)]
 
 
-def pools_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSettings) -> Pools | None:
-    """Return the pools that the node files declare, or all files if none are named."""
-    chosen = files.nodes if files.nodes else mapped if settings.auto_nodes else ()
+def pools_of(files: Files, mapped: Mapping[FileId, FileResult], settings: MapSettings, *, everywhere: bool = False) -> Pools | None:
+    """Return the pools that the node files declare, or all files if none are named; with ``everywhere``, all files in any case."""
+    chosen = mapped if everywhere else files.nodes if files.nodes else mapped if settings.auto_nodes else ()
     holders = [file for file in sorted(chosen) if mapped[file].facts.pools or mapped[file].facts.pool_parts]
     if not holders:
         return None

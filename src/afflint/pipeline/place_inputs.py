@@ -17,7 +17,7 @@ from afflint.findings.phrases import join_words, pluralize, quoted
 from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
-from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, nodes_of
+from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, bytes_of, documents_of, nodes_of
 from afflint.inventory.pod_files import RUNNING_KINDS, has_other_objects, running_pods
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
@@ -39,6 +39,7 @@ from afflint.pools.pool import Pool
 from afflint.report.model import RenderSummary
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, each_once
+from afflint.yaml.document import text_at
 
 if TYPE_CHECKING:
     from afflint.pipeline.options import Mapper
@@ -68,6 +69,10 @@ class PlaceInputs(NamedTuple):
     """The sources of workloads that were read, and those that were not."""
     renders: RenderSummary | None = None
     """What was rendered, if that was requested."""
+    pools: tuple[Pool, ...] = ()
+    """All node pools that the files declare, those of other clusters, too, if the caller asked for further objects."""
+    objects: tuple[Mapping[str, Any], ...] = ()
+    """The objects of the kinds that the caller asked for."""
 
 
 class SeveralClustersError(UserError):
@@ -91,12 +96,14 @@ def read_place_inputs(
     counts: Mapping[str, int] = _NO_COUNTS,
     lines: bool = True,
     needs_nodes: bool = True,
+    kinds: Collection[str] = (),
 ) -> PlaceInputs:
     """Read the workloads (and nodes) in ``sources``, the nodes in ``node_files`` and the running pods in ``pod_files``.
 
     With ``replan``, running pods of the workloads are scheduled again. With ``only_running``, virtual machines that do not start by
     themselves have no pods. The KubeVirt resource, namespaces and autoscalers in ``context`` are used, too.
 
+    ``kinds`` are those of further objects that the result has, as the files contain them.
     Nodes and node pools among the sources are used if no node files are named; ``counts`` are the sizes of pools by their names.
     With ``resources``, the requests of pods and the allocatable resources of nodes are compared if a node has any.
     Without ``lines``, the lines of workloads are not read. Without ``needs_nodes``, the input may have neither nodes nor pools.
@@ -124,7 +131,9 @@ def read_place_inputs(
     if not node_files and settings.auto_nodes:
         holding = {file: read[file] for file, result in results.items() if result.facts.holds_nodes}
         nodes = nodes_of(holding, resources=resources)
-    classes = _classes(files, results, settings, counts, with_least=not nodes)
+    mapped = _with_node_files(files, results, settings)
+    pools = pools_of(files, mapped, settings)
+    classes = _classes(files, pools, counts, with_least=not nodes)
     if needs_nodes and not (nodes or classes):
         raise NodeFileError(NO_NODES)
     counted = resources and any([*[each.node.allocatable for each in nodes], *[each.allocatable for each in classes]])
@@ -192,7 +201,28 @@ def read_place_inputs(
         coverage, count = coverage_of((names[file], result) for file, result in results.items()), None
     else:
         coverage, count = options.renders.coverage(), options.renders.count()
-    return PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, coverage, count)
+    everywhere = pools_of(files, mapped, settings, everywhere=True) if kinds else None
+    all_pools = tuple(_each_once(files, everywhere.whole)) if everywhere is not None else ()
+    objects = tuple(_objects(files, kinds)) if kinds else ()
+    return PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, coverage, count, all_pools, objects)
+
+
+def _objects(files: Files, kinds: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of some kinds in the files of a run, each once."""
+    seen: set[tuple[object, ...]] = set()
+    words = [kind.encode() for kind in kinds]
+    for source in files.sources:
+        try:
+            content = bytes_of(source)
+            documents = list(documents_of(source.name, content, kinds)) if any(word in content for word in words) else []
+        except NodeFileError:
+            continue  # Its manifests are problems of the run.
+        for document in documents:
+            for data, _ in objects_in(document):
+                identity = (data.get("kind"), text_at(data, "metadata", "namespace"), text_at(data, "metadata", "name"))
+                if data.get("kind") in kinds and identity not in seen:
+                    seen.add(identity)
+                    yield data
 
 
 def _have_known_zones(classes: Sequence[NodeClass], nodes: Sequence[NodeFact]) -> bool:
@@ -335,21 +365,23 @@ def _with_lines(file: FileId, result: FileResult, lines: Mapping[tuple[FileId, i
     return result._replace(facts=result.facts._replace(pods=tuple(pods)))
 
 
-def _classes(
-    files: Files, results: Mapping[FileId, FileResult], settings: MapSettings, counts: Mapping[str, int], *, with_least: bool
-) -> tuple[NodeClass, ...]:
+def _with_node_files(files: Files, results: Mapping[FileId, FileResult], settings: MapSettings) -> dict[FileId, FileResult]:
+    """Return the results of the map step with those of the node files, which are not checked."""
+    of_nodes = [file for file in files.nodes if file not in results]
+    named = map_files(files.of(of_nodes).values(), settings._replace(rules=(), inventory=False))
+    return {**results, **dict(zip(of_nodes, named, strict=True))}
+
+
+def _classes(files: Files, pools: Pools | None, counts: Mapping[str, int], *, with_least: bool) -> tuple[NodeClass, ...]:
     """Return the node pools of the cluster as node classes; ``with_least``: with their minimum number of nodes.
 
     A node dump contains the nodes of the pools already, so the minimum is then 0.
     """
-    of_nodes = [file for file in files.nodes if file not in results]
-    named = map_files(files.of(of_nodes).values(), settings._replace(rules=(), inventory=False))
-    pools = pools_of(files, {**results, **dict(zip(of_nodes, named, strict=True))}, settings)
     if pools is None and not counts:
         return ()
     from afflint.inventory.pool_nodes import classes_of
 
-    classes = classes_of(_each_once(files, pools) if pools is not None else (), counts)
+    classes = classes_of(_each_once(files, filter(pools.is_here, pools.whole)) if pools is not None else (), counts)
     return tuple(classes if with_least else [each if each.name in counts else replace(each, least=0) for each in classes])
 
 
@@ -358,13 +390,13 @@ def _context_facts(facts: Facts) -> Facts:
     return Facts(kubevirt=facts.kubevirt, namespaces=facts.namespaces, about_pods=facts.about_pods, scalers=facts.scalers)
 
 
-def _each_once(files: Files, pools: Pools) -> list[Pool]:
-    """Return the pools of the cluster, each once: overlays repeat pools, and a patch of a kustomization is not a pool."""
+def _each_once(files: Files, pools: Iterable[Pool]) -> list[Pool]:
+    """Return the pools, each once: overlays repeat pools, and a patch of a kustomization is not a pool."""
     kustomizations = files.kustomizations()
     found: dict[tuple[str, str, str], Pool] = {}
-    for pool in pools.whole:
+    for pool in pools:
         use = kustomizations.use_of(files.sources[pool.site.file].path)
-        if pools.is_here(pool) and not (use is not None and use.patches):
+        if not (use is not None and use.patches):
             found.setdefault((pool.cluster, pool.word, pool.name), pool)
     return list(found.values())
 

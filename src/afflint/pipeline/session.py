@@ -6,7 +6,7 @@ A session keeps nothing that it has read from disk, so each run sees the current
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint import config as configuration
@@ -298,6 +298,7 @@ class Session:
         only_running: bool = False,
         replan: bool = False,
         counts: Mapping[str, int] | None = None,
+        kinds: Collection[str] = (),
         options: Options | None = None,
         node_files: Sequence[Source] | None = None,
         lines: bool = True,
@@ -305,7 +306,8 @@ class Session:
     ) -> PlaceInputs:
         """Read the input of a simulation: workloads and nodes in ``sources``, the nodes of the configuration, and running ``pods``.
 
-        ``counts`` are the sizes of node pools by their names; ``options`` have the rendered output of the run, if there is any.
+        ``counts`` are the sizes of node pools by their names, ``kinds`` those of further objects in the result.
+        ``options`` have the rendered output of the run, if there is any.
         ``node_files`` replace those of the configuration; see ``read_place_inputs`` for the others.
         """
         from afflint.pipeline.place_inputs import read_place_inputs
@@ -322,6 +324,7 @@ class Session:
             counts=counts or {},
             lines=lines,
             needs_nodes=needs_nodes,
+            kinds=kinds,
         )
 
 

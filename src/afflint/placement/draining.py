@@ -9,11 +9,12 @@ the source pod counts until the target pod runs. Semantics: pkg/drain and pkg/cm
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import ALLOWED, Eviction, eviction_of
 from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, is_reported_by_nodes, target_labels
+from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import CREATED_BY
 from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Requirement, Selector
@@ -35,6 +36,14 @@ UNMANAGED = "it has no controller: kubectl drain fails without --force, which de
 TWO_BUDGETS = "its eviction fails because more than one PodDisruptionBudget selects it: "
 
 _NOTHING_KNOWN: Mapping[PodKey, Eviction] = {}
+
+
+class Happening(NamedTuple):
+    """What happens to a pod of a workload, by the workload's key."""
+
+    what: Literal["evicted", "created", "migrated"]
+    workload: str
+    pod: PodKey
 
 
 class Drains:
@@ -122,8 +131,10 @@ def own_separation(pod: Pod, cluster: Cluster, node: str) -> str:
 class Evacuation:
     """The pods of a schedule while nodes lose them: which are evicted, recreated and live-migrated so far, and where they run now."""
 
-    def __init__(self, drains: Drains, cluster: Cluster) -> None:
-        """Begin with the pods in `cluster`, which is not changed."""
+    def __init__(self, drains: Drains, cluster: Cluster, *, force: bool = False) -> None:
+        """Begin with the pods in `cluster`, which is not changed. With `force`, pods without a controller are evicted, too."""
+        self._force = force
+        self.happenings: list[Happening] = []
         self.drains = drains
         self.situation = situation = drains.situation
         self.disruptions = drains.disruptions
@@ -185,7 +196,7 @@ class Evacuation:
         """Evict the pods of cordoned nodes until nothing changes; return those that remain, with the reasons."""
         there = [(pod, node) for node in nodes for pod in self.cluster.evicted((node,)) if not self.situation.pod_replacement(pod).by_node]
         alone = [(pod, node) for pod, node in there if pod.controller is None]
-        if alone:
+        if alone and not self._force:
             return [self._blocked(pod, node, UNMANAGED, refused=True) for pod, node in alone]
         for node in nodes:
             self._wait_for_the_deleted(node)
@@ -233,13 +244,20 @@ class Evacuation:
         self.cluster.unbind(pod)
         self.cluster.bind(pod, target)
         self.migrated[pod.key] = target
+        self._note("migrated", pod)
         return True
+
+    def _note(self, what: Literal["evicted", "created", "migrated"], pod: Pod) -> None:
+        key = self.situation.titles.get(pod.key)
+        if key is not None:
+            self.happenings.append(Happening(what, key, pod.key))
 
     def stop(self, pod: Pod) -> None:
         """Count a pod that no longer runs."""
         self._count_healthy(pod, -1)
         key = self.situation.titles.get(pod.key)
         if key is not None and pod.key not in self.situation.by_key[key].waits:
+            self._note("evicted", pod)
             self.running[key] -= 1
             if not self.running[key]:
                 self.gaps.add(key)
@@ -285,6 +303,7 @@ class Evacuation:
             self._count_healthy(pod, 1)
             key = self.situation.titles.get(identity)
             if key is not None:
+                self._note("created", pod)
                 self.running[key] += 1
 
     # --- budgets -------------------------------------------------------------------------------------------------------

@@ -292,6 +292,86 @@ class DisruptionEffect(NamedTuple):
         return "refused" if self.blocked and all(each.refused for each in self.blocked) else "blocked" if self.blocked else "ends"
 
 
+class PoolUpgrade(NamedTuple):
+    """The upgrade of one pool: its ``nodes`` in order, those that are ``upgraded``, and the ``blocked`` pods that stop it.
+
+    At most ``at_once`` nodes are drained at a time, and ``surge`` new nodes are created first. ``replaces``: new nodes replace the old
+    ones. ``declared`` is where these numbers come from, empty for a default. ``held`` is why no node is upgraded at all.
+    """
+
+    pool: str
+    nodes: tuple[str, ...]
+    at_once: int
+    surge: int
+    replaces: bool
+    declared: str
+    upgraded: tuple[str, ...]
+    blocked: tuple[Blocked, ...]
+    held: str = ""
+
+    @property
+    def completes(self) -> bool:
+        """Whether all nodes are upgraded."""
+        return len(self.upgraded) == len(self.nodes)
+
+
+class UpgradedReplica(NamedTuple):
+    """A replica that an upgrade moves: how often it is evicted and live-migrated, and where it runs in the end; None if it does not."""
+
+    workload: str
+    pod: str
+    source: str
+    target: str | None
+    evicted: int
+    migrated: int
+    why: str = ""
+    fate: Fate = "recreated"
+
+
+class Outage(NamedTuple):
+    """An application, or the key of a workload, that has only ``left`` running replicas while nodes of a pool are upgraded."""
+
+    application: str
+    pool: str
+    nodes: tuple[str, ...]
+    left: int
+    replicas: int
+    """How many ran before the upgrade."""
+
+
+class Standing(NamedTuple):
+    """How many replicas of a workload run in each topology domain before and after; the domain "" is for nodes without one."""
+
+    workload: str
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+
+
+class UpgradeEffect(NamedTuple):
+    """A rolling upgrade and its effects. ``what`` is what the user requests: the name of a pool, ``KEY=VALUE`` or ``each``."""
+
+    what: str
+    pools: tuple[PoolUpgrade, ...]
+    replicas: tuple[UpgradedReplica, ...]
+    outages: tuple[Outage, ...]
+    standings: tuple[Standing, ...]
+    """The workloads whose replicas are in other domains, or fewer, in the end."""
+    unevaluated: tuple[str, ...] = ()
+    """The pods on the nodes, with their namespaces, whose controllers are not known."""
+    left: Mapping[str, int] = _NONE
+    """By workload key, how many replicas run in the end, for those that lose one."""
+
+    @property
+    def completes(self) -> bool:
+        """Whether all nodes of all pools are upgraded."""
+        return all(pool.completes for pool in self.pools)
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether the upgrade completes and all replicas run again."""
+        return self.completes and not self.unevaluated and all(replica.target is not None for replica in self.replicas)
+
+
 class Plan(NamedTuple):
     """The result: nodes, workloads in the order of their files, the requested disruptions, and the assumptions as notes."""
 
@@ -309,6 +389,8 @@ class Plan(NamedTuple):
     """The applications of several workloads; every other workload is an application of its own."""
     preempted: tuple[Preempted, ...] = ()
     """The running pods that Pending pods preempt."""
+    upgrades: tuple[UpgradeEffect, ...] = ()
+    """The requested upgrades of node pools."""
 
 
 def unevaluated_words(pods: Sequence[str]) -> str:

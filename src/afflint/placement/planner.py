@@ -34,6 +34,7 @@ from afflint.placement.plan import (
     Preempted,
     Preferred,
     Replica,
+    UpgradeEffect,
     Verdicts,
     WorkloadPlan,
     unevaluated_words,
@@ -50,6 +51,7 @@ from afflint.scheduler.requests import HUGE_PAGES, REPORTED
 from afflint.yaml.document import text_at
 
 if TYPE_CHECKING:
+    from afflint.placement.upgrade_pools import UpgradeRequest
     from afflint.placement.volumes import InventoryStorage
 
 KUBEVIRT_OVERHEAD = "the memory that KubeVirt itself needs for each VM is counted by the formula of KubeVirt 1.9; sidecars are not counted"
@@ -64,6 +66,8 @@ class DisruptionRequest(NamedTuple):
     remove: Sequence[str] = ()
     together: bool = False
     """Whether all of them are one disruption."""
+    upgrade: UpgradeRequest | None = None
+    """The node pools that are upgraded."""
 
     @property
     def by_action(self) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
@@ -108,17 +112,32 @@ def make_plan(
     happening = list(_simulations(arrangement, asked, budgets, evictions))
     violating = {(each.workload, each.pod) for each in against}
     workloads = tuple(
-        _Workloads(arrangement, inventory.storage, name_of, violating, drained=bool(asked.drain), disrupted=bool(happening)).plans()
+        _Workloads(
+            arrangement,
+            inventory.storage,
+            name_of,
+            violating,
+            drained=bool(asked.drain or asked.upgrade),
+            disrupted=bool(happening or asked.upgrade),
+        ).plans()
     )
     losses = tuple([happens() for happens, _ in happening])
     grouped = applications(arrangement.workloads, inventory.services, budgets, group_label)
+    upgrades: tuple[UpgradeEffect, ...] = ()
+    if asked.upgrade is not None and asked.upgrade.names:
+        from afflint.placement.node_upgrade import NodeUpgrades
+        from afflint.placement.upgrade_pools import pools_to_upgrade
+
+        titles = {name: classes[number].title for name, number in made.items()}
+        model = NodeUpgrades(Drains(DisruptionState(arrangement), budgets, evictions), grouped, key)
+        upgrades = tuple([model.upgrade(name, pools) for name, pools in pools_to_upgrade(arrangement.before, asked.upgrade, titles)])
     unevaluated: dict[str, None] = {}
     if happening:
         situation, tied = happening[0][1], frozenset(each.key for each in workloads if each.volumes)
         by_key = {each.key: each for each in workloads}
         losses = tuple([with_applications(_with_limitations(loss, situation, tied), grouped, by_key) for loss in losses])
         unevaluated.update(dict.fromkeys(pod for loss in losses for pod in loss.unevaluated))
-    shut_down = unknown_strategy_note(pod_sources) if asked.drain else ""
+    shut_down = unknown_strategy_note(pod_sources) if asked.drain or upgrades else ""
     passed = [unevaluated_words(list(unevaluated))] if unevaluated else []
     preempted = _preempted(arrangement)
     notes = (
@@ -138,6 +157,7 @@ def make_plan(
         violations=against,
         applications=grouped,
         preempted=preempted,
+        upgrades=upgrades,
     )
 
 

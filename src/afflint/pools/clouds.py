@@ -23,6 +23,7 @@ from afflint.pools.fields import (
     zone,
 )
 from afflint.pools.pool import Declared, Label, Pool, Reader
+from afflint.pools.upgrades import eks_update, gke_upgrade, rolling_update
 from afflint.yaml.document import list_at, map_at
 
 
@@ -76,6 +77,7 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         zones=zones,
         per_zone=per_zone and bool(zones),
         faults=taints.faults,
+        upgrade=gke_upgrade(spec),
         unreachable=lost,
     )
 
@@ -119,6 +121,7 @@ def _amazon(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
         most=number(scaling, "maxSize"),
         faults=taints.faults,
         unreachable=unreachable_labels(spec.get("tags"), (*base, "tags"), own, "is a tag of cloud resources", "Write it below `labels`."),
+        upgrade=eks_update(spec),
     )
 
 
@@ -166,6 +169,7 @@ def _azure(declared: Declared, spec: dict[str, Any], base: Path, name: str, clus
         most=number(spec, "maxCount") if scaled else count,
         zones=zones,
         faults=taints.faults,
+        upgrade=rolling_update(spec, "upgradeSettings"),
     )
 
 

@@ -26,6 +26,7 @@ from afflint.pools.fields import (
 )
 from afflint.pools.kubeadm import registration
 from afflint.pools.pool import Declared, Key, Label, Pool, PoolMistake, PoolPart, Reader, UnreachableLabel
+from afflint.pools.upgrades import machine_deployment
 from afflint.yaml.document import list_at, map_at
 
 _BOUNDS = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
@@ -105,6 +106,7 @@ def _machines(declared: Declared) -> Iterator[Pool]:
         parts=managed or bootstrap,
         faults=taints.faults,
         unreachable=tuple(lost),
+        upgrade=machine_deployment(spec) if word == "MachineDeployment" else None,
     )
 
 
@@ -170,6 +172,7 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
                 parts=(("ClusterClass", declared.namespace, f"{class_name}/{kind}/{worker}"),),
                 faults=faults,
                 unreachable=tuple(lost),
+                upgrade=machine_deployment(entry) if kind == "machineDeployments" else None,
             )
 
 

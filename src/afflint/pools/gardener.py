@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from afflint.kube.node_labels import ARCH, INSTANCE_TYPE
 from afflint.pools.fields import is_open, label, labels_of, number, region, taints_of, text, texts, zone
 from afflint.pools.pool import Declared, Pool, Reader
+from afflint.pools.upgrades import rolling_update
 from afflint.yaml.document import list_at, map_at
 
 
@@ -36,6 +37,7 @@ def _shoot(declared: Declared) -> Iterator[Pool]:
             most=number(worker, "maximum"),
             zones=zones,
             faults=taints.faults,
+            upgrade=rolling_update(worker),
         )
 
 

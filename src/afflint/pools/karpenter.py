@@ -15,6 +15,7 @@ from afflint.kube.node_labels import DEPRECATED, HOSTNAME
 from afflint.kube.selectors import Requirement, parse_int64
 from afflint.pools.fields import is_known, is_open, label, labels_of, number, one_of, taints_of, text, unreachable_labels
 from afflint.pools.pool import Declared, Label, Pool, Reader, UnreachableLabel
+from afflint.pools.upgrades import karpenter_budgets
 from afflint.yaml.document import list_at, map_at
 
 CAPACITY, NODEPOOL, PROVISIONER = "karpenter.sh/capacity-type", "karpenter.sh/nodepool", "karpenter.sh/provisioner-name"
@@ -78,6 +79,7 @@ def _pool(
         closed=whole and type(requirements) in (list, NoneType) and not is_open(own),
         least=0,
         most=0 if never else number(limits, "nodes"),
+        upgrade=karpenter_budgets(declared.data),
         has_other_nodes=any(each.key.startswith(f"{AUTO_MODE}/") for each in automatic),
         faults=(*taints.faults, *startup.faults),
         unreachable=unreachable,

@@ -10,6 +10,7 @@ from afflint.kube.node_labels import ARCH, CONTROL_PLANE, INSTANCE_TYPE, MASTER,
 from afflint.kube.taints import Taint
 from afflint.pools.fields import is_open, label, labels_of, number, region, taints_of, text, texts, unreachable_labels, zone
 from afflint.pools.pool import Declared, Label, Pool, PoolPart, PoolTaint, Reader
+from afflint.pools.upgrades import hosted_pool
 from afflint.yaml.document import list_at, map_at
 
 _BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"
@@ -136,6 +137,7 @@ def _hosted_pool(declared: Declared) -> Iterator[Pool]:
         least=number(scaling, "min") if scaling else count,
         most=number(scaling, "max") if scaling else count,
         faults=taints.faults,
+        upgrade=hosted_pool(spec),
     )
 
 

@@ -13,6 +13,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.selectors import Requirement
 from afflint.kube.taints import Taint
+from afflint.pools.upgrade_strategy import UpgradeStrategy
 
 Key = tuple[str, str, str]
 """How another manifest refers to an object: kind, namespace and name."""
@@ -120,6 +121,8 @@ class Pool(NamedTuple):
     """What completes it, if it exists; it may be absent."""
     faults: tuple[PoolMistake, ...] = ()
     unreachable: tuple[UnreachableLabel, ...] = ()
+    upgrade: UpgradeStrategy | None = None
+    """How its nodes are upgraded; None if its format does not say."""
 
     @property
     def title(self) -> str:

@@ -23,6 +23,7 @@ from afflint.pools.fields import (
 )
 from afflint.pools.kubeadm import Registration
 from afflint.pools.pool import Declared, Label, Pool, PoolTaint, Reader
+from afflint.pools.upgrades import rolling_update
 from afflint.yaml.document import list_at, map_at
 
 
@@ -52,6 +53,7 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
             most=most if scaled else count,
             faults=(*kubelet_mistakes(labels), *taints.faults),
             unreachable=unreachable_labels(pool.get(field), (*path, field), own, why, "Write it below `labels`."),
+            upgrade=rolling_update(pool, "rollingUpdate"),
         )
 
 

@@ -334,6 +334,13 @@ class Cluster:
         other._outcomes = self._outcomes
         return other._with_storage_of(self)
 
+    def joined(self, nodes: Iterable[Node]) -> Cluster:
+        """Return the cluster with further nodes."""
+        other = Cluster.__new__(Cluster)
+        other._start(NodeTable([*self._table.nodes, *nodes]), self._tables, self._resources, self._version, self._comparisons)
+        other._occupancy = self._occupancy.renumbered({number: other._number(name) for number, name in enumerate(self._table.names)})
+        return other._with_storage_of(self)
+
     def changed(self, nodes: Iterable[Node]) -> Cluster:
         """Return the cluster with these nodes, identified by name, changed in labels and taints. Running pods stay."""
         other = Cluster.__new__(Cluster)

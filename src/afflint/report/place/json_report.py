@@ -5,7 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from afflint.placement.plan import AnonymousVerdict, ApplicationEffect, DisruptionEffect, NodeRow, Plan, Verdicts, WorkloadPlan
+from afflint.placement.plan import (
+    AnonymousVerdict,
+    ApplicationEffect,
+    DisruptionEffect,
+    NodeRow,
+    Plan,
+    PoolUpgrade,
+    UpgradeEffect,
+    Verdicts,
+    WorkloadPlan,
+)
 from afflint.report.place.digest import tally, worst_of_workloads
 
 
@@ -27,6 +37,9 @@ def render(plan: Plan) -> Iterator[str]:
     yield from _array((_flat(preempted._asdict()) for preempted in plan.preempted), 2)
     yield ',\n  "losses": '
     yield from _array(("".join(_loss(loss)) for loss in plan.losses), 2)
+    if plan.upgrades:
+        yield ',\n  "upgrades": '
+        yield from _array(("".join(_upgrade(upgrade)) for upgrade in plan.upgrades), 2)
     yield f',\n  "notes": {_flat(plan.notes)},\n  "coverage": {_flat(plan.coverage.plain())}'
     yield f',\n  "summary": {_flat(_summary(plan))}\n}}\n'
 
@@ -92,6 +105,19 @@ def _loss(loss: DisruptionEffect) -> Iterator[str]:
     yield ',\n      "blocked": '
     yield from _array((_flat(pod._asdict()) for pod in loss.blocked), 6)
     yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
+
+
+def _upgrade(upgrade: UpgradeEffect) -> Iterator[str]:
+    yield f'{{\n      "what": {_flat(upgrade.what)},\n      "completes": {_flat(upgrade.completes)},\n      "pools": '
+    yield from _array((_flat(_pool_upgrade(pool)) for pool in upgrade.pools), 6)
+    for key in ("replicas", "outages", "standings"):
+        yield f',\n      "{key}": '
+        yield from _array((_flat(each._asdict()) for each in getattr(upgrade, key)), 6)
+    yield f',\n      "left": {_flat(dict(upgrade.left))},\n      "unjudgedPods": {_flat(upgrade.unevaluated)}\n    }}'
+
+
+def _pool_upgrade(pool: PoolUpgrade) -> dict[str, object]:
+    return {**pool._asdict(), "completes": pool.completes, "blocked": [each._asdict() for each in pool.blocked]}
 
 
 def _application(effect: ApplicationEffect) -> dict[str, object]:

@@ -44,6 +44,7 @@ from afflint.report.place.digest import (
 from afflint.report.place.matrix import matrix
 from afflint.report.place.picture import outcomes_by_workload, picture, rules
 from afflint.report.place.scene import Scene, badge, state
+from afflint.report.place.upgrade_words import UPGRADE_NOTE, upgrade_lines, upgrade_title
 
 _OPEN = 8
 """Up to this many workloads, all are unfolded."""
@@ -68,7 +69,7 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "notes": _notes(plan.notes),
         "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
-        "picture": "".join([*_pools(plan), *_violations(plan), *_preempted(plan), *picture(scene)]),
+        "picture": "".join([*_pools(plan), *_violations(plan), *_preempted(plan), *_upgrades(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),
         "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
     }
@@ -103,6 +104,20 @@ def _preempted(plan: Plan) -> Iterator[str]:
         name = shown(names.get(each.workload, each.workload))
         yield f"<li>{name}: <code>{shown(each.pod)}</code> on {shown(each.node)} {shown(preempted_words(each))}</li>\n"
     yield "</ul>\n</details>\n"
+
+
+def _upgrades(plan: Plan) -> Iterator[str]:
+    """Yield the upgrades of node pools."""
+    for upgrade in plan.upgrades:
+        result = "survives" if upgrade.is_harmless else "blocked" if not upgrade.completes else "degraded"
+        word = "completes" if upgrade.completes else "never completes"
+        summary = f'{shown(upgrade_title(upgrade))} <span class="state {result}">{word}</span>'
+        yield f'<details class="violations" open><summary>{summary}</summary>\n'
+        yield f'<p class="soft">{UPGRADE_NOTE.capitalize()}.</p>\n<ul>\n'
+        for line in upgrade_lines(plan, upgrade):
+            word = f'<span class="state {line.state}">{line.word}</span>' if line.state else f"<b>{line.word}</b>"
+            yield f"<li>{word} {shown(line.text)}</li>\n"
+        yield "</ul>\n</details>\n"
 
 
 def _title(plan: Plan) -> str:

@@ -16,6 +16,7 @@ from afflint.placement.plan import (
     DisruptionEffect,
     NodeRow,
     Plan,
+    UpgradeEffect,
     WorkloadPlan,
     unevaluated_words,
 )
@@ -64,6 +65,7 @@ from afflint.report.place.digest import (
 )
 from afflint.report.place.harms import GLUE, LISTED, FailureContext, harm_words, moves_words, similar_harms
 from afflint.report.place.names import common_suffix
+from afflint.report.place.upgrade_words import UPGRADE_NOTE, upgrade_lines, upgrade_title
 
 _NODES_SHOWN = 16
 """Up to this many nodes get a row each."""
@@ -155,6 +157,8 @@ def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[
         yield _preempted(plan, paint, width)
     for losses in by_action(plan.losses).values():
         yield _losses(plan, losses, paint, width)
+    for upgrade in plan.upgrades:
+        yield _upgrade(plan, upgrade, paint, width)
     yield _summary(plan, paint, width)
 
 
@@ -323,6 +327,12 @@ def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width:
     if fold and harmless:
         rows.append(_survived(harmless, context.titles, others=bool(rows)))
     yield from _table(rows, paint, width)
+
+
+def _upgrade(plan: Plan, upgrade: UpgradeEffect, paint: Paint, width: int) -> Iterator[str]:
+    """Describe an upgrade of node pools."""
+    yield f"{paint(Cell(visible(upgrade_title(upgrade)), 'strong'))} ({UPGRADE_NOTE})"
+    yield from _table([(Cell(line.word, line.state), Cell(visible(line.text))) for line in upgrade_lines(plan, upgrade)], paint, width)
 
 
 def _loss(loss: DisruptionEffect, context: FailureContext) -> Iterator[Row]:
@@ -499,6 +509,9 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     yield f"{paint(Cell(count, 'survives' if scheduled == len(replicas) else 'dead'))} {where}"
     for action, losses in by_action(plan.losses).items():
         yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, harmed_noun(plan), paint)) + "."
+    for upgrade in plan.upgrades:
+        result = Cell("completes", "survives") if upgrade.completes else Cell("never completes", "blocked")
+        yield f"Upgrade of {visible(upgrade.what)}: {paint(result)}."
 
 
 def _tally(losses: Sequence[DisruptionEffect], noun: str, paint: Paint) -> Iterator[str]:

@@ -1,0 +1,224 @@
+"""Rolling upgrades of node pools: nodes are drained in order, restarted or replaced, and take pods again.
+
+Semantics: the node controller of machine-config-operator (pkg/controller/node), rolling updates of a MachineDeployment of Cluster API, and
+drift of Karpenter. All of them evict pods without a controller, too. Here they wait for PodDisruptionBudgets without a time limit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.kube.node_labels import HOSTNAME
+from afflint.kube.taints import CORDON
+from afflint.placement.draining import Drains, Evacuation, Happening
+from afflint.placement.failures import Disruption
+from afflint.placement.plan import (
+    Application,
+    Blocked,
+    Outage,
+    PoolUpgrade,
+    ReplicaMove,
+    Standing,
+    UpgradedReplica,
+    UpgradeEffect,
+)
+from afflint.placement.upgrade_pools import UpgradePool, capacity_words, unavailable_before
+from afflint.scheduler.nodes import Node
+
+NEW = "-new"
+"""What the name of a new node adds to the name of the node that it replaces."""
+
+
+class NodeUpgrades:
+    """The upgrades that are simulated on one schedule. ``key`` is the node label that the places of replicas are counted by."""
+
+    def __init__(self, drains: Drains, applications: Sequence[Application], key: str) -> None:
+        self._drains = drains
+        self._situation = drains.situation
+        self._applications = applications
+        self._key = key
+
+    def upgrade(self, what: str, pools: Sequence[UpgradePool]) -> UpgradeEffect:
+        """Upgrade pools one after another, each in the state that the one before it leaves."""
+        evacuation = Evacuation(self._drains, self._situation.arrangement.cluster, force=True)
+        outages = _Outages(self._applications, evacuation.running)
+        done = []
+        for pool in pools:
+            upgrade = _PoolRun(evacuation, pool, outages)
+            done.append(upgrade.run())
+        nodes = tuple(node for pool in pools for node in pool.nodes)
+        effect = evacuation.effect(Disruption(what, nodes), "drain")
+        replicas = tuple(_replicas(effect.moves, evacuation.happenings))
+        unevaluated = tuple([f"{namespace}/{pod}" for namespace, pod in self._situation.unevaluated(frozenset(nodes))])
+        return UpgradeEffect(
+            what,
+            tuple(done),
+            replicas,
+            tuple(outages.found.values()),
+            tuple(self._standings(evacuation, replicas)),
+            unevaluated,
+            effect.left,
+        )
+
+    def _standings(self, evacuation: Evacuation, replicas: Iterable[UpgradedReplica]) -> Iterable[Standing]:
+        """Yield in which domains the replicas of each workload ran before, and run in the end, where that differs."""
+        start = self._situation.arrangement.cluster
+        before, after = start.label(self._key), evacuation.cluster.label(self._key)
+        there = evacuation.cluster.pods
+        for key in dict.fromkeys(replica.workload for replica in replicas):
+            placed = self._situation.by_key[key]
+            old = Counter(before.get(placed.nodes[pod], "") for pod in placed.running)
+            new = Counter(after.get(there[pod.key], "") for pod in placed.pods if pod.key in there)
+            if old != new:
+                yield Standing(key, dict(sorted(old.items())), dict(sorted(new.items())))
+
+
+class _Outages:
+    """Finds the applications that have fewer running replicas while nodes are upgraded.
+
+    A replica that is recreated at once does not count, unless no other one runs.
+    """
+
+    def __init__(self, applications: Sequence[Application], running: Mapping[str, int]) -> None:
+        members = {key: application.name for application in applications for key in application.workloads}
+        self._group = {key: members.get(key, key) for key in running}
+        self._running = self._sums(running)
+        self._start = dict(self._running)
+        self.found: dict[tuple[str, tuple[str, ...]], Outage] = {}
+
+    def _sums(self, running: Mapping[str, int]) -> Counter[str]:
+        sums = Counter[str]()
+        for key, number in running.items():
+            sums[self._group[key]] += number
+        return sums
+
+    def replay(self, happenings: Iterable[Happening], pool: str, nodes: Sequence[str]) -> None:
+        """Count what happened while ``nodes`` were drained; without nodes, what happened once they were upgraded."""
+        touched: dict[str, None] = {}
+        for happening in happenings:
+            group = self._group[happening.workload]
+            if happening.what == "migrated":
+                continue
+            touched[group] = None
+            self._running[group] += 1 if happening.what == "created" else -1
+            if not self._running[group]:
+                self._add(group, pool, nodes)
+        for group in touched:
+            if self._running[group] < self._start[group]:
+                self._add(group, pool, nodes)
+
+    def _add(self, group: str, pool: str, nodes: Sequence[str]) -> None:
+        if not nodes:
+            return
+        left = self._running[group]
+        known = self.found.get((group, tuple(nodes)))
+        if known is None or left < known.left:
+            self.found[group, tuple(nodes)] = Outage(group, pool, tuple(nodes), left, self._start[group])
+
+
+class _PoolRun:
+    """The upgrade of one pool."""
+
+    def __init__(self, evacuation: Evacuation, pool: UpgradePool, outages: _Outages) -> None:
+        self._evacuation = evacuation
+        self._pool = pool
+        self._outages = outages
+        table = evacuation.cluster.table
+        self._original = {name: table.nodes[table.numbers[name]] for name in pool.nodes}
+        self._waiting = list(pool.nodes)
+        self._to_create = list(pool.nodes)
+        """The nodes for which no new node exists yet, if the pool replaces its nodes."""
+        self._done: list[str] = []
+
+    def run(self) -> PoolUpgrade:
+        """Upgrade the nodes until all are done, or those that are drained all keep a pod."""
+        pool, strategy = self._pool, self._pool.strategy
+        at_once, surge = strategy.at_once(len(pool.nodes))
+        usable = at_once
+        why = strategy.held
+        if strategy.counts_cordoned and not why:
+            unavailable = unavailable_before(self._evacuation.cluster, pool.nodes)
+            usable -= len(unavailable)
+            why = capacity_words(unavailable, at_once) if usable < 1 else ""
+        blocked: list[Blocked] = []
+        if not why:
+            self._create(surge)
+            blocked = self._roll(usable, surge)
+        return PoolUpgrade(
+            pool.title, pool.nodes, at_once, surge, strategy.replaces, strategy.declared, tuple(self._done), tuple(blocked), why
+        )
+
+    def _roll(self, at_once: int, surge: int) -> list[Blocked]:
+        """Drain at most ``at_once`` nodes at a time; return the pods that keep the rest from being drained."""
+        draining: list[str] = []
+        while True:
+            following = self._waiting[: at_once - len(draining)]
+            del self._waiting[: len(following)]
+            draining += following
+            if not draining:
+                return []
+            start = len(self._evacuation.happenings)
+            self._evacuation.cordon(following)
+            stuck = self._evacuation.empty(draining)
+            occupied = {each.node for each in stuck}
+            ready = [node for node in draining if node not in occupied]
+            self._outages.replay(self._evacuation.happenings[start:], self._pool.title, draining)
+            if not ready:
+                return stuck
+            start = len(self._evacuation.happenings)
+            self._return(ready, surge)
+            self._outages.replay(self._evacuation.happenings[start:], self._pool.title, ())
+            draining = [node for node in draining if node in occupied]
+
+    def _return(self, nodes: Sequence[str], surge: int) -> None:
+        """Let drained nodes come back, or replace them."""
+        evacuation = self._evacuation
+        self._done += nodes
+        if self._pool.strategy.replaces:
+            evacuation.cluster = evacuation.cluster.without(nodes)
+            self._create(len(self._done) + surge - (len(self._pool.nodes) - len(self._to_create)))
+        else:
+            evacuation.cluster = evacuation.cluster.changed([self._original[node] for node in nodes])
+        evacuation.unavailable = tuple([node for node in evacuation.unavailable if node not in nodes])
+        evacuation.replace_missing()
+
+    def _create(self, number: int) -> None:
+        """Create new nodes, each like the next one that it replaces, with the DaemonSet and static pods of that node."""
+        following = self._to_create[: max(number, 0)]
+        if not following or not self._pool.strategy.replaces:
+            return
+        del self._to_create[: len(following)]
+        evacuation = self._evacuation
+        cluster = self._evacuation.situation.arrangement.cluster
+        evacuation.cluster = evacuation.cluster.joined([_successor(self._original[name]) for name in following])
+        for name in following:
+            for pod in cluster.evicted((name,)):
+                if evacuation.situation.pod_replacement(pod).by_node:
+                    evacuation.cluster.bind(pod._replace(name=f"{pod.name}{NEW}"), f"{name}{NEW}")
+
+
+def _successor(node: Node) -> Node:
+    """Return the node that replaces another one: it has the same labels except for its own name, and is not cordoned."""
+    name = f"{node.name}{NEW}"
+    labels = {**node.labels, HOSTNAME: name} if HOSTNAME in node.labels else node.labels
+    return node._replace(name=name, labels=labels, unschedulable=False, taints=tuple([each for each in node.taints if each != CORDON]))
+
+
+class _Count(NamedTuple):
+    evicted: int
+    migrated: int
+
+
+def _replicas(moves: Iterable[ReplicaMove], happenings: Sequence[Happening]) -> Iterable[UpgradedReplica]:
+    """Yield the replicas that lost their node, with how often they did."""
+    counts: dict[tuple[str, str], _Count] = {}
+    for each in happenings:
+        key = each.workload, each.pod[1]
+        count = counts.get(key, _Count(0, 0))
+        counts[key] = _Count(count.evicted + (each.what == "evicted"), count.migrated + (each.what == "migrated"))
+    for move in moves:
+        count = counts.get((move.workload, move.pod), _Count(0, 0))
+        if move.source and (count.evicted or count.migrated):
+            yield UpgradedReplica(move.workload, move.pod, move.source, move.target, count.evicted, count.migrated, move.why, move.fate)

@@ -1,0 +1,260 @@
+"""Rolling upgrades of node pools: where they stop, what moves how often, what is down meanwhile, and where everything runs in the end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from afflint.controllers.budgets import read_budget
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.errors import UserError
+from afflint.placement.plan import Plan, UpgradeEffect
+from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.placement.upgrade_pools import UpgradeRequest
+from afflint.report.place import json_report, page, table
+from checkout import ROOT
+from cluster_objects import HOST, ZONE, Object, app, node, pod, spread, zoned
+from workload_objects import apart_by, inventory, pod_source
+
+LIVE = {
+    "evictionStrategy": "LiveMigrate",
+    "networks": [{"name": "default", "pod": {}}],
+    "domain": {"devices": {"interfaces": [{"name": "default", "masquerade": {}}]}},
+}
+WORKER = {"node-role.kubernetes.io/worker": ""}
+
+
+def planned(
+    nodes: list[Object], pod_sources: list[PodSource], *budgets: Object, name: str = "each", pods: list[Object] | None = None, **more: Any
+) -> Plan:
+    request = DisruptionRequest(upgrade=UpgradeRequest([name], **more))
+    return make_plan(inventory(nodes, pods=pods or []), pod_sources, asked=request, budgets=[read_budget(each) for each in budgets])
+
+
+def upgraded(nodes: list[Object], pod_sources: list[PodSource], *budgets: Object, **more: Any) -> UpgradeEffect:
+    (upgrade,) = planned(nodes, pod_sources, *budgets, **more).upgrades
+    return upgrade
+
+
+def config_pool(name: str = "worker", **spec: Any) -> Object:
+    selector = {"matchLabels": {f"node-role.kubernetes.io/{name}": ""}}
+    return {"kind": "MachineConfigPool", "metadata": {"name": name}, "spec": {"nodeSelector": selector, **spec}}
+
+
+def workers(**zones: str) -> list[Object]:
+    return [node(name, {HOST: name, ZONE: zone, **WORKER}) for name, zone in zones.items()]
+
+
+def budget(**amount: Any) -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, **amount},
+    }
+
+
+def moves(upgrade: UpgradeEffect) -> dict[str, tuple[int, int, str | None]]:
+    """How often each replica is evicted and migrated, and where it runs in the end."""
+    return {each.pod: (each.evicted, each.migrated, each.target) for each in upgrade.replicas}
+
+
+def lines(plan: Plan) -> list[str]:
+    text = "".join(table.render(plan, color=False, width=200))
+    return [line.strip() for line in text[text.index("Upgrade of") :].splitlines() if line]
+
+
+# --- one node after another ----------------------------------------------------------------------------------------------
+
+
+def test_nodes_come_back_and_take_pods_again() -> None:
+    """Three nodes, one database each: a replica has no other node while its own is upgraded."""
+    db = pod_source("db", "StatefulSet", replicas=3, affinity=apart_by(HOST, "db"))
+    upgrade = upgraded(zoned(n1="a", n2="b", n3="c"), [db])
+    assert upgrade.completes
+    assert upgrade.is_harmless
+    assert moves(upgrade) == {"db-0": (1, 0, "n1"), "db-1": (1, 0, "n2"), "db-2": (1, 0, "n3")}
+    assert [(each.nodes, each.left, each.replicas) for each in upgrade.outages] == [(("n1",), 2, 3), (("n2",), 2, 3), (("n3",), 2, 3)]
+    assert upgrade.standings == ()
+
+
+def test_a_workload_may_end_in_fewer_zones() -> None:
+    """The replacement of web-0 goes beside another replica and does not return when a1 does."""
+    web = pod_source("web", replicas=3, topologySpreadConstraints=[spread(ZONE, app("web"), when="ScheduleAnyway")])
+    upgrade = upgraded(zoned(a1="a", b1="b", c1="c"), [web])
+    (standing,) = upgrade.standings
+    assert (standing.before, standing.after) == ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 1})
+    assert "in the end  default/web: zone a: 1, zone b: 1, zone c: 1 -> zone a: 2, zone b: 1" in lines(
+        planned(zoned(a1="a", b1="b", c1="c"), [web])
+    )
+
+
+def test_an_upgrade_stops_where_a_budget_allows_no_eviction() -> None:
+    web = pod_source("web", replicas=2, affinity=apart_by(HOST, "web"))
+    plan = planned(zoned(n1="", n2="", n3=""), [web], budget(minAvailable=2))
+    (pool,) = plan.upgrades[0].pools
+    assert not pool.completes
+    assert pool.upgraded == ()
+    assert [(each.pod, each.node) for each in pool.blocked] == [("web-0", "n1")]
+    assert lines(plan)[:3] == [
+        "Upgrade of each: all nodes, 3 nodes (nodes are drained in order, and take pods again)",
+        "stops    at n1; 0 of 3 nodes are upgraded, one at a time",
+        (
+            "blocked  web-0 of default/web is not evicted from n1: PodDisruptionBudget web (minAvailable 2) requires 2 of 2 pods to be "
+            "healthy, and 2 are"
+        ),
+    ]
+    assert lines(plan)[-1] == "Upgrade of each: never completes."
+
+
+def test_machines_are_live_migrated_each_time_that_their_node_is_upgraded() -> None:
+    machines = [pod_source(f"vm{number}", "VirtualMachine", pod=LIVE) for number in (1, 2)]
+    upgrade = upgraded(zoned(n1="", n2=""), machines)
+    assert upgrade.completes
+    assert upgrade.outages == ()
+    assert {name: count[:2] for name, count in moves(upgrade).items()} == {"virt-launcher-vm1": (0, 2), "virt-launcher-vm2": (0, 1)}
+
+
+def test_a_machine_that_cannot_migrate_stops_the_upgrade() -> None:
+    fixed = {**LIVE, "domain": {"devices": {"interfaces": [{"name": "default", "bridge": {}}]}}}
+    upgrade = upgraded(zoned(n1="", n2=""), [pod_source("vm", "VirtualMachine", pod=fixed)])
+    assert [each.pod for each in upgrade.pools[0].blocked] == ["virt-launcher-vm"]
+
+
+def test_pods_without_a_controller_are_deleted_for_good() -> None:
+    upgrade = upgraded(zoned(n1="", n2=""), [pod_source("tool", "Pod")])
+    assert upgrade.completes
+    assert not upgrade.is_harmless
+    assert [(each.pod, each.fate) for each in upgrade.replicas] == [("tool", "gone")]
+
+
+def test_running_pods_without_a_workload_are_not_evaluated() -> None:
+    stranger = {**pod("x", on="n1"), "metadata": {"name": "x", "namespace": "default", "ownerReferences": [
+        {"apiVersion": "example.com/v1", "kind": "Thing", "name": "x", "uid": "1", "controller": True}]}}  # fmt: skip
+    upgrade = upgraded(zoned(n1="", n2=""), [], pods=[stranger])
+    assert upgrade.unevaluated == ("default/x",)
+    assert not upgrade.is_harmless
+
+
+# --- pools ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_machine_config_pool_sets_how_many_nodes_are_unavailable() -> None:
+    nodes = workers(w1="a", w2="b", w3="c", w4="c")
+    web = pod_source("web", replicas=4, affinity=apart_by(HOST, "web"))
+    (pool,) = upgraded(nodes, [web], name="worker", config_pools=[config_pool(maxUnavailable="50%")]).pools
+    assert (pool.pool, pool.at_once, pool.declared) == (
+        "MachineConfigPool worker",
+        2,
+        "maxUnavailable 50% of MachineConfigPool worker",
+    )
+    assert pool.completes
+
+
+def test_a_second_node_goes_on_while_the_first_is_stuck() -> None:
+    """Nodes are upgraded one by one as long as one of the two that may be unavailable is free."""
+    nodes = workers(w1="a", w2="b", w3="c", w4="d")
+    web = pod_source("web", replicas=1)
+    pool = upgraded(nodes, [web], budget(minAvailable=1), config_pools=[config_pool(maxUnavailable=2)]).pools[0]
+    assert (pool.upgraded, [each.node for each in pool.blocked]) == (("w2", "w3", "w4"), ["w1"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "held"),
+    [
+        ({"paused": True}, "it is paused"),
+        ({}, "1 node is cordoned or not ready already, and only 1 may be: w2"),
+        ({"maxUnavailable": 2}, ""),
+    ],
+)
+def test_a_machine_config_pool_may_not_start(spec: dict[str, Any], held: str) -> None:
+    nodes = [*workers(w1="a"), node("w2", {HOST: "w2", **WORKER}, cordoned=True), *workers(w3="b")]
+    (pool,) = upgraded(nodes, [pod_source("web")], config_pools=[config_pool(**spec)]).pools
+    assert (pool.held, pool.completes) == (held, not held)
+
+
+def test_a_node_of_a_custom_pool_is_not_a_worker() -> None:
+    nodes = [*workers(w1="a"), node("i1", {HOST: "i1", **WORKER, "node-role.kubernetes.io/infra": ""})]
+    pools = upgraded(nodes, [], config_pools=[config_pool(), config_pool("infra")]).pools
+    assert [(pool.pool, pool.nodes) for pool in pools] == [("MachineConfigPool infra", ("i1",)), ("MachineConfigPool worker", ("w1",))]
+
+
+def test_roles_are_pools_without_declarations_the_control_plane_first() -> None:
+    nodes = [*workers(w1="b", w2="a"), node("m1", {"node-role.kubernetes.io/master": "", **WORKER}), node("x1")]
+    pools = upgraded(nodes, []).pools
+    assert [(pool.pool, pool.nodes) for pool in pools] == [
+        ("role control-plane", ("m1",)),
+        ("role worker", ("w2", "w1")),
+        ("nodes without a role", ("x1",)),
+    ]
+
+
+def test_new_nodes_come_first_with_surge() -> None:
+    """With a node more, the database keeps three replicas, and runs on the new nodes in the end."""
+    db = pod_source("db", "StatefulSet", replicas=2, affinity=apart_by(HOST, "db"))
+    upgrade = upgraded(zoned(n1="a", n2="b"), [db], surge=1)
+    assert moves(upgrade) == {"db-0": (1, 0, "n1-new"), "db-1": (1, 0, "n2-new")}
+    assert upgrade.outages == ()
+
+
+def test_a_pod_that_names_its_host_does_not_fit_the_new_node() -> None:
+    pinned = pod_source("agent", nodeSelector={HOST: "n1"})
+    upgrade = upgraded(zoned(n1="", n2=""), [pinned], surge=1)
+    assert moves(upgrade) == {"agent-0": (1, 0, None)}
+    assert upgrade.completes
+    assert not upgrade.is_harmless
+
+
+def test_pods_of_a_daemon_set_run_on_new_nodes() -> None:
+    """The new node has the DaemonSet's pod, whose host port keeps the Deployment off."""
+    port = {"containers": [{"name": "x", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+    agent = pod_source("agent", "DaemonSet", **port)
+    web = pod_source("web", **port)
+    plan = planned(zoned(n1="", n2=""), [agent, web], surge=1)
+    assert [replica.node for replica in plan.workloads[1].replicas] == [None]
+    assert plan.upgrades[0].completes
+    assert plan.upgrades[0].replicas == ()
+
+
+def test_the_user_may_name_nodes_by_a_label() -> None:
+    (pool,) = upgraded(zoned(a1="a", a2="a", b1="b"), [], name=f"{ZONE}=a", unavailable="100%").pools
+    assert (pool.nodes, pool.at_once, pool.declared) == (("a1", "a2"), 2, "--max-unavailable 100%")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("wroker", "--upgrade: no node pool or role is named `wroker`; did you mean `worker`?"),
+        ("zone=x", "--upgrade: no node has the label zone=x"),
+    ],
+)
+def test_an_unknown_pool_is_refused(name: str, message: str) -> None:
+    with pytest.raises(UserError) as refused:
+        upgraded(workers(w1="a"), [], name=name)
+    assert str(refused.value) == message
+
+
+# --- reports -------------------------------------------------------------------------------------------------------------
+
+
+def test_reports_show_an_upgrade() -> None:
+    web = pod_source("web", replicas=2, affinity=apart_by(HOST, "web"))
+    plan = planned(workers(w1="a", w2="b"), [web], budget(minAvailable=1), config_pools=[config_pool()])
+    data = json.loads("".join(json_report.render(plan)))
+    jsonschema.validate(data, json.loads(Path(ROOT, "schemas", "place.schema.json").read_text(encoding="utf-8")))
+    (upgrade,) = data["upgrades"]
+    assert upgrade["completes"] is True
+    assert upgrade["pools"][0]["nodes"] == ["w1", "w2"]
+    assert lines(plan) == [
+        "Upgrade of each: MachineConfigPool worker, 2 nodes (nodes are drained in order, and take pods again)",
+        "completes  one at a time",
+        "degraded   default/web keeps 1 of 2 for a time, while pods leave w1, w2",
+        "recreated  2 replicas: 2 once",
+        "2 of 2 replicas of 1 workload scheduled on 2 nodes.",
+        "Upgrade of each: completes.",
+    ]
+    assert "keeps 1 of 2 for a time" in page.render(plan)
