@@ -46,6 +46,7 @@ class PlaceOptions(NamedTuple):
     upgrade: tuple[str, ...]
     max_unavailable: str | None
     surge: str | None
+    deschedule: bool
     group_by: str
     group_label: str
     only: tuple[str, ...]
@@ -70,6 +71,7 @@ def place(args: PlaceOptions) -> int:
     """
     from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
+    from afflint.placement.descheduler_policy import KINDS, read_policies
     from afflint.placement.planner import DisruptionRequest, make_plan
     from afflint.placement.selection import selected
     from afflint.placement.upgrade_pools import CONFIG_POOL
@@ -93,10 +95,13 @@ def place(args: PlaceOptions) -> int:
         resources=not args.no_resources,
         only_running=args.only_running,
         replan=args.replan,
-        kinds=(CONFIG_POOL,) if args.upgrade else (),
+        kinds=(*([CONFIG_POOL] if args.upgrade else []), *(KINDS if args.deschedule else ())),
     )
     upgrade = _upgrade_request(args, inputs) if args.upgrade else None
-    request = DisruptionRequest(args.lose, args.drain, args.remove, args.together, upgrade)
+    policies = read_policies(inputs.objects) if args.deschedule else []
+    if args.deschedule and not policies:
+        raise UserError("--deschedule: no DeschedulerPolicy or KubeDescheduler is among the manifests")
+    request = DisruptionRequest(args.lose, args.drain, args.remove, args.together, upgrade, policies)
     plan = make_plan(
         inputs.simulation_input.inventory,
         inputs.simulation_input.pod_sources,
@@ -117,13 +122,13 @@ def place(args: PlaceOptions) -> int:
     write_or_show(args.output, _chunks(selected(plan, args.only) if args.only else plan, args))
     unplaced = any(replica.node is None or replica.why for workload in plan.workloads for replica in workload.replicas)
     disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
-    stopped = not all(upgrade.is_harmless for upgrade in plan.upgrades)
+    stopped = not (all(each.is_harmless for each in plan.upgrades) and all(each.is_harmless for each in plan.descheduling))
     return FOUND if (unplaced or disrupted or stopped or problems) and not args.exit_zero else 0
 
 
 def _upgrade_request(args: PlaceOptions, inputs: PlaceInputs) -> UpgradeRequest:
     """Return which pools are upgraded, and how. Raises UserError."""
-    from afflint.placement.upgrade_pools import UpgradeRequest
+    from afflint.placement.upgrade_pools import CONFIG_POOL, UpgradeRequest
     from afflint.pools.upgrades import amount_of
 
     amounts = []
@@ -132,7 +137,7 @@ def _upgrade_request(args: PlaceOptions, inputs: PlaceInputs) -> UpgradeRequest:
         if value is not None and amount is None:
             raise UserError(f"{name} takes a number of nodes or a percentage of the pool, as in `2` or `20%`, not {value!r}")
         amounts.append(amount)
-    return UpgradeRequest(args.upgrade, inputs.pools, inputs.objects, *amounts)
+    return UpgradeRequest(args.upgrade, inputs.pools, [each for each in inputs.objects if each.get("kind") == CONFIG_POOL], *amounts)
 
 
 def parse_counts(values: Sequence[str]) -> dict[str, int]:
@@ -237,7 +242,7 @@ _SECTIONS = {
             "each:node, each:zone or each:KEY, which is combined with the others one at a time.",
         ),
     ),
-    "Upgrades": (
+    "Upgrades and descheduling": (
         option(
             "--upgrade",
             metavar="POOL",
@@ -247,14 +252,19 @@ _SECTIONS = {
         ),
         option(
             "--max-unavailable",
-            metavar="N|N%",
-            help_text="Drain at most N nodes of a pool at a time. Default: as the pool declares, else 1.",
+            metavar="N",
+            help_text="Drain at most N nodes (or N%) of a pool at a time. Default: as the pool declares, else 1.",
         ),
         option(
             "--surge",
-            metavar="N|N%",
-            help_text="Create N new nodes before old ones are drained, and replace nodes instead of restarting them. Default: as the "
-            "pool declares.",
+            metavar="N",
+            help_text="Create N new nodes (or N%) before old ones are drained, and replace nodes instead of restarting them. Default: "
+            "as the pool declares.",
+        ),
+        flag(
+            "--deschedule",
+            help_text="Simulate the descheduler with each DeschedulerPolicy and KubeDescheduler of the input: what it moves in each run, "
+            "and loops that never end.",
         ),
     ),
     "Output": (

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from afflint.controllers.pod_replacement import NEVER, PodReplacement, knows_owner, pod_replacement_of_owner
-from afflint.controllers.pod_source import PLACEMENT_FIELDS, PRIORITY_FIELDS, PodSource
+from afflint.controllers.pod_source import PLACEMENT_FIELDS, PRIORITY_FIELDS, PodSource, has_local_storage
 from afflint.controllers.running_pods import running_pods_of
 from afflint.controllers.virtual_machine import claim_name
 from afflint.findings.namedtuples import NamedTuple
@@ -151,6 +151,7 @@ def _of_pods(namespace: str, owner: Owner, indexes: Sequence[int], pods: Sequenc
         pod={field: spec[field] for field in (*PLACEMENT_FIELDS, *PRIORITY_FIELDS) if field in spec and field != "nodeName"},
         pod_replacement=pod_replacement,
         volumes=tuple(dict.fromkeys(filter(None, claims))),
+        has_local_storage=has_local_storage(spec),
         notes=notes,
         observed=tuple(kept),
     )

@@ -110,6 +110,8 @@ class PodSource:
     """The access modes of the claims that its VMs create for themselves, as far as they are known."""
     volumes: tuple[str, ...] = ()
     """The names of the claims that its pods use."""
+    has_local_storage: bool = False
+    """Whether its pods have an emptyDir or hostPath volume, as those of every virtual machine do."""
     scale: ReplicaRange = UNKNOWN_SCALE
     """The range of replicas that an autoscaler sets; unknown without one, and then ``replicas`` applies."""
     refused: str = ""
@@ -221,8 +223,14 @@ def read_pod_source(workload: Workload, site: Site, *, resources: bool = False, 
         pod_replacement=pod_replacement_of(workload),
         claims=template_claims(workload),
         volumes=claim_names(workload),
+        has_local_storage=workload.kind.kubevirt or has_local_storage(workload.pod),
         controller=_controller(workload),
     )
+
+
+def has_local_storage(spec: Mapping[str, Any]) -> bool:
+    """Return whether a pod spec has an emptyDir or hostPath volume (`IsPodWithLocalStorage` of the descheduler)."""
+    return any("emptyDir" in volume or "hostPath" in volume for volume in maps_at(spec, "volumes"))
 
 
 def line_of_name(workload: Workload) -> int:

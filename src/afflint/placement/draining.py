@@ -204,7 +204,7 @@ class Evacuation:
         while progress and there:
             before, placed = len(there), len(self.placed)
             gone = set(self.preempted[mark:])
-            there = [(pod, node) for pod, node in there if pod.key not in gone and not self._evict_or_migrate(pod, node)]
+            there = [(pod, node) for pod, node in there if pod.key not in gone and not self.evict_or_migrate(pod, node)]
             self.replace_missing()
             progress = len(there) < before or len(self.placed) > placed
         return [self._blocking_reason(pod, node) for pod, node in there]
@@ -220,7 +220,7 @@ class Evacuation:
 
     # --- one pod -------------------------------------------------------------------------------------------------------
 
-    def _evict_or_migrate(self, pod: Pod, node: str) -> bool:
+    def evict_or_migrate(self, pod: Pod, node: str) -> bool:
         """Evict or live-migrate a pod; return whether this is possible now."""
         eviction = self.drains.eviction(pod)
         if eviction.what != "allowed":

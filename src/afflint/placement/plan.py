@@ -372,6 +372,42 @@ class UpgradeEffect(NamedTuple):
         return self.completes and not self.unevaluated and all(replica.target is not None for replica in self.replicas)
 
 
+class DescheduledPod(NamedTuple):
+    """A pod that a plugin of the descheduler evicts, and the node on which it runs again; None if it stays Pending."""
+
+    workload: str
+    namespace: str
+    pod: str
+    plugin: str
+    node: str
+    target: str | None
+    migrated: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.namespace, self.pod
+
+
+class DescheduleEffect(NamedTuple):
+    """What a descheduler does in rounds. ``repeats`` is the number of rounds after which the pods ran as they do after the last one.
+
+    ``settled``: a further round evicts no pod. ``moves`` are the pods that lose a node, with where they run in the end.
+    """
+
+    policy: str
+    rounds: tuple[tuple[DescheduledPod, ...], ...]
+    repeats: int | None
+    settled: bool
+    moves: tuple[ReplicaMove, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether it settles, and all pods run in the end."""
+        return self.settled and all(move.target is not None for move in self.moves)
+
+
 class Plan(NamedTuple):
     """The result: nodes, workloads in the order of their files, the requested disruptions, and the assumptions as notes."""
 
@@ -391,6 +427,8 @@ class Plan(NamedTuple):
     """The running pods that Pending pods preempt."""
     upgrades: tuple[UpgradeEffect, ...] = ()
     """The requested upgrades of node pools."""
+    descheduling: tuple[DescheduleEffect, ...] = ()
+    """What the deschedulers do, if that is requested."""
 
 
 def unevaluated_words(pods: Sequence[str]) -> str:

@@ -27,6 +27,7 @@ from afflint.placement.node_loss import NodeLosses
 from afflint.placement.plan import (
     VOLUMES_LEFT_OUT,
     AnonymousVerdict,
+    DescheduleEffect,
     DisruptionEffect,
     NodeRow,
     Plan,
@@ -51,6 +52,7 @@ from afflint.scheduler.requests import HUGE_PAGES, REPORTED
 from afflint.yaml.document import text_at
 
 if TYPE_CHECKING:
+    from afflint.placement.descheduler_policy import DeschedulerPolicy
     from afflint.placement.upgrade_pools import UpgradeRequest
     from afflint.placement.volumes import InventoryStorage
 
@@ -68,6 +70,8 @@ class DisruptionRequest(NamedTuple):
     """Whether all of them are one disruption."""
     upgrade: UpgradeRequest | None = None
     """The node pools that are upgraded."""
+    deschedule: Sequence[DeschedulerPolicy] = ()
+    """The policies of deschedulers that run."""
 
     @property
     def by_action(self) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
@@ -117,8 +121,8 @@ def make_plan(
             inventory.storage,
             name_of,
             violating,
-            drained=bool(asked.drain or asked.upgrade),
-            disrupted=bool(happening or asked.upgrade),
+            drained=bool(asked.drain or asked.upgrade or asked.deschedule),
+            disrupted=bool(happening or asked.upgrade or asked.deschedule),
         ).plans()
     )
     losses = tuple([happens() for happens, _ in happening])
@@ -131,13 +135,19 @@ def make_plan(
         titles = {name: classes[number].title for name, number in made.items()}
         model = NodeUpgrades(Drains(DisruptionState(arrangement), budgets, evictions), grouped, key)
         upgrades = tuple([model.upgrade(name, pools) for name, pools in pools_to_upgrade(arrangement.before, asked.upgrade, titles)])
+    descheduling: tuple[DescheduleEffect, ...] = ()
+    if asked.deschedule:
+        from afflint.placement.descheduling import Descheduling
+
+        descheduler = Descheduling(Drains(DisruptionState(arrangement), budgets, evictions))
+        descheduling = tuple([descheduler.simulate(policy) for policy in asked.deschedule])
     unevaluated: dict[str, None] = {}
     if happening:
         situation, tied = happening[0][1], frozenset(each.key for each in workloads if each.volumes)
         by_key = {each.key: each for each in workloads}
         losses = tuple([with_applications(_with_limitations(loss, situation, tied), grouped, by_key) for loss in losses])
         unevaluated.update(dict.fromkeys(pod for loss in losses for pod in loss.unevaluated))
-    shut_down = unknown_strategy_note(pod_sources) if asked.drain or upgrades else ""
+    shut_down = unknown_strategy_note(pod_sources) if asked.drain or upgrades or descheduling else ""
     passed = [unevaluated_words(list(unevaluated))] if unevaluated else []
     preempted = _preempted(arrangement)
     notes = (
@@ -158,6 +168,7 @@ def make_plan(
         applications=grouped,
         preempted=preempted,
         upgrades=upgrades,
+        descheduling=descheduling,
     )
 
 

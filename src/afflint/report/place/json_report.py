@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from afflint.placement.plan import (
     AnonymousVerdict,
     ApplicationEffect,
+    DescheduleEffect,
     DisruptionEffect,
     NodeRow,
     Plan,
@@ -40,6 +41,9 @@ def render(plan: Plan) -> Iterator[str]:
     if plan.upgrades:
         yield ',\n  "upgrades": '
         yield from _array(("".join(_upgrade(upgrade)) for upgrade in plan.upgrades), 2)
+    if plan.descheduling:
+        yield ',\n  "descheduling": '
+        yield from _array(("".join(_descheduling(effect)) for effect in plan.descheduling), 2)
     yield f',\n  "notes": {_flat(plan.notes)},\n  "coverage": {_flat(plan.coverage.plain())}'
     yield f',\n  "summary": {_flat(_summary(plan))}\n}}\n'
 
@@ -114,6 +118,16 @@ def _upgrade(upgrade: UpgradeEffect) -> Iterator[str]:
         yield f',\n      "{key}": '
         yield from _array((_flat(each._asdict()) for each in getattr(upgrade, key)), 6)
     yield f',\n      "left": {_flat(dict(upgrade.left))},\n      "unjudgedPods": {_flat(upgrade.unevaluated)}\n    }}'
+
+
+def _descheduling(effect: DescheduleEffect) -> Iterator[str]:
+    yield f'{{\n      "policy": {_flat(effect.policy)},\n      "settled": {_flat(effect.settled)}'
+    yield f',\n      "repeats": {_flat(effect.repeats)}'
+    yield ',\n      "rounds": '
+    yield from _array((_flat([pod._asdict() for pod in evicted]) for evicted in effect.rounds), 6)
+    yield ',\n      "moves": '
+    yield from _array((_flat(move._asdict()) for move in effect.moves), 6)
+    yield f',\n      "notes": {_flat(effect.notes)}\n    }}'
 
 
 def _pool_upgrade(pool: PoolUpgrade) -> dict[str, object]:

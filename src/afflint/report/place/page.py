@@ -11,6 +11,7 @@ from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import HOSTNAME, domain_noun, is_machine_made, name_of_key
 from afflint.placement.plan import VOLUMES_LEFT_OUT, NodeRow, NodeVerdict, Plan, WorkloadPlan
 from afflint.report.html_page import PageMetadata, page, shown
+from afflint.report.place.deschedule_words import deschedule_lines, deschedule_result, deschedule_title
 from afflint.report.place.digest import (
     NOUNS,
     OUTCOMES,
@@ -44,7 +45,7 @@ from afflint.report.place.digest import (
 from afflint.report.place.matrix import matrix
 from afflint.report.place.picture import outcomes_by_workload, picture, rules
 from afflint.report.place.scene import Scene, badge, state
-from afflint.report.place.upgrade_words import UPGRADE_NOTE, upgrade_lines, upgrade_title
+from afflint.report.place.upgrade_words import UPGRADE_NOTE, UpgradeLine, upgrade_lines, upgrade_title
 
 _OPEN = 8
 """Up to this many workloads, all are unfolded."""
@@ -69,7 +70,7 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "notes": _notes(plan.notes),
         "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
-        "picture": "".join([*_pools(plan), *_violations(plan), *_preempted(plan), *_upgrades(plan), *picture(scene)]),
+        "picture": "".join([*_pools(plan), *_violations(plan), *_preempted(plan), *_sequences(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),
         "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
     }
@@ -106,18 +107,24 @@ def _preempted(plan: Plan) -> Iterator[str]:
     yield "</ul>\n</details>\n"
 
 
-def _upgrades(plan: Plan) -> Iterator[str]:
-    """Yield the upgrades of node pools."""
+def _sequences(plan: Plan) -> Iterator[str]:
+    """Yield the upgrades of node pools, and what deschedulers do."""
     for upgrade in plan.upgrades:
         result = "survives" if upgrade.is_harmless else "blocked" if not upgrade.completes else "degraded"
         word = "completes" if upgrade.completes else "never completes"
-        summary = f'{shown(upgrade_title(upgrade))} <span class="state {result}">{word}</span>'
-        yield f'<details class="violations" open><summary>{summary}</summary>\n'
-        yield f'<p class="soft">{UPGRADE_NOTE.capitalize()}.</p>\n<ul>\n'
-        for line in upgrade_lines(plan, upgrade):
-            word = f'<span class="state {line.state}">{line.word}</span>' if line.state else f"<b>{line.word}</b>"
-            yield f"<li>{word} {shown(line.text)}</li>\n"
-        yield "</ul>\n</details>\n"
+        yield from _sequence(upgrade_title(upgrade), (result, word), f"{UPGRADE_NOTE.capitalize()}.", upgrade_lines(plan, upgrade))
+    for effect in plan.descheduling:
+        note = "The descheduler runs until it evicts no pod."
+        yield from _sequence(deschedule_title(effect), deschedule_result(effect), note, deschedule_lines(plan, effect))
+
+
+def _sequence(title: str, result: tuple[str, str], note: str, lines: Iterable[UpgradeLine]) -> Iterator[str]:
+    summary = f'{shown(title)} <span class="state {result[0]}">{result[1]}</span>'
+    yield f'<details class="violations" open><summary>{summary}</summary>\n<p class="soft">{shown(note)}</p>\n<ul>\n'
+    for line in lines:
+        word = f'<span class="state {line.state}">{line.word}</span>' if line.state else f"<b>{line.word}</b>"
+        yield f"<li>{word} {shown(line.text)}</li>\n"
+    yield "</ul>\n</details>\n"
 
 
 def _title(plan: Plan) -> str:

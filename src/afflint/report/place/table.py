@@ -13,6 +13,7 @@ from afflint.findings.phrases import pluralize, visible
 from afflint.kube.node_labels import name_of_key
 from afflint.placement.plan import (
     ApplicationEffect,
+    DescheduleEffect,
     DisruptionEffect,
     NodeRow,
     Plan,
@@ -20,6 +21,7 @@ from afflint.placement.plan import (
     WorkloadPlan,
     unevaluated_words,
 )
+from afflint.report.place.deschedule_words import deschedule_lines, deschedule_result, deschedule_title
 from afflint.report.place.digest import (
     ACTION_NOTES,
     NOUNS,
@@ -159,6 +161,8 @@ def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[
         yield _losses(plan, losses, paint, width)
     for upgrade in plan.upgrades:
         yield _upgrade(plan, upgrade, paint, width)
+    for effect in plan.descheduling:
+        yield _descheduler(plan, effect, paint, width)
     yield _summary(plan, paint, width)
 
 
@@ -333,6 +337,12 @@ def _upgrade(plan: Plan, upgrade: UpgradeEffect, paint: Paint, width: int) -> It
     """Describe an upgrade of node pools."""
     yield f"{paint(Cell(visible(upgrade_title(upgrade)), 'strong'))} ({UPGRADE_NOTE})"
     yield from _table([(Cell(line.word, line.state), Cell(visible(line.text))) for line in upgrade_lines(plan, upgrade)], paint, width)
+
+
+def _descheduler(plan: Plan, effect: DescheduleEffect, paint: Paint, width: int) -> Iterator[str]:
+    """Describe what a descheduler does."""
+    yield f"{paint(Cell(visible(deschedule_title(effect)), 'strong'))} (runs until it evicts no pod)"
+    yield from _table([(Cell(line.word, line.state), Cell(visible(line.text))) for line in deschedule_lines(plan, effect)], paint, width)
 
 
 def _loss(loss: DisruptionEffect, context: FailureContext) -> Iterator[Row]:
@@ -512,6 +522,9 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     for upgrade in plan.upgrades:
         result = Cell("completes", "survives") if upgrade.completes else Cell("never completes", "blocked")
         yield f"Upgrade of {visible(upgrade.what)}: {paint(result)}."
+    for effect in plan.descheduling:
+        state, word = deschedule_result(effect)
+        yield f"{visible(deschedule_title(effect))} {paint(Cell(word, state))}."
 
 
 def _tally(losses: Sequence[DisruptionEffect], noun: str, paint: Paint) -> Iterator[str]:
