@@ -235,7 +235,7 @@ def test_profiles_of_openshift() -> None:
     assert [plugin.name for plugin in found.profiles[0].plugins if plugin.name.startswith("Remove")] == [
         APART, TAINTS, AFFINITY, "RemovePodsHavingTooManyRestarts", SPREAD, "RemoveDuplicates",
     ]  # fmt: skip
-    assert found.profiles[0].rules.node_fit
+    assert not found.profiles[0].rules.node_fit
     assert not found.profiles[0].rules.claims
     assert found.notes == (
         "its mode is Predictive: in the cluster it evicts no pod until the mode is Automatic",

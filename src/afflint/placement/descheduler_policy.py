@@ -45,7 +45,7 @@ _OPENSHIFT_PROFILES: Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]] = {
     "DevKubeVirtRelieveAndMigrate": ((LOW_UTILIZATION, {"metricsUtilization": {"source": "Prometheus"}}),),
 }
 _OPENSHIFT_THRESHOLDS = {"Low": (10, 30), "Medium": (20, 50), "High": (40, 70)}
-_OPENSHIFT_NAMESPACES = ("kube-system", "hypershift", "openshift-*")
+_OPENSHIFT_NAMESPACES = ("kube-system", "hypershift", "openshift", "openshift-*")
 
 
 class EvictionRules(NamedTuple):
@@ -204,8 +204,8 @@ def _openshift(name: str, data: Mapping[str, Any]) -> DeschedulerPolicy:
         for plugin, args in _OPENSHIFT_PROFILES.get(profile, ()):
             plugins[plugin] = Plugin(plugin, {**(utilization if plugin == LOW_UTILIZATION else {}), **args, **chosen})
     priority = custom.get("thresholdPriority")
+    # The operator does not set nodeFit.
     rules = EvictionRules(
-        node_fit=True,
         local_storage="EvictPodsWithLocalStorage" in profiles,
         claims="EvictPodsWithPVC" in profiles,
         priority=priority if type(priority) is int else None,
