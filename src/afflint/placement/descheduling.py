@@ -325,13 +325,16 @@ class _Round:
         return not has_requirements, -self._priority(each.pod)
 
     def _duplicates(self) -> Iterator[_PodOnNode]:
-        """Yield the pods of a workload beyond its even share of the nodes that it can use."""
+        """Yield the pods of a workload beyond its even share of the nodes that it can use.
+
+        The pod of each virtual machine has an owner of its own.
+        """
         spared = texts_at(self._plugin.args, "excludeOwnerKinds")
         by_owner: dict[str, dict[str, list[Pod]]] = {}
         for node in self._names:
             for pod in self._candidates(node):
                 placed = self._situation.owners[pod.key]
-                if pod.controller is not None and pod.controller[1] not in spared:
+                if pod.controller is not None and pod.controller[1] not in spared and not placed.pod_source.kubevirt:
                     by_owner.setdefault(placed.pod_source.key, {}).setdefault(node, []).append(pod)
         for pods_on in by_owner.values():
             if all(len(pods) < 2 for pods in pods_on.values()):
