@@ -8,7 +8,8 @@ from afflint.findings.errors import UserError
 from afflint.placement.plan import Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.placement.selection import selected
-from cluster_objects import HOST, ZONE, apart, app, node, term
+from afflint.placement.upgrade_pools import UpgradeRequest
+from cluster_objects import HOST, ZONE, apart, app, node, term, zoned
 from workload_objects import VMI, inventory, pod_source
 
 
@@ -53,3 +54,13 @@ def test_a_workload_has_every_disruption_and_a_node_its_own() -> None:
 def test_a_name_that_nothing_has_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(UserError, match="no workload, application or node is named 'mial'; did you mean 'mail'"):
         selected(plan(), ["mial"])
+
+
+def test_upgrades_show_the_selected_workloads_only() -> None:
+    nodes = zoned(n1="a", n2="b")
+    asked = DisruptionRequest(upgrade=UpgradeRequest(["each"]))
+    plan = make_plan(inventory(nodes), [pod_source("web"), pod_source("api")], asked=asked)
+    (upgrade,) = selected(plan, ["web"]).upgrades
+    assert {each.workload for each in plan.upgrades[0].replicas} == {"Deployment default/web", "Deployment default/api"}
+    assert {each.workload for each in upgrade.replicas} == {"Deployment default/web"}
+    assert {each.application for each in upgrade.outages} == {"Deployment default/web"}

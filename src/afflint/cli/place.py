@@ -78,6 +78,8 @@ def place(args: PlaceOptions) -> int:
 
     options.check_choice("--format", args.form, _FORMATS)
     options.check_choice("--color", args.color, options.COLORS)
+    if args.together and not (args.lose or args.drain or args.remove):
+        raise UserError("--together needs --lose, --drain or --remove")
     if not args.upgrade and (args.max_unavailable is not None or args.surge is not None):
         raise UserError("--max-unavailable and --surge need --upgrade")
     if args.resources and args.no_resources:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from afflint.findings.errors import UserError
 from afflint.findings.phrases import nearest
-from afflint.placement.plan import DisruptionEffect, Plan, WorkloadPlan
+from afflint.placement.plan import DescheduleEffect, DisruptionEffect, Plan, UpgradeEffect, WorkloadPlan
 
 
 def selected(plan: Plan, names: Sequence[str]) -> Plan:
@@ -44,6 +44,31 @@ def selected(plan: Plan, names: Sequence[str]) -> Plan:
         violations=tuple([each for each in plan.violations if each.workload in keys]),
         preempted=tuple([each for each in plan.preempted if each.workload in keys or each.preemptor in keys]),
         applications=tuple([each for each in plan.applications if not keys.isdisjoint(each.workloads)]),
+        upgrades=tuple([_of_upgrade(each, keys | _names(plan, keys)) for each in plan.upgrades]),
+        descheduling=tuple([_of_descheduler(each, keys) for each in plan.descheduling]),
+    )
+
+
+def _names(plan: Plan, keys: Collection[str]) -> set[str]:
+    """Return the names of the applications of some workloads."""
+    return {each.name for each in plan.applications if any(key in keys for key in each.workloads)}
+
+
+def _of_upgrade(upgrade: UpgradeEffect, keys: Collection[str]) -> UpgradeEffect:
+    """Return what an upgrade does to some workloads and applications. The pods that stop it stay."""
+    return upgrade._replace(
+        replicas=tuple([each for each in upgrade.replicas if each.workload in keys]),
+        outages=tuple([each for each in upgrade.outages if each.application in keys]),
+        standings=tuple([each for each in upgrade.standings if each.workload in keys]),
+        left={key: left for key, left in upgrade.left.items() if key in keys},
+    )
+
+
+def _of_descheduler(effect: DescheduleEffect, keys: Collection[str]) -> DescheduleEffect:
+    """Return what a descheduler does to some workloads."""
+    return effect._replace(
+        rounds=tuple([tuple([each for each in evicted if each.workload in keys]) for evicted in effect.rounds]),
+        moves=tuple([each for each in effect.moves if each.workload in keys]),
     )
 
 
