@@ -96,7 +96,8 @@ def _named(cluster: Cluster, known: Sequence[UpgradePool], name: str) -> list[Up
         role = _ordered(cluster, lambda node: f"{ROLES}{name}" in node.labels)
         found = [UpgradePool(name, f"role {name}", role, UpgradeStrategy())] if role else []
     if not found:
-        names = [pool.name for pool in known]
+        roles = {key.removeprefix(ROLES) for node in cluster.table.nodes for key in node.labels if key.startswith(ROLES)}
+        names = list(dict.fromkeys([*[pool.name for pool in known], *sorted(roles)]))
         raise UserError(f"--upgrade: no node pool or role is named {quoted(name)}{did_you_mean(nearest(name, names)) or _choices(names)}")
     if not found[0].nodes:
         raise UserError(f"--upgrade: no node is known to be of {found[0].title}; name its nodes by a label, as in --upgrade KEY=VALUE")
