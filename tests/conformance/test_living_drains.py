@@ -121,4 +121,4 @@ def test_nodes_that_are_drained_and_uncordoned_one_by_one_leave_a_workload_where
     run = Run(case, {"pods": []}, case["observed"][0]["steps"][0])
     (upgrade,) = plan(run, tmp_path, DisruptionRequest(upgrade=UpgradeRequest(["each"]))).upgrades
     assert upgrade.pools[0].nodes == ("a1", "a2", "b1", "b2", "c1", "c2")
-    assert (upgrade.completes, upgrade.standings, len(upgrade.replicas)) == (True, (), 3)
+    assert (upgrade.completes, upgrade.domains, len(upgrade.replicas)) == (True, (), 3)

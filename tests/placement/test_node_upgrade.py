@@ -79,15 +79,15 @@ def test_nodes_come_back_and_take_pods_again() -> None:
     assert upgrade.is_harmless
     assert moves(upgrade) == {"db-0": (1, 0, "n1"), "db-1": (1, 0, "n2"), "db-2": (1, 0, "n3")}
     assert [(each.nodes, each.left, each.replicas) for each in upgrade.outages] == [(("n1",), 2, 3), (("n2",), 2, 3), (("n3",), 2, 3)]
-    assert upgrade.standings == ()
+    assert upgrade.domains == ()
 
 
 def test_a_workload_may_end_in_fewer_zones() -> None:
     """The replacement of web-0 goes beside another replica and does not return when a1 does."""
     web = pod_source("web", replicas=3, topologySpreadConstraints=[spread(ZONE, app("web"), when="ScheduleAnyway")])
     upgrade = upgraded(zoned(a1="a", b1="b", c1="c"), [web])
-    (standing,) = upgrade.standings
-    assert (standing.before, standing.after) == ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 1})
+    (change,) = upgrade.domains
+    assert (change.before, change.after) == ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 1})
     assert "in the end  default/web: zone a: 1, zone b: 1, zone c: 1 -> zone a: 2, zone b: 1" in lines(
         planned(zoned(a1="a", b1="b", c1="c"), [web])
     )

@@ -182,9 +182,7 @@ class Evacuation:
         left = self.situation.left(moves, running)
         preempted = self.situation.preempted(self.victims.values(), self.placed)
         blocked, notes = tuple(self.blocked), tuple(self.notes)
-        return DisruptionEffect(
-            failure.what, failure.nodes, tuple(moves), outcomes, action, blocked, notes, left=left, preempted=preempted
-        )
+        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, action, blocked, notes, left=left, preempted=preempted)
 
     def cordon(self, nodes: Iterable[str]) -> None:
         """Cordon nodes."""

@@ -17,10 +17,10 @@ from afflint.placement.failures import Disruption
 from afflint.placement.plan import (
     Application,
     Blocked,
+    DomainChange,
     Outage,
     PoolUpgrade,
     ReplicaMove,
-    Standing,
     UpgradedReplica,
     UpgradeEffect,
 )
@@ -57,12 +57,12 @@ class NodeUpgrades:
             tuple(done),
             replicas,
             tuple(outages.found.values()),
-            tuple(self._standings(evacuation, replicas)),
+            tuple(self._domain_changes(evacuation, replicas)),
             unevaluated,
             effect.left,
         )
 
-    def _standings(self, evacuation: Evacuation, replicas: Iterable[UpgradedReplica]) -> Iterable[Standing]:
+    def _domain_changes(self, evacuation: Evacuation, replicas: Iterable[UpgradedReplica]) -> Iterable[DomainChange]:
         """Yield in which domains the replicas of each workload ran before, and run in the end, where that differs."""
         start = self._situation.arrangement.cluster
         before, after = start.label(self._key), evacuation.cluster.label(self._key)
@@ -72,7 +72,7 @@ class NodeUpgrades:
             old = Counter(before.get(placed.nodes[pod], "") for pod in placed.running)
             new = Counter(after.get(there[pod.key], "") for pod in placed.pods if pod.key in there)
             if old != new:
-                yield Standing(key, dict(sorted(old.items())), dict(sorted(new.items())))
+                yield DomainChange(key, dict(sorted(old.items())), dict(sorted(new.items())))
 
 
 class _Outages:

@@ -339,7 +339,7 @@ class Outage(NamedTuple):
     """How many ran before the upgrade."""
 
 
-class Standing(NamedTuple):
+class DomainChange(NamedTuple):
     """How many replicas of a workload run in each topology domain before and after; the domain "" is for nodes without one."""
 
     workload: str
@@ -354,7 +354,7 @@ class UpgradeEffect(NamedTuple):
     pools: tuple[PoolUpgrade, ...]
     replicas: tuple[UpgradedReplica, ...]
     outages: tuple[Outage, ...]
-    standings: tuple[Standing, ...]
+    domains: tuple[DomainChange, ...]
     """The workloads whose replicas are in other domains, or fewer, in the end."""
     unevaluated: tuple[str, ...] = ()
     """The pods on the nodes, with their namespaces, whose controllers are not known."""

@@ -59,7 +59,7 @@ def _of_upgrade(upgrade: UpgradeEffect, keys: Collection[str]) -> UpgradeEffect:
     return upgrade._replace(
         replicas=tuple([each for each in upgrade.replicas if each.workload in keys]),
         outages=tuple([each for each in upgrade.outages if each.application in keys]),
-        standings=tuple([each for each in upgrade.standings if each.workload in keys]),
+        domains=tuple([each for each in upgrade.domains if each.workload in keys]),
         left={key: left for key, left in upgrade.left.items() if key in keys},
     )
 

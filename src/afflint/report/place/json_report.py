@@ -114,7 +114,7 @@ def _loss(loss: DisruptionEffect) -> Iterator[str]:
 def _upgrade(upgrade: UpgradeEffect) -> Iterator[str]:
     yield f'{{\n      "what": {_flat(upgrade.what)},\n      "completes": {_flat(upgrade.completes)},\n      "pools": '
     yield from _array((_flat(_pool_upgrade(pool)) for pool in upgrade.pools), 6)
-    for key in ("replicas", "outages", "standings"):
+    for key in ("replicas", "outages", "domains"):
         yield f',\n      "{key}": '
         yield from _array((_flat(each._asdict()) for each in getattr(upgrade, key)), 6)
     yield f',\n      "left": {_flat(dict(upgrade.left))},\n      "unjudgedPods": {_flat(upgrade.unevaluated)}\n    }}'

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize
-from afflint.placement.plan import Outage, Plan, PoolUpgrade, Standing, UpgradedReplica, UpgradeEffect, unevaluated_words
+from afflint.placement.plan import DomainChange, Outage, Plan, PoolUpgrade, UpgradedReplica, UpgradeEffect, unevaluated_words
 from afflint.report.place.digest import domain_words, list_some, natural, reason_words, short_names
 
 _LISTED = 8
@@ -42,11 +42,11 @@ def upgrade_lines(plan: Plan, upgrade: UpgradeEffect) -> Iterator[UpgradeLine]:
     if upgrade.unevaluated:
         yield UpgradeLine("unjudged", "not evaluated", unevaluated_words(upgrade.unevaluated))
     yield from _move_lines(upgrade.replicas)
-    for standing in sorted(upgrade.standings, key=_loss)[:_LISTED]:
-        text = f"{names.get(standing.workload, standing.workload)}: {standing_words(plan.group_by, standing)}"
-        yield UpgradeLine("degraded" if _loss(standing)[0] < 0 else "", "in the end", text)
-    if len(upgrade.standings) > _LISTED:
-        yield UpgradeLine("", "in the end", f"{len(upgrade.standings) - _LISTED} more workloads run in other places")
+    for change in sorted(upgrade.domains, key=_loss)[:_LISTED]:
+        text = f"{names.get(change.workload, change.workload)}: {change_words(plan.group_by, change)}"
+        yield UpgradeLine("degraded" if _loss(change)[0] < 0 else "", "in the end", text)
+    if len(upgrade.domains) > _LISTED:
+        yield UpgradeLine("", "in the end", f"{len(upgrade.domains) - _LISTED} more workloads run in other places")
 
 
 def _pool_lines(pool: PoolUpgrade, names: Mapping[str, str], *, alone: bool) -> Iterator[UpgradeLine]:
@@ -122,9 +122,9 @@ def _move_lines(replicas: Sequence[UpgradedReplica]) -> Iterator[UpgradeLine]:
 _TIMES = {1: "once", 2: "twice", 3: "three times"}
 
 
-def standing_words(key: str, standing: Standing) -> str:
+def change_words(key: str, change: DomainChange) -> str:
     """Return ``zone a 1, zone b 1 -> zone a 2``: how many replicas run in each domain before and after."""
-    return f"{_domains(key, standing.before)} -> {_domains(key, standing.after)}"
+    return f"{_domains(key, change.before)} -> {_domains(key, change.after)}"
 
 
 def _domains(key: str, counts: Mapping[str, int]) -> str:
@@ -132,6 +132,6 @@ def _domains(key: str, counts: Mapping[str, int]) -> str:
     return ", ".join(f"{domain_words(key, domain or None)}: {counts[domain]}" for domain in listed) or "nowhere"
 
 
-def _loss(standing: Standing) -> tuple[int, str]:
+def _loss(change: DomainChange) -> tuple[int, str]:
     """Return how many domains a workload wins, negative for a loss, as a sort key."""
-    return len(standing.after) - len(standing.before), standing.workload
+    return len(change.after) - len(change.before), change.workload
