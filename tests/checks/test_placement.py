@@ -103,7 +103,7 @@ def test_a_required_spread_that_may_not_run_ahead_of_a_zone_out_of_reach() -> No
             "the spread constraint over zones allows only 2, so 1 stays Pending"
         )
     ]
-    assert rules(THREE, workload(spread(ZONE, more=", nodeTaintsPolicy: Honor"))) == []
+    assert rules(THREE, workload(spread(ZONE, more=", nodeTaintsPolicy: Honor, matchLabelKeys: [pod-template-hash]"))) == []
 
 
 def test_pods_of_a_job_wait_for_each_other() -> None:
@@ -214,10 +214,10 @@ def test_fewer_than_the_budget_needs_are_too_few() -> None:
 
 def test_more_than_half_of_the_replicas_are_too_many_to_lose() -> None:
     """The zone that failed still counts as one that is empty, so that what it held waits."""
-    two = SIX.replace("zone: c", "zone: b")
+    two = "- {name: w1, labels: {topology.kubernetes.io/zone: a}}\n- {name: w2, labels: {topology.kubernetes.io/zone: b}}\n"
     assert said("not-failure-tolerant", two, workload(spread(ZONE), replicas=3)) == [
         (
-            "a.yaml:3:18 warning: after a failure of zone a, only 1 of 3 replicas run until the failed nodes recover or are removed, "
+            "a.yaml:3:18 warning: after a failure of node w1, only 1 of 3 replicas run until the failed nodes recover or are removed, "
             "in this example placement"
         )
     ]

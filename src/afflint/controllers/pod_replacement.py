@@ -37,6 +37,7 @@ BY_NODE = PodReplacement("never", scaled=False, by_node=True)
 """For DaemonSets and static pods: one pod per node."""
 
 _JOB = PodReplacement(scaled=False)
+_FAILED_JOB = PodReplacement("never", after_shutdown=False, scaled=False)
 _MACHINE = PodReplacement("gone", scaled=False)
 
 _BY_OWNER: Mapping[str, PodReplacement] = {
@@ -83,7 +84,12 @@ def pod_replacement_of(workload: Workload) -> PodReplacement:
 
 
 def _of_job(job: Mapping[str, Any]) -> PodReplacement:
-    """Return the policy of a Job, whose default is ``Failed`` only if the Job has a podFailurePolicy."""
+    """Return the policy of a Job, whose default is ``Failed`` only if the Job has a podFailurePolicy.
+
+    A deleted pod counts as a failure: with a backoffLimit of 0 the Job fails, unless a podFailurePolicy ignores the failure.
+    """
+    if job.get("backoffLimit") == 0 and not job.get("podFailurePolicy"):
+        return _FAILED_JOB
     policy = job.get("podReplacementPolicy") or ("Failed" if job.get("podFailurePolicy") else "TerminatingOrFailed")
     return _JOB._replace(replaced="gone") if policy == "Failed" else _JOB
 

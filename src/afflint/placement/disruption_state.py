@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from afflint.scheduler.preemption import Victim
 
 NOT_RECREATED = "the pod is not recreated: it has no controller"
+JOB_FAILS = "the Job fails: its backoffLimit is 0"
 STAYS_OFF = "it stays stopped until a user starts it: its run strategy does not restart it"
 
 _NONE: Mapping[PodKey, str] = {}
@@ -75,7 +76,9 @@ class DisruptionState:
     def never_again(self, pod: Pod) -> ReplicaEnd:
         """Return why a pod is not recreated."""
         placed = self.owners.get(pod.key)
-        return ReplicaEnd("off", STAYS_OFF) if placed is not None and not placed.pod_source.bare else ReplicaEnd("gone", NOT_RECREATED)
+        if placed is None or placed.pod_source.bare:
+            return ReplicaEnd("gone", NOT_RECREATED)
+        return ReplicaEnd("off", STAYS_OFF) if placed.pod_source.kubevirt else ReplicaEnd("gone", JOB_FAILS)
 
     def pinned(self, pod: Pod) -> str:
         """Return the node in the pod's own `spec.nodeName`; empty if it has none."""

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 UNMANAGED = "it has no controller: kubectl drain fails without --force, which deletes it permanently"
 TWO_BUDGETS = "its eviction fails because more than one PodDisruptionBudget selects it: "
 
+RETRY = 300
+"""After how many seconds the scheduler retries Pending pods that no event makes schedulable (podMaxInUnschedulablePodsDuration)."""
+
 _NOTHING_KNOWN: Mapping[PodKey, Eviction] = {}
 
 
@@ -147,6 +150,8 @@ class Evacuation:
         self.ended: dict[PodKey, ReplicaEnd] = {}
         self.frozen: dict[PodKey, str] = {}
         self.placed: dict[PodKey, str] = {}
+        self.late: set[PodKey] = set()
+        """Scheduled only when the scheduler retries pods that no event has made schedulable."""
         self.migrated: dict[PodKey, str] = {}
         self.pending: dict[PodKey, Mapping[str, str]] = {}
         self.running = {placed.pod_source.key: len(placed.running) for placed in situation.arrangement.workloads}
@@ -177,6 +182,8 @@ class Evacuation:
         """Return the effect of all that happened so far. ``down`` are the nodes whose DaemonSet pods stop."""
         attempt = Attempt(self.placed, self.pending, {})
         moves = self.situation.moves(self.cluster, self.recreated, self.ended, attempt, self.frozen, self.unavailable, self.migrated)
+        late = {(self._title(identity), identity[1]) for identity in self.late}
+        moves = [move._replace(after=RETRY) if (move.workload, move.pod) in late else move for move in moves]
         running = self.situation.running_again(self.cluster, self.placed)
         outcomes = self.situation.outcomes(moves, running, down, self.gaps)
         left = self.situation.left(moves, running)
@@ -296,6 +303,8 @@ class Evacuation:
         self._make_room(attempt)
         for identity, node in attempt.nodes.items():
             pod = self.recreated.get(identity) or self.waiting[identity]
+            if identity in self.recreated and self._waits_for_retry(pod):
+                self.late.add(identity)
             self.cluster.bind(pod, node)
             self.placed[identity] = node
             self._count_healthy(pod, 1)
@@ -303,6 +312,18 @@ class Evacuation:
             if key is not None:
                 self._note("created", pod)
                 self.running[key] += 1
+
+    def _waits_for_retry(self, pod: Pod) -> bool:
+        """Return whether a new pod that is created during the drain stays Pending until the scheduler retries it.
+
+        Pods may be the first that required affinity to themselves selects, but not while evicted pods still terminate; and the deletion of
+        those makes no pod schedulable (isSchedulableAfterPodChange, pkg/scheduler/framework/plugins/interpodaffinity).
+        """
+        terms = parsed_terms(pod.affinity)
+        if not terms or not all(selects(term, pod, self.cluster.directory) for term in terms):
+            return False
+        here = {identity for identity in self.late if self.situation.titles.get(identity) == self.situation.titles.get(pod.key)}
+        return bool(here) or not self.cluster.companions(terms)
 
     # --- budgets -------------------------------------------------------------------------------------------------------
 
@@ -340,4 +361,7 @@ class Evacuation:
         return Blocked(self._key(pod), pod.name, node, why, refused)
 
     def _key(self, pod: Pod) -> str:
-        return self.situation.titles.get(pod.key, "")
+        return self._title(pod.key)
+
+    def _title(self, identity: PodKey) -> str:
+        return self.situation.titles.get(identity, "")

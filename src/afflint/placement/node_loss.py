@@ -8,6 +8,7 @@ controllers replace them at once; StatefulSets and virtual machines wait until t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from afflint.controllers.kubevirt_cluster import SCHEDULABLE
 from afflint.findings.namedtuples import NamedTuple
@@ -24,14 +25,20 @@ from afflint.scheduler.nodes import Node
 from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod, PodKey
 
+if TYPE_CHECKING:
+    from afflint.scheduler.preemption import Victim
+
 HELD = "the pod stays on its node until the node recovers or is removed"
 OUTSTAYS = "it is not evicted: it tolerates the taint of an unreachable node without a time limit"
 NO_QUORUM = "the control plane loses its quorum: no pod is replaced until it recovers"
+FIRST_NODE = "the pods of the first node that fails may still be evicted: evictions are suspended when the others fail"
 _EXCLUDED = "node.kubernetes.io/exclude-disruption"
 # Seconds without a heartbeat before the taints are added and the pods' tolerationSeconds start.
 _SILENCE = 50
 # Seconds until a volume is detached from an unhealthy node by force (ReconcilerMaxWaitForUnmountDuration, the attach/detach controller).
 _FORCED_DETACH = 360
+_BETWEEN_NODES = 10
+"""Seconds between the taints of two nodes of a zone (node-eviction-rate 0.1)."""
 _LARGE_ZONE = 50
 _MOST_OF_ZONE = 0.55
 _ENOUGH = 3
@@ -69,17 +76,11 @@ class NodeLosses:
             return DisruptionEffect(failure.what, failure.nodes, (), {}, notes=notes)
         deleted, recreated, ended = self.sorted(failure, displaced)
         failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
-        for pod in deleted:
-            failed.unbind(pod)
-            failed.bind(terminating(pod), situation.where[pod.key])
         due = {
             (situation.titles.get(identity), identity[1]): _SILENCE + (pod.toleration_seconds or 0) + self._detaching(pod)
             for identity, pod in recreated.items()
         }
-        frozen: dict[PodKey, str] = {}
-        attempt = situation.again(failed, recreated, frozen)
-        situation.make_room(failed, attempt, recreated, ended)
-        _bind_new(failed, [*recreated.values(), *situation.waiting], attempt)
+        attempt, frozen = self._replaced(failed, self.batches(failure, deleted), recreated, ended)
         down = frozenset(failure.nodes)
         moves = situation.moves(failed, recreated, ended, attempt, frozen, down)
         moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
@@ -88,6 +89,50 @@ class NodeLosses:
         left = situation.left(moves, came)
         preempted = situation.preempted(attempt.victims, attempt.nodes)
         return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left, preempted=preempted)
+
+    def _replaced(
+        self, failed: Cluster, batches: Iterable[Sequence[Pod]], recreated: dict[PodKey, Pod], ended: dict[PodKey, ReplicaEnd]
+    ) -> tuple[Attempt, dict[PodKey, str]]:
+        """Delete the pods and schedule their replacements, one batch after another; return where they are, and who waits.
+
+        Pods that are preempted are added to ``recreated`` or ``ended``.
+        """
+        situation = self.situation
+        placed: dict[PodKey, str] = {}
+        frozen: dict[PodKey, str] = {}
+        due: dict[PodKey, Pod] = {}
+        victims: list[Victim] = []
+        attempt = Attempt({}, {}, {})
+        for batch in batches:
+            for pod in batch:
+                failed.unbind(pod)
+                failed.bind(terminating(pod), situation.where[pod.key])
+                if pod.key in recreated:
+                    due[pod.key] = pod
+            frozen.clear()
+            missing = {identity: pod for identity, pod in due.items() if identity not in placed}
+            attempt = situation.again(failed, missing, frozen, placed)
+            situation.make_room(failed, attempt, recreated, ended)
+            for victim in attempt.victims:
+                placed.pop(victim.pod.key, None)
+                due.update({victim.pod.key: victim.pod} if victim.pod.key in recreated else {})
+            victims += attempt.victims
+            _bind_new(failed, [*due.values(), *situation.waiting], attempt)
+            placed.update(attempt.nodes)
+        return Attempt(placed, attempt.pending, attempt.errors, tuple(victims)), frozen
+
+    def batches(self, failure: Disruption, deleted: Sequence[Pod]) -> list[list[Pod]]:
+        """Return the deleted pods in the order of their deletion: those of one node of a zone after those of another.
+
+        The order matters only to spread constraints, which count pods until they are deleted. Without any, all are one batch.
+        """
+        if not any(pod.hard_spread for pod in deleted):
+            return [list(deleted)]
+        at = self._zones.eviction_order(failure.nodes)
+        found: dict[int, list[Pod]] = {}
+        for pod in deleted:
+            found.setdefault(at[self.situation.where[pod.key]] + (pod.toleration_seconds or 0), []).append(pod)
+        return [found[second] for second in sorted(found)] or [[]]
 
     def _detaching(self, pod: Pod) -> int:
         """Return for how many seconds a volume of a deleted pod stays attached to the failed node."""
@@ -126,7 +171,8 @@ class NodeLosses:
     def notes(self, failure: Disruption) -> tuple[str, ...]:
         """Return what a failure does to the cluster as a whole."""
         lost = len(self._planes.intersection(failure.nodes))
-        return (NO_QUORUM,) if lost and 2 * lost >= len(self._planes) else ()
+        quorum = (NO_QUORUM,) if lost and 2 * lost >= len(self._planes) else ()
+        return (*quorum, *((FIRST_NODE,) if self._zones.spares_all_but_one(failure.nodes) else ()))
 
 
 def unreachable(node: Node) -> Node:
@@ -175,6 +221,24 @@ class Zones:
                 why = f"evictions are suspended: {lost} of {len(members)} nodes{which} are unavailable"
                 found.update(dict.fromkeys(failing.intersection(members), why))
         return found
+
+    def eviction_order(self, failing: Iterable[str]) -> dict[str, int]:
+        """Return after how many seconds each of the failing nodes gets the taint that evicts its pods: one of a zone after another."""
+        numbers: dict[tuple[str, str] | None, int] = {}
+        found = {}
+        for node in failing:
+            zone = self._zone_of.get(node)
+            found[node] = _BETWEEN_NODES * numbers.get(zone, 0)
+            numbers[zone] = numbers.get(zone, 0) + 1
+        return found
+
+    def spares_all_but_one(self, failing: Iterable[str]) -> bool:
+        """Return whether evictions are suspended because only a part of a zone fails: the first nodes may fail before that."""
+        suspended = self.suspended(failing)
+        zones = {self._zone_of[node] for node in suspended if node in self._zone_of}
+        return bool(suspended) and not all(
+            self._members[zone] and set(self._members[zone]) <= suspended.keys() | self._silent for zone in zones
+        )
 
 
 _OLD = {new: old for old, new in DEPRECATED.items()}

@@ -85,6 +85,8 @@ class Shortfalls:
     def _certainly_lost(self, failure: Disruption) -> Missing | None:
         displaced = self.displaced(failure)
         deleted, recreated, ended = self._losses.sorted(failure, displaced)
+        if len(self._losses.batches(failure, deleted)) > 1:
+            return None
         names = {pod.key for pod in deleted}
         staying = tuple([pod for pod in displaced if pod.key not in names])
 
