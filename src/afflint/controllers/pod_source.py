@@ -122,6 +122,8 @@ class PodSource:
     """The indexes of its running pods, if it has no manifest and is known from them only."""
     priority: int | None = 0
     """The priority of its pods; None if its PriorityClass is unknown. Resolved among the manifests of a plan."""
+    revision: str = ""
+    """The hash of the revision that runs, in the labels of its pods; empty if none runs."""
     preempts: bool = True
     """Whether its pods preempt others of lower priority."""
 

@@ -46,7 +46,12 @@ _HASH_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def revision_hash(pod_source: PodSource, revision: int = 0) -> str:
-    """Return the hash that controllers put into names and labels of the pods of one revision; it only has to differ by revision."""
+    """Return the hash that controllers put into names and labels of the pods of one revision; it only has to differ by revision.
+
+    Revision 0 is the one that runs, if one does.
+    """
+    if pod_source.revision and not revision:
+        return pod_source.revision
     return _letters(f"{pod_source.group}/{pod_source.key}/{revision}")
 
 

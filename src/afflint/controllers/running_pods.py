@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from afflint.controllers.pod_source import PodSource
-from afflint.kube.added_labels import POD_TEMPLATE_HASH
-from afflint.yaml.document import map_at
+from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH
+from afflint.yaml.document import map_at, text_at
 
 
 def running_pods_of(pod_sources: Sequence[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
@@ -29,6 +30,30 @@ def running_pods_of(pod_sources: Sequence[PodSource], pods: Iterable[object]) ->
                 indexes.setdefault(pod_source.key, []).extend(owned)
                 taken.update(owned)
     return indexes
+
+
+def with_running_revisions(pod_sources: Iterable[PodSource], pods: Sequence[object]) -> list[PodSource]:
+    """Return the workloads, those with revisions with the one that most of their running pods have.
+
+    New replicas are of this revision: spread constraints with `matchLabelKeys`, and those that the scheduler adds by default, count them
+    together with the running ones.
+    """
+    pod_sources = list(pod_sources)
+    rolled = [each for each in pod_sources if each.kind in _HASHED and not each.observed and not each.refused]
+    if not (rolled and pods):
+        return pod_sources
+    made = running_pods_of(rolled, pods)
+    found: dict[str, str] = {}
+    for each in rolled:
+        hashes = [text_at(pods[index], "metadata", "labels", _HASHED[each.kind]) for index in made.get(each.key, ())]
+        known = [value for value in hashes if value]
+        if known:
+            found[each.key] = max(known, key=known.count)
+    return [replace(each, revision=found[each.key]) if each.key in found else each for each in pod_sources]
+
+
+_HASHED = {"Deployment": POD_TEMPLATE_HASH, "Rollout": ROLLOUT_HASH}
+"""By kind, the label with the hash of a revision, which is also the end of the name of its ReplicaSet."""
 
 
 class _Owners:

@@ -10,6 +10,7 @@ from afflint.controllers.budgets import Budget
 from afflint.controllers.evictions import Eviction, eviction_of_machine
 from afflint.controllers.observed_workloads import observed_workloads
 from afflint.controllers.pod_source import PodSource
+from afflint.controllers.running_pods import with_running_revisions
 from afflint.findings.finding import FileId
 from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods
@@ -97,6 +98,8 @@ def build_simulation_input(
             for key, pod_source in chosen.pod_sources.items()
         ]
     )
+    if running:
+        noted = tuple(with_running_revisions(noted, running))
     noted += _observed(noted, manifest_index, running, {node.name for node in nodes}, machine_workloads)
     expected = NOTHING
     if options.has_pools or any(each.declared for each in labelled):
