@@ -94,7 +94,11 @@ HEALTHY: dict[str, Files] = {
               labels: {track: canary}
             spec:
               topologySpreadConstraints:
-                - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}
+                - maxSkew: 1
+                  topologyKey: zone
+                  whenUnsatisfiable: DoNotSchedule
+                  labelSelector: {matchLabels: {app: web}}
+                  matchLabelKeys: [pod-template-hash]
         """,
     "a patch that changes one field of a spread constraint": """
         apiVersion: apps/v1

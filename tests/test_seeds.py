@@ -125,7 +125,8 @@ spec:
         - maxSkew: {skew}
           topologyKey: node.cluster.x-k8s.io/esxi-host
           whenUnsatisfiable: DoNotSchedule
-{rest}"""
+{rest}          matchLabelKeys: [pod-template-hash]
+"""
 
 
 def spread(skew: str, *rest: str) -> str:

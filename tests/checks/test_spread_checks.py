@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from afflint.checks.match import Target
 from linting import lint, places, said
 
 
@@ -61,6 +62,68 @@ class TestSpreadMissesItself:
         assert lint(text) == []
 
 
+class TestSpreadLostInRollout:
+    RULE = "spread-lost-in-rollout"
+    OWN = "{matchLabels: {app: web}}"
+
+    def test_two_replicas_may_end_in_one_domain_and_more_in_fewer(self) -> None:
+        counts = "this spread constraint also counts the pods of the previous revision"
+        two = deployment("a: b", hard(self.OWN))
+        assert said(two, self.RULE) == [f"12:12 after a rollout, both replicas may be in one domain of `zone`: {counts}"]
+        three = deployment("a: b", hard(self.OWN), replicas="replicas: 3").replace(
+            "topologyKey: zone", "topologyKey: kubernetes.io/hostname"
+        )
+        assert said(three, self.RULE) == [f"12:12 after a rollout, the 3 replicas may be on fewer nodes: {counts}"]
+
+    def test_the_label_of_the_revision_is_that_of_the_kind(self) -> None:
+        rollout = deployment("a: b", hard(self.OWN)).replace("apps/v1", "argoproj.io/v1alpha1").replace("kind: Deployment", "kind: Rollout")
+        (found,) = [each for each in lint(rollout) if each.rule == self.RULE]
+        assert found.fix is not None
+        assert not found.fix.safe
+        assert "matchLabelKeys: [rollouts-pod-template-hash]" in found.fix.edits[0].text
+
+    @pytest.mark.parametrize(
+        "strategy", ["{type: Recreate}", "{rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}", "{rollingUpdate: {maxSurge: x}}"]
+    )
+    def test_without_a_surge_pod_it_is_silent(self, strategy: str) -> None:
+        text = deployment("a: b", hard(self.OWN)).replace("  selector:", f"  strategy: {strategy}\n  selector:", 1)
+        assert said(text, self.RULE) == []
+
+    @pytest.mark.parametrize("replicas", ["replicas: 1", "paused: false", "replicas: 0"])
+    def test_one_replica_cannot_lose_a_domain(self, replicas: str) -> None:
+        assert said(deployment("a: b", hard(self.OWN), replicas=replicas), self.RULE) == []
+
+    def test_a_preference_or_a_large_skew_guarantees_nothing(self) -> None:
+        assert said(deployment("a: b", hard(self.OWN).replace("DoNotSchedule", "ScheduleAnyway")), self.RULE) == []
+        assert said(deployment("a: b", hard(self.OWN, 2)), self.RULE) == []
+
+    @pytest.mark.parametrize(("least", "silent"), [(2, False), (3, True)])
+    def test_enough_domains_for_the_surge_pod_separate_all_pods(self, least: int, *, silent: bool) -> None:
+        text = deployment("a: b", hard(f"{self.OWN}, minDomains: {least}"))
+        assert (said(text, self.RULE) == []) is silent
+
+    @pytest.mark.parametrize(
+        ("key", "silent"),
+        [("topology.kubernetes.io/zone", True), ("topology.kubernetes.io/region", True), ("kubernetes.io/hostname", False)],
+    )
+    def test_required_anti_affinity_over_the_key_or_a_wider_one_separates_all_pods(self, key: str, *, silent: bool) -> None:
+        text = deployment("a: b", hard(self.OWN).replace("topologyKey: zone", "topologyKey: topology.kubernetes.io/zone"))
+        term = f"{{topologyKey: {key}, labelSelector: {self.OWN}}}"
+        text += f"      affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{term}]}}}}\n"
+        assert (said(text, self.RULE) == []) is silent
+
+    @pytest.mark.parametrize(
+        ("version", "gates", "found"), [((1, 26), (), 0), ((1, 26), ("MatchLabelKeysInPodTopologySpread",), 1), ((1, 27), (), 1)]
+    )
+    def test_a_version_without_label_keys_has_no_remedy(self, version: tuple[int, int], gates: tuple[str, ...], found: int) -> None:
+        target = Target(version=version, feature_gates=frozenset(gates))
+        assert len(said(deployment("a: b", hard(self.OWN)), self.RULE, target=target)) == found
+
+    def test_kinds_that_remove_a_pod_first_are_silent(self) -> None:
+        for kind in ("StatefulSet", "ReplicaSet"):
+            assert said(deployment("a: b", hard(self.OWN)).replace("kind: Deployment", f"kind: {kind}"), self.RULE) == []
+
+
 class TestSpreadWithoutEffect:
     def test_replicas_that_all_fit_into_one_domain(self) -> None:
         assert said(deployment("a: b", hard("{matchLabels: {app: web}}", 2)), "spread-without-effect") == [
@@ -69,7 +132,8 @@ class TestSpreadWithoutEffect:
 
     @pytest.mark.parametrize("replicas", ["replicas: 3", "paused: false", "replicas: 1"])
     def test_more_replicas_or_a_number_that_an_autoscaler_sets(self, replicas: str) -> None:
-        assert lint(deployment("a: b", hard("{matchLabels: {app: web}}", 2), replicas=replicas)) == []
+        per_revision = "{matchLabels: {app: web}}, matchLabelKeys: [pod-template-hash]"
+        assert lint(deployment("a: b", hard(per_revision, 2), replicas=replicas)) == []
 
     def test_the_pods_of_others_count_too(self) -> None:
         files = {

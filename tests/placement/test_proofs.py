@@ -217,22 +217,6 @@ def test_losing_a_fast_node_leaves_a_database_without_a_place_whatever_the_place
 # --- rolling updates ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("replicas", "surge", "unavailable", "expected"),
-    [
-        (3, None, None, (1, 0)),
-        (10, "25%", "25%", (3, 2)),
-        (3, "10%", 0, (1, 0)),
-        (3, 0, "10%", (0, 1)),
-        (4, 0, 0, (0, 1)),
-        (4, 2, 1, (2, 1)),
-        (4, "x", 1, None),
-    ],
-)
-def test_limits_of_a_rolling_update(replicas: int, surge: Any, unavailable: Any, expected: tuple[int, int] | None) -> None:
-    assert proofs.rolling_limits(replicas, surge, unavailable) == expected
-
-
 def test_a_surge_pod_finds_no_zone_when_every_zone_has_a_replica() -> None:
     web = pod_source("web", replicas=3, affinity=apart_by(ZONE, "web"))
     nodes = zoned(a1="a", b1="b", c1="c")

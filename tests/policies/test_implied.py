@@ -40,10 +40,13 @@ def required(*terms: str) -> str:
     return f"affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n      nodeSelectorTerms:\n{listed}"
 
 
-def spread(key: str = ZONE, *, skew: str = "1", hard: bool = True, selector: str = "matchLabels: {app: web}") -> str:
-    """A spread constraint, whose fields stand on the lines 12 to 15."""
+def spread(
+    key: str = ZONE, *, skew: str = "1", hard: bool = True, selector: str = "matchLabels: {app: web}", of_revision: bool = True
+) -> str:
+    """A spread constraint, whose fields stand on the lines 12 to 15, and for one revision on line 16."""
     when = "DoNotSchedule" if hard else "ScheduleAnyway"
     fields = [f"- maxSkew: {skew}", f"  topologyKey: {key}", f"  whenUnsatisfiable: {when}", f"  labelSelector: {{{selector}}}"]
+    fields += ["  matchLabelKeys: [pod-template-hash]"] * of_revision
     return "\n".join(["topologySpreadConstraints:", *fields, ""])
 
 
@@ -248,6 +251,34 @@ class TestRequiredSpread:
         place, why = expected.split(" ", 1)
         assert said(tmp_path, ZONES, deployment(spec)) == [f"{place} all 3 replicas may be in one zone: {why}"]
 
+    def test_a_rollout_may_undo_a_spread_that_counts_both_revisions(self, tmp_path: Path) -> None:
+        text = deployment(spread(of_revision=False), replicas="2")
+        why = f"the spread constraint over `{ZONE}` also counts the pods of the previous revision"
+        assert said(tmp_path, ZONES, text) == [f"12:9 after a rollout, all 2 replicas may be in one zone: {why}"]
+        found = findings_of(tmp_path, ZONES, text)
+        assert [each.rule for each in found] == ["spread-lost-in-rollout", "zones"]  # Of the same field: check shows one of them.
+        assert [each.rule for each in findings_of(tmp_path, "", text)] == ["spread-lost-in-rollout"]
+        repaired = fixed(found, text)
+        assert "        matchLabelKeys:\n        - pod-template-hash\n" in repaired
+        assert findings_of(tmp_path, ZONES, repaired) == []
+
+    @pytest.mark.parametrize(
+        "strategy", ["{type: Recreate}", "{rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}", "{rollingUpdate: {maxSurge: 0%}}"]
+    )
+    def test_without_a_surge_pod_a_spread_outlasts_a_rollout(self, tmp_path: Path, strategy: str) -> None:
+        text = deployment(spread(of_revision=False)).replace("  selector:", f"  strategy: {strategy}\n  selector:", 1)
+        assert said(tmp_path, ZONES, text) == []
+
+    def test_other_kinds_and_constraints_outlast_a_rollout(self, tmp_path: Path) -> None:
+        stateful = deployment(spread(of_revision=False)).replace("kind: Deployment", "kind: StatefulSet")
+        assert said(tmp_path, ZONES, stateful.replace("  replicas:", "  serviceName: web\n  replicas:")) == []
+        assert said(tmp_path, ZONES, deployment(spread(of_revision=False) + apart(ZONE))) == []
+
+    def test_another_label_key_does_not_separate_the_revisions(self, tmp_path: Path) -> None:
+        text = deployment(spread().replace("pod-template-hash", "tier"), labels=", tier: front")
+        assert "after a rollout" in said(tmp_path, ZONES, text)[0]
+        assert "matchLabelKeys: [tier, pod-template-hash]" in fixed(findings_of(tmp_path, ZONES, text), text)
+
     def test_node_constraints_that_leave_one_zone(self, tmp_path: Path) -> None:
         assert said(tmp_path, ZONES, deployment(spread() + f"nodeSelector: {{{ZONE}: a}}\n")) == [
             "3:18 its node constraints allow only zone `a`, but the policy requires more than one"
@@ -335,6 +366,7 @@ class TestRequiredSpread:
             (apart("kubernetes.io/hostname"), 3, True),  # No zone has three nodes.
             (apart("kubernetes.io/hostname"), 2, False),
             (spread("kubernetes.io/hostname"), 3, True),
+            (spread("kubernetes.io/hostname", of_revision=False), 3, False),
             (spread("kubernetes.io/hostname", skew="2"), 3, False),
             (apart("rack"), 2, True),  # Each zone lies in one rack.
             (apart("shelf"), 3, False),
@@ -374,6 +406,7 @@ class TestRequiredSpread:
         assert fixed(findings_of(tmp_path, ZONES, text), text) == text + (
             "      topologySpreadConstraints:\n        - maxSkew: 1\n          topologyKey: topology.kubernetes.io/zone\n"
             "          whenUnsatisfiable: DoNotSchedule\n          labelSelector:\n            matchLabels:\n              app: web\n"
+            "          matchLabelKeys:\n            - pod-template-hash\n"
         )
 
     @pytest.mark.parametrize("spec", [spread(hard=False), spread(skew="5"), spread(skew="5", hard=False)])

@@ -136,6 +136,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("negated-pod-affinity", "affinity:negated_pod_affinity", evidence="term"),
         RegisteredCheck("hard-anti-affinity-topology", "affinity:hard_anti_affinity_topology"),
         RegisteredCheck("spread-misses-itself", "spread:spread_misses_itself"),
+        RegisteredCheck("spread-lost-in-rollout", "spread:spread_lost_in_rollout"),
         RegisteredCheck("legacy-control-plane-toleration", "tolerations:legacy_control_plane_toleration", evidence="constraint"),
         RegisteredCheck("untolerated-control-plane", "tolerations:untolerated_control_plane"),
         RegisteredCheck("tolerates-everything", "tolerations:tolerates_everything"),

@@ -1,18 +1,21 @@
-"""Spread constraints that the API server accepts, but that have no effect."""
+"""Spread constraints that the API server accepts, but that do not spread the pods as their author expects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from afflint.checks.constraint_selectors import requirement_places
-from afflint.checks.match import Match
+from afflint.checks.match import Match, Target, inserting
 from afflint.constraints.pods import pod_constraints
-from afflint.controllers.pod_labels import PodLabels, controller_context
+from afflint.controllers.pod_labels import PodLabels, controller_context, pod_labels
+from afflint.controllers.replica_counts import pod_count
 from afflint.findings.paths import Path
 from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.index.facts import labels_known, pod_selector
 from afflint.kube.constraints import ConstraintItem
+from afflint.kube.label_places import SPREAD
 from afflint.kube.manifests import Labels, Workload
+from afflint.kube.node_labels import domain_word, suggested_label
 from afflint.kube.selectors import Requirement, Selector, describe
 
 
@@ -50,3 +53,54 @@ def _other_key(requirement: Requirement, labels: Labels) -> str:
     """Return the label of the pods that has the required value under another key, for a message; empty if none has."""
     meant = next((f"{key}: {value}" for key, value in labels.items() if requirement.operator == "In" and value in requirement.values), None)
     return "" if meant is None else f"; they have {quoted(meant)}"
+
+
+_MATCH_LABEL_KEYS = (1, 27)
+"""The first Kubernetes version in which the feature gate of `matchLabelKeys` is on by default."""
+_MATCH_LABEL_KEYS_GATE = "MatchLabelKeysInPodTopologySpread"
+
+
+def spread_lost_in_rollout(manifest: Workload, target: Target) -> Iterator[Match]:
+    """Report hard spread constraints that a rolling update may leave violated, because they count the pods of both revisions."""
+    if not any(spread.hard for spread in pod_constraints(manifest).spreads) or manifest.partial:
+        return
+    if target.version < _MATCH_LABEL_KEYS and _MATCH_LABEL_KEYS_GATE not in target.feature_gates:
+        return
+    from afflint.controllers.rollouts import REVISION_LABELS, rolling_update
+    from afflint.index.spreading import OwnPods, is_wider, spreading_constraints
+    from afflint.yaml.document import map_at
+
+    replicas = pod_count(manifest).number or 0
+    rolling = rolling_update(manifest.kind.name, map_at(manifest.spec, "strategy"), replicas) if replicas > 1 else None
+    if rolling is None or not rolling.surge:
+        return
+    own = OwnPods(pod_labels(manifest), labels_known(manifest, manifest.partial), manifest.ref.namespace)
+    found = list(spreading_constraints(manifest.constraints, own, lambda _selector, _name: None))
+    separating = [each for each in found if each.name != SPREAD and each.hard and each.works]
+    for each in found:
+        if (
+            each.name != SPREAD
+            or not each.hard
+            or not each.works
+            or each.undecidable
+            or each.label_keys
+            or not 0 < (each.most or 0) < replicas
+        ):
+            continue
+        if suggested_label(each.key) is not None:
+            continue  # No node has the label: unknown-node-label reports this.
+        # With fewer domains than minDomains, or one without any pod, no domain takes more than maxSkew pods.
+        if each.min_domains < replicas + rolling.surge and not any(is_wider(other.key, each.key) for other in separating):
+            label = REVISION_LABELS[manifest.kind.name]
+            remedy = f"Add `matchLabelKeys: [{label}]` to the constraint, so that it counts only the pods of one revision."
+            message = f"{_fewer_domains(each.key, replicas)}: this spread constraint also counts the pods of the previous revision"
+            yield Match(each.path, message, remedy, edits=inserting(each.path, "matchLabelKeys", [label]))
+
+
+def _fewer_domains(key: str, replicas: int) -> str:
+    """Return what a rollout may do to the pods: ``after a rollout, both replicas may be in one zone``."""
+    word = domain_word(key)
+    where = "on" if word == "node" else "in"
+    if replicas == 2:
+        return f"after a rollout, both replicas may be {where} one {word or f'domain of {quoted(key)}'}"
+    return f"after a rollout, the {replicas} replicas may be {where} fewer {f'{word}s' if word else f'domains of {quoted(key)}'}"

@@ -379,13 +379,12 @@ def rollout_shares_volume(manifest_index: ManifestIndex, target: Target) -> Iter
 
 def _adds_before_removing(user: VolumeUser, replicas: int) -> bool:
     """Return whether a rolling update adds a pod before it removes one: maxUnavailable is 0 after rounding."""
-    if user.ref.kind != "Deployment" or user.strategy.get("type", "RollingUpdate") != "RollingUpdate":
+    if user.ref.kind != "Deployment":
         return False
-    from afflint.placement.proofs import rolling_limits
+    from afflint.controllers.rollouts import rolling_update
 
-    limits = map_at(user.strategy, "rollingUpdate")
-    rolling = rolling_limits(replicas, limits.get("maxSurge"), limits.get("maxUnavailable"))
-    return rolling is not None and rolling[0] > 0 and rolling[1] == 0
+    rolling = rolling_update("Deployment", user.strategy, replicas)
+    return rolling is not None and rolling.surge > 0 and rolling.unavailable == 0
 
 
 def _term(reach: SelectorRef) -> RelatedPlace:

@@ -198,6 +198,8 @@ class PolicyCandidate(NamedTuple):
     """The keys of the labels that kustomizations add to the pods."""
     sets_replicas: bool = False
     """Whether the manifest sets ``spec.replicas``."""
+    revision_label: str = ""
+    """The label that distinguishes the pods of two revisions that a rollout runs at the same time; empty if it runs one at a time."""
 
 
 class Facts(NamedTuple):

@@ -49,6 +49,9 @@ class SpreadingConstraint(NamedTuple):
     """Whether it applies only to namespaces other than that of its pods."""
     missed: Requirement | None = None
     """A requirement of its selector that the pods do not meet."""
+    label_keys: tuple[str, ...] = ()
+    """The matchLabelKeys of a spread constraint."""
+    min_domains: int = 1
 
     @property
     def selects_no_pods(self) -> bool:
@@ -90,6 +93,7 @@ def _of_spread(spread: TopologySpreadConstraint, own: OwnPods) -> SpreadingConst
     constraint = SpreadingConstraint(
         spread.path, SPREAD, spread.topology_key, spread.hard, skew if spread.hard else None, None, skew, undecidable
     )
+    constraint = constraint._replace(label_keys=spread.match_label_keys, min_domains=spread.min_domains or 1)
     return _selecting(constraint, spread.selector(own.labels.certain), own)
 
 
@@ -121,7 +125,8 @@ class RequiredSpreading(NamedTuple):
     """The requirement that pods are never all in one domain of ``key``; with ``hard`` False, that they prefer not to be.
 
     ``max_skew`` is the largest allowed skew, None if it is not limited; ``replicas`` the minimum number of pods. ``wider`` is
-    ``is_wider``, or a function that knows more labels.
+    ``is_wider``, or a function that knows more labels. ``revision_label`` distinguishes the pods of two revisions that a rollout runs at
+    the same time: with ``hard``, the requirement must be met after a rollout, too.
     """
 
     key: str
@@ -129,6 +134,7 @@ class RequiredSpreading(NamedTuple):
     max_skew: int | None
     replicas: int
     wider: Callable[[str, str], bool] = is_wider
+    revision_label: str = ""
 
     def is_met_by(self, each: SpreadingConstraint) -> bool:
         """Return whether a constraint alone meets the requirement."""
@@ -138,6 +144,8 @@ class RequiredSpreading(NamedTuple):
             return False
         if not self.hard:
             return True
+        if self.is_lost_in_rollout(each):
+            return False
         if self.max_skew is None or each.name != SPREAD:
             return True
         # If regions differ by one pod, their zones may differ by any number.
@@ -146,6 +154,12 @@ class RequiredSpreading(NamedTuple):
     def is_over(self, each: SpreadingConstraint) -> bool:
         """Return whether a constraint has this topology key, under its current or a deprecated name."""
         return each.key in equivalent_keys(self.key)
+
+    def is_lost_in_rollout(self, each: SpreadingConstraint) -> bool:
+        """Return whether a rollout may leave a constraint violated: a spread constraint that counts the pods of both revisions."""
+        if each.name != SPREAD or not self.revision_label:
+            return False
+        return self.revision_label not in each.label_keys and not any(map(is_placeholder, each.label_keys))
 
     def holds_apart(self, each: SpreadingConstraint) -> bool:
         """Return whether a constraint forbids all pods in one domain; a large maxSkew does not."""

@@ -52,7 +52,7 @@ class KnownTopology:
     def most_in_one(self, pods: Pods, key: str) -> int | None:
         """Return the most replicas of a workload that its constraints allow in one domain of a key; None if unbounded or unknown.
 
-        Only nodes are considered, not pools.
+        Only nodes are considered, not pools. The bound holds after rollouts, too.
         """
         found: int | None = None
         for view in self.views:
@@ -99,5 +99,5 @@ def _most_in_one(view: ClusterView, pods: Pods, key: str) -> int | None:
     number = view.numbers.get(pods.key)
     if number is None or not survey.bounded or number in survey.elastic:
         return None
-    limits = [survey.limit(number, domain) for domain in survey.domains(key, number)]
+    limits = [survey.limit(number, domain, lasting=True) for domain in survey.domains(key, number)]
     return max([limit.most for limit in limits if limit is not None], default=None) if None not in limits else None

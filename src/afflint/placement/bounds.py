@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
+from afflint.controllers.rollouts import revision_label
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
@@ -283,10 +284,13 @@ class ScheduleBounds:
         """Return the nodes that any pod of a workload can use."""
         return self._one(frozenset().union(*{self.reach[number] for number in self.variants_of[workload]}))
 
-    def limit(self, workload: int, nodes: Nodes, members: Sequence[Variant] | None = None) -> CapacityLimit | None:
+    def limit(
+        self, workload: int, nodes: Nodes, members: Sequence[Variant] | None = None, *, lasting: bool = False
+    ) -> CapacityLimit | None:
         """Return the tightest bound on how many of the pods fit on these nodes; None if nothing bounds them.
 
-        No order of scheduling places more. ``members`` replace the pods of the workload.
+        No order of scheduling places more. ``members`` replace the pods of the workload. With ``lasting``, spread constraints that a
+        rollout may leave violated do not count.
         """
         pods = self.members(workload) if members is None else list(members)
         if not pods or self.pod_sources[workload].node_name or self.pod_sources[workload].daemon:
@@ -299,11 +303,19 @@ class ScheduleBounds:
                 telling = self._decisive_keys(keys, nodes, most)
                 limits.append(CapacityLimit(most, telling, self.values(telling[0], nodes), self._apart(pods, telling[0]), None))
         for constraint in pods[0].pod.hard_spread:
+            if lasting and self._is_lost_in_rollout(workload, constraint):
+                continue
             if all(constraint in member.pod.hard_spread and matches(constraint.selector, member.pod.labels) for member in pods):
                 most = self._spread_limit(workload, constraint, pods[0].pod, nodes, keys)
                 if most < UNLIMITED:
                     limits.append(CapacityLimit(most, (constraint.key,), self.values(constraint.key, nodes), constraint.path, constraint))
         return min(limits, key=lambda limit: limit.most, default=None)
+
+    def _is_lost_in_rollout(self, workload: int, constraint: SpreadConstraint) -> bool:
+        """Return whether the pods of two revisions run at the same time, and a spread constraint counts both."""
+        label = revision_label(self.pod_sources[workload].kind, self.pod_sources[workload].strategy)
+        selector = constraint.selector
+        return bool(label) and not (isinstance(selector, Selector) and any(each.key == label for each in selector.requirements))
 
     def kept_apart(self, workload: int) -> Mapping[str, Path]:
         """Return the topology keys whose domain no two pods of a workload can share, ITSELF included, with the paths of the constraints."""

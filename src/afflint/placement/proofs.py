@@ -12,6 +12,7 @@ from functools import partial
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
+from afflint.controllers.rollouts import rolling_update
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import pluralize
@@ -33,7 +34,6 @@ from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import Pod, SpreadConstraint, parsed_terms
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
-from afflint.yaml.document import map_at
 
 
 class Unschedulable(NamedTuple):
@@ -306,7 +306,7 @@ def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[
     """
     exclusions = _Exclusions(arrangement)
     for index, pod_source in _judged(survey):
-        rolling = _rolling(pod_source)
+        rolling = rolling_update(pod_source.kind, pod_source.strategy, pod_source.replicas) if pod_source.kind == "Deployment" else None
         placed = arrangement.workloads[index]
         if rolling is None or len(placed.nodes) < pod_source.replicas or not placed.pods:
             continue
@@ -327,34 +327,6 @@ def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[
             continue
         path = (*pod_source.pod_path, *(limit.path if limit is not None and proved else _culprit(pod_source, pod, verdict.reason.values())))
         yield RolloutDeadlock(pod_source, pod_source.replicas, surge, unavailable, excluded, path, proved)
-
-
-def _rolling(pod_source: PodSource) -> tuple[int, int] | None:
-    """Return how many pods a rolling update of the Deployment may add and remove; None for other strategies and kinds."""
-    if pod_source.kind != "Deployment" or pod_source.strategy.get("type", "RollingUpdate") != "RollingUpdate":
-        return None
-    limits = map_at(pod_source.strategy, "rollingUpdate")
-    return rolling_limits(pod_source.replicas, limits.get("maxSurge"), limits.get("maxUnavailable"))
-
-
-def rolling_limits(replicas: int, max_surge: object, max_unavailable: object) -> tuple[int, int] | None:
-    """Return both limits as numbers of pods: percentages of the replicas, surge rounded up and unavailable down, 25 % by default.
-
-    If both are 0, one pod may be unavailable: otherwise no update could proceed. None if they are not numbers.
-    """
-    surge, unavailable = _amount(max_surge, replicas, up=True), _amount(max_unavailable, replicas, up=False)
-    if surge is None or unavailable is None:
-        return None
-    return (surge, unavailable) if surge or unavailable else (0, 1)
-
-
-def _amount(value: object, whole: int, *, up: bool) -> int | None:
-    if value is None:
-        value = "25%"
-    if isinstance(value, str) and value.endswith("%") and value[:-1].isascii() and value[:-1].isdigit() and len(value) < 8:
-        scaled = int(value[:-1]) * whole
-        return -(-scaled // 100) if up else scaled // 100
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 class _Exclusions:

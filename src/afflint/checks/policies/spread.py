@@ -43,7 +43,7 @@ def required_spread(case: PolicySubject, params: RequiredSpread) -> Iterator[Mat
     constraints = case.operator
     if constraints is None:
         return
-    wanted = RequiredSpreading(key, params.mode == HARD, params.max_skew, replicas)
+    wanted = RequiredSpreading(key, params.mode == HARD, params.max_skew, replicas, revision_label=case.revision_label)
     spreading = _spreading_constraints_of(case, constraints)
     found = unmet(spreading, wanted)
     if found and wanted.hard and case.known_topology is not None and _is_proved_by_nodes(case, case.known_topology, found, wanted):
@@ -74,7 +74,7 @@ def _is_literally_met(case: PolicySubject, params: RequiredSpread, replicas: int
         return False
     selector = {"matchLabels": own}
     most = params.max_skew or replicas - 1
-    for spread in case.constraints.spreads:
+    for spread in case.constraints.spreads if not (hard and case.revision_label) else ():
         data, skew = spread.data, spread.data.get("maxSkew")
         if data.get("topologyKey") != params.topology_key or data.get("labelSelector") != selector or "matchLabelKeys" in data:
             continue
@@ -114,7 +114,11 @@ def _is_proved_by_nodes(
     most = known_topology.most_in_one(pods, wanted.key)
     if most is not None and most < wanted.replicas:
         return True
-    each_node = [each.most for each in spreading if each.key == HOSTNAME and each.works and not each.undecidable and each.most is not None]
+    each_node = [
+        each.most
+        for each in spreading
+        if each.key == HOSTNAME and each.works and not each.undecidable and each.most is not None and not wanted.is_lost_in_rollout(each)
+    ]
     nodes = known_topology.nodes_in_one(node_alternatives_of(case).alternatives, wanted.key) if each_node else None
     return nodes is not None and nodes * min(each_node) < wanted.replicas
 
@@ -148,6 +152,8 @@ def _missing_spread_match(case: PolicySubject, found: Sequence[SpreadingConstrai
     path = path if nearest.path in written else name_path(case)
     if wanted.hard and wanted.max_skew is not None and nearest.works and nearest.hard and wanted.holds_apart(nearest):
         together = f"one {noun} may have {nearest.most} more replicas than another"
+    if wanted.hard and _is_lost(nearest, wanted):
+        together = f"after a rollout, {many} may be in one {noun}"
     return Match(path, f"{together}: {why}", help_ or remedy, edits=_adding_spread(case, found, wanted))
 
 
@@ -191,10 +197,19 @@ def _insufficiency(case: PolicySubject, each: SpreadingConstraint, wanted: Requi
             f"{over} lets {each.most} of them share a domain, because its maxSkew is {each.most}",
             "Lower its `maxSkew`.",
         )
+    if _is_lost(each, wanted):
+        remedy = f"Add `matchLabelKeys: [{wanted.revision_label}]` to the constraint, so that it counts only the pods of one revision."
+        return each.path, f"{over} also counts the pods of the previous revision", remedy
     if not wanted.is_over(each):
         return (*each.path, "topologyKey"), f"{over} does not limit how many more replicas one {noun} has than another", ""
     allowed = f"`maxSkew: {wanted.max_skew}`"
     return (*each.path, "maxSkew"), f"the maxSkew of {over} is {each.most}, but the policy allows only {wanted.max_skew}", f"Set {allowed}."
+
+
+def _is_lost(each: SpreadingConstraint, wanted: RequiredSpreading) -> bool:
+    """Return whether a constraint separates the replicas until a rollout replaces them."""
+    apart = each.works and each.hard and wanted.wider(each.key, wanted.key) and wanted.holds_apart(each)
+    return apart and wanted.is_lost_in_rollout(each)
 
 
 def _adding_spread(case: PolicySubject, found: Sequence[SpreadingConstraint], wanted: RequiredSpreading) -> tuple[SymbolicEdit, ...]:
@@ -208,12 +223,26 @@ def _adding_spread(case: PolicySubject, found: Sequence[SpreadingConstraint], wa
     if len(over) == 1 and over[0].works and not over[0].undecidable:
         harden = () if over[0].hard else (Replace((*over[0].path, "whenUnsatisfiable"), when),)
         limit = wanted.max_skew or wanted.replicas - 1
-        return (*harden, *((Replace((*over[0].path, "maxSkew"), skew),) if wanted.hard and (over[0].skew or 0) > limit else ()))
+        lower = (Replace((*over[0].path, "maxSkew"), skew),) if wanted.hard and (over[0].skew or 0) > limit else ()
+        return (*harden, *lower, *(_counting_one_revision(over[0], wanted) if wanted.hard else ()))
     selected = _own_selection(case)
     if over or not selected:
         return ()
     constraint = {"maxSkew": skew, "topologyKey": wanted.key, "whenUnsatisfiable": when, "labelSelector": {"matchLabels": selected}}
+    if wanted.hard and wanted.revision_label:
+        constraint["matchLabelKeys"] = [wanted.revision_label]
     return (Insert((*case.pod_path, "topologySpreadConstraints"), len(case.constraints.spreads), constraint),)
+
+
+def _counting_one_revision(each: SpreadingConstraint, wanted: RequiredSpreading) -> tuple[SymbolicEdit, ...]:
+    """Return the edit with which a spread constraint counts only the pods of one revision; none if it does already."""
+    from afflint.findings.edits import Insert
+
+    if not wanted.is_lost_in_rollout(each):
+        return ()
+    if each.label_keys:
+        return (Insert((*each.path, "matchLabelKeys"), len(each.label_keys), wanted.revision_label),)
+    return (Insert(each.path, "matchLabelKeys", [wanted.revision_label]),)
 
 
 _OF_A_VERSION = frozenset(

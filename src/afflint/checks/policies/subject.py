@@ -13,6 +13,7 @@ from afflint.index.facts import Pods, PolicyCandidate, migration_of
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.manifests import Labels, Workload
 from afflint.kube.selectors import Selector, conflict, from_labels, matches, parse_label_selector
+from afflint.yaml.document import map_at
 
 if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
@@ -290,6 +291,18 @@ class PolicySubject:
         return self.manifest_index.namespaces.get(name)
 
     @property
+    def revision_label(self) -> str:
+        """The label that distinguishes the pods of two revisions that a rollout runs at the same time; empty if it runs one at a time."""
+        from afflint.controllers.rollouts import revision_label
+
+        if self._candidate is not None:
+            return self._candidate.revision_label
+        if self._workload is not None:
+            return revision_label(self._workload.kind.name, map_at(self._workload.spec, "strategy"))
+        pod_source = self.pods.pod_source
+        return revision_label(pod_source.kind, pod_source.strategy) if pod_source is not None else ""
+
+    @property
     def given_labels(self) -> dict[str, str]:
         """The labels that the namespace certainly adds to the nodeSelector of its pods."""
         return {} if self.admission is None or self.admission.uncertainty else given_labels(self.admission)
@@ -323,4 +336,5 @@ class PolicySubject:
             self.selector,
             self.from_cluster,
             sets_replicas=workload.spec.get("replicas") is not None,
+            revision_label=self.revision_label,
         )
