@@ -47,6 +47,7 @@ class PlaceOptions(NamedTuple):
     max_unavailable: str | None
     surge: str | None
     deschedule: bool
+    roll: tuple[str, ...]
     group_by: str
     group_label: str
     only: tuple[str, ...]
@@ -59,15 +60,15 @@ class PlaceOptions(NamedTuple):
 
 
 def place(args: PlaceOptions) -> int:
-    """Show on which nodes each replica can be scheduled, and simulate failures, drains and removals of nodes.
+    """Show on which nodes each replica can be scheduled, and simulate failures, drains and removals of nodes, and rollouts.
 
     PATHS are manifests: files, folders, globs. Default: the current folder, which may contain the nodes as well.
 
     A dump of a cluster is enough: `kubectl get nodes,pods,deployments,statefulsets,vm,vmi,pdb -A -o yaml | afflint place --nodes -`.
     The current folder is then not read. Pods of controllers that are not in the dump are replicas of these controllers.
 
-    Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain or an upgrade never completes, or if affected
-    pods cannot be evaluated.
+    Exits with 1 if a replica cannot be scheduled, now or after a disruption, if a drain, an upgrade or a rollout may never complete,
+    or if affected pods cannot be evaluated.
     """
     from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
@@ -114,6 +115,7 @@ def place(args: PlaceOptions) -> int:
         inputs.simulation_input.evictions,
         inputs.classes,
         args.group_label,
+        args.roll,
     )
     empty, coverage = _empty_file_notes(named_files(inputs.empty, args.paths)), _coverage_notes(inputs, args)
     left_out = [_RESOURCES_LEFT_OUT] if args.no_resources else []
@@ -123,9 +125,10 @@ def place(args: PlaceOptions) -> int:
         notify(f"afflint: {visible(problems[0])}{more}")
     write_or_show(args.output, _chunks(selected(plan, args.only) if args.only else plan, args))
     unplaced = any(replica.node is None or replica.why for workload in plan.workloads for replica in workload.replicas)
+    unfinished = any(rollout.result in ("blocked", "may-block") for rollout in plan.rollouts)
     disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     stopped = not (all(each.is_harmless for each in plan.upgrades) and all(each.is_harmless for each in plan.descheduling))
-    return FOUND if (unplaced or disrupted or stopped or problems) and not args.exit_zero else 0
+    return FOUND if (unplaced or disrupted or stopped or unfinished or problems) and not args.exit_zero else 0
 
 
 def _upgrade_request(args: PlaceOptions, inputs: PlaceInputs) -> UpgradeRequest:
@@ -244,7 +247,14 @@ _SECTIONS = {
             "each:node, each:zone or each:KEY, which is combined with the others one at a time.",
         ),
     ),
-    "Upgrades and descheduling": (
+    "Rollouts, upgrades and descheduling": (
+        option(
+            "--roll",
+            metavar="WORKLOAD",
+            kind=MULTIPLE,
+            help_text="Simulate the rollout of a new template of a workload, by its name, or of each workload: `each`. It shows where "
+            "the replicas may be in the end, over the orders in which pods can be created and removed. Repeatable.",
+        ),
         option(
             "--upgrade",
             metavar="POOL",

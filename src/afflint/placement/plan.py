@@ -190,7 +190,7 @@ class ReplicaMove(NamedTuple):
     why: str = ""
     fate: Fate = "recreated"
     after: int = 0
-    """Of a failure: after how many seconds another is made and has its volumes, at the earliest."""
+    """After how many seconds another is scheduled and has its volumes, at the earliest; 0 if at once."""
 
 
 class Preempted(NamedTuple):
@@ -408,6 +408,48 @@ class DescheduleEffect(NamedTuple):
         return self.settled and all(move.target is not None for move in self.moves)
 
 
+RolloutResult = Literal["completes", "may-block", "blocked", "manual"]
+"""Whether a rollout completes in every order that was tried, in some of them, or in none; ``manual``: the controller replaces no pod by
+itself."""
+
+
+class RolloutStep(NamedTuple):
+    """One step of a rollout: a new pod is ``scheduled`` on a node, or an old one is ``removed`` from it."""
+
+    action: Literal["scheduled", "removed"]
+    pod: str
+    node: str | None
+
+
+class RolloutEffect(NamedTuple):
+    """The rollout of a workload after a change of its template, which leaves its placement constraints as they are.
+
+    ``steps`` are those of one order. ``outcomes`` are the numbers of replicas by topology domain that the rollout may end with, in any of
+    the orders that were tried, and ``before`` those before it; nodes without the label count as the domain "".
+    """
+
+    workload: str
+    strategy: str
+    """How pods are replaced: ``maxSurge 1, maxUnavailable 0``."""
+    result: RolloutResult
+    steps: tuple[RolloutStep, ...] = ()
+    why: str = ""
+    """Why it is blocked, or what replaces the pods."""
+    before: Mapping[str, int] = _NONE
+    outcomes: tuple[Mapping[str, int], ...] = ()
+    """Fewest domains first."""
+    fewest: int = 0
+    """In how few domains all ready pods may be at some time during the rollout."""
+    least_ready: int = 0
+    """How few pods may be ready at some time during the rollout."""
+    exhaustive: bool = True
+    """Whether every order was tried."""
+    placements: tuple[tuple[str, ...], ...] = ()
+    """The nodes of the replicas that the rollout may end with, one for each of the outcomes."""
+    rare: tuple[Mapping[str, int], ...] = ()
+    """The further outcomes of a race: a new pod is scheduled before an old one is removed that the Deployment no longer counts."""
+
+
 class Plan(NamedTuple):
     """The result: nodes, workloads in the order of their files, the requested disruptions, and the assumptions as notes."""
 
@@ -429,6 +471,8 @@ class Plan(NamedTuple):
     """The requested upgrades of node pools."""
     descheduling: tuple[DescheduleEffect, ...] = ()
     """What the deschedulers do, if that is requested."""
+    rollouts: tuple[RolloutEffect, ...] = ()
+    """The requested rollouts."""
 
 
 def unevaluated_words(pods: Sequence[str]) -> str:

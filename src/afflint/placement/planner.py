@@ -35,6 +35,7 @@ from afflint.placement.plan import (
     Preempted,
     Preferred,
     Replica,
+    RolloutEffect,
     UpgradeEffect,
     Verdicts,
     WorkloadPlan,
@@ -93,13 +94,15 @@ def make_plan(
     evictions: Mapping[PodKey, Eviction] = _NONE,
     classes: Sequence[NodeClass] = (),
     group_label: str = "",
+    roll: Sequence[str] = (),
 ) -> Plan:
     """Schedule all workloads, evaluate every node for each of them, and simulate the requested disruptions.
 
     ``classes`` are node pools that grow if pods need nodes. ``asked`` are the disruptions, ``budgets`` the PodDisruptionBudgets of a drain,
-    ``evictions`` the known results of evicting running pods; ``name_of`` returns the name of a file. ``group_label`` is the pod label that
-    applications are grouped by. Raises InventoryError for an invalid inventory, UnknownLossError for unknown nodes or a key to group by
-    that no node has, and UserError for a pod label that no workload has.
+    ``evictions`` the known results of evicting running pods, ``roll`` the workloads that are rolled out (see ``chosen_workloads``);
+    ``name_of`` returns the name of a file. ``group_label`` is the pod label that applications are grouped by. Raises InventoryError for an
+    invalid inventory, UnknownLossError for unknown nodes or a key to group by that no node has, and UserError for a pod label that no
+    workload has, or an unknown workload.
     """
     made: Mapping[str, int] = {}
     if classes:
@@ -169,6 +172,7 @@ def make_plan(
         preempted=preempted,
         upgrades=upgrades,
         descheduling=descheduling,
+        rollouts=_rollouts(arrangement, inventory, key, roll) if roll else (),
     )
 
 
@@ -180,6 +184,15 @@ def _preempted(arrangement: Schedule) -> tuple[Preempted, ...]:
     titles = {identity: placed.pod_source.key for identity, placed in arrangement.owners.items()}
     nodes = {identity: node for _, placed in found for identity, node in placed.nodes.items()}
     return preempted_pods([victim for victim, _ in found], titles, nodes)
+
+
+def _rollouts(arrangement: Schedule, inventory: Inventory, key: str, roll: Sequence[str]) -> tuple[RolloutEffect, ...]:
+    from afflint.placement.rollouts import ClusterSettings, Rollouts, chosen_workloads, deletion_costs
+
+    chosen = chosen_workloads(arrangement.workloads, roll)
+    settings = ClusterSettings(inventory.version, inventory.feature_gates, deletion_costs(inventory.pods))
+    rollouts = Rollouts(arrangement, key, settings)
+    return tuple([rollouts.roll(placed) for placed in chosen])
 
 
 def _eviction(pod: Pod, arrangement: Schedule, evictions: Mapping[PodKey, Eviction]) -> Eviction:

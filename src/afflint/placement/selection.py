@@ -43,6 +43,7 @@ def selected(plan: Plan, names: Sequence[str]) -> Plan:
         losses=tuple([_of(loss, keys, named=whole) for loss in losses]),
         violations=tuple([each for each in plan.violations if each.workload in keys]),
         preempted=tuple([each for each in plan.preempted if each.workload in keys or each.preemptor in keys]),
+        rollouts=tuple([each for each in plan.rollouts if each.workload in keys]),
         applications=tuple([each for each in plan.applications if not keys.isdisjoint(each.workloads)]),
         upgrades=tuple([_of_upgrade(each, keys | _names(plan, keys)) for each in plan.upgrades]),
         descheduling=tuple([_of_descheduler(each, keys) for each in plan.descheduling]),

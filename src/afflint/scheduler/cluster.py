@@ -508,6 +508,12 @@ class Cluster:
         filtered = self._filter(self._compiled(pod), scoring=False)
         return [self._table.names[node] for node in filtered.picked.all(filtered.feasible)]
 
+    def best_nodes(self, pod: Pod) -> list[str]:
+        """Return the nodes with the best score on which the pod can run now: the scheduler picks one of them."""
+        filtered = self._filter(pod)
+        best, _ = _SchedulingRun(self, []).best_of(pod, filtered)
+        return [self._table.names[node] for node in filtered.picked.all(best)]
+
     def room(self, pod: Pod, without: frozenset[int] = frozenset()) -> int | None:
         """Return on how many nodes outside ``without`` the pod can run now; None if scheduling fails with an error.
 
@@ -842,7 +848,7 @@ class _SchedulingRun:
         placed, reasons, error = self.failed.get(kind, _NEVER)
         if placed != len(self.placements):
             filtered = cluster._filter(pod, every=False)
-            best, error = self._best(pod, filtered)
+            best, error = self.best_of(pod, filtered)
             if best:
                 self._place(name, pod, best, filtered.picked, error)
                 return
@@ -851,7 +857,7 @@ class _SchedulingRun:
         self.unschedulable[name] = reasons
         self._note(name, error)
 
-    def _best(self, pod: Pod, filtered: _Filtered) -> tuple[list[int], str | None]:
+    def best_of(self, pod: Pod, filtered: _Filtered) -> tuple[list[int], str | None]:
         """Return the best of the representative nodes, and the error of a plugin, if any."""
         feasible = filtered.feasible
         # The scheduler skips scoring for a single node, so errors of score plugins do not matter.

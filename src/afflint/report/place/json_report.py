@@ -13,6 +13,7 @@ from afflint.placement.plan import (
     NodeRow,
     Plan,
     PoolUpgrade,
+    RolloutEffect,
     UpgradeEffect,
     Verdicts,
     WorkloadPlan,
@@ -44,6 +45,8 @@ def render(plan: Plan) -> Iterator[str]:
     if plan.descheduling:
         yield ',\n  "descheduling": '
         yield from _array(("".join(_descheduling(effect)) for effect in plan.descheduling), 2)
+    yield ',\n  "rollouts": '
+    yield from _array((_flat(_rollout(rollout)) for rollout in plan.rollouts), 2)
     yield f',\n  "notes": {_flat(plan.notes)},\n  "coverage": {_flat(plan.coverage.plain())}'
     yield f',\n  "summary": {_flat(_summary(plan))}\n}}\n'
 
@@ -134,6 +137,29 @@ def _pool_upgrade(pool: PoolUpgrade) -> dict[str, object]:
     return {**pool._asdict(), "completes": pool.completes, "blocked": [each._asdict() for each in pool.blocked]}
 
 
+def _rollout(rollout: RolloutEffect) -> dict[str, object]:
+    ends = [
+        {"domains": dict(domains), "nodes": list(nodes)}
+        for domains, nodes in zip(rollout.outcomes, rollout.placements or _NO_NODES, strict=False)
+    ]
+    return {
+        "workload": rollout.workload,
+        "strategy": rollout.strategy,
+        "result": rollout.result,
+        "why": rollout.why,
+        "before": dict(rollout.before),
+        "ends": ends,
+        "rareEnds": [dict(domains) for domains in rollout.rare],
+        "fewestDomains": rollout.fewest,
+        "leastReady": rollout.least_ready,
+        "exhaustive": rollout.exhaustive,
+        "steps": [step._asdict() for step in rollout.steps],
+    }
+
+
+_NO_NODES: tuple[tuple[str, ...], ...] = ((),)
+
+
 def _application(effect: ApplicationEffect) -> dict[str, object]:
     return {"name": effect.application, "outcome": effect.outcome, "left": effect.left, "replicas": effect.replicas}
 
@@ -162,6 +188,9 @@ def _summary(plan: Plan) -> dict[str, object]:
         "placed": sum(replica.node is not None for replica in replicas),
         "losses": tally(worst_of_workloads(loss) for loss in plan.losses),
         "volumes": sum(bool(loss.volumes) for loss in plan.losses),
+        "rollouts": {
+            result: sum(each.result == result for each in plan.rollouts) for result in ("completes", "may-block", "blocked", "manual")
+        },
         "drains": {result: sum(loss.result == result for loss in plan.losses) for result in ("ends", "blocked", "refused")},
     }
 

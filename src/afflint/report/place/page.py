@@ -70,7 +70,7 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "notes": _notes(plan.notes),
         "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
-        "picture": "".join([*_pools(plan), *_violations(plan), *_preempted(plan), *_sequences(plan), *picture(scene)]),
+        "picture": "".join([*_pools(plan), *_violations(plan), *_preempted(plan), *_sequences(plan), *_rollouts(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),
         "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
     }
@@ -124,6 +124,27 @@ def _sequence(title: str, result: tuple[str, str], note: str, lines: Iterable[Up
     for line in lines:
         word = f'<span class="state {line.state}">{line.word}</span>' if line.state else f"<b>{line.word}</b>"
         yield f"<li>{word} {shown(line.text)}</li>\n"
+    yield "</ul>\n</details>\n"
+
+
+def _rollouts(plan: Plan) -> Iterator[str]:
+    """Yield what the rollouts do."""
+    if not plan.rollouts:
+        return
+    from afflint.report.place.rollout_words import ROLLOUT_NOTE, ranked_rollouts, result_words, rollout_lines, rollout_tally
+
+    names = short_names(plan.workloads)
+    opened = " open" if len(plan.rollouts) <= _OPEN else ""
+    tally_of_all = shown(rollout_tally(plan.rollouts, plan.group_by))
+    yield f'<details class="rollouts"{opened}><summary>{pluralize(len(plan.rollouts), "rollout")}: {tally_of_all}</summary>\n'
+    yield f'<p class="soft">In a rollout, {ROLLOUT_NOTE}.</p>\n<ul>\n'
+    for rollout in ranked_rollouts(plan.rollouts):
+        title = shown(names.get(rollout.workload, rollout.workload))
+        strategy = f' <span class="soft">{shown(rollout.strategy)}</span>' if rollout.strategy else ""
+        style = "full" if result_words(rollout, plan.group_by) == "completes" else "short"
+        result = f'<span class="{style}">{result_words(rollout, plan.group_by)}</span>'
+        lines = "".join(f"<p>{shown(line[0].upper() + line[1:])}.</p>" for line in rollout_lines(rollout, plan.group_by, verbose=True))
+        yield f"<li><b>{title}</b>{strategy} {result}{lines}</li>\n"
     yield "</ul>\n</details>\n"
 
 

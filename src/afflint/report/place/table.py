@@ -163,6 +163,8 @@ def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[
         yield _upgrade(plan, upgrade, paint, width)
     for effect in plan.descheduling:
         yield _descheduler(plan, effect, paint, width)
+    if plan.rollouts:
+        yield _rollouts(plan, paint, width, verbose=verbose)
     yield _summary(plan, paint, width)
 
 
@@ -337,6 +339,26 @@ def _upgrade(plan: Plan, upgrade: UpgradeEffect, paint: Paint, width: int) -> It
     """Describe an upgrade of node pools."""
     yield f"{paint(Cell(visible(upgrade_title(upgrade)), 'strong'))} ({UPGRADE_NOTE})"
     yield from _table([(Cell(line.word, line.state), Cell(visible(line.text))) for line in upgrade_lines(plan, upgrade)], paint, width)
+
+
+def _rollouts(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[str]:
+    """Describe each rollout: whether it completes, and where the replicas may be then."""
+    from afflint.report.place.rollout_words import ROLLOUT_NOTE, lost_domains, ranked_rollouts, result_words, rollout_lines
+
+    order = ", worst first" if len(plan.rollouts) > 1 else ""
+    yield f"{paint(Cell(pluralize(len(plan.rollouts), 'rollout') + order, 'strong'))} ({ROLLOUT_NOTE})"
+    names, rows = short_names(plan.workloads), list[Row]()
+    for rollout in ranked_rollouts(plan.rollouts):
+        title = visible(names.get(rollout.workload, rollout.workload)) + (f" ({rollout.strategy})" if rollout.strategy else "")
+        lines = [visible(line) for line in rollout_lines(rollout, plan.group_by, verbose=verbose)] or [""]
+        for number, line in enumerate(lines):
+            style = "degraded" if lost_domains(rollout) > 0 else _ROLLOUT_STYLES[rollout.result]
+            result = Cell("" if number else result_words(rollout, plan.group_by), style)
+            rows.append((Cell("" if number else title, "strong"), result, Cell(line)))
+    yield from _table(rows, paint, width)
+
+
+_ROLLOUT_STYLES = {"blocked": "blocked", "may-block": "blocked", "completes": "survives", "manual": "dim"}
 
 
 def _descheduler(plan: Plan, effect: DescheduleEffect, paint: Paint, width: int) -> Iterator[str]:
@@ -517,6 +539,10 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     count = f"{scheduled} of {pluralize(len(replicas), 'replica')}"
     where = f"of {pluralize(len(plan.workloads), 'workload')} scheduled on {pluralize(len(plan.nodes), 'node')}."
     yield f"{paint(Cell(count, 'survives' if scheduled == len(replicas) else 'dead'))} {where}"
+    if plan.rollouts:
+        from afflint.report.place.rollout_words import rollout_tally
+
+        yield f"{pluralize(len(plan.rollouts), 'rollout')}: {rollout_tally(plan.rollouts, plan.group_by)}."
     for action, losses in by_action(plan.losses).items():
         yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, harmed_noun(plan), paint)) + "."
     for upgrade in plan.upgrades:

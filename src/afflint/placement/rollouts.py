@@ -1,0 +1,297 @@
+"""Rollouts of workloads: which pods their controllers replace, in which order, and where all pods may be in the end.
+
+A rollout begins with the pods of a schedule, and all pods of other workloads stay. The new template has the same placement constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from afflint.controllers.pod_source import PodSource
+from afflint.controllers.rollouts import REVISION_LABELS, pod_limit, rolling_update
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, nearest, pluralize
+from afflint.placement.disruption_budgets import is_silent
+from afflint.placement.ordered_states import OrderedStates
+from afflint.placement.plan import RolloutEffect, RolloutResult, RolloutStep
+from afflint.placement.rejections import Rejections, running_pod_index
+from afflint.placement.rolling_states import OldPod, RollingStates, deletion_cost, previous_revision
+from afflint.placement.rollout_orders import MOST_STATES, Event, Nodes, RolloutStates, S
+from afflint.placement.schedule import PlacedWorkload, Schedule
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.node_fit import SCHEDULER
+from afflint.scheduler.pods import PodKey
+from afflint.yaml.document import map_at
+
+_MAX_UNAVAILABLE = (1, 37)
+"""The first version in which maxUnavailable of a StatefulSet counts by default (the feature gate MaxUnavailableStatefulSet)."""
+_MAX_UNAVAILABLE_GATE = "MaxUnavailableStatefulSet"
+_MOST_OUTCOMES = 20
+_EACH = "each"
+_ON_RESTART = "a changed template applies to a virtual machine when it restarts"
+_NO_COSTS: Mapping[PodKey, int] = {}
+
+
+class ClusterSettings(NamedTuple):
+    """The version and the enabled feature gates of a cluster, and the costs of deleting running pods."""
+
+    version: tuple[int, int] = SCHEDULER
+    feature_gates: Iterable[str] = ()
+    costs: Mapping[PodKey, int] = _NO_COSTS
+
+
+_DEFAULTS = ClusterSettings()
+
+
+def deletion_costs(pods: Iterable[object]) -> Mapping[PodKey, int]:
+    """Return the costs of deleting running pods that are not 0, from their annotations. ``pods`` are pods as parsed."""
+    found = {}
+    for pod in pods:
+        metadata = map_at(pod, "metadata")
+        cost = deletion_cost(map_at(metadata, "annotations"))
+        if cost:
+            found[str(metadata.get("namespace") or "default"), str(metadata.get("name"))] = cost
+    return found
+
+
+def chosen_workloads(workloads: Sequence[PlacedWorkload], asked: Iterable[str]) -> list[PlacedWorkload]:
+    """Return the workloads that `--roll` names: by key, name or namespace and name, or ``each``. Raises UserError for an unknown name."""
+    names: dict[str, list[PlacedWorkload]] = {}
+    for placed in workloads:
+        own = placed.pod_source
+        for name in dict.fromkeys((own.key, own.full_name, f"{own.namespace}/{own.full_name}", f"{own.kind}/{own.full_name}".lower())):
+            names.setdefault(name, []).append(placed)
+    chosen: dict[str, PlacedWorkload] = {}
+    for name in asked:
+        found = names.get(name) or names.get(name.lower())
+        if name == _EACH and found is None:
+            found = [placed for placed in workloads if placed.pods and _is_rolled(placed.pod_source)]
+        if found is None:
+            close = nearest(name, names)
+            raise UserError(f"no workload is named {name!r}{f'; did you mean {close!r}?' if close else ''}")
+        chosen.update((placed.pod_source.key, placed) for placed in found)
+    return list(chosen.values())
+
+
+def _is_rolled(pod_source: PodSource) -> bool:
+    return pod_source.kind in REVISION_LABELS or pod_source.kind in ("StatefulSet", "DaemonSet") or pod_source.kubevirt
+
+
+class Rollouts:
+    """The rollouts that are simulated on one schedule. ``key`` is the label of the topology domains in the results."""
+
+    def __init__(self, arrangement: Schedule, key: str, settings: ClusterSettings = _DEFAULTS, most: int = MOST_STATES) -> None:
+        """``most`` is the number of states up to which all orders of a rollout are examined."""
+        self.arrangement = arrangement
+        self._settings = settings
+        self._most = most
+        self._titles = {pod: placed.pod_source.key for pod, placed in arrangement.owners.items()}
+        table = arrangement.cluster.table
+        self._column = table.column(key)
+        self._silent = frozenset([number for number, node in enumerate(table.nodes) if is_silent(node)])
+
+    def roll(self, placed: PlacedWorkload) -> RolloutEffect:
+        """Simulate the rollout of a workload."""
+        pod_source = placed.pod_source
+        if pod_source.kind in REVISION_LABELS and placed.pods:
+            return self._deployment(placed)
+        if pod_source.kind == "StatefulSet" and placed.pods:
+            return self._stateful_set(placed)
+        if pod_source.daemon and placed.template is not None:
+            return self._daemon_set(placed)
+        return self._effect(
+            placed, "", "manual", _ON_RESTART if pod_source.kubevirt else f"nothing replaces the pods of a {pod_source.kind}"
+        )
+
+    def _effect(self, placed: PlacedWorkload, strategy: str, result: RolloutResult, why: str = "") -> RolloutEffect:
+        """Return the effect of a rollout that does not change where pods are."""
+        before = self._domains(self._nodes(placed))
+        outcomes = (before,) if result == "completes" else ()
+        ready = sum(before.values())
+        return RolloutEffect(placed.pod_source.key, strategy, result, (), why, before, outcomes, len(before), ready)
+
+    def _nodes(self, placed: PlacedWorkload) -> Nodes:
+        numbers = self.arrangement.cluster.table.numbers
+        return tuple(sorted([numbers[node] for identity, node in placed.nodes.items() if identity in placed.running]))
+
+    def _domains(self, nodes: Iterable[int]) -> dict[str, int]:
+        """Return how many pods are in each domain, by its name in order."""
+        found: dict[str, int] = {}
+        for node in nodes:
+            value = self._column[node] or ""
+            found[value] = found.get(value, 0) + 1
+        return dict(sorted(found.items()))
+
+    # --- Deployments -----------------------------------------------------------------------------------------------------
+
+    def _deployment(self, placed: PlacedWorkload) -> RolloutEffect:
+        own = placed.pod_source
+        limits = rolling_update(own.kind, own.strategy, own.replicas)
+        if limits is None and own.strategy.get("type") != "Recreate":
+            return self._effect(placed, "", "manual", "its strategy is unknown")
+        strategy = "Recreate" if limits is None else f"maxSurge {limits.surge}, maxUnavailable {limits.unavailable}"
+        numbers, costs = self.arrangement.cluster.table.numbers, self._settings.costs
+        label = REVISION_LABELS[own.kind]
+        nodes = placed.nodes
+        old = [
+            OldPod(previous_revision(pod, label), numbers[nodes[pod.key]] if pod.key in nodes else None, costs.get(pod.key, 0))
+            for pod in placed.pods
+            if pod.key not in placed.held
+        ]
+        old.sort(key=lambda each: (each.node is None, each.node or 0))
+        new = placed.pods[0] if placed.template is None else placed.template._replace(volumes=placed.pods[0].volumes)
+        if own.node_name:
+            return self._effect(placed, strategy, "completes")
+        states = RollingStates(
+            self._cluster_without(placed), old, new._replace(name=f"{own.full_name}-new"), len(old), limits, self._silent
+        )
+        return self._explored(placed, strategy, states, [each.pod.name for each in old], [each.node for each in old])
+
+    def _cluster_without(self, placed: PlacedWorkload) -> Cluster:
+        cluster = self.arrangement.cluster.copy()
+        for pod in placed.pods:
+            if pod.key in placed.nodes:
+                cluster.unbind(pod)
+        return cluster
+
+    def _explored(
+        self, placed: PlacedWorkload, strategy: str, states: RolloutStates[S], names: Sequence[str], nodes: Sequence[int | None]
+    ) -> RolloutEffect:
+        """Return what the orders of a rollout lead to. ``names`` and ``nodes`` are those of the old pods by their indexes."""
+        found = states.explore(self._column, self._most)
+        example = states.example()
+        last = example[-1][1] if example else states.start
+        stuck = None if states.is_complete(last) else last
+        result: RolloutResult = "completes"
+        if stuck is not None or found.stuck:
+            result = "may-block" if found.finals or found.rare else "blocked"
+        stuck = stuck or next(iter(found.stuck), None)
+        why = self._reason(placed, states, stuck) if stuck is not None else ""
+        outcomes = self._outcomes(found.finals)
+        rare = [domains for domains, _ in self._outcomes(found.rare) if domains not in [each for each, _ in outcomes]]
+        table = self.arrangement.cluster.table
+        between = [self._domains(each) for each in found.between]
+        return RolloutEffect(
+            placed.pod_source.key,
+            strategy,
+            result,
+            tuple(_steps(example, names, nodes, table.names, placed.pod_source.full_name)),
+            why,
+            self._domains(self._nodes(placed)),
+            tuple([domains for domains, _ in outcomes[:_MOST_OUTCOMES]]),
+            min([len(each) for each in between if each], default=0),
+            min(sum(each.values()) for each in between),
+            found.exhaustive,
+            tuple([tuple([table.names[node] for node in at]) for _, at in outcomes[:_MOST_OUTCOMES]]),
+            tuple(rare[:_MOST_OUTCOMES]),
+        )
+
+    def _outcomes(self, finals: Iterable[Nodes]) -> list[tuple[dict[str, int], Nodes]]:
+        """Return the distributions at the end, each with an example of the nodes: first those with the fewest domains or the most skew."""
+        by_domain: dict[tuple[tuple[str, int], ...], Nodes] = {}
+        for nodes in sorted(finals):
+            by_domain.setdefault(tuple(self._domains(nodes).items()), nodes)
+        ranked = sorted(by_domain.items(), key=lambda item: (len(item[0]), -max([count for _, count in item[0]], default=0), item[0]))
+        return [(dict(domains), nodes) for domains, nodes in ranked]
+
+    def _reason(self, placed: PlacedWorkload, states: RolloutStates[S], stuck: S) -> str:
+        """Return why nothing happens any more in a state: why no node accepts the next new pod, or which old pods never end."""
+        cluster = states.fill(stuck)
+        verdict = cluster.evaluate(states.new)
+        if any(verdict.feasible.values()):
+            down = [name for number, name in enumerate(cluster.table.names) if number in self._silent]
+            return f"pods on {join_words(down[:3])} never end while the node is unavailable" if down else "old pods are not ready"
+        titles = {
+            **self._titles,
+            **{pod.key: placed.pod_source.key for pod in cluster.evicted(cluster.nodes) if pod.key not in self._titles},
+        }
+        return Rejections(cluster, states.new, titles, placed.pod_source.key, running_pod_index(cluster)).summary(verdict.reason)
+
+    # --- StatefulSets ----------------------------------------------------------------------------------------------------
+
+    def _stateful_set(self, placed: PlacedWorkload) -> RolloutEffect:
+        own = placed.pod_source
+        if own.strategy.get("type", "RollingUpdate") != "RollingUpdate":
+            return self._effect(placed, "OnDelete", "manual", "its pods are replaced only when a user deletes them")
+        limits = map_at(own.strategy, "rollingUpdate")
+        given = limits.get("maxUnavailable") if self._counts_unavailable else None
+        unavailable = max(1, pod_limit(given, own.replicas, up=False, default=1) or 1)
+        start = limits.get("partition")
+        partition = max(0, start - own.first) if isinstance(start, int) and not isinstance(start, bool) else 0
+        strategy = f"maxUnavailable {unavailable}" + (f", partition {start}" if partition else "")
+        if partition >= len(placed.pods):
+            return self._effect(placed, strategy, "manual", f"its partition {start} leaves all pods as they are")
+        if own.node_name:
+            return self._effect(placed, strategy, "completes")
+        numbers = self.arrangement.cluster.table.numbers
+        old = [(pod, numbers[placed.nodes[pod.key]] if pod.key in placed.nodes else None) for pod in placed.pods]
+        states = OrderedStates(
+            self._cluster_without(placed),
+            old,
+            placed.pods[-1]._replace(name=f"{own.full_name}-new"),
+            partition=partition,
+            unavailable=unavailable,
+            ordered=own.pod_replacement.ordered,
+            silent=self._silent,
+        )
+        return self._explored(placed, strategy, states, [pod.name for pod, _ in old], [node for _, node in old])
+
+    @property
+    def _counts_unavailable(self) -> bool:
+        return self._settings.version >= _MAX_UNAVAILABLE or _MAX_UNAVAILABLE_GATE in self._settings.feature_gates
+
+    # --- DaemonSets ------------------------------------------------------------------------------------------------------
+
+    def _daemon_set(self, placed: PlacedWorkload) -> RolloutEffect:
+        """Simulate the update of a DaemonSet: on each node a new pod replaces the old one (pkg/controller/daemon/update.go)."""
+        own, template = placed.pod_source, placed.template
+        assert template is not None
+        if own.strategy.get("type", "RollingUpdate") != "RollingUpdate":
+            return self._effect(placed, "OnDelete", "manual", "its pods are replaced only when a user deletes them")
+        limits = map_at(own.strategy, "rollingUpdate")
+        eligible = len(placed.pods)
+        surge = pod_limit(limits.get("maxSurge"), eligible, up=True, default=0) or 0
+        unavailable = pod_limit(limits.get("maxUnavailable"), eligible, up=True, default=1)
+        unavailable = 0 if surge else max(1, unavailable or 0)
+        strategy = f"maxSurge {surge}, maxUnavailable {unavailable}"
+        effect = self._effect(placed, strategy, "completes")
+        table = self.arrangement.cluster.table
+        down = [node for node in placed.nodes.values() if table.numbers[node] in self._silent]
+        if down:
+            one = len(down) == 1
+            which = f"{join_words(down[:3])}{f' and {len(down) - 3} more' if len(down) > 3 else ''} {'is' if one else 'are'} unavailable"
+            allowed = surge or unavailable
+            waits = f", and its pod{'s' * (not one)} already count{'s' * one} as {pluralize(len(down), 'unavailable pod')}"
+            why = f"{which}{waits if len(down) >= allowed and not surge else ''}"
+            return effect._replace(result="blocked", why=why, outcomes=())
+        cluster = self.arrangement.cluster if surge else self._cluster_without(placed)
+        verdict = cluster.evaluate(template)
+        stuck = {node: verdict.reason[node] for node in placed.nodes.values() if not verdict.feasible.get(node) and node in verdict.reason}
+        if stuck:
+            summary = Rejections(cluster, template, self._titles, own.key, running_pod_index(cluster)).summary(stuck)
+            beside = "the new pod cannot run beside the old one: " if surge else "the new pod cannot be scheduled: "
+            return effect._replace(result="blocked", why=beside + summary, outcomes=())
+        steps: list[RolloutStep] = []
+        for pod in placed.pods:
+            node = placed.nodes.get(pod.key)
+            if node is not None:
+                pair = (RolloutStep("scheduled", f"{pod.name}-new", node), RolloutStep("removed", pod.name, node))
+                steps += pair if surge else pair[::-1]
+        least = effect.least_ready - (0 if surge else min(unavailable, len(placed.nodes)))
+        return effect._replace(steps=tuple(steps), least_ready=least)
+
+
+def _steps(
+    example: Iterable[tuple[Event, object]], names: Sequence[str], nodes: Sequence[int | None], hosts: Sequence[str], workload: str
+) -> Iterator[RolloutStep]:
+    """Yield the steps of one order that a user sees: which pods are scheduled and removed."""
+    created = 0
+    for event, _ in example:
+        if event.what == "scheduled" and event.node is not None:
+            created += 1
+            yield RolloutStep("scheduled", f"{workload}-new-{created}", hosts[event.node])
+        elif event.what == "removed":
+            for old in event.pods:
+                node = nodes[old]
+                yield RolloutStep("removed", names[old], None if node is None else hosts[node])

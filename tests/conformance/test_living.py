@@ -1,0 +1,153 @@
+"""`afflint place` against recorded runs of a living control plane: what it says contains what was observed.
+
+If several things happen one after another, a case is compared as far as `place` simulates them from a snapshot: all rollouts, but only the
+first failure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from afflint.placement.failures import Disruption
+from afflint.placement.node_loss import FIRST_NODE
+from afflint.placement.plan import DisruptionEffect, Plan, RolloutEffect
+from afflint.placement.planner import NOTHING, make_plan
+from afflint.placement.rollout_orders import MOST_STATES
+from afflint.placement.rollouts import ClusterSettings, Rollouts
+from afflint.placement.schedule import build_schedule
+from exactness import counted
+from living import ZONE, Object, inputs, recorded_runs, zones_of
+
+VERSION = (1, 37)
+MANY_STATES = 20_000
+TIES = {"shipped": "equal nodes in order", "random": "equal nodes at random"}
+NOUNS = {"drain": "drains", "lose": "failures of nodes", "remove": "removals of nodes"}
+RUNS = recorded_runs()
+ROLLS = [case for case in RUNS if case["kind"] == "roll" and all(each["do"] == "roll" for each in case["event"])]
+DISRUPTIONS = [case for case in RUNS if case["kind"] in ("drain", "lose", "remove")]
+Effects = dict[tuple[str, str], RolloutEffect]
+
+
+def steps_of(case: Object) -> Iterator[tuple[Object, Sequence[Object], Object]]:
+    """Each event with the pods before it and the recorded step, for every repeat."""
+    for observed in case["observed"]:
+        before = observed["initial"]["pods"]
+        for event, step in zip(case["event"], observed["steps"], strict=False):
+            yield event, before, step
+            before = step["pods"]
+
+
+def placed_as(pods: Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps(sorted([each["workload"] or each["pod"], each.get("node") or ""] for each in pods))
+
+
+# --- rollouts ----------------------------------------------------------------------------------------------------------
+
+
+def rollout_of(case: Object, target: str, before: Sequence[Object], most: int = MOST_STATES) -> RolloutEffect:
+    given = inputs(case["nodes"], case["manifests"], before).simulation_input
+    arrangement = build_schedule(given.inventory, given.pod_sources)
+    rolled = next(each for each in arrangement.workloads if f"{each.pod_source.kind}/{each.pod_source.name}" == target)
+    return Rollouts(arrangement, ZONE, ClusterSettings(VERSION), most).roll(rolled)
+
+
+def ends_as_foretold(effect: RolloutEffect, pods: Sequence[Object], zones: Mapping[str, str]) -> bool:
+    """Whether a recorded end of a rollout is one of those that are shown."""
+    if any(not each.get("node") for each in pods):
+        return effect.result in ("blocked", "may-block")
+    return effect.result != "blocked" and dict(Counter(zones[each["node"]] for each in pods)) in [*effect.outcomes, *effect.rare]
+
+
+def rollouts_disagree(case: Object) -> bool:
+    zones, known = zones_of(case["nodes"]), Effects()
+    for event, before, step in steps_of(case):
+        target = event["target"]
+        pods = [each for each in step["pods"] if each["workload"] == target and not each.get("terminating")]
+        key = target, placed_as(before)
+        if key not in known:
+            known[key] = rollout_of(case, target, before)
+        if not ends_as_foretold(known[key], pods, zones) and not known[key].exhaustive:
+            known[key] = rollout_of(case, target, before, MANY_STATES)
+        if not ends_as_foretold(known[key], pods, zones):
+            return True
+    return len(case["event"]) == 1 and meanwhile_disagrees(case, known)
+
+
+def meanwhile_disagrees(case: Object, effects: Effects) -> bool:
+    """Whether pods were ready in fewer zones, or fewer pods, than shown."""
+    for distribution, _ in case["seen"]["ready_in_between"]:
+        ready = {zone: number for zone, number in distribution.get(case["event"][0]["target"], {}).items() if zone != "pending"}
+        fewest, least = min(each.fewest for each in effects.values()), min(each.least_ready for each in effects.values())
+        if len(ready) < fewest or sum(ready.values()) < least:
+            return True
+    return False
+
+
+@pytest.mark.skipif(not RUNS, reason="recorded runs are not beside this checkout")
+@pytest.mark.parametrize("ties", ["shipped", "random"])
+def test_a_rollout_ends_as_one_of_its_outcomes(ties: str) -> None:
+    cases = [case for case in ROLLS if case["ties"] == ties]
+    wrong = [(case["id"], case["note"]) for case in cases if rollouts_disagree(case)]
+    assert wrong == []
+    counted(f"rollouts in a running control plane, {TIES[ties]}: every end, pods ready meanwhile", len(cases) - len(wrong), len(cases))
+
+
+# --- drains, failures, removals ----------------------------------------------------------------------------------------
+
+
+def plan_of(case: Object, event: Object, before: Sequence[Object], nodes: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> Plan:
+    given = inputs(case["nodes"], case["manifests"], before).simulation_input
+    # `--drain` takes one node or a label; the recording names the nodes.
+    monkeypatch.setattr("afflint.placement.planner.failures", lambda _cluster, _asked: [Disruption("these nodes", tuple(nodes))])
+    asked = NOTHING._replace(**{event["do"]: ("these",)})
+    return make_plan(given.inventory, given.pod_sources, asked=asked, budgets=given.budgets, evictions=given.evictions)
+
+
+def running(step: Object, lost: Sequence[str]) -> Counter[str]:
+    """How many pods of each workload run, by the key of the workload, without those on ``lost`` nodes."""
+    found: Counter[str] = Counter()
+    for each in step["pods"]:
+        key = (each["workload"] or f"Pod/{each['pod']}").replace("/", " shop/")
+        found[key] += bool(each.get("node")) and each["node"] not in lost and not each.get("terminating")
+    return found
+
+
+def left(plan: Plan, effect: DisruptionEffect) -> dict[str, int]:
+    """What `place` says of the same."""
+    before = {each.key: sum(replica.node is not None for replica in each.replicas) for each in plan.workloads if each.kind != "DaemonSet"}
+    return {key: effect.left.get(key, number) for key, number in before.items()}
+
+
+def disruptions_disagree(case: Object, monkeypatch: pytest.MonkeyPatch) -> bool:
+    known: dict[str, Plan] = {}
+    for observed in case["observed"]:
+        event, step, before = case["event"][0], observed["steps"][0], observed["initial"]["pods"]
+        if "pods" not in step:
+            continue
+        nodes = step.get("nodes") or event["nodes"]
+        key = placed_as(before) + json.dumps(nodes)
+        if key not in known:
+            known[key] = plan_of(case, event, before, nodes, monkeypatch)
+        (effect,) = known[key].losses
+        seen, told = running(step, nodes if event["do"] == "lose" else ()), left(known[key], effect)
+        # Of the nodes of a zone in which evictions are suspended, the first may fail before that.
+        first = max(Counter(each["node"] for each in before if each.get("node") in nodes).values()) if FIRST_NODE in effect.notes else 0
+        if not all(number <= seen[each] <= number + first for each, number in told.items()):
+            return True
+        if event["do"] == "drain" and (effect.result == "ends") != step["drain"]["ended"]:
+            return True
+    return False
+
+
+@pytest.mark.skipif(not RUNS, reason="recorded runs are not beside this checkout")
+@pytest.mark.parametrize("kind", ["drain", "lose", "remove"])
+def test_as_many_pods_run_after_a_disruption(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [case for case in DISRUPTIONS if case["kind"] == kind]
+    wrong = [(case["id"], case["note"]) for case in cases if disruptions_disagree(case, monkeypatch)]
+    assert wrong == []
+    counted(f"{NOUNS[kind]} in a running control plane: pods that run afterwards", len(cases) - len(wrong), len(cases))
