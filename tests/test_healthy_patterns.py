@@ -205,7 +205,11 @@ affinity:
             spec:
               containers: [{name: web, image: nginx}]
               topologySpreadConstraints:
-                - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}}
+                - maxSkew: 1
+                  topologyKey: zone
+                  whenUnsatisfiable: DoNotSchedule
+                  labelSelector: {matchLabels: {app: web}}
+                  matchLabelKeys: [pod-template-hash]
         """,
     # 6. Virtual machines.
     "a virtual machine with labels in metadata only": """

@@ -125,11 +125,12 @@ spec:
         - maxSkew: {skew}
           topologyKey: node.cluster.x-k8s.io/esxi-host
           whenUnsatisfiable: DoNotSchedule
-{rest}          matchLabelKeys: [pod-template-hash]
-"""
+{rest}"""
 
 
 def spread(skew: str, *rest: str) -> str:
+    if rest and "matchLabelKeys" not in "".join(rest):
+        rest = (*rest, "matchLabelKeys: [pod-template-hash]")
     return SPREAD.format(skew=skew, rest="".join(f"          {line}\n" for line in rest))
 
 

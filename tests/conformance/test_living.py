@@ -80,7 +80,7 @@ def rollouts_disagree(case: Object) -> bool:
 
 def meanwhile_disagrees(case: Object, effects: Effects) -> bool:
     """Whether pods were ready in fewer zones, or fewer pods, than shown."""
-    for distribution, _ in case["seen"]["ready_in_between"]:
+    for distribution, _ in case["seen"].get("ready_in_between", ()):
         ready = {zone: number for zone, number in distribution.get(case["event"][0]["target"], {}).items() if zone != "pending"}
         fewest, least = min(each.fewest for each in effects.values()), min(each.least_ready for each in effects.values())
         if len(ready) < fewest or sum(ready.values()) < least:

@@ -143,7 +143,7 @@ class RolloutStates(ABC, Generic[S]):
 
     def explore(self, domains: Sequence[object], most: int = MOST_STATES) -> Exploration[S]:
         """Examine all states if there are at most ``most``, otherwise random orders; ``domains`` has the topology domain of each node."""
-        found = _Found(self)
+        found = _Reached(self)
         seen = {self.start}
         stack = [self.start]
         while stack and len(seen) <= most:
@@ -158,7 +158,7 @@ class RolloutStates(ABC, Generic[S]):
         rare = frozenset(found.rare - found.finals)
         return Exploration(frozenset(found.finals), rare, frozenset(found.between), tuple(found.stuck), not stack)
 
-    def _walk(self, domains: Sequence[object], found: _Found[S]) -> None:
+    def _walk(self, domains: Sequence[object], found: _Reached[S]) -> None:
         """Follow orders at random, and then some that bring the new pods together in one domain."""
         random, steps = Random(_SEED), 0
         favoured = [each for each in dict.fromkeys(domains) if each is not None]
@@ -188,7 +188,7 @@ class RolloutStates(ABC, Generic[S]):
         return random.choice(steps)
 
 
-class _Found(Generic[S]):
+class _Reached(Generic[S]):
     """What a search through states has found so far."""
 
     def __init__(self, states: RolloutStates[S]) -> None:
