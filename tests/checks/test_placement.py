@@ -117,6 +117,20 @@ def test_as_many_replicas_as_domains_are_enough() -> None:
     assert said("too-few-domains", SIX, workload(apart(HOST), replicas=6)) == []
 
 
+def test_a_daemon_set_that_surges_onto_its_own_host_port_is_a_deadlock() -> None:
+    port = "hostNetwork: false\nhostPID: false\n"
+    agent = workload(
+        port, kind="DaemonSet", name="agent", replicas=None, more="updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}\n"
+    )
+    agent = agent.replace("image: 'nginx:1.27'}", "image: 'nginx:1.27', ports: [{containerPort: 80, hostPort: 80}]}")
+    (found,) = said("rollout-deadlock", THREE, agent)
+    assert found.endswith(
+        "a rolling update runs the new pod beside the old one on each node (maxSurge is set), but both use host port 80: it never completes"
+    )
+    assert said("rollout-deadlock", THREE, agent.replace("maxSurge: 1, maxUnavailable: 0", "maxUnavailable: 1")) == []
+    assert said("rollout-deadlock", THREE, agent.replace(", hostPort: 80", "")) == []
+
+
 # competing-workloads
 
 SHY = apart(HOST, "orders")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from afflint.controllers.pod_replacement import PodReplacement
 from afflint.controllers.pod_source import PodSource
 from afflint.placement.disruption_state import NOT_RECREATED
 from afflint.placement.failures import UnknownLossError, failures
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.scheduler.cluster import Cluster
-from cluster_objects import HOST, ZONE, Object, node, pod, zoned
-from workload_objects import apart_by, inventory, pod_source, three_tiers, three_zones
+from cluster_objects import HOST, ZONE, Object, app, node, pod, term, together, zoned
+from workload_objects import apart_by, inventory, makers_in, pod_source, three_tiers, three_zones
 
 
 def losses(nodes: list[Object], pod_sources: list[PodSource], *asked: str, pods: list[Object] | None = None) -> list[DisruptionEffect]:
@@ -146,3 +147,65 @@ def test_daemons_static_pods_and_pods_without_a_controller_go_with_their_node(ow
 def test_nodes_without_pods_are_no_loss() -> None:
     (loss,) = losses([*zoned(n1="a"), node("n2", cordoned=True)], [pod_source("web")], "n2")
     assert loss == DisruptionEffect("node n2", ("n2",), (), {}, "remove")
+
+
+# --- node after node ---------------------------------------------------------------------------------------------------
+
+
+def hard_zones(name: str) -> Object:
+    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": name}}}
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def lost(nodes: list[Object], source: PodSource, *asked: str) -> DisruptionEffect:
+    (loss,) = make_plan(inventory(nodes), [source], asked=DisruptionRequest(lose=asked)).losses
+    return loss
+
+
+def test_the_nodes_of_a_failed_zone_are_evicted_one_after_the_other() -> None:
+    """While the second pod of the zone still counts, the first may be replaced elsewhere."""
+    web = pod_source("web", replicas=3, **hard_zones("web"))
+    loss = lost(zoned(a1="a", a2="a", b1="b"), web, "zone=a")
+    assert [(move.source, move.target) for move in loss.moves] == [("a1", "b1"), ("a2", None)]
+    assert loss.left == {"Deployment default/web": 2}
+
+
+def test_where_evictions_are_suspended_the_first_node_may_be_an_exception() -> None:
+    nodes = zoned(a1="a", a2="a", a3="a", a4="a", a5="a", b1="b")
+    for each in nodes[:3]:
+        each["metadata"]["labels"]["rack"] = "r1"
+    partial = lost(nodes, pod_source("web", replicas=6), "rack=r1")
+    assert partial.notes == ("the pods of the first node that fails may still be evicted: evictions are suspended when the others fail",)
+    assert lost(nodes, pod_source("web", replicas=6), "zone=a").notes == ()
+
+
+def test_a_job_without_retries_fails() -> None:
+    never = pod_source("once", "Job", pod_replacement=PodReplacement("never", after_shutdown=False, scaled=False))
+    (move,) = lost(zoned(a1="a", b1="b"), never, "a1").moves
+    assert (move.target, move.fate, move.why) == (None, "gone", "the Job fails: its backoffLimit is 0")
+
+
+def test_pods_with_affinity_to_themselves_wait_for_a_retry_of_the_scheduler_if_all_are_drained() -> None:
+    """Evicted pods still count while they terminate, so that no new one is the first."""
+    web = pod_source("web", replicas=2, affinity=together(term(ZONE, app("web"))))
+    (loss,) = make_plan(inventory(zoned(a1="a", b1="b")), [web], asked=DisruptionRequest(drain=("a1",))).losses
+    assert [(move.source, move.target, move.after) for move in loss.moves] == [("a1", "b1", 300)] * 2
+    assert outcomes(loss) == {"web": "interrupted"}
+    (loss,) = make_plan(inventory(zoned(a1="a", a2="a")), [web], asked=DisruptionRequest(drain=("a1",))).losses
+    assert [move.after for move in loss.moves] == [0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "replaced"),
+    [
+        ("backoffLimit: 0", "never"),
+        ("backoffLimit: 6", "deleted"),
+        ("parallelism: 1", "deleted"),
+        ("podReplacementPolicy: Failed", "gone"),
+        ("backoffLimit: 0, podFailurePolicy: {rules: []}", "gone"),
+    ],
+)
+def test_whether_a_job_replaces_a_deleted_pod(fields: str, replaced: str) -> None:
+    template = "{spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}"
+    (job,) = makers_in(f"apiVersion: batch/v1\nkind: Job\nmetadata: {{name: once}}\nspec: {{{fields}, template: {template}}}\n")
+    assert job.pod_replacement.replaced == replaced

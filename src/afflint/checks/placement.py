@@ -273,12 +273,17 @@ def _running(failures: Sequence[FailedReplica], replicas: int) -> str:
 
 
 def rollout_deadlock(view: ClusterView) -> Iterator[CrossManifestMatch]:
-    """Report rolling updates that must add a pod first, which no node accepts."""
+    """Report rolling updates that must add a pod first, which no node accepts, not even that of the old pod."""
     for found in proofs.rollout_deadlock(view.survey, view.arrangement):
         before = f"one of the {found.replicas} replicas" if found.replicas > 1 else "the only replica"
         message = f"a rolling update must add a pod before it removes {before} (maxUnavailable is 0), but no node accepts the new pod"
         message += f"{'' if found.proved else f' {AS_ORDERED}'}: {found.excluded}"
         yield _match(view.pods_of(found.pod_source), found.pod_source, found.path, message)
+    for pod_source, port in proofs.daemon_surge_on_port(view.survey):
+        used = f"but both use {port_words(port)}"
+        message = f"a rolling update runs the new pod beside the old one on each node (maxSurge is set), {used}: it never completes"
+        remedy = "Remove `maxSurge`, so that the old pod is removed first."
+        yield _match(view.pods_of(pod_source), pod_source, (*pod_source.pod_path, *port.path), message, remedy=remedy)
 
 
 def migration_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:

@@ -12,7 +12,7 @@ from functools import partial
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
-from afflint.controllers.rollouts import rolling_update
+from afflint.controllers.rollouts import pod_limit, rolling_update
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.findings.phrases import pluralize
@@ -34,6 +34,7 @@ from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.nodes import ITSELF
 from afflint.scheduler.pods import Pod, SpreadConstraint, parsed_terms
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
+from afflint.yaml.document import map_at
 
 
 class Unschedulable(NamedTuple):
@@ -327,6 +328,16 @@ def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[
             continue
         path = (*pod_source.pod_path, *(limit.path if limit is not None and proved else _culprit(pod_source, pod, verdict.reason.values())))
         yield RolloutDeadlock(pod_source, pod_source.replicas, surge, unavailable, excluded, path, proved)
+
+
+def daemon_surge_on_port(survey: ScheduleBounds) -> Iterator[tuple[PodSource, HostPort]]:
+    """Yield the DaemonSets whose new pod would run beside the old one (maxSurge), with the host port that both use."""
+    for pod_source, compiled in zip(survey.pod_sources, survey.compiled, strict=True):
+        surge = map_at(pod_source.strategy, "rollingUpdate").get("maxSurge")
+        template = compiled.template
+        rolls = pod_source.daemon and pod_source.strategy.get("type", "RollingUpdate") == "RollingUpdate"
+        if rolls and template is not None and template.ports and compiled.pods and pod_limit(surge, len(compiled.pods), up=True, default=0):
+            yield pod_source, template.ports[0]
 
 
 class _Exclusions:

@@ -154,17 +154,17 @@ class RolloutStates(ABC, Generic[S]):
             seen.update(new)
             stack += new
         if stack:
-            self._walk(domains, found)
+            self._walk(domains, found, min(_MOST_STEPS, 2 * most))
         rare = frozenset(found.rare - found.finals)
         return Exploration(frozenset(found.finals), rare, frozenset(found.between), tuple(found.stuck), not stack)
 
-    def _walk(self, domains: Sequence[object], found: _Reached[S]) -> None:
+    def _walk(self, domains: Sequence[object], found: _Reached[S], most: int) -> None:
         """Follow orders at random, and then some that bring the new pods together in one domain."""
         random, steps = Random(_SEED), 0
         favoured = [each for each in dict.fromkeys(domains) if each is not None]
         for number, towards in enumerate([*[None] * _WALKS, *favoured]):
             state = self.start
-            while steps < _MOST_STEPS * (1 if number < _WALKS else 2):
+            while steps < most * (1 if number < _WALKS else 2):
                 options = list(self.next_steps(state))
                 found.add(state, last=not options)
                 if not options:

@@ -13,9 +13,11 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize
 from afflint.inventory.cluster_view import AS_ORDERED
 from afflint.placement import proofs
-from afflint.placement.failures import Disruption, UnknownLossError, failures
+from afflint.placement.failures import Disruption, UnknownLossError, failures, label_key
 from afflint.placement.rejections import Rejections, running_pod_index, unknown_node
+from afflint.placement.rollouts import Rollouts
 from afflint.policies.outcome_params import Fits, Migratable, Survives
+from afflint.scheduler.nodes import ITSELF
 
 if TYPE_CHECKING:
     from afflint.controllers.pod_source import PodSource
@@ -94,10 +96,41 @@ def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView
     except UnknownLossError as error:
         raise UnevaluatedError(f"no failure to simulate: {error}") from error
     lost = [(failure, view.loss_of(failure)) for failure in happening]
+    rollouts = Rollouts(view.arrangement, _failing_key(params.loss, view), most=_MOST_STATES)
     for each in about:
         short = [(failure, loss) for failure, loss in lost if not _keeps(each, loss, params)]
         if short:
             yield each.case.at(_failure_match(each, short, params, view))
+        elif each.case.revision_label and params.at_all_times:
+            after_rollout = _rollout_match(each, happening, params, rollouts)
+            if after_rollout is not None:
+                yield each.case.at(after_rollout)
+
+
+def _failing_key(loss: str, view: ClusterView) -> str:
+    """Return the label whose values fail together; for single nodes the key that stands for the node itself."""
+    return ITSELF if loss == "node" else label_key(view.arrangement.before, loss)
+
+
+def _rollout_match(each: _SimulatedWorkload, happening: Sequence[Disruption], params: Survives, rollouts: Rollouts) -> Match | None:
+    """Return the match for a failure that too few replicas outlive after a rollout; None if a rollout never brings them together."""
+    replicas = len(each.placed.nodes)
+    effect = rollouts.roll(each.placed)
+    for nodes in effect.placements:
+        for failure in happening:
+            hit = sum(node in failure.nodes for node in nodes)
+            if replicas - hit < params.at_all_times:
+                together = f"all {replicas} replicas" if hit == replicas else f"{hit} of {replicas} replicas"
+                running = _describe_running(replicas - hit, replicas, throughout=True)
+                after = f"after a rollout, {together} may be on the nodes of {failure.what}; during a failure of it, {running}"
+                message = f"{after} until others are ready, but {params.at_all_times} must"
+                remedy = f"Add `matchLabelKeys: [{each.case.revision_label}]` to a required spread constraint, or require anti-affinity."
+                return Match(name_path(each.case), message, remedy)
+    return None
+
+
+_MOST_STATES = 400
+"""Up to this many states of a rollout, all of them are examined."""
 
 
 def _keeps(each: _SimulatedWorkload, loss: DisruptionEffect, params: Survives) -> bool:

@@ -33,12 +33,19 @@ def result_words(rollout: RolloutEffect, key: str) -> str:
     """Return the result of a rollout in words; of one that completes, whether it may lose a domain."""
     if rollout.result == "completes" and lost_domains(rollout) > 0:
         return f"may lose a {domain_noun(key)}"
+    if rollout.result == "completes" and _worse_by_race(rollout):
+        return f"rarely loses a {domain_noun(key)}"
     return RESULT_WORDS[rollout.result]
 
 
 def lost_domains(rollout: RolloutEffect) -> int:
     """Return in how many domains fewer than before all replicas may be after a rollout."""
     return max([len(rollout.before) - len(each) for each in rollout.outcomes], default=0)
+
+
+def _worse_by_race(rollout: RolloutEffect) -> list[Mapping[str, int]]:
+    """Return the outcomes of a race that are in fewer domains than all others, and than before."""
+    return [each for each in rollout.rare if len(each) < min([len(rollout.before), *map(len, rollout.outcomes)])]
 
 
 def rollout_tally(rollouts: Sequence[RolloutEffect], key: str) -> str:
@@ -76,7 +83,7 @@ def rollout_lines(rollout: RolloutEffect, key: str, *, verbose: bool = False) ->
         yield f"meanwhile, all ready replicas may be {'on' if noun == 'node' else 'in'} {pluralize(rollout.fewest, noun)}"
     if rollout.outcomes and not rollout.least_ready:
         yield "meanwhile, no replica may be ready"
-    worse = [each for each in rollout.rare if len(each) < min([len(rollout.before), *map(len, rollout.outcomes)])]
+    worse = _worse_by_race(rollout)
     if worse:
         ends = _alternatives([domains_words(each, noun) for each in worse])
         yield f"rarely, if a new pod is scheduled before an old one is removed, the replicas end with {ends}"
@@ -87,7 +94,7 @@ def rollout_lines(rollout: RolloutEffect, key: str, *, verbose: bool = False) ->
 def _end_words(rollout: RolloutEffect, noun: str) -> str:
     """Return where the replicas may be after a rollout."""
     where = "on" if noun == "node" else "in"
-    orders = "in every order" if rollout.exhaustive else "in all orders that were tried"
+    orders = "" if _worse_by_race(rollout) else ", in every order" if rollout.exhaustive else ", in all orders that were tried"
     before = len(rollout.before)
     fewer = [each for each in rollout.outcomes if len(each) < before]
     if fewer:
@@ -101,7 +108,7 @@ def _end_words(rollout: RolloutEffect, noun: str) -> str:
         return f"the replicas stay {where} {pluralize(before, noun)}, but may be distributed unevenly: {_alternatives(shown)}"
     fewest = min([len(each) for each in rollout.outcomes], default=before)
     more = " or more" if any(len(each) > fewest for each in rollout.outcomes) else ""
-    return f"the replicas end {where} {pluralize(fewest, noun)}{more}, {orders}"
+    return f"the replicas end {where} {pluralize(fewest, noun)}{more}{orders}"
 
 
 def _alternatives(shown: Sequence[str]) -> str:
