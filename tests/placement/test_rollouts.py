@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from afflint.controllers.pod_source import PodSource
+from afflint.controllers.pod_source import PodSource, Virtualization
 from afflint.findings.errors import UserError
 from afflint.kube.node_labels import ZONE as ZONE_KEY
 from afflint.placement.plan import RolloutEffect
@@ -213,6 +213,33 @@ def test_a_daemon_set_waits_for_a_node_that_is_down() -> None:
 def test_a_virtual_machine_takes_a_new_template_when_it_restarts() -> None:
     effect = rolled(THREE, pod_source("vm", "VirtualMachine"), name="vm")
     assert (effect.result, effect.why) == ("manual", "a changed template applies to a virtual machine when it restarts")
+
+
+@pytest.mark.parametrize(
+    ("methods", "nodes", "expected"),
+    [
+        (["LiveMigrate", "Evict"], TWO, "live-migrates it (workloadUpdateMethods: LiveMigrate)"),
+        (
+            ["LiveMigrate"],
+            TWO[:1],
+            "live-migrates it, but no node accepts the target pod of virt-launcher-vm (workloadUpdateMethods: LiveMigrate)",
+        ),
+        (["Evict"], TWO, "evicts it (workloadUpdateMethods: Evict)"),
+        ([], TWO, "leaves it as it is until it restarts (no workloadUpdateMethods)"),
+    ],
+)
+def test_an_update_of_kubevirt_moves_or_evicts_machines(methods: list[str], nodes: list[Object], expected: str) -> None:
+    kubevirt = {
+        "kind": "KubeVirt",
+        "metadata": {"name": "kubevirt"},
+        "spec": {"workloadUpdateStrategy": {"workloadUpdateMethods": methods}},
+    }
+    network = {"domain": {"devices": {"interfaces": [{"name": "n", "masquerade": {}}]}}, "networks": [{"name": "n", "pod": {}}]}
+    machine = replace(pod_source("vm", "VirtualMachine", **network), virtualization=Virtualization(kubevirt))
+    names = {each["metadata"]["name"]: each["metadata"]["labels"] for each in nodes}
+    machines = [node(name, {**labels, HOST: name, "kubevirt.io/schedulable": "true"}) for name, labels in names.items()]
+    when = "a changed template applies to a virtual machine when it restarts"
+    assert rolled(machines, machine, name="vm").why == f"{when}; an update of KubeVirt {expected}"
 
 
 # --- what is asked -----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, nearest, pluralize
 from afflint.placement.disruption_budgets import is_silent
+from afflint.placement.machine_updates import machine_update
 from afflint.placement.ordered_states import OrderedStates
 from afflint.placement.plan import RolloutEffect, RolloutResult, RolloutStep
 from afflint.placement.rejections import Rejections, running_pod_index
@@ -29,7 +30,6 @@ _MAX_UNAVAILABLE = (1, 37)
 _MAX_UNAVAILABLE_GATE = "MaxUnavailableStatefulSet"
 _MOST_OUTCOMES = 20
 _EACH = "each"
-_ON_RESTART = "a changed template applies to a virtual machine when it restarts"
 _NO_COSTS: Mapping[PodKey, int] = {}
 
 
@@ -100,9 +100,9 @@ class Rollouts:
             return self._stateful_set(placed)
         if pod_source.daemon and placed.template is not None:
             return self._daemon_set(placed)
-        return self._effect(
-            placed, "", "manual", _ON_RESTART if pod_source.kubevirt else f"nothing replaces the pods of a {pod_source.kind}"
-        )
+        if pod_source.kubevirt:
+            return self._effect(placed, "", "manual", machine_update(placed, self.arrangement))
+        return self._effect(placed, "", "manual", f"nothing replaces the pods of a {pod_source.kind}")
 
     def _effect(self, placed: PlacedWorkload, strategy: str, result: RolloutResult, why: str = "") -> RolloutEffect:
         """Return the effect of a rollout that does not change where pods are."""
