@@ -108,7 +108,7 @@ def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView
 
 
 def _failing_key(loss: str, view: ClusterView) -> str:
-    """Return the label whose values fail together; for single nodes the key that stands for the node itself."""
+    """Return the label whose values fail together; for single nodes the key ITSELF."""
     return ITSELF if loss == "node" else label_key(view.arrangement.before, loss)
 
 
