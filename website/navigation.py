@@ -49,6 +49,7 @@ def navigation(pages: Path, known: Mapping[str, Rule]) -> list[Entry]:
                 {"Policies": "policies.md"},
                 {"Policy sets": sets},
                 {"Policies in CEL": "policies-in-cel.md"},
+                {"Coming from Kyverno, Gatekeeper and others": "coming-from.md"},
                 {"Large repositories": "large-repositories.md"},
             ]
         },
