@@ -263,8 +263,10 @@ class EvaluationInput:
         return next((self._failed[name] for name in program.needs or () if name in self._failed), None)
 
     def _evaluate(self, name: str, program: Program) -> None:
+        root = program.text.strip()
         try:
-            value = program.evaluate(self)
+            # Converting a whole object would take longer than most expressions.
+            value = self._values[root] if root in self._values else program.evaluate(self)
         except EvaluationError as error:
             cause = self.failure(program)
             text = str(cause) if cause is not None else f"`variables.{name}`: {error}"
