@@ -126,7 +126,7 @@ def test_without_the_library_one_line_says_what_to_install(tmp_path: Path, monke
     monkeypatch.setitem(sys.modules, "cel_expr_python", None)
     for each in (cel._library, cel._environment, cel.compiled):
         each.cache_clear()
-    with pytest.raises(UserError, match=r"pip install 'afflint\[cel\]'") as raised:
+    with pytest.raises(UserError, match=r"install `afflint\[cel\]`") as raised:
         run(tmp_path, FIVE)
     assert not isinstance(raised.value, ConfigError)
     cel._library.cache_clear()
