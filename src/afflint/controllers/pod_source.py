@@ -174,6 +174,11 @@ class PodSource:
         return self.kind in _BARE
 
     @property
+    def scheduler(self) -> str:
+        """The scheduler of its pods; an instance type may set it."""
+        return text_at(self.virtualization.instancetype or {}, "schedulerName") or text_at(self.pod, "schedulerName") or "default-scheduler"
+
+    @property
     def node_name(self) -> str:
         """The node that the pod spec names, which bypasses the scheduler; usually empty."""
         return text_at(self.pod, "nodeName")
@@ -279,9 +284,6 @@ def _pod_notes(workload: Workload) -> tuple[str, ...]:
     pod, notes = workload.pod, []
     if pod.get("nodeName"):
         notes.append("spec.nodeName assigns its pods to that node and bypasses the scheduler")
-    scheduler = pod.get("schedulerName")
-    if type(scheduler) is str and scheduler not in ("", "default-scheduler"):
-        notes.append(f"it uses the scheduler {scheduler}; the simulation applies the rules of the default scheduler")
     if pod.get("resourceClaims"):
         notes.append("its resourceClaims are not counted: the simulation does not allocate devices")
     if pod.get("schedulingGates"):

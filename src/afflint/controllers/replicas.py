@@ -20,6 +20,7 @@ from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_ports import NODE_PORTS
 from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
 from afflint.scheduler.pods import Pod
+from afflint.scheduler.profile import DEFAULT_PROFILE
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 Object = dict[str, Any]
@@ -171,8 +172,11 @@ _CHANGEABLE_REASONS = (None, NODE_PORTS, NODE_RESOURCES_FIT, POD_TOPOLOGY_SPREAD
 
 
 def fitting_nodes(cluster: Cluster, pod: Pod) -> list[str]:
-    """Return the nodes that taints, labels and names let the pod run on, whatever else runs there."""
-    reason = cluster.evaluate(pod).reason
+    """Return the nodes that taints, labels and names let the pod run on, whatever else runs there.
+
+    The DaemonSet controller decides this without the configuration of the scheduler.
+    """
+    reason = cluster.evaluate(pod._replace(rules=pod.rules._replace(profile=DEFAULT_PROFILE))).reason
     return [node for node in cluster.nodes if reason.get(node) in _CHANGEABLE_REASONS]
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from afflint.controllers.migratability import Obstacle
     from afflint.controllers.pod_source import PodSource
     from afflint.index.cluster_objects import KubeVirtObject, MaintenanceObject, NamespaceAnnotations, Scaler, Unusable
+    from afflint.index.scheduler_configurations import SchedulerConfiguration
     from afflint.index.storage import StorageObject, VolumeUser
     from afflint.pools.pool import Pool, PoolPart
     from afflint.scheduler.namespaces import Namespace, Service
@@ -232,6 +233,8 @@ class Facts(NamedTuple):
     """The workloads whose pods use claims."""
     maintenance: tuple["MaintenanceObject", ...] = ()
     """The MigrationPolicies and NodeMaintenances of the file."""
+    schedulers: tuple["SchedulerConfiguration", ...] = ()
+    """The configurations of kube-scheduler in the file."""
 
     def of_file(self, file: FileId, folder: Folder) -> "Facts":
         """Return the same facts with this file in every site."""
@@ -245,7 +248,7 @@ class Facts(NamedTuple):
         pods = tuple([pods.with_site(stamped(pods.site)) for pods in self.pods])
         reaches = tuple([SelectorRef(stamped(reach.site), *reach[1:]) for reach in self.reaches])
         if not any((self.about_pods, self.scalers, self.pools, self.pool_parts, self.policy_candidates, self.demands)) and not (
-            self.storage or self.volume_users or self.maintenance
+            self.storage or self.volume_users or self.maintenance or self.schedulers
         ):
             return Facts(pods, reaches, *self[2:])  # The common case.
         return self._replace(
@@ -264,6 +267,7 @@ class Facts(NamedTuple):
             storage=tuple([each._replace(site=stamped(each.site)) for each in self.storage]),
             volume_users=tuple([user._replace(site=stamped(user.site)) for user in self.volume_users]),
             maintenance=tuple([each._replace(site=stamped(each.site)) for each in self.maintenance]),
+            schedulers=tuple([each._replace(site=stamped(each.site)) for each in self.schedulers]),
         )
 
     def of_patches(self) -> "Facts":

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from afflint.admission.pod_admission import PodAdmission
     from afflint.controllers.budgets import Budget
     from afflint.index.cluster_objects import KubeVirtObject, MaintenanceObject
+    from afflint.index.scheduler_configurations import SchedulerConfiguration
     from afflint.index.storage import ImporterModes, Storage
     from afflint.scheduler.namespaces import Namespace, Service
 
@@ -123,6 +124,7 @@ class ManifestIndex:
         self._reaches_of: dict[PodsKey, list[SelectorRef]] | None = None
         self._storage_objects = [each for facts in each_file for each in facts.storage]
         self._volume_users = [each for facts in each_file for each in facts.volume_users]
+        self.schedulers: list[SchedulerConfiguration] = [each for facts in each_file for each in facts.schedulers]
         self._storage: Storage | None = None
 
     @property

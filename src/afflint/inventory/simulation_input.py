@@ -18,6 +18,7 @@ from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.admission import after_admission
 from afflint.inventory.declared_nodes import NOTHING, ExpectedLabels, expected_labels, with_expected_labels
 from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
+from afflint.inventory.scheduler_profiles import NO_PROFILES, profiles_of
 from afflint.inventory.undecidable import undecidable_workloads
 from afflint.inventory.virtual_machines import with_virtualization
 from afflint.placement.node_classes import NodeClass
@@ -86,7 +87,8 @@ def build_simulation_input(
     asked = {key: _kubelet_labels(pod_source, chosen.sources[key]) for key, pod_source in chosen.pod_sources.items()}
     labelled = with_kubelet_labels(nodes, {key for keys in asked.values() for key in keys})
     assumed = labelled[0].labels.keys() - nodes[0].labels.keys() if nodes else frozenset()
-    undecidable = undecidable_workloads(manifest_index)
+    profiles = profiles_of(manifest_index.schedulers) if manifest_index.schedulers else NO_PROFILES
+    undecidable = undecidable_workloads(manifest_index, profiles)
     noted = tuple(
         [
             _with_notes(
@@ -115,9 +117,12 @@ def build_simulation_input(
         version=options.version,
         feature_gates=options.feature_gates,
         replan=options.replan,
+        profiles=profiles.by_name,
     )
     budgets = tuple({(budget.namespace, budget.name): budget for budget in reversed(manifest_index.budgets)}.values())[::-1]
     left_open = frozenset(key for key, pods in chosen.sources.items() if pods.key in undecidable)
+    # An instance type may name another scheduler.
+    left_open |= {each.key for each in noted if each.kubevirt and not profiles.of(each).proves}
     evictions = {identity: eviction_of_machine(machine, manifest_index.kubevirt_resource) for identity, machine in machines.items()}
     return SimulationInput(completed, noted, tuple(chosen.sources.values()), inventory, left_open, budgets, evictions, expected)
 

@@ -1,6 +1,7 @@
 """Workloads whose nodes are undecidable.
 
 A value is a placeholder, the labels of a namespace are unknown, or it is unknown whether the annotations of the namespace are enforced.
+Another scheduler places the pods, or one whose configuration disables a filter.
 Workloads with affinity to such pods are undecidable, too. Nothing is proved about any of them.
 """
 
@@ -13,14 +14,17 @@ from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREA
 from afflint.index.manifest_index import ManifestIndex, Scope
 from afflint.inventory.admission import affects
 from afflint.inventory.node_files import texts
+from afflint.inventory.scheduler_profiles import NO_PROFILES, Profiles
 from afflint.kube.selectors import EVERYTHING, Selector
 from afflint.yaml.placeholders import is_placeholder
 
 
-def undecidable_workloads(manifest_index: ManifestIndex) -> dict[PodsKey, str]:
-    """Return the undecidable pods with the reason, which is empty for those that only depend on others."""
+def undecidable_workloads(manifest_index: ManifestIndex, profiles: Profiles = NO_PROFILES) -> dict[PodsKey, str]:
+    """Return the undecidable pods with the reason, which is empty for those of other schedulers and those that only depend on others."""
     found: dict[PodsKey, str] = {}
     for pods in manifest_index.pods:
+        if pods.pod_source is not None and not pods.pod_source.node_name and not profiles.of(pods.pod_source).proves:
+            found[pods.key] = ""
         text = next(filter(is_placeholder, texts(pods.spec)), None)
         if text is not None:
             found[pods.key] = f"{quoted(text)} is a placeholder; the simulation uses it literally"

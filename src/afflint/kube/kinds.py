@@ -505,6 +505,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("NetworkPolicy", "networking.k8s.io", ("v1",), (), None),
     # OpenShift's default node selector, for namespaces that do not set one.
     Kind("Scheduler", "config.openshift.io", (), (), None),
+    # How kube-scheduler places pods: a file, or text in a ConfigMap.
+    Kind("KubeSchedulerConfiguration", "kubescheduler.config.k8s.io", ("v1",), (), None),
     # These set the number of replicas.
     Kind("HorizontalPodAutoscaler", "autoscaling", (), (), None),
     Kind("ScaledObject", "keda.sh", (), (), None),

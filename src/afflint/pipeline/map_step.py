@@ -27,6 +27,7 @@ from afflint.yaml.documents import Document
 
 if TYPE_CHECKING:
     from afflint.checks.templates import TemplateChecks
+    from afflint.index.scheduler_configurations import SchedulerConfiguration
     from afflint.kube.catalogue import CustomKind
     from afflint.pipeline.policy_evaluation import PolicyEvaluator
     from afflint.pipeline.suppressions import Suppression
@@ -41,6 +42,9 @@ _NEWEST = Target(NEWEST)
 _TEXT_OF_VALUES = (b"alues: |", b"aluesContent: |", b"aluesTemplate: |", b".yaml: |", b".yml: |")
 # How constraints begin that a chart takes as text.
 _TEXT_OF_CONSTRAINTS = (b"ffinity: |", b"olerations: |", b"odeSelector: |", b"opologySpreadConstraints: |")
+# One of these is in each document that configures kube-scheduler.
+_SCHEDULER_CONFIGURATION = b"KubeSchedulerConfiguration"
+_OF_SCHEDULERS = (_SCHEDULER_CONFIGURATION, b"config.openshift.io/")
 # Each fix compares the whole map, so files with many duplicate keys get none.
 _FEW_REPEATED = 20
 _NO_FACTS = Facts()
@@ -131,6 +135,7 @@ class _DocumentResult(NamedTuple):
     custom: tuple[tuple[str, str], ...] = ()
     pools: "tuple[Pool | PoolPart, ...]" = ()
     policy_candidates: tuple[PolicyCandidate, ...] = ()
+    schedulers: "tuple[SchedulerConfiguration, ...]" = ()
 
 
 def _certain(found: list[Found], name: str, data: bytes, *, is_broken: bool) -> list[Found]:
@@ -249,6 +254,9 @@ class Checker:
         holds_nodes = prefilter.is_node_list(data) or any(each.holds_nodes for each in results)
         pools = [pool for each in results for pool in each.pools]
         facts = collected([*[fact for each in results for fact in each.facts], *demands], holds_nodes=holds_nodes, pools=pools)
+        schedulers = tuple([configuration for each in results for configuration in each.schedulers])
+        if schedulers:
+            facts = facts._replace(schedulers=schedulers)
         if self._judge is None:
             return facts
         return facts._replace(policy_candidates=tuple([candidate for each in results for candidate in each.policy_candidates]))
@@ -284,6 +292,7 @@ class Checker:
                 self._suppressions(inner, held, found, silenced)
         other = None if manifests or declared or inside else _other_kind(document)
         counts = bool(manifests or declared or inside) or (other is None and _says_kind(document))
+        schedulers = self._schedulers(document)
         policy_candidates: list[PolicyCandidate] = []
         for manifest in manifests:
             settings = self._settings
@@ -308,7 +317,16 @@ class Checker:
             custom=tuple(self._ways(manifests)),
             pools=tuple(declared),
             policy_candidates=tuple(policy_candidates),
+            schedulers=schedulers,
         )
+
+    def _schedulers(self, document: Document) -> "tuple[SchedulerConfiguration, ...]":
+        """Return the configurations of kube-scheduler in a document."""
+        if not any(mark in document.raw_bytes for mark in _OF_SCHEDULERS):
+            return ()
+        from afflint.index.scheduler_configurations import configurations_in
+
+        return tuple(configurations_in(document))
 
     def _unknown(self, document: Document, manifests: Sequence[Manifest]) -> Sequence[tuple[str, str]]:
         """Return the kinds of a document, and of what it holds, that neither the catalogue nor a definition describes."""
@@ -544,6 +562,8 @@ def _holds_manifests(text: bytes) -> bool:
     """Return whether a document may contain manifests with constraints or pods as text, see ``kube.manifest_texts``."""
     if b": |" not in text or b" apiVersion:" not in text:
         return False
+    if _SCHEDULER_CONFIGURATION in text:
+        return True
     from afflint.kube.shapes import mentions_placement
 
     return b"containers:" in text or mentions_placement(text)
@@ -556,7 +576,9 @@ def _may_matter(name: bytes, piece: bytes) -> bool:
             from afflint.kube.shapes import mentions_placement
 
             return mentions_placement(piece)
-        return name in _OF_TEXTS and (b"-monitoring-config" in piece or _holds_values_file(piece) or _holds_manifests(piece))
+        if name not in _OF_TEXTS:
+            return False
+        return b"-monitoring-config" in piece or _SCHEDULER_CONFIGURATION in piece or _holds_values_file(piece) or _holds_manifests(piece)
     from afflint.kube.catalogue import groups_without_words
     from afflint.kube.shapes import mentions_placement
 

@@ -20,6 +20,7 @@ from afflint.inventory.declared_nodes import assumption_note, pools_with_expecte
 from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, bytes_of, documents_of, nodes_of
 from afflint.inventory.pod_files import RUNNING_KINDS, has_other_objects, running_pods
 from afflint.inventory.pool_files import Pools
+from afflint.inventory.scheduler_profiles import profiles_of
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifest_reader import objects_in
@@ -192,7 +193,8 @@ def read_place_inputs(
     if _have_known_zones(classes, nodes) and (manifest_index.holds_storage or any(each.volumes for each in simulation_input.pod_sources)):
         simulation_input = _with_storage(simulation_input, manifest_index, parsed, (*stored, *pod_files), target)
     empty = tuple([names[file] for file, result in results.items() if is_empty(result)])
-    notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems), *undecided, *([assumed] if assumed else []))
+    unused = profiles_of(manifest_index.schedulers).notes(name_of) if manifest_index.schedulers else ()
+    notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems), *undecided, *([assumed] if assumed else []), *unused)
     if manifest_index.maintenance:
         from afflint.inventory.uncounted import maintenance_notes
 
@@ -386,8 +388,14 @@ def _classes(files: Files, pools: Pools | None, counts: Mapping[str, int], *, wi
 
 
 def _context_facts(facts: Facts) -> Facts:
-    """Return the facts of the context that affect workloads: KubeVirt settings, namespaces with their annotations, autoscalers."""
-    return Facts(kubevirt=facts.kubevirt, namespaces=facts.namespaces, about_pods=facts.about_pods, scalers=facts.scalers)
+    """Return the facts of the context that affect workloads: settings of KubeVirt and the scheduler, namespaces, autoscalers."""
+    return Facts(
+        kubevirt=facts.kubevirt,
+        namespaces=facts.namespaces,
+        about_pods=facts.about_pods,
+        scalers=facts.scalers,
+        schedulers=facts.schedulers,
+    )
 
 
 def _each_once(files: Files, pools: Iterable[Pool]) -> list[Pool]:

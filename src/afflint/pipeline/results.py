@@ -12,6 +12,7 @@ from afflint.yaml.prefilter import in_template_folder, is_values_file
 
 ELSEWHERE = {
     "NamespaceAnnotations": "afflint.index.cluster_objects",
+    "SchedulerConfiguration": "afflint.index.scheduler_configurations",
     "Budget": "afflint.controllers.budgets",
     "CustomKind": "afflint.kube.catalogue",
     "KubeVirtObject": "afflint.index.cluster_objects",

@@ -135,7 +135,8 @@ def with_applications(loss: DisruptionEffect, known: Sequence[Application], work
 
 
 def _effect(application: Application, loss: DisruptionEffect, workloads: Mapping[str, WorkloadPlan]) -> ApplicationEffect:
-    members = [workloads[key] for key in application.workloads]
+    # Pods of other schedulers are listed as not evaluated.
+    members = [workloads[key] for key in application.workloads if not workloads[key].unjudged]
     before = {each.key: sum(replica.node is not None for replica in each.replicas) for each in members}
     left = sum(loss.left.get(key, number) for key, number in before.items())
     replicas = sum(len(each.replicas) for each in members)

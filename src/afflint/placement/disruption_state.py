@@ -39,7 +39,10 @@ class DisruptionState:
 
     def __init__(self, arrangement: Schedule) -> None:
         self.arrangement = arrangement
-        self.owners = arrangement.owners
+        self.owners = {
+            identity: placed for identity, placed in arrangement.owners.items() if placed.pod_source.daemon or not placed.unjudged
+        }
+        """The workload of each pod whose scheduler is known."""
         self._has_priorities = any(placed.pod_source.priority for placed in arrangement.workloads)
         self.ranks = {identity: number for number, identity in enumerate(self.owners)}
         self.where = arrangement.cluster.pods
@@ -58,9 +61,12 @@ class DisruptionState:
         ]
         self.held = [(placed, pod) for placed in arrangement.workloads if placed.held for pod in placed.pods if pod.key in placed.held]
         before = arrangement.before
+        unjudged = [pod for placed in arrangement.workloads if placed.unjudged for pod in placed.pods if pod.key in placed.nodes]
+        self.unjudged = frozenset([pod.key for pod in unjudged])
+        """The running pods of which it is unknown how their schedulers place them."""
         self._unowned = [
             (pod.key, self.where[pod.key])
-            for pod in before.evicted(before.nodes)
+            for pod in (*before.evicted(before.nodes), *unjudged)
             if pod.key not in self.owners and not self.pod_replacement(pod).by_node
         ]
         # Of pods that differ only in name, no other can be scheduled if the first one cannot.
@@ -96,7 +102,7 @@ class DisruptionState:
         return found
 
     def unevaluated(self, nodes: Container[str]) -> list[PodKey]:
-        """Return the running pods on `nodes` that belong to no workload, except for DaemonSet and static pods."""
+        """Return the running pods on `nodes` that belong to no workload or are unjudged, except for DaemonSet and static pods."""
         return [identity for identity, node in self._unowned if node in nodes]
 
     # --- coming up again -----------------------------------------------------------------------------------------------

@@ -259,7 +259,8 @@ class Evacuation:
 
     def stop(self, pod: Pod) -> None:
         """Count a pod that no longer runs."""
-        self._count_healthy(pod, -1)
+        if pod.key not in self.situation.unjudged:  # A budget does not block others because of a replacement that is not simulated.
+            self._count_healthy(pod, -1)
         key = self.situation.titles.get(pod.key)
         if key is not None and pod.key not in self.situation.by_key[key].waits:
             self._note("evicted", pod)

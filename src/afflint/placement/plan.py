@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, overload
 
 from afflint.findings.coverage import Coverage
@@ -159,6 +159,8 @@ class WorkloadPlan(NamedTuple):
     """What it prefers of its nodes, in the order of the manifest."""
     volumes: bool = False
     """Whether its pods use claims that the plan does not consider: it is not known where their volumes are."""
+    unjudged: str = ""
+    """Why it is unknown where the scheduler of its pods puts them; empty if it is known. Replicas without a node are then not Pending."""
 
 
 class Violation(NamedTuple):
@@ -266,7 +268,8 @@ class DisruptionEffect(NamedTuple):
     left: Mapping[str, int] = _NONE
     """By workload key, how many replicas run in the end, for those that lose one."""
     unevaluated: tuple[str, ...] = ()
-    """The pods on the nodes, with their namespaces, whose controllers are not known: what becomes of them is not known either."""
+    """The pods on the nodes, with their namespaces, of which it is not known what becomes of them: their controllers are not known, or
+    not how their schedulers place pods."""
     volumes: tuple[str, ...] = ()
     """The keys of the workloads that move to other nodes, if volumes that the plan does not consider can be used there."""
     applications: tuple[ApplicationEffect, ...] = ()
@@ -275,6 +278,8 @@ class DisruptionEffect(NamedTuple):
     """The pods on other nodes that are preempted."""
     stages: tuple[Stage, ...] = ()
     """The parts of a combined disruption, in order."""
+    unjudged: frozenset[str] = frozenset()
+    """Those of ``unevaluated`` whose controllers are known."""
 
     @property
     def drained(self) -> frozenset[str]:
@@ -475,12 +480,25 @@ class Plan(NamedTuple):
     """The requested rollouts."""
 
 
-def unevaluated_words(pods: Sequence[str]) -> str:
-    """Return ``1 running pod is not evaluated, because the object that controls it is missing or invalid: shop/virt-launcher-db-x7k2p``."""
-    one = len(pods) == 1
-    which = "the object that controls it is" if one else "the objects that control them are"
+def unevaluated_words(pods: Sequence[str], unjudged: Container[str] = ()) -> str:
+    """Return ``1 running pod is not evaluated, because the object that controls it is missing or invalid: shop/virt-launcher-db-x7k2p``.
+
+    ``unjudged`` are the pods of which it is unknown how their scheduler places them.
+    """
+    uncontrolled, elsewhere = ([pod for pod in pods if (pod in unjudged) == each] for each in (False, True))
+    parts = []
+    if uncontrolled:
+        which = "the object that controls it is" if len(uncontrolled) == 1 else "the objects that control them are"
+        parts.append(_not_evaluated(uncontrolled, f"{which} missing or invalid"))
+    if elsewhere:
+        which = "its scheduler places it" if len(elsewhere) == 1 else "their schedulers place them"
+        parts.append(_not_evaluated(elsewhere, f"it is unknown how {which}"))
+    return "; ".join(parts)
+
+
+def _not_evaluated(pods: Sequence[str], why: str) -> str:
     shown = ", ".join(pods[:_MOST_PODS]) + (f" and {len(pods) - _MOST_PODS} more" if len(pods) > _MOST_PODS else "")
-    return f"{pluralize(len(pods), 'running pod')} {'is' if one else 'are'} not evaluated, because {which} missing or invalid: {shown}"
+    return f"{pluralize(len(pods), 'running pod')} {'is' if len(pods) == 1 else 'are'} not evaluated, because {why}: {shown}"
 
 
 _MOST_PODS = 5

@@ -151,7 +151,7 @@ def make_plan(
         losses = tuple([with_applications(_with_limitations(loss, situation, tied), grouped, by_key) for loss in losses])
         unevaluated.update(dict.fromkeys(pod for loss in losses for pod in loss.unevaluated))
     shut_down = unknown_strategy_note(pod_sources) if asked.drain or upgrades or descheduling else ""
-    passed = [unevaluated_words(list(unevaluated))] if unevaluated else []
+    passed = [unevaluated_words(list(unevaluated), {pod for loss in losses for pod in loss.unjudged})] if unevaluated else []
     preempted = _preempted(arrangement)
     notes = (
         *_inventory_notes(inventory, pod_sources, len(preempted)),
@@ -224,14 +224,14 @@ def _simulations(
 def _with_limitations(loss: DisruptionEffect, situation: DisruptionState, bound_by_volumes: Container[str]) -> DisruptionEffect:
     """Add what the result of a disruption does not cover: pods without a manifest, and the volumes of workloads that move."""
     blocked = {(each.pod, each.node) for each in loss.blocked if not each.workload}
-    unevaluated = [
-        f"{namespace}/{pod}"
-        for namespace, pod in situation.unevaluated(loss.nodes)
-        if (pod, situation.where[namespace, pod]) not in blocked
+    left_out = [
+        (namespace, pod) for namespace, pod in situation.unevaluated(loss.nodes) if (pod, situation.where[namespace, pod]) not in blocked
     ]
+    unevaluated = [f"{namespace}/{pod}" for namespace, pod in left_out]
+    unjudged = frozenset([f"{namespace}/{pod}" for namespace, pod in left_out if (namespace, pod) in situation.unjudged])
     moved = dict.fromkeys(move.workload for move in loss.moves if move.target is not None and move.workload in bound_by_volumes)
     removed = loss.removed and _with_limitations(loss.removed, situation, bound_by_volumes)
-    return loss._replace(unevaluated=tuple(unevaluated), volumes=tuple(moved), removed=removed)
+    return loss._replace(unevaluated=tuple(unevaluated), volumes=tuple(moved), removed=removed, unjudged=unjudged)
 
 
 def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource], preempted: int) -> list[str]:
@@ -399,6 +399,7 @@ class _Workloads:
             ),
             preferences=preferences_of(placed.template, self._cluster),
             volumes=self._has_unknown_volumes(pod_source),
+            unjudged=placed.unjudged,
         )
 
     def _has_unknown_volumes(self, pod_source: PodSource) -> bool:
@@ -420,7 +421,7 @@ class _Workloads:
     def _outdated_affinity_notes(self, placed: PlacedWorkload) -> Iterator[str]:
         """Yield a note about pods on nodes that their node affinity no longer matches: the cluster does not move them."""
         template = placed.template
-        if template is None or placed.pod_source.daemon or placed.pod_source.node_name or not placed.nodes:
+        if template is None or placed.pod_source.daemon or placed.pod_source.node_name or not placed.nodes or placed.unjudged:
             return
         as_such, numbers = self._cluster.static_rejections(template), self._cluster.table.numbers
         # Nothing is scheduled on such a node: these pods ran there before.
@@ -453,7 +454,7 @@ class _Workloads:
     def _verdicts(self, placed: PlacedWorkload) -> tuple[Verdicts, str | None]:
         """Return the verdict on each node while all other workloads are placed and none of the pods of this one is."""
         template = placed.template
-        if template is None:
+        if template is None or placed.unjudged:
             return Verdicts(), None
         mine = [pod for pod in placed.pods if pod.key in placed.nodes]
         for pod in mine:
@@ -504,6 +505,9 @@ class _Workloads:
             node = placed.nodes.get(identity)
             why = placed.waits.get(identity, "")
             if node is None:
+                if placed.unjudged and identity not in placed.held:
+                    result.append(Replica(pod.name, None, f"not evaluated: {placed.unjudged}"))
+                    continue
                 reasons = placed.pending.get(identity, {})
                 asked = (pod.subject, id(reasons))  # Replicas share the reasons, which cannot be hashed.
                 if identity in placed.held:

@@ -234,10 +234,22 @@ class Rejections:
         unmet = first_unmet(certain, node.labels, node.name)
         if unmet is not None:
             return self._requirement(certain[unmet], node)
+        added = rules.profile.added_terms
+        if added is not None and not any(matches(term, node.labels, node.name) for term in added if isinstance(term, Selector)):
+            return self._added(node, [term for term in added if isinstance(term, Selector)])
         if not terms:
             return _NO_TERM
         text = f"none of its {len(terms)} node affinity terms"
         return Phrase(f"matches {text}", f"matches {text}", f"match {text}")
+
+    def _added(self, node: Node, terms: Sequence[Selector]) -> Phrase:
+        """Return why a node does not match the addedAffinity of the scheduler."""
+        unmet = first_unmet(terms[0].requirements, node.labels, node.name) if len(terms) == 1 else None
+        if unmet is None:
+            return Phrase(*[f"{word} no term of the scheduler's addedAffinity" for word in ("matches", "matches", "match")])
+        return Phrase(
+            *[f"{text} (required by the scheduler's addedAffinity)" for text in self._requirement(terms[0].requirements[unmet], node)]
+        )
 
     def _requirement(self, requirement: Requirement, node: Node) -> Phrase:
         value = node.labels.get(requirement.key)
@@ -574,9 +586,9 @@ class _SpreadState:
         else:
             reason = "no topology domain counts"
         where = kind_of_domain(key)
-        full = f"{domain(key, value)} has {count} of its pods, {reason} (maxSkew {self.constraint.max_skew})"
-        return Phrase(
-            full,
-            f"would exceed maxSkew {self.constraint.max_skew} per {where}",
-            f"would exceed maxSkew {self.constraint.max_skew} per {where}",
-        )
+        skew = f"maxSkew {self.constraint.max_skew}"
+        # Constraints of pods have a path.
+        source = "" if self.constraint.path else " in the scheduler's defaultConstraints"
+        full = f"{domain(key, value)} has {count} of its pods, {reason} ({skew}{source})"
+        exceeds = f"would exceed {skew} per {where}{source}"
+        return Phrase(full, exceeds, exceeds)

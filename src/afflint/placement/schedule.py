@@ -17,6 +17,7 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, only_on, read_pod
+from afflint.scheduler.profile import Profile
 from afflint.yaml.document import text_at
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from afflint.placement.volumes import InventoryStorage
     from afflint.scheduler.preemption import Victim
     from afflint.scheduler.volumes import ClaimKey
+
+
+_DEFAULT_ONLY: Mapping[str, Profile] = {}
 
 
 class Inventory(NamedTuple):
@@ -49,6 +53,8 @@ class Inventory(NamedTuple):
     replan: bool = False
     storage: InventoryStorage | None = None
     priorities: Priorities | None = None
+    profiles: Mapping[str, Profile] = _DEFAULT_ONLY
+    """The configured profiles of the scheduler by name."""
 
     def cluster(self, pod_sources: Sequence[PodSource] = (), ours: Running | None = None) -> Cluster:
         """Return the cluster before any workload is placed, without the running pods of the workloads, but with their controllers."""
@@ -74,6 +80,7 @@ class Inventory(NamedTuple):
             resources=self.resources,
             version=self.version,
             feature_gates=self.feature_gates,
+            profiles=self.profiles,
             **(self.storage.parameters() if self.storage is not None else {}),
         )
 
@@ -167,6 +174,11 @@ class PlacedWorkload(NamedTuple):
     """Why scheduled pods do not run: a volume is attached to another node."""
     victims: Mapping[PodKey, Victim] = _NO_VICTIMS
     """The pods that ran there before and are preempted."""
+
+    @property
+    def unjudged(self) -> str:
+        """Why it is unknown where its pods are scheduled; empty if it is known."""
+        return self.template.rules.profile.unknown if self.template is not None and not self.pod_source.node_name else ""
 
     @property
     def running(self) -> AbstractSet[PodKey]:
@@ -394,12 +406,16 @@ class _ScheduleBuilder:
 
     def settle(self) -> None:
         """Schedule all other pods, in rounds until nothing changes."""
-        daemons = [compiled for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True) if pod_source.daemon]
+        daemons = [
+            compiled
+            for pod_source, compiled in zip(self.pod_sources, self.compiled, strict=True)
+            if pod_source.daemon and not _is_unjudged(compiled)
+        ]
         queue = sorted(zip(self.pod_sources, self.compiled, strict=True), key=lambda each: -(each[0].priority or 0))
         others = [
             pod
             for pod_source, compiled in queue
-            if not (pod_source.daemon or pod_source.node_name)
+            if not (pod_source.daemon or pod_source.node_name or _is_unjudged(compiled))
             for pod in compiled.pods
             if pod.key not in self.held
         ]
@@ -504,6 +520,11 @@ class _ScheduleBuilder:
         order = dict.fromkeys([*first, *self.nodes])
         waits = attachment_waits([(pods[identity], self.nodes[identity]) for identity in order if identity in self.nodes], self.exclusive)
         return [placed._replace(waits={each: waits[each] for each in placed.nodes if each in waits}) for placed in workloads]
+
+
+def _is_unjudged(compiled: CompiledPods) -> bool:
+    """Return whether it is unknown how the scheduler of some pods places them."""
+    return compiled.template is not None and bool(compiled.template.rules.profile.unknown)
 
 
 def _distinct(compiled: Sequence[CompiledPods], pod_sources: Sequence[PodSource], taken: set[PodKey]) -> list[CompiledPods]:

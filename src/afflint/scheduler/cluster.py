@@ -31,10 +31,12 @@ from afflint.scheduler.node_groups import (
     ungrouped,
 )
 from afflint.scheduler.node_ports import NODE_PORTS
-from afflint.scheduler.node_resources import BALANCED_ALLOCATION, NODE_RESOURCES_FIT, Shortage
+from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
-from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, parsed_terms, read_pod, scheduling_key
+from afflint.scheduler.plugins import PLUGINS
+from afflint.scheduler.pods import NodeRules, Pod, Preference, SpreadConstraint, Term, as_filtered, parsed_terms, read_pod, scheduling_key
+from afflint.scheduler.profile import Profile
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 if TYPE_CHECKING:
@@ -46,15 +48,7 @@ VOLUME_BINDING = "VolumeBinding"
 WITH_VOLUMES = (1, 37)
 """The default version of the scheduler of a cluster with storage objects: the first that scores volumes."""
 
-WEIGHTS = {
-    TAINT_TOLERATION: 3,
-    NODE_AFFINITY: 2,
-    POD_TOPOLOGY_SPREAD: 2,
-    INTER_POD_AFFINITY: 2,
-    NODE_RESOURCES_FIT: 1,
-    BALANCED_ALLOCATION: 1,
-    VOLUME_BINDING: 1,
-}
+WEIGHTS = {name: plugin.weight for name, plugin in PLUGINS.items() if plugin.weight}
 """The weight of each plugin's score in the default configuration (pkg/scheduler/apis/config/v1/default_plugins.go)."""
 
 _DYNAMIC_FILTERS = (NODE_PORTS, NODE_RESOURCES_FIT, None, POD_TOPOLOGY_SPREAD, INTER_POD_AFFINITY)
@@ -223,6 +217,7 @@ class Cluster:
         csi_storage_capacities: Iterable[object] | None = None,
         volume_attachments: Iterable[object] | None = None,
         new_volumes: Mapping[str, tuple[str, ...]] | None = None,
+        profiles: Mapping[str, Profile] | None = None,
     ) -> None:
         storage = (
             persistent_volumes,
@@ -237,7 +232,7 @@ class Cluster:
         self._storage: ClusterStorage | None
         if version is None:
             version = WITH_VOLUMES if volumes else SCHEDULER
-        directory = Directory(namespaces, services, replica_sets, stateful_sets, replication_controllers)
+        directory = Directory(namespaces, services, replica_sets, stateful_sets, replication_controllers, profiles)
         rows = [node if isinstance(node, Node) else read_node(node, resources=resources) for node in nodes]
         self._start(NodeTable(rows), MatchTables(directory), resources, version, compares_values(version, feature_gates))
         if volumes:
@@ -440,8 +435,9 @@ class Cluster:
         ratings: list[Rating | None] = [None] * len(rejections)
         scored = self._score(pod, filtered) if filtered.feasible else _Scored({}, [])
         possible, met = self._wishes(pod, filtered.feasible)
+        weights = _weights_of(pod)
         for place, (node, total) in enumerate(zip(filtered.feasible, scored.total, strict=False)):
-            parts = tuple([(plugin, WEIGHTS[plugin] * values[place]) for plugin, values in scored.scores.items()])
+            parts = tuple([(plugin, weights[plugin] * values[place]) for plugin, values in scored.scores.items()])
             rating = Rating(total, parts, met[place])
             for other in filtered.picked.alike(node):
                 ratings[other] = rating
@@ -464,6 +460,7 @@ class Cluster:
     def rejection(self, pod: Pod, node: str) -> str | None:
         """Return the first plugin that rejects the pod on one node; None if it can run there, or if scheduling fails with an error."""
         number, fit = self._number(node), self._fit(pod.rules)
+        pod = as_filtered(pod)
         if fit.rejections[number] is not None or pod.malformed_terms or topology_spread.unparsable(pod.hard_spread):
             return fit.rejections[number]
         if pod.ports and not node_ports.filter_nodes([number], pod.ports, self._occupancy):
@@ -606,7 +603,12 @@ class Cluster:
 
     def read(self, pod: object) -> Pod:
         """Compile a Pod object, with its requests if resources count. Raises InventoryError."""
-        return read_pod(pod, resources=self._resources, comparisons=self._comparisons, volumes=self._storage is not None)
+        compiled = read_pod(pod, resources=self._resources, comparisons=self._comparisons, volumes=self._storage is not None)
+        if not self.directory.profiles:
+            return compiled
+        from afflint.scheduler.configuration import with_profile
+
+        return with_profile(compiled, self.directory)
 
     def _compiled(self, pod: Mapping[str, object] | Pod) -> Pod:
         return pod if isinstance(pod, Pod) else self.read(pod)
@@ -636,6 +638,7 @@ class Cluster:
             picked = self._picked(pod, fit, storage, scoring, every)
         else:
             picked = ungrouped([only] if fit.rejections[only] is None else [])
+        pod = as_filtered(pod)
         roomy = unused = node_ports.filter_nodes(picked.nodes, pod.ports, self._occupancy) if pod.ports else picked.nodes
         if pod.requests:
             roomy = node_resources.filter_nodes(roomy, pod.requests, self._table, self._occupancy)
@@ -710,13 +713,15 @@ class Cluster:
         """Return whether each node has enough resources for the pod, and the scores of resources."""
         if not pod.requests:
             return [(0,)] * len(nodes)
-        roomy = node_resources.filter_nodes(nodes, pod.requests, self._table, self._occupancy)
-        scores = node_resources.scores(roomy, pod, self._table, self._occupancy, self._version) if scoring else {}
-        outcomes = dict(zip(roomy, zip(_weighted(scores, len(roomy)), *scores.values(), strict=True), strict=True))
+        roomy = node_resources.filter_nodes(nodes, as_filtered(pod).requests, self._table, self._occupancy)
+        scores = self._resource_scores(pod, roomy) if scoring else {}
+        outcomes = dict(zip(roomy, zip(_weighted(scores, len(roomy), _weights_of(pod)), *scores.values(), strict=True), strict=True))
         return [outcomes.get(node, NO_ROOM) for node in nodes]
 
     def _soft_spread(self, pod: Pod) -> tuple[SpreadConstraint, ...]:
-        """Return the constraints for scoring: the pod's own, or the system defaults for a pod without any."""
+        """Return the constraints for scoring: the pod's own, or the system defaults for a pod without any; none if they do not score."""
+        if POD_TOPOLOGY_SPREAD not in _weights_of(pod):
+            return ()
         return pod.soft_spread if pod.has_spread else topology_spread.default_constraints(self.directory.default_selector(pod))
 
     def _fit(self, rules: NodeRules) -> NodeFit:
@@ -746,14 +751,15 @@ class Cluster:
 
     def _score(self, pod: Pod, filtered: _Filtered) -> _Scored:
         """Return the scores of the feasible representative nodes, in their order."""
-        if isinstance(pod.preferences, Malformed):
+        weights = _weights_of(pod)
+        if isinstance(pod.preferences, Malformed) and NODE_AFFINITY in weights:
             return _Scored({}, [], f"PreScore {NODE_AFFINITY}")
         spread = self._soft_spread(pod)
         if topology_spread.unparsable(spread):
             return _Scored({}, [], f"PreScore {POD_TOPOLOGY_SPREAD}")
         feasible = filtered.feasible
         scores = {TAINT_TOLERATION: _normalize_reversed([filtered.fit.unpreferred[node] for node in feasible])}
-        if pod.preferences is not None:
+        if pod.preferences is not None and not isinstance(pod.preferences, Malformed):
             preference = self._preference(pod.preferences)
             scores[NODE_AFFINITY] = _normalize([preference[node] for node in feasible])
         if spread:
@@ -764,10 +770,23 @@ class Cluster:
         if drawn is not None:
             scores[INTER_POD_AFFINITY] = drawn
         if pod.requests:
-            scores |= node_resources.scores(feasible, pod, self._table, self._occupancy, self._version)
+            scores |= self._resource_scores(pod, feasible)
         if self._storage is not None and self._storage.scores_all:
             scores[VOLUME_BINDING] = filtered.storage.binding.scores(feasible) if filtered.storage is not None else [0] * len(feasible)
-        return _Scored(scores, _weighted(scores, len(feasible)))
+        scores = {plugin: values for plugin, values in scores.items() if plugin in weights}
+        return _Scored(scores, _weighted(scores, len(feasible), weights))
+
+    def _resource_scores(self, pod: Pod, nodes: list[int]) -> dict[str, list[int]]:
+        """Return the scores of nodes by resources, for the plugins that score."""
+        scoring = pod.rules.profile.scoring
+        if scoring is None:
+            scores = node_resources.scores(nodes, pod, self._table, self._occupancy, self._version)
+        else:
+            from afflint.scheduler.scoring_strategy import strategy_scores
+
+            scores = strategy_scores(scoring, nodes, pod, self._table, self._occupancy, self._version)
+        weights = pod.rules.profile.weights
+        return scores if weights is None else {plugin: values for plugin, values in scores.items() if plugin in weights}
 
     def _preference(self, preferences: tuple[Preference, ...]) -> list[int]:
         """Return for each node the sum of the weights of the preferred node affinity terms that match it."""
@@ -792,11 +811,17 @@ def _volume_rejections(filtered: _Filtered, nodes: Iterable[int]) -> Iterator[tu
             yield node, rejection
 
 
-def _weighted(scores: Mapping[str, list[int]], count: int) -> list[int]:
+def _weights_of(pod: Pod) -> Mapping[str, int]:
+    """Return the weights of the plugins that score nodes for a pod."""
+    weights = pod.rules.profile.weights
+    return WEIGHTS if weights is None else weights
+
+
+def _weighted(scores: Mapping[str, list[int]], count: int, weights: Mapping[str, int]) -> list[int]:
     """Return the weighted sum of the scores of each of ``count`` nodes."""
     total = [0] * count
     for plugin, values in scores.items():
-        weight = WEIGHTS[plugin]
+        weight = weights[plugin]
         total = [current + weight * value for current, value in zip(total, values, strict=True)]
     return total
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from afflint.kube.selectors import Malformed, matches
 from afflint.scheduler.namespaces import Directory
 from afflint.scheduler.nodes import NodeTable
-from afflint.scheduler.occupancy import Occupancy, Tally
+from afflint.scheduler.occupancy import OF_REQUIRED, Occupancy, Tally
 from afflint.scheduler.pods import Pod, Term, parsed_terms
 
 INTER_POD_AFFINITY = "InterPodAffinity"
@@ -45,6 +45,8 @@ def filter_nodes(candidates: list[int], pod: Pod, table: NodeTable, occupancy: O
     """Return the candidates that neither the pod's required terms nor the anti-affinity of running pods rejects."""
     if isinstance(pod.affinity, Malformed) or isinstance(pod.anti_affinity, Malformed):
         return []
+    if INTER_POD_AFFINITY in pod.rules.profile.disabled:
+        return candidates
     if pod.affinity:
         candidates = with_affinity(candidates, pod, pod.affinity, table, occupancy, directory)
     for key, values in excluded_values(pod, table, occupancy).items():
@@ -94,12 +96,18 @@ def _values(table: NodeTable, key: str, nodes: Iterable[int]) -> set[str | None]
 
 def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy) -> list[int] | None:
     """Return the score of each feasible node, normalized to 0..100; None if no term applies, so that the plugin is skipped."""
+    profile = pod.rules.profile
+    if profile.ignores_preferences and not (pod.preferred_affinity or pod.preferred_anti_affinity):
+        return None
     pull: Attraction = {}
     for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
         for weight, term in parsed_terms(terms):
             _attract(pull, table, term.key, weight, occupancy.matching_terms(term))
     for (weight, term), tally in occupancy.drawing(pod.subject):
-        _attract(pull, table, term.key, weight, tally)
+        if weight != OF_REQUIRED:
+            _attract(pull, table, term.key, weight, tally)
+        elif profile.required_weight:
+            _attract(pull, table, term.key, profile.required_weight, tally)
     if not pull:
         return None
     raw = [0] * len(feasible)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -20,6 +20,7 @@ from afflint.kube.selectors import (
 )
 from afflint.scheduler.decoding import InventoryError, error_in, fail, mapping, metadata, string, string_map
 from afflint.scheduler.pods import Pod, Subject, Term
+from afflint.scheduler.profile import Profile
 
 _OWNERS = {("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")}
 
@@ -45,7 +46,7 @@ class Directory:
     Namespaces and services may be compiled already; all other objects are given as parsed.
     """
 
-    __slots__ = ("_defaults", "_owners", "_scopes", "_services", "namespaces")
+    __slots__ = ("_defaults", "_owners", "_scopes", "_services", "namespaces", "profiles")
 
     def __init__(
         self,
@@ -54,7 +55,10 @@ class Directory:
         replica_sets: Iterable[object] = (),
         stateful_sets: Iterable[object] = (),
         replication_controllers: Iterable[object] = (),
+        profiles: Mapping[str, Profile] | None = None,
     ) -> None:
+        self.profiles = profiles or {}
+        """The configured profiles of the scheduler by name; empty if there is no configuration."""
         self.namespaces = dict(each if isinstance(each, Namespace) else read_namespace(each) for each in namespaces)
         self._services: dict[str, list[dict[str, str]]] = {}
         for each in services:

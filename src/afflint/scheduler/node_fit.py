@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from afflint.constraints.nodes import required_nodes
+from afflint.kube.selectors import EVERYTHING
 from afflint.kube.taints import admits_cordoned, count_unpreferred, first_untolerated
 from afflint.scheduler.node_groups import RepresentativeNodes, ungrouped
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.pods import NodeRules, SpreadConstraint
+from afflint.scheduler.profile import UNKNOWN_PROFILE
 
 NODE_UNSCHEDULABLE = "NodeUnschedulable"
 NODE_NAME = "NodeName"
@@ -78,6 +80,11 @@ def names_conflict(rules: NodeRules, version: tuple[int, int]) -> bool:
 def _rejections(
     rules: NodeRules, table: NodeTable, tolerated: list[bool], in_affinity: list[bool], version: tuple[int, int]
 ) -> list[str | None]:
+    profile = rules.profile
+    if profile.unknown:
+        return [UNKNOWN_PROFILE] * len(table.nodes)
+    added = table.matching(required_nodes(EVERYTHING, profile.added_terms)) if profile.added_terms is not None else None
+    disabled = profile.disabled
     cordoned_out = not admits_cordoned(rules.tolerations)
     # PreFilter leaves out nodes that are not named before any filter runs.
     named, unnamed = rules.named, NODE_AFFINITY
@@ -89,13 +96,13 @@ def _rejections(
         plugin = None
         if named is not None and node.name not in named:
             plugin = unnamed
-        elif node.unschedulable and cordoned_out:
+        elif node.unschedulable and cordoned_out and NODE_UNSCHEDULABLE not in disabled:
             plugin = NODE_UNSCHEDULABLE
-        elif rules.node_name and rules.node_name != node.name:
+        elif rules.node_name and rules.node_name != node.name and NODE_NAME not in disabled:
             plugin = NODE_NAME
-        elif not tolerated[number]:
+        elif not tolerated[number] and TAINT_TOLERATION not in disabled:
             plugin = TAINT_TOLERATION
-        elif not in_affinity[number]:
+        elif not (in_affinity[number] and (added is None or added[number])) and NODE_AFFINITY not in disabled:
             plugin = NODE_AFFINITY
         rejections.append(plugin)
     return rejections

@@ -55,14 +55,14 @@ def scores(feasible: list[int], pod: Pod, table: NodeTable, occupancy: Occupancy
     asked = requests.get(CPU, 0), requests.get(MEMORY, 0)
     if any(asked):
         balanced = _balanced(feasible, asked, table, occupancy)
-        if version >= _SCORES_IMPROVEMENT:
+        if version >= SCORES_IMPROVEMENT:
             before = _balanced(feasible, (0, 0), table, occupancy)
             balanced = [50 + (50 + new - old) // 2 for new, old in zip(balanced, before, strict=True)]
         by_plugin[BALANCED_ALLOCATION] = balanced
     return by_plugin
 
 
-_SCORES_IMPROVEMENT = (1, 36)
+SCORES_IMPROVEMENT = (1, 36)
 """From this version on NodeResourcesBalancedAllocation compares the balance of a node with and without the pod."""
 
 

@@ -24,8 +24,8 @@ Load = tuple[int, ...]
 """What the pods on a node use, as a whole."""
 
 NO_PODS: Tally = {}
-HARD_POD_AFFINITY_WEIGHT = 1
-"""The weight of a required pod affinity term of a running pod in scores (hardPodAffinityWeight, the default)."""
+OF_REQUIRED = 2**31
+"""The weight of the required pod affinity terms of running pods: the profile of the incoming pod has the real one. No preference has it."""
 
 
 class MatchTables:
@@ -267,7 +267,7 @@ class Occupancy:
 
 def _drawing_terms(pod: Pod) -> Iterator[WeightedTerm]:
     for term in parsed_terms(pod.affinity):
-        yield WeightedTerm(HARD_POD_AFFINITY_WEIGHT, term)
+        yield WeightedTerm(OF_REQUIRED, term)
     for terms in (pod.preferred_affinity, pod.preferred_anti_affinity):
         yield from parsed_terms(terms)
 

@@ -21,6 +21,7 @@ from afflint.kube.selectors import (
 from afflint.kube.taints import UNREACHABLE, Toleration, parse_tolerations, supported, toleration_seconds_of
 from afflint.scheduler.decoding import InventoryError, error_in, fail, integer, mapping, sequence, string, string_map, strings
 from afflint.scheduler.host_ports import HostPort, read_ports
+from afflint.scheduler.profile import DEFAULT_PROFILE, DEFAULT_SCHEDULER, Profile, unknown_profile
 from afflint.scheduler.requests import Rated, Requests, read_rated, read_requests
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class NodeRules(NamedTuple):
     terms: tuple[Parsed, ...] | None
     named: frozenset[str] | None
     """The nodes that ``matchFields`` of the required terms name, if every term names some; PreFilter leaves out all others."""
+    profile: Profile = DEFAULT_PROFILE
+    """The profile of the scheduler that places the pod."""
 
 
 class Preference(NamedTuple):
@@ -159,6 +162,20 @@ def only_on(pod: Pod, node: str) -> Pod:
     return pod._replace(rules=pod.rules._replace(terms=(term,), named=frozenset((node,))))
 
 
+def as_filtered(pod: Pod) -> Pod:
+    """Return a pod as the enabled filters of its profile see it: without what only disabled filters or ignored resources concern."""
+    profile = pod.rules.profile
+    if not profile.lacks_filters:
+        return pod
+    disabled = profile.disabled
+    requests = () if "NodeResourcesFit" in disabled else tuple([each for each in pod.requests if not profile.ignores(each[0])])
+    return pod._replace(
+        ports=() if "NodePorts" in disabled else pod.ports,
+        requests=requests,
+        hard_spread=() if "PodTopologySpread" in disabled else pod.hard_spread,
+    )
+
+
 def read_pod(data: object, *, resources: bool = False, comparisons: bool = False, volumes: bool = False) -> Pod:
     """Read a Pod object as parsed from YAML or JSON, with its requests if resources count, and its volumes if volumes do.
 
@@ -202,7 +219,7 @@ def _read(namespace: str, name: str, meta: dict[str, Any], spec: dict[str, Any],
         finished=status.get("phase") in ("Succeeded", "Failed"),
         controller=_controller(meta.get("ownerReferences"), "metadata.ownerReferences"),
         rules=_node_rules(spec, node_affinity, comparisons=comparisons),
-        preferences=_preferences(node_affinity.get(PREFERRED), f"spec.affinity.nodeAffinity.{PREFERRED}"),
+        preferences=read_preferences(node_affinity.get(PREFERRED), f"spec.affinity.nodeAffinity.{PREFERRED}"),
         has_spread=bool(constraints),
         hard_spread=hard,
         soft_spread=soft,
@@ -245,14 +262,16 @@ def _node_rules(spec: dict[str, Any], node_affinity: dict[str, Any], *, comparis
     assert not isinstance(node_selector, Malformed)
     assert not isinstance(tolerations, Malformed)
     tolerations = supported(tolerations, comparisons=comparisons)
+    scheduler = string(spec.get("schedulerName"), "spec.schedulerName")
+    profile = DEFAULT_PROFILE if scheduler in ("", DEFAULT_SCHEDULER) else unknown_profile(scheduler)
     required = node_affinity.get(REQUIRED)
     if required is None:
-        return NodeRules(node_name, tolerations, node_selector, None, None)
+        return NodeRules(node_name, tolerations, node_selector, None, None, profile)
     where = f"spec.affinity.nodeAffinity.{REQUIRED}"
     data = mapping(required, where).get("nodeSelectorTerms")
     terms = sequence(data, f"{where}.nodeSelectorTerms")
     parsed = tuple([_decoded(parse_node_term(term), f"{where}.nodeSelectorTerms[{index}]") for index, term in enumerate(terms)])
-    return NodeRules(node_name, tolerations, node_selector, parsed, _named_nodes(terms, f"{where}.nodeSelectorTerms"))
+    return NodeRules(node_name, tolerations, node_selector, parsed, _named_nodes(terms, f"{where}.nodeSelectorTerms"), profile)
 
 
 def _named_nodes(terms: list[Any], what: str) -> frozenset[str] | None:
@@ -271,7 +290,8 @@ def _named_nodes(terms: list[Any], what: str) -> frozenset[str] | None:
     return union if terms else None
 
 
-def _preferences(data: object, what: str) -> tuple[Preference, ...] | Malformed | None:
+def read_preferences(data: object, what: str) -> tuple[Preference, ...] | Malformed | None:
+    """Read preferred node affinity terms; None if the field is absent. Raises InventoryError."""
     if data is None:
         return None
     preferences = []

@@ -229,8 +229,8 @@ class PreemptingRun(EvenSchedulingRun):
             self._preempt(name, pod)
 
     def _preempt(self, name: str, pod: Pod) -> None:
-        rank = self.standing.rank(pod.key)
-        if rank is None or not self.standing.preempts(pod.key):
+        rank, profile = self.standing.rank(pod.key), pod.rules.profile
+        if rank is None or not self.standing.preempts(pod.key) or profile.unknown or not profile.preempts:
             return
         # Until something changes, pods that differ only by name fail again.
         asked = scheduling_key(pod), rank.priority

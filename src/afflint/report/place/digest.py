@@ -144,10 +144,10 @@ def replicas_by_node(workload: WorkloadPlan) -> dict[str, list[str]]:
 
 
 def pending(workload: WorkloadPlan) -> dict[str, list[Replica]]:
-    """Return the replicas that stay Pending, by reason."""
+    """Return the replicas that stay Pending, by reason. Replicas of which this is unknown are not among them."""
     found: dict[str, list[Replica]] = {}
     for replica in workload.replicas:
-        if replica.node is None:
+        if replica.node is None and not workload.unjudged:
             found.setdefault(replica.why, []).append(replica)
     return found
 
@@ -163,6 +163,14 @@ def scheduled_words(workload: WorkloadPlan) -> str:
         return "no replicas requested"
     scheduled = sum(replica.node is not None for replica in workload.replicas)
     return f"{scheduled} of {pluralize(len(workload.replicas), 'replica')} scheduled"
+
+
+def unjudged_words(workload: WorkloadPlan) -> str:
+    """Return ``2 replicas are not evaluated: the configuration of the scheduler volcano is not known``."""
+    number = sum(replica.node is None for replica in workload.replicas)
+    if not number:
+        return f"where its replicas would be scheduled is not evaluated: {workload.unjudged}"
+    return f"{pluralize(number, 'replica')} {'is' if number == 1 else 'are'} not evaluated: {workload.unjudged}"
 
 
 def feasible_count(workload: WorkloadPlan) -> int:
@@ -317,8 +325,12 @@ def _worst(found: Collection[Outcome], loss: DisruptionEffect) -> Verdict:
 
 
 def harmed_noun(plan: Plan) -> str:
-    """Return what disruptions harm, in words: ``application`` if workloads are judged together, ``workload`` otherwise."""
-    return "application" if plan.applications else "workload"
+    """Return what disruptions harm, in words: ``application`` if workloads are judged together, ``workload`` otherwise.
+
+    Workloads whose scheduler is not known are not among them.
+    """
+    noun = "application" if plan.applications else "workload"
+    return f"evaluated {noun}" if any(workload.unjudged for workload in plan.workloads) else noun
 
 
 def tally_words(verdict: Verdict, number: int, noun: str) -> str:

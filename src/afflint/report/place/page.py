@@ -37,6 +37,7 @@ from afflint.report.place.digest import (
     short_names,
     tally,
     tally_words,
+    unjudged_words,
     violation_words,
     weights_words,
     why_words,
@@ -280,6 +281,8 @@ def _summary(workload: WorkloadPlan, harm: Mapping[str, Sequence[str]], nodes: i
         yield f'<p class="soft"><code>{shown(workload.file)}:{workload.line}</code></p>\n'
     if workload.error is not None:
         yield f'<p class="short">Pods cannot be scheduled: {shown(workload.error)}</p>\n'
+    if workload.unjudged:
+        yield f'<p class="short">{shown(unjudged_words(workload))}</p>\n'
     for why, replicas in pending(workload).items():
         pods = shown(list_some([replica.pod for replica in replicas], 5))
         yield f"<p>{pods} {'stays' if len(replicas) == 1 else 'stay'} Pending{f': {shown(why)}' if why else ''}</p>\n"

@@ -118,7 +118,7 @@ def _afterwards(scene: Scene) -> Iterator[str]:
         yield from (f'<p class="soft">{shown(note)}</p>\n' for note in loss.notes)
         yield from _blocked(scene, loss)
         if loss.unevaluated:
-            yield f"<p>{shown(unevaluated_words(loss.unevaluated))}.</p>\n"
+            yield f"<p>{shown(unevaluated_words(loss.unevaluated, loss.unjudged))}.</p>\n"
         yield from _applications(loss)
         yield from _preempted(scene, loss)
         if affected:

@@ -60,6 +60,7 @@ from afflint.report.place.digest import (
     short_titles,
     tally,
     tally_words,
+    unjudged_words,
     violation_words,
     weights_words,
     why_words,
@@ -238,6 +239,10 @@ def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
     if workload.error is not None:
         yield paint(Cell("pods cannot be scheduled", "dead"))
         yield from _wrapped("  ", visible(workload.error), width)
+    if workload.unjudged:
+        yield paint(Cell(scheduled_words(workload), "unjudged"))
+        yield from _wrapped("  ", visible(unjudged_words(workload)), width)
+        return
     yield paint(Cell(scheduled_words(workload), "dead" if is_in_trouble(workload) else "survives"))
     for why, replicas in pending(workload).items():
         names = list_some([visible(replica.pod) for replica in replicas], 3)
@@ -457,7 +462,7 @@ def _surviving(loss: DisruptionEffect, context: FailureContext) -> Iterator[tupl
     if len(loss.preempted) > LISTED:
         yield Cell(""), Cell(f"{len(loss.preempted) - LISTED} more pods are preempted")
     if loss.unevaluated:
-        yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(visible(unevaluated_words(loss.unevaluated)))
+        yield Cell(VERDICT_WORDS["unjudged"], "unjudged"), Cell(visible(unevaluated_words(loss.unevaluated, loss.unjudged)))
 
 
 def _harmed(harmed: Sequence[Effect], context: FailureContext) -> Iterator[tuple[Cell, Cell]]:
@@ -538,6 +543,9 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
         yield from _wrapped("note: ", visible(note), width)
     count = f"{scheduled} of {pluralize(len(replicas), 'replica')}"
     where = f"of {pluralize(len(plan.workloads), 'workload')} scheduled on {pluralize(len(plan.nodes), 'node')}."
+    unjudged = sum(replica.node is None for workload in plan.workloads if workload.unjudged for replica in workload.replicas)
+    if unjudged:
+        where += f" {pluralize(unjudged, 'replica')} {'is' if unjudged == 1 else 'are'} not evaluated."
     yield f"{paint(Cell(count, 'survives' if scheduled == len(replicas) else 'dead'))} {where}"
     if plan.rollouts:
         from afflint.report.place.rollout_words import rollout_tally

@@ -1,0 +1,63 @@
+"""The profiles of kube-scheduler in a run: which of the configurations among its manifests are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.finding import FileId
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, quoted
+from afflint.scheduler.profile import DEFAULT_PROFILE, DEFAULT_SCHEDULER, Profile, unknown_profile
+
+if TYPE_CHECKING:
+    from afflint.index.scheduler_configurations import SchedulerConfiguration
+
+
+class Profiles(NamedTuple):
+    """The configured profiles of a cluster by name.
+
+    ``ambiguous`` are the names of profiles that several configurations define differently, each with the configurations: none is used.
+    """
+
+    by_name: Mapping[str, Profile]
+    ambiguous: Mapping[str, tuple[SchedulerConfiguration, ...]]
+
+    def of(self, pod_source: PodSource) -> Profile:
+        """Return the profile that places the pods of a workload."""
+        name = pod_source.scheduler
+        return self.by_name.get(name) or (DEFAULT_PROFILE if name == DEFAULT_SCHEDULER else unknown_profile(name))
+
+    def notes(self, name_of: Callable[[FileId], str]) -> Iterator[str]:
+        """Yield a note about each profile that is not used; ``name_of`` returns the name of a file."""
+        for name, defining in self.ambiguous.items():
+            places = join_words(list(dict.fromkeys(f"{each.title} in {name_of(each.site.file)}" for each in defining)))
+            instead = "the simulation uses the default profile" if name == DEFAULT_SCHEDULER else "its pods are not evaluated"
+            yield f"the scheduler profile {name} is defined differently by {places}: {instead}"
+
+
+NO_PROFILES = Profiles({}, {})
+
+
+def profiles_of(configurations: Iterable[SchedulerConfiguration]) -> Profiles:
+    """Return the profiles that some configurations define. A profile that several define in the same way counts once."""
+    from afflint.inventory.node_files import texts
+    from afflint.scheduler.configuration import profile_names, raw_profile, read_profile
+    from afflint.yaml.placeholders import is_placeholder
+
+    defining: dict[str, list[SchedulerConfiguration]] = {}
+    for each in configurations:
+        for name in profile_names(each.data):
+            defining.setdefault(name, []).append(each)
+    by_name: dict[str, Profile] = {}
+    ambiguous: dict[str, tuple[SchedulerConfiguration, ...]] = {}
+    for name, found in defining.items():
+        raw = raw_profile(found[0].data, name)
+        if any(raw_profile(each.data, name) != raw for each in found[1:]):
+            ambiguous[name] = tuple(found)
+            continue
+        text = next(filter(is_placeholder, texts(raw)), None)
+        why = f"the configuration of the scheduler {name} contains the placeholder {quoted(text or '')}"
+        by_name[name] = read_profile(found[0].data, name) if text is None else unknown_profile(name, why)
+    return Profiles(by_name, ambiguous)

@@ -1,0 +1,99 @@
+"""A profile of kube-scheduler: the plugins that filter and score nodes for its pods, with their weights and arguments.
+
+Pods select a profile by their ``schedulerName``. ``configuration.py`` reads profiles; most clusters have only the default one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from afflint.findings.namedtuples import NamedTuple
+
+if TYPE_CHECKING:
+    from afflint.constraints.pods import TopologySpreadConstraint
+    from afflint.kube.selectors import Parsed, Selector
+
+DEFAULT_SCHEDULER = "default-scheduler"
+"""The profile of pods without a ``schedulerName``."""
+UNKNOWN_PROFILE = "UnknownProfile"
+"""The reason for which each node rejects a pod whose profile is not known: it is never scheduled in a simulation."""
+
+
+class ResourceScoring(NamedTuple):
+    """The arguments of NodeResourcesFit and NodeResourcesBalancedAllocation that scores depend on.
+
+    ``resources`` are those of the strategy with their weights, ``balanced`` those of NodeResourcesBalancedAllocation. ``shape`` has the
+    points of RequestedToCapacityRatio: the utilization in percent, and the score from 0 to 100.
+    """
+
+    strategy: str
+    resources: tuple[tuple[str, int], ...]
+    balanced: tuple[str, ...]
+    shape: tuple[tuple[int, int], ...] = ()
+
+
+class _ProfileFields(NamedTuple):
+    name: str = DEFAULT_SCHEDULER
+    unknown: str = ""
+    """Why the decisions of this scheduler cannot be simulated, as a clause; empty if they can."""
+    weights: Mapping[str, int] | None = None
+    """The weight of each plugin that scores nodes; None for those of the default configuration."""
+    disabled: frozenset[str] = frozenset()
+    """The plugins that do not filter nodes."""
+    preempts: bool = True
+    """Whether its pods may preempt others (DefaultPreemption)."""
+    added_terms: tuple[Parsed, ...] | None = None
+    """The required terms of ``addedAffinity``: a node must match one of them; None without any."""
+    added_preferences: tuple[tuple[int, Selector], ...] = ()
+    """The preferred terms of ``addedAffinity``, each with its weight."""
+    default_constraints: tuple[TopologySpreadConstraint, ...] | None = None
+    """The spread constraints of pods without any; None for the system defaults."""
+    required_weight: int = 1
+    """The weight of the required pod affinity terms of running pods in scores (``hardPodAffinityWeight``)."""
+    ignores_preferences: bool = False
+    """Whether preferred terms of running pods score only for pods that have some too (``ignorePreferredTermsOfExistingPods``)."""
+    ignored_resources: frozenset[str] = frozenset()
+    """The resources that the filter ignores."""
+    ignored_groups: frozenset[str] = frozenset()
+    """The parts before the ``/`` of resources that the filter ignores."""
+    scoring: ResourceScoring | None = None
+    """How nodes are scored by resources; None for the default strategies."""
+    managed: frozenset[str] = frozenset()
+    """The resources that extenders manage: a pod that requests one is placed by an extender."""
+
+
+class Profile(_ProfileFields):
+    """One profile. Profiles are compared by identity, so that comparing the rules of pods stays fast."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @property
+    def proves(self) -> bool:
+        """Whether the rules that hold for every order of scheduling apply: not if a filter is disabled, which they assume."""
+        return not (self.unknown or self.lacks_filters)
+
+    @property
+    def lacks_filters(self) -> bool:
+        """Whether a filter is disabled, or ignores a resource."""
+        return bool(self.disabled or self.ignored_resources or self.ignored_groups)
+
+    def ignores(self, resource: str) -> bool:
+        """Return whether the filter ignores a resource."""
+        group, slash, _ = resource.partition("/")
+        return resource in self.ignored_resources or (bool(slash) and group in self.ignored_groups)
+
+
+DEFAULT_PROFILE = Profile()
+"""The only profile of a cluster whose scheduler has no configuration."""
+
+
+@cache
+def unknown_profile(name: str, why: str = "") -> Profile:
+    """Return a profile that cannot be simulated; without a reason, the configuration of the scheduler is not known."""
+    return Profile(name, unknown=why or f"the configuration of the scheduler {name} is not known")
