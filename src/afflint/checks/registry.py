@@ -12,13 +12,14 @@ from afflint.findings.finding import SEVERITIES, Severity
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.constraints import NONE
 from afflint.kube.manifests import Manifest, Workload
+from afflint.kube.scheduler_fields import NAME as SCHEDULER_CONFIGURATION
 
 if TYPE_CHECKING:
     from afflint.policies.binding import BoundPolicy
     from afflint.policies.policy import Policy
 
 Subject = Literal[
-    "manifest", "workload", "constrained", "mismatched", "operated", "resource", "cross-manifest", "volumes",
+    "manifest", "workload", "constrained", "scheduler", "mismatched", "operated", "resource", "cross-manifest", "volumes",
     "nodes", "pools", "charts", "kustomization", "run", "policy", "outcome", "admission",
 ]  # fmt: skip
 """What a rule applies to, which decides when its check runs:
@@ -26,6 +27,7 @@ Subject = Literal[
 - ``manifest``: every object that afflint reads;
 - ``workload``: objects that create pods, once for each of their templates;
 - ``constrained``: workloads with affinity, nodeSelector, tolerations or spread constraints;
+- ``scheduler``: the constraints that a profile of a KubeSchedulerConfiguration adds to pods;
 - ``mismatched``: objects with a field that does not fit its type;
 - ``operated``: custom resources whose operators create pods, if their kind is known;
 - ``resource``: custom resources with keys that their kind does not have, or without a selector that they need;
@@ -80,6 +82,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
         RegisteredCheck("invalid-operator-setting", "descheduler:invalid_operator_setting"),
         RegisteredCheck("invalid-operator-setting", "kubevirt:invalid_migration_policy"),
+        RegisteredCheck("invalid-scheduler-configuration", "scheduler_configuration:invalid_scheduler_configuration"),
     ),
     "workload": (
         RegisteredCheck("forbidden-label", "admission.labels:forbidden_label"),
@@ -142,6 +145,19 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("tolerates-everything", "tolerations:tolerates_everything"),
         RegisteredCheck("shadowed-toleration", "tolerations:shadowed_toleration", evidence="constraint"),
         RegisteredCheck("toleration-without-attraction", "tolerations:toleration_without_attraction"),
+    ),
+    "scheduler": (
+        RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator"),
+        RegisteredCheck("operator-values-mismatch", "admission.affinity:operator_values_mismatch"),
+        RegisteredCheck("invalid-match-field", "admission.affinity:invalid_match_field"),
+        RegisteredCheck("empty-topology-key", "admission.affinity:empty_topology_key"),
+        RegisteredCheck("invalid-spread-constraint", "admission.spread:invalid_spread_constraint"),
+        RegisteredCheck("duplicate-spread-constraint", "admission.spread:duplicate_spread_constraint"),
+        RegisteredCheck("contradictory-requirements", "affinity:contradictory_requirements"),
+        RegisteredCheck("empty-term", "affinity:empty_term"),
+        RegisteredCheck("deprecated-node-label", "affinity:deprecated_node_label"),
+        RegisteredCheck("unknown-node-label", "affinity:unknown_node_label"),
+        RegisteredCheck("unlikely-topology-key", "affinity:unlikely_topology_key"),
     ),
     "mismatched": (
         RegisteredCheck("unknown-field", "admission.fields:unknown_field", evidence="term"),
@@ -216,6 +232,7 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("unschedulable", "placement:unschedulable"),
         RegisteredCheck("unschedulable", "operator_placement:unmatched_node_placement"),
         RegisteredCheck("invalid-operator-setting", "operator_placement:unknown_maintenance_node"),
+        RegisteredCheck("unschedulable", "operator_placement:unmatched_added_affinity"),
         RegisteredCheck("too-few-domains", "placement:too_few_domains"),
         RegisteredCheck("competing-workloads", "placement:competing_workloads"),
         RegisteredCheck("drain-blocked", "placement:drain_blocked"),
@@ -492,11 +509,22 @@ class Dispatch:
         else:
             checks = self._checks("manifest", "workload") if manifest.constraints is NONE else self._checks(*_CONSTRAINED)
             accepted = manifest if accepts_invalid_pods(manifest, target) else None
+        if manifest.kind.name == SCHEDULER_CONFIGURATION:
+            yield from self._of_scheduler(manifest)
         if mismatches_of(manifest, target):
             checks += self._checks("mismatched")
         for rule, check, with_target, rejected_late in checks:
             for match in check(manifest, target) if with_target else check(manifest):
                 yield rule, with_note_in_pod_spec(match, accepted) if accepted and rejected_late else match
+
+    def _of_scheduler(self, manifest: Manifest) -> Iterator[tuple[str, Match]]:
+        """Yield the findings about the constraints in a KubeSchedulerConfiguration."""
+        from afflint.checks.scheduler_configuration import profile_constraints
+
+        for constraints in profile_constraints(manifest):
+            for rule, check, with_target, _ in self._checks("scheduler"):
+                for match in check(constraints, self._target) if with_target else check(constraints):
+                    yield rule, match
 
     def _checks(self, *subjects: Subject) -> tuple[_LoadedCheck, ...]:
         """Return the checks that apply to objects with these subjects."""

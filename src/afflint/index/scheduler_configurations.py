@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from afflint.findings.finding import NO_FILE, Site
+from afflint.findings.finding import NO_FILE, ObjectRef, Site
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifest_reader import objects_in
+from afflint.kube.manifests import reference
+from afflint.kube.scheduler_fields import GROUP, NAME
 from afflint.scheduler.profile import DEFAULT_SCHEDULER
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document, read, split
 
-KIND = "KubeSchedulerConfiguration"
-MARKS = (KIND.encode(), b"config.openshift.io/")
-"""The texts of which each document with a configuration contains one."""
-_GROUP = "kubescheduler.config.k8s.io"
 _TEXTS = {"ConfigMap": "data", "Secret": "stringData"}
 
 # The configuration for each profile of OpenShift (bindata/assets/config of openshift/cluster-kube-scheduler-operator).
@@ -36,6 +34,7 @@ class SchedulerConfiguration(NamedTuple):
     """A configuration: its object, and the fields ``profiles`` and ``extenders`` of a KubeSchedulerConfiguration."""
 
     site: Site
+    ref: ObjectRef
     title: str
     data: dict[str, Any]
 
@@ -44,29 +43,27 @@ def configurations_in(document: Document) -> Iterator[SchedulerConfiguration]:
     """Yield the configurations that a document contains, as objects or as text in a ConfigMap."""
     for data, base in objects_in(document):
         kind = data.get("kind")
-        site = Site(NO_FILE, document.index, base)
-        if kind == KIND:
-            yield from _configuration(data, site, KIND)
+        site, ref = Site(NO_FILE, document.index, base), reference(data)
+        if kind == NAME:
+            yield from _configuration(data, site, ref, NAME)
         elif kind == "Scheduler" and str(data.get("apiVersion")).startswith("config.openshift.io/"):
             profile = map_at(data, "spec").get("profile")
             if type(profile) is str and profile in _OPENSHIFT:
-                name = map_at(data, "metadata").get("name")
                 given = {"schedulerName": DEFAULT_SCHEDULER, **_OPENSHIFT[profile]}
-                yield SchedulerConfiguration(site, f"Scheduler {name}", {"profiles": [given]})
+                yield SchedulerConfiguration(site, ref, f"Scheduler {ref.name}", {"profiles": [given]})
         elif type(kind) is str and kind in _TEXTS:
-            title = f"{kind} {map_at(data, 'metadata').get('name')}"
             for key, text in map_at(data, _TEXTS[kind]).items():
-                if type(text) is str and KIND in text:
-                    yield from _in_text(text, site._replace(base=(*base, _TEXTS[kind], key)), title)
+                if type(text) is str and NAME in text:
+                    yield from _in_text(text, site._replace(base=(*base, _TEXTS[kind], key)), ref)
 
 
-def _in_text(text: str, site: Site, title: str) -> Iterator[SchedulerConfiguration]:
+def _in_text(text: str, site: Site, ref: ObjectRef) -> Iterator[SchedulerConfiguration]:
     for piece, _, problem in split(text.encode("utf-8", "replace")):
         document = read(piece, 0, 0)
-        if problem is None and document.problem is None and type(document.data) is dict and document.data.get("kind") == KIND:
-            yield from _configuration(document.data, site, title)
+        if problem is None and document.problem is None and type(document.data) is dict and document.data.get("kind") == NAME:
+            yield from _configuration(document.data, site, ref, f"{ref.kind} {ref.name}")
 
 
-def _configuration(data: Mapping[str, Any], site: Site, title: str) -> Iterator[SchedulerConfiguration]:
-    if str(data.get("apiVersion")).startswith(f"{_GROUP}/"):
-        yield SchedulerConfiguration(site, title, {field: data[field] for field in ("profiles", "extenders") if field in data})
+def _configuration(data: Mapping[str, Any], site: Site, ref: ObjectRef, title: str) -> Iterator[SchedulerConfiguration]:
+    if str(data.get("apiVersion")).startswith(f"{GROUP}/"):
+        yield SchedulerConfiguration(site, ref, title, {field: data[field] for field in ("profiles", "extenders") if field in data})

@@ -8,9 +8,10 @@ from functools import cache
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.kube import added_labels
+from afflint.kube import added_labels, scheduler_fields
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.constraints import PREFERRED, REQUIRED
+from afflint.kube.scheduler_fields import ConfigurationType
 from afflint.kube.types import (
     ANYTHING,
     EXACT_FLOAT,
@@ -398,6 +399,10 @@ def _template(labels: tuple[AddedLabel, ...] = (), path: Path = _SPEC_TEMPLATE, 
 _KUBEVIRT_VERSIONS = ("v1", "v1alpha3")
 _BEFORE_1_16 = (("extensions/v1beta1", "1.16"), ("apps/v1beta1", "1.16"), ("apps/v1beta2", "1.16"))
 
+_OLD_CONFIGURATIONS = tuple(
+    [(f"{scheduler_fields.GROUP}/{version}", since) for version, since in (("v1beta1", "1.23"), ("v1beta2", "1.28"), ("v1beta3", "1.29"))]
+)
+
 KINDS: tuple[Kind, ...] = (
     Kind("Pod", "", ("v1",), _template((), (), None), _object("Pod", POD_SPEC)),
     Kind("PodTemplate", "", ("v1",), _template((), ("template",), None), Struct("PodTemplate", {**_HEAD, "template": POD_TEMPLATE})),
@@ -506,7 +511,14 @@ KINDS: tuple[Kind, ...] = (
     # OpenShift's default node selector, for namespaces that do not set one.
     Kind("Scheduler", "config.openshift.io", (), (), None),
     # How kube-scheduler places pods: a file, or text in a ConfigMap.
-    Kind("KubeSchedulerConfiguration", "kubescheduler.config.k8s.io", ("v1",), (), None),
+    Kind(
+        scheduler_fields.NAME,
+        scheduler_fields.GROUP,
+        ("v1",),
+        (),
+        ConfigurationType(_CORE.affinity.fields["nodeAffinity"], _CORE.spread),
+        removed=_OLD_CONFIGURATIONS,
+    ),
     # These set the number of replicas.
     Kind("HorizontalPodAutoscaler", "autoscaling", (), (), None),
     Kind("ScaledObject", "keda.sh", (), (), None),

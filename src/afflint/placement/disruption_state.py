@@ -63,7 +63,7 @@ class DisruptionState:
         before = arrangement.before
         unjudged = [pod for placed in arrangement.workloads if placed.unjudged for pod in placed.pods if pod.key in placed.nodes]
         self.unjudged = frozenset([pod.key for pod in unjudged])
-        """The running pods of which it is unknown how their schedulers place them."""
+        """The running pods whose schedulers make decisions that are unknown."""
         self._unowned = [
             (pod.key, self.where[pod.key])
             for pod in (*before.evicted(before.nodes), *unjudged)

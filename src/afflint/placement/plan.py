@@ -268,8 +268,8 @@ class DisruptionEffect(NamedTuple):
     left: Mapping[str, int] = _NONE
     """By workload key, how many replicas run in the end, for those that lose one."""
     unevaluated: tuple[str, ...] = ()
-    """The pods on the nodes, with their namespaces, of which it is not known what becomes of them: their controllers are not known, or
-    not how their schedulers place pods."""
+    """The pods on the nodes, with their namespaces, whose future is unknown: either their controllers are not known, or it is not known how
+    their schedulers place pods."""
     volumes: tuple[str, ...] = ()
     """The keys of the workloads that move to other nodes, if volumes that the plan does not consider can be used there."""
     applications: tuple[ApplicationEffect, ...] = ()
@@ -483,7 +483,7 @@ class Plan(NamedTuple):
 def unevaluated_words(pods: Sequence[str], unjudged: Container[str] = ()) -> str:
     """Return ``1 running pod is not evaluated, because the object that controls it is missing or invalid: shop/virt-launcher-db-x7k2p``.
 
-    ``unjudged`` are the pods of which it is unknown how their scheduler places them.
+    ``unjudged`` are those whose schedulers make decisions that are unknown.
     """
     uncontrolled, elsewhere = ([pod for pod in pods if (pod in unjudged) == each] for each in (False, True))
     parts = []

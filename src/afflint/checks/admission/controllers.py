@@ -15,6 +15,7 @@ from afflint.kube.constraints import ConstraintItem, items
 from afflint.kube.kinds import Kind
 from afflint.kube.label_syntax import is_key, is_subdomain, is_value, key_fault
 from afflint.kube.manifests import Labels, Manifest, Workload, labels_at
+from afflint.kube.scheduler_fields import NAME as SCHEDULER_CONFIGURATION
 from afflint.kube.selectors import Requirement, first_unmet, parse_expression
 from afflint.kube.types import INT32, Struct
 from afflint.yaml.document import map_at
@@ -274,6 +275,8 @@ def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
         return
     if identity.removed_in and target.version < tuple(int(part) for part in identity.removed_in.split(".")):
         return
+    if manifest.kind.name == SCHEDULER_CONFIGURATION and _is_of_second_scheduler(manifest):
+        return
     kind = manifest.kind
     removed = f"; it was removed in Kubernetes {identity.removed_in}" if identity.removed_in else ""
     yield Match(
@@ -283,6 +286,14 @@ def unserved_api_version(manifest: Manifest, target: Target) -> Iterator[Match]:
         field=(*manifest.base, "kind"),
         edits=replacing((*manifest.base, "apiVersion"), _current(kind)) if _is_drop_in(manifest) else (),
     )
+
+
+def _is_of_second_scheduler(manifest: Manifest) -> bool:
+    """Return whether a KubeSchedulerConfiguration is not for the default scheduler: another one may be older than the cluster."""
+    from afflint.scheduler.configuration import profile_names
+    from afflint.scheduler.profile import DEFAULT_SCHEDULER
+
+    return DEFAULT_SCHEDULER not in profile_names(manifest.data)
 
 
 def _is_drop_in(manifest: Manifest) -> bool:

@@ -144,7 +144,7 @@ def replicas_by_node(workload: WorkloadPlan) -> dict[str, list[str]]:
 
 
 def pending(workload: WorkloadPlan) -> dict[str, list[Replica]]:
-    """Return the replicas that stay Pending, by reason. Replicas of which this is unknown are not among them."""
+    """Return the replicas that stay Pending, by reason. Replicas that are not evaluated are not among them."""
     found: dict[str, list[Replica]] = {}
     for replica in workload.replicas:
         if replica.node is None and not workload.unjudged:
