@@ -61,7 +61,9 @@ def _workload(workload: WorkloadPlan, lines: _VerdictLines) -> Iterator[str]:
     yield "{"
     for key in ("key", "kind", "namespace", "name", "file", "line", "error", "notes"):
         yield f'\n      "{key}": {_flat(getattr(workload, key))},'
-    yield f'\n      "volumes": {_flat(workload.volumes)},\n      "unjudged": {_flat(workload.unjudged)},'
+    yield f'\n      "volumes": {_flat(workload.volumes)},'
+    if workload.unjudged:
+        yield f'\n      "unjudged": {_flat(workload.unjudged)},'
     yield f'\n      "preferences": {_flat([preference._asdict() for preference in workload.preferences])},'
     yield '\n      "verdicts": '
     yield lines.array(workload.verdicts)
