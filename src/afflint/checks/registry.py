@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from afflint.policies.policy import Policy
 
 Subject = Literal[
-    "manifest", "workload", "constrained", "scheduler", "mismatched", "operated", "resource", "cross-manifest", "volumes",
+    "manifest", "workload", "constrained", "scheduler", "profile", "mismatched", "operated", "resource", "cross-manifest", "volumes",
     "nodes", "pools", "charts", "kustomization", "run", "policy", "outcome", "admission",
 ]  # fmt: skip
 """What a rule applies to, which decides when its check runs:
@@ -27,7 +27,8 @@ Subject = Literal[
 - ``manifest``: every object that afflint reads;
 - ``workload``: objects that create pods, once for each of their templates;
 - ``constrained``: workloads with affinity, nodeSelector, tolerations or spread constraints;
-- ``scheduler``: the constraints that a profile of a KubeSchedulerConfiguration adds to pods;
+- ``scheduler``: KubeSchedulerConfigurations;
+- ``profile``: the constraints that a profile of such a configuration adds to pods, as those of a workload;
 - ``mismatched``: objects with a field that does not fit its type;
 - ``operated``: custom resources whose operators create pods, if their kind is known;
 - ``resource``: custom resources with keys that their kind does not have, or without a selector that they need;
@@ -82,7 +83,6 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("deprecated-kubevirt-api", "kubevirt:deprecated_kubevirt_api"),
         RegisteredCheck("invalid-operator-setting", "descheduler:invalid_operator_setting"),
         RegisteredCheck("invalid-operator-setting", "kubevirt:invalid_migration_policy"),
-        RegisteredCheck("invalid-scheduler-configuration", "scheduler_configuration:invalid_scheduler_configuration"),
     ),
     "workload": (
         RegisteredCheck("forbidden-label", "admission.labels:forbidden_label"),
@@ -146,7 +146,8 @@ REGISTRY: dict[Subject, tuple[RegisteredCheck, ...]] = {
         RegisteredCheck("shadowed-toleration", "tolerations:shadowed_toleration", evidence="constraint"),
         RegisteredCheck("toleration-without-attraction", "tolerations:toleration_without_attraction"),
     ),
-    "scheduler": (
+    "scheduler": (RegisteredCheck("invalid-scheduler-configuration", "scheduler_configuration:invalid_scheduler_configuration"),),
+    "profile": (
         RegisteredCheck("unknown-operator", "admission.affinity:unknown_operator"),
         RegisteredCheck("operator-values-mismatch", "admission.affinity:operator_values_mismatch"),
         RegisteredCheck("invalid-match-field", "admission.affinity:invalid_match_field"),
@@ -510,19 +511,20 @@ class Dispatch:
             checks = self._checks("manifest", "workload") if manifest.constraints is NONE else self._checks(*_CONSTRAINED)
             accepted = manifest if accepts_invalid_pods(manifest, target) else None
         if manifest.kind.name == SCHEDULER_CONFIGURATION:
-            yield from self._of_scheduler(manifest)
+            checks += self._checks("scheduler")
+            yield from self._of_profiles(manifest)
         if mismatches_of(manifest, target):
             checks += self._checks("mismatched")
         for rule, check, with_target, rejected_late in checks:
             for match in check(manifest, target) if with_target else check(manifest):
                 yield rule, with_note_in_pod_spec(match, accepted) if accepted and rejected_late else match
 
-    def _of_scheduler(self, manifest: Manifest) -> Iterator[tuple[str, Match]]:
+    def _of_profiles(self, manifest: Manifest) -> Iterator[tuple[str, Match]]:
         """Yield the findings about the constraints in a KubeSchedulerConfiguration."""
         from afflint.checks.scheduler_configuration import profile_constraints
 
         for constraints in profile_constraints(manifest):
-            for rule, check, with_target, _ in self._checks("scheduler"):
+            for rule, check, with_target, _ in self._checks("profile"):
                 for match in check(constraints, self._target) if with_target else check(constraints):
                     yield rule, match
 

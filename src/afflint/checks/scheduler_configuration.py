@@ -17,7 +17,7 @@ from afflint.kube.constraints import ConstraintItem, Constraints, items
 from afflint.kube.kinds import Template
 from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Manifest, Workload
-from afflint.kube.scheduler_fields import CURRENT, NAME, added_constraints
+from afflint.kube.scheduler_fields import CURRENT, added_constraints
 from afflint.kube.selectors import Malformed, parse_node_term
 from afflint.scheduler.plugins import EXTENSION_POINTS, OPTIONAL, PLUGINS, REMOVED
 from afflint.scheduler.profile import DEFAULT_SCHEDULER
@@ -50,7 +50,7 @@ def profile_constraints(manifest: Manifest) -> Iterator[ProfileConstraints]:
 
 def invalid_scheduler_configuration(manifest: Manifest) -> Iterator[Match]:
     """Report settings of a KubeSchedulerConfiguration that kube-scheduler rejects, and plugins that do not exist."""
-    if manifest.kind.name != NAME or manifest.ref.api_version != CURRENT:
+    if manifest.ref.api_version != CURRENT:
         return
     data, base = manifest.data, manifest.base
     profiles = list(items(data, "profiles", base))
