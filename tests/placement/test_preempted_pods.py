@@ -18,6 +18,7 @@ from afflint.placement.plan import DisruptionEffect, Plan
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.placement.schedule import build_schedule
 from afflint.scheduler.preemption import Rank, preempt
+from afflint.scheduler.profile import Profile, unknown_profile
 from cluster_objects import HOST, Object, app, node, pod
 from workload_objects import inventory, pod_source
 
@@ -266,3 +267,16 @@ def test_a_plan_ends_where_no_pending_pod_can_preempt_and_has_a_move_for_each_vi
         moved = {(move.workload, move.pod): (move.source, move.target) for move in loss.moves}
         assert len(moved) == len(loss.moves)
         assert [each.target for each in loss.preempted] == [moved[each.workload, each.pod][1] for each in loss.preempted]
+
+
+@pytest.mark.parametrize(("profile", "node"), [(Profile(), "n1"), (Profile(preempts=False), None), (unknown_profile("volcano"), None)])
+def test_the_profile_of_a_pod_decides_whether_it_preempts(profile: Profile, node: str | None) -> None:
+    workloads, running = [asks("gold", priority=GOLD), asks("low")], [runs("low-a", "n1")]
+    given = inventory(
+        [sized("n1")],
+        pods=running,
+        resources=True,
+        priorities=priorities_of(workloads, running, ()),
+        profiles={"default-scheduler": profile},
+    )
+    assert where(make_plan(given, workloads))["gold"] == [node]
