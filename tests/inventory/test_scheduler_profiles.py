@@ -196,6 +196,11 @@ class TestPlace:
         assert "every evaluated workload" in done.out or "an evaluated workload" in done.out
         assert "Pending" not in done.out
 
+    def test_their_rollouts_are_not_evaluated(self, afflint: Afflint, tmp_path: Path) -> None:
+        code, plan = place(afflint, tmp_path, workload(VOLCANO), "--roll", "each")
+        (rollout,) = plan["rollouts"]
+        assert (code, rollout["result"], rollout["why"]) == (1, "unjudged", "the configuration of the scheduler volcano is not known")
+
 
 class TestRunningPods:
     PODS = """\

@@ -51,7 +51,7 @@ def test_an_empty_plan_obeys_it_too() -> None:
             "placed": 0,
             "losses": {"dead": 0, "degraded": 0, "interrupted": 0, "unjudged": 0, "survives": 0},
             "volumes": 0,
-            "rollouts": {"completes": 0, "may-block": 0, "blocked": 0, "manual": 0},
+            "rollouts": {"completes": 0, "may-block": 0, "blocked": 0, "manual": 0, "unjudged": 0},
             "drains": {"ends": 0, "blocked": 0, "refused": 0},
         },
     }
@@ -115,7 +115,7 @@ def test_what_stands_in_the_plan_stands_in_the_document() -> None:
         "placed": 6,
         "losses": {"dead": 1, "degraded": 2, "interrupted": 0, "unjudged": 0, "survives": 1},
         "volumes": 0,
-        "rollouts": {"completes": 0, "may-block": 0, "blocked": 0, "manual": 0},
+        "rollouts": {"completes": 0, "may-block": 0, "blocked": 0, "manual": 0, "unjudged": 0},
         "drains": {"ends": 0, "blocked": 0, "refused": 0},
     }
 

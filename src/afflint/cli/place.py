@@ -125,7 +125,7 @@ def place(args: PlaceOptions) -> int:
         notify(f"afflint: {visible(problems[0])}{more}")
     write_or_show(args.output, _chunks(selected(plan, args.only) if args.only else plan, args))
     unplaced = any(replica.node is None or replica.why for workload in plan.workloads for replica in workload.replicas)
-    unfinished = any(rollout.result in ("blocked", "may-block") for rollout in plan.rollouts)
+    unfinished = any(rollout.result in ("blocked", "may-block", "unjudged") for rollout in plan.rollouts)
     disrupted = any(loss.blocked or loss.unevaluated or not {"dead", "degraded"}.isdisjoint(loss.outcomes.values()) for loss in plan.losses)
     stopped = not (all(each.is_harmless for each in plan.upgrades) and all(each.is_harmless for each in plan.descheduling))
     return FOUND if (unplaced or disrupted or stopped or unfinished or problems) and not args.exit_zero else 0

@@ -51,7 +51,9 @@ class NodeUpgrades:
         nodes = tuple(node for pool in pools for node in pool.nodes)
         effect = evacuation.effect(Disruption(what, nodes), "drain")
         replicas = tuple(_replicas(effect.moves, evacuation.happenings))
-        unevaluated = tuple([f"{namespace}/{pod}" for namespace, pod in self._situation.unevaluated(frozenset(nodes))])
+        left_out = self._situation.unevaluated(frozenset(nodes))
+        unevaluated = tuple([f"{namespace}/{pod}" for namespace, pod in left_out])
+        unjudged = frozenset([f"{namespace}/{pod}" for namespace, pod in left_out if (namespace, pod) in self._situation.unjudged])
         return UpgradeEffect(
             what,
             tuple(done),
@@ -60,6 +62,7 @@ class NodeUpgrades:
             tuple(self._domain_changes(evacuation, replicas)),
             unevaluated,
             effect.left,
+            unjudged=unjudged,
         )
 
     def _domain_changes(self, evacuation: Evacuation, replicas: Iterable[UpgradedReplica]) -> Iterable[DomainChange]:

@@ -365,6 +365,8 @@ class UpgradeEffect(NamedTuple):
     """The pods on the nodes, with their namespaces, whose controllers are not known."""
     left: Mapping[str, int] = _NONE
     """By workload key, how many replicas run in the end, for those that lose one."""
+    unjudged: frozenset[str] = frozenset()
+    """Those of ``unevaluated`` whose controllers are known."""
 
     @property
     def completes(self) -> bool:
@@ -413,9 +415,9 @@ class DescheduleEffect(NamedTuple):
         return self.settled and all(move.target is not None for move in self.moves)
 
 
-RolloutResult = Literal["completes", "may-block", "blocked", "manual"]
+RolloutResult = Literal["completes", "may-block", "blocked", "manual", "unjudged"]
 """Whether a rollout completes in every order that was tried, in some of them, or in none; ``manual``: the controller replaces no pod by
-itself."""
+itself; ``unjudged``: it is unknown how the scheduler of the pods places them."""
 
 
 class RolloutStep(NamedTuple):

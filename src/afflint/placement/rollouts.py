@@ -94,6 +94,8 @@ class Rollouts:
     def roll(self, placed: PlacedWorkload) -> RolloutEffect:
         """Simulate the rollout of a workload."""
         pod_source = placed.pod_source
+        if placed.unjudged:
+            return self._effect(placed, "", "unjudged", placed.unjudged)
         if pod_source.kind in REVISION_LABELS and placed.pods:
             return self._deployment(placed)
         if pod_source.kind == "StatefulSet" and placed.pods:

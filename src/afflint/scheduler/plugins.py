@@ -8,18 +8,18 @@ from __future__ import annotations
 from afflint.findings.namedtuples import NamedTuple
 
 
-class Plugin(NamedTuple):
+class SchedulerPlugin(NamedTuple):
     """A plugin of kube-scheduler: the extension points that it implements, among those that place pods, and its default weight."""
 
     points: frozenset[str]
     weight: int = 0
 
 
-def _plugin(points: str, weight: int = 0) -> Plugin:
-    return Plugin(frozenset(points.split()), weight)
+def _plugin(points: str, weight: int = 0) -> SchedulerPlugin:
+    return SchedulerPlugin(frozenset(points.split()), weight)
 
 
-PLUGINS: dict[str, Plugin] = {
+PLUGINS: dict[str, SchedulerPlugin] = {
     "SchedulingGates": _plugin(""),
     "PrioritySort": _plugin(""),
     "NodeUnschedulable": _plugin("filter"),

@@ -125,7 +125,7 @@ def _outcomes(loss: DisruptionEffect, context: FailureContext) -> Iterator[tuple
             running = "" if effect.outcome == "interrupted" else running_words(effect)
             yield effect.outcome, name, harm_words(effect, context.names), (running, _patterns(effect, context))
     if loss.unevaluated:
-        yield "unjudged", visible(loss.unevaluated[0]), visible(unevaluated_words(loss.unevaluated)), ()
+        yield "unjudged", visible(loss.unevaluated[0]), visible(unevaluated_words(loss.unevaluated, loss.unjudged)), ()
 
 
 def _patterns(effect: Effect, context: FailureContext) -> frozenset[str]:

@@ -191,7 +191,8 @@ def _summary(plan: Plan) -> dict[str, object]:
         "losses": tally(worst_of_workloads(loss) for loss in plan.losses),
         "volumes": sum(bool(loss.volumes) for loss in plan.losses),
         "rollouts": {
-            result: sum(each.result == result for each in plan.rollouts) for result in ("completes", "may-block", "blocked", "manual")
+            result: sum(each.result == result for each in plan.rollouts)
+            for result in ("completes", "may-block", "blocked", "manual", "unjudged")
         },
         "drains": {result: sum(loss.result == result for loss in plan.losses) for result in ("ends", "blocked", "refused")},
     }

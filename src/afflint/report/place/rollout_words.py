@@ -8,12 +8,13 @@ from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import domain_noun
 from afflint.placement.plan import RolloutEffect, RolloutResult, RolloutStep
 
-ROLLOUT_RESULTS: tuple[RolloutResult, ...] = ("blocked", "may-block", "completes", "manual")
+ROLLOUT_RESULTS: tuple[RolloutResult, ...] = ("blocked", "may-block", "unjudged", "completes", "manual")
 """Worst first."""
 
 RESULT_WORDS: dict[RolloutResult, str] = {
     "blocked": "never completes",
     "may-block": "may not complete",
+    "unjudged": "not evaluated",
     "completes": "completes",
     "manual": "no rollout",
 }
@@ -64,6 +65,7 @@ def rollout_tally(rollouts: Sequence[RolloutEffect], key: str) -> str:
 _COUNTED: dict[RolloutResult, tuple[str, str]] = {
     "blocked": ("never completes", "never complete"),
     "may-block": ("may not complete", "may not complete"),
+    "unjudged": ("is not evaluated", "are not evaluated"),
     "completes": ("completes", "complete"),
     "manual": ("is not replaced by a controller", "are not replaced by a controller"),
 }

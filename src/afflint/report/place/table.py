@@ -363,7 +363,7 @@ def _rollouts(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterato
     yield from _table(rows, paint, width)
 
 
-_ROLLOUT_STYLES = {"blocked": "blocked", "may-block": "blocked", "completes": "survives", "manual": "dim"}
+_ROLLOUT_STYLES = {"blocked": "blocked", "may-block": "blocked", "completes": "survives", "manual": "dim", "unjudged": "unjudged"}
 
 
 def _descheduler(plan: Plan, effect: DescheduleEffect, paint: Paint, width: int) -> Iterator[str]:

@@ -40,7 +40,7 @@ def upgrade_lines(plan: Plan, upgrade: UpgradeEffect) -> Iterator[UpgradeLine]:
     yield from _outage_lines(upgrade.outages, names)
     yield from _pending_lines(upgrade.replicas)
     if upgrade.unevaluated:
-        yield UpgradeLine("unjudged", "not evaluated", unevaluated_words(upgrade.unevaluated))
+        yield UpgradeLine("unjudged", "not evaluated", unevaluated_words(upgrade.unevaluated, upgrade.unjudged))
     yield from _move_lines(upgrade.replicas)
     for change in sorted(upgrade.domains, key=_loss)[:_LISTED]:
         text = f"{names.get(change.workload, change.workload)}: {change_words(plan.group_by, change)}"
