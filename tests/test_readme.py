@@ -122,6 +122,38 @@ def task() -> dict[str, Any]:
     return dict(tasks[0])
 
 
+DESCHEDULER = b"""
+---
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles: [{name: all, pluginConfig: [{name: DefaultEvictor}], plugins: {balance: {enabled: [RemoveDuplicates]}}}]
+"""
+KYVERNO = {
+    "kyverno-test.yaml": """
+apiVersion: cli.kyverno.io/v1alpha1
+kind: Test
+metadata: {name: team}
+policies: [policy.yaml]
+resources: [pod.yaml]
+results: [{policy: team, kind: Pod, resources: [web], result: pass}]
+""",
+    "policy.yaml": """
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: team}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations: [{expression: "has(object.metadata.labels)", message: no labels}]
+""",
+    "pod.yaml": """
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {team: a}}
+spec: {containers: [{name: web, image: web}]}
+""",
+}
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository that has all that the README's commands name, and programs that render."""
@@ -134,7 +166,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "chart").mkdir()
     (folder / "production.yaml").write_text("replicas: 3\n", encoding="utf-8")
     (folder / "overlays" / "production" / "kustomization.yaml").write_text("resources: [web.yaml]\n", encoding="utf-8")
-    (folder / "nodes.yaml").write_text("nodes:\n- {name: elsewhere}\n", encoding="utf-8")
+    nodes = "nodes:\n- {name: elsewhere, labels: {node-role.kubernetes.io/worker: ''}}\n"
+    (folder / "nodes.yaml").write_text(nodes, encoding="utf-8")
+    (folder / "policies" / "other-vpol").mkdir(parents=True)
+    for name, text in KYVERNO.items():
+        (folder / "policies" / "other-vpol" / name).write_text(text, encoding="utf-8")
     (folder / "new-nodes.yaml").write_text("nodes:\n- {name: new}\n", encoding="utf-8")
     pool = "apiVersion: machine.openshift.io/v1beta1\nkind: MachineSet\nmetadata: {name: ocp-high}\n"
     (folder / "machineset.yaml").write_text(f"{pool}spec: {{replicas: 1, template: {{spec: {{}}}}}}\n", encoding="utf-8")
@@ -160,10 +196,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_command_is_no_wrong_usage(project: Path, command: str) -> None:
     environment = clean_environment(PATH=f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}")
     manifest = (project / "deploy" / "web.yaml").read_bytes()
-    words = shlex.split(command)[1:]
+    words = shlex.split(command.replace("worker-1", "elsewhere"))[1:]
     if "--nodes -" in command:
         # A dump of a cluster.
-        manifest += b"\n---\n" + (project / "nodes.yaml").read_bytes()
+        manifest += b"\n---\n" + (project / "nodes.yaml").read_bytes() + DESCHEDULER
     # A report about policies takes some.
     folder = project / "governed" if words[0] == "report" else project
     done = subprocess.run([*AFFLINT, *words], cwd=folder, env=environment, input=manifest, capture_output=True, check=False)
