@@ -472,11 +472,14 @@ class _Workloads:
         # Rejections that do not depend on running pods are computed once for all workloads with the same node requirements.
         as_such, shared = self._cluster.static_rejections(template), self._rejected_as_such.setdefault(template.rules, {})
         verdicts, names = [], self._cluster.table.names
+        # Equal nodes share one rating. Its hash is computed once, because that of nested tuples takes longer than all the rest.
+        fitting: dict[int, AnonymousVerdict] = {}
         for node, (plugin, rating) in enumerate(zip(judged.rejections, judged.ratings, strict=True)):
             if plugin is None:
-                judgement = self._fitting.get((rating, judged.possible))
+                judgement = fitting.get(id(rating))
                 if judgement is None:
-                    judgement = self._fitting[rating, judged.possible] = _fitting(rating, judged.possible)
+                    new = _fitting(rating, judged.possible)
+                    judgement = fitting[id(rating)] = self._fitting.setdefault((rating, judged.possible), new)
             elif plugin == as_such[node]:
                 judgement = shared.get(node)
                 if judgement is None:

@@ -57,6 +57,10 @@ class LoadClass:
         """Return the first node that is not in ``touched``; None if all are."""
         return next((node for node in self.nodes if node not in touched), None)
 
+    def count(self, touched: set[int]) -> int:
+        """Return how many of the nodes are in ``touched``."""
+        return 0 if touched.isdisjoint(self.nodes) else sum([node in touched for node in self.nodes])
+
 
 class LoadClasses:
     """Classes of nodes split by their loads, kept up to date with the pods that are bound and unbound."""
@@ -170,11 +174,11 @@ class RankedNodes:
             for load in _existing(ranks, rank):
                 by_outcome.setdefault(self._outcomes[load], []).append(load)
         for loads in by_outcome.values():
-            nodes = [node for load in loads for node in load.nodes if node not in picked.touched]
-            if nodes:
-                first = min(nodes)
-                picked.stands_for[first] = len(nodes)
-                picked.groups[first] = (loads,)
+            firsts = [first for load in loads if (first := load.first(picked.touched)) is not None]
+            if firsts:
+                node = min(firsts)
+                picked.stands_for[node] = sum([len(load.nodes) - load.count(picked.touched) for load in loads])
+                picked.groups[node] = (loads,)
 
 
 def _existing(ranks: dict[int, list[LoadClass]], rank: int) -> list[LoadClass]:
@@ -211,10 +215,10 @@ class RepresentativeNodes(NamedTuple):
     ties: dict[int, Sequence[LoadClass]]
     """The nodes that a node represents with the same scores of resources as its own."""
 
-    def alike(self, node: int) -> Sequence[int]:
-        """Return the nodes that a representative represents, including itself, in their order."""
+    def alike(self, node: int) -> Iterable[int]:
+        """Return the nodes that a representative represents, including itself."""
         groups = self.groups.get(node)
-        return (node,) if groups is None else self._sorted(chain.from_iterable(groups))
+        return (node,) if groups is None else self._untouched(chain.from_iterable(groups))
 
     def all(self, nodes: Iterable[int]) -> list[int]:
         """Return the nodes that these represent, in their order."""
@@ -222,7 +226,7 @@ class RepresentativeNodes(NamedTuple):
 
     def tied(self, nodes: Iterable[int]) -> list[int]:
         """Return the nodes with the same scores as these, in their order."""
-        return sorted([other for node in nodes for other in (self._sorted(self.ties[node]) if node in self.ties else (node,))])
+        return sorted([other for node in nodes for other in (self._untouched(self.ties[node]) if node in self.ties else (node,))])
 
     def first_tied(self, nodes: Iterable[int]) -> Iterator[int]:
         """Yield the nodes with the same scores as these, without those that have the load of an earlier node."""
@@ -238,8 +242,9 @@ class RepresentativeNodes(NamedTuple):
         """Return how many nodes these represent."""
         return sum([self.stands_for[node] for node in nodes])
 
-    def _sorted(self, loads: Iterable[LoadClass]) -> list[int]:
-        return sorted([node for load in loads for node in load.nodes if node not in self.touched])
+    def _untouched(self, loads: Iterable[LoadClass]) -> list[int]:
+        touched = self.touched
+        return [node for load in loads for node in load.nodes if node not in touched]
 
 
 def ungrouped(nodes: Sequence[int]) -> RepresentativeNodes:

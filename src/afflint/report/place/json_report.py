@@ -83,14 +83,19 @@ class _VerdictLines:
         """Return the verdicts as an array at an indentation of six spaces, each on a line of its own."""
         if not verdicts:
             return "[]"
-        nodes, judgements = self._nodes, self._judgements
+        nodes = self._nodes
         for node in verdicts.nodes:
             if node not in nodes:
                 nodes[node] = f'{{"node": {_flat(node)}, '
-        for judgement in set(verdicts.judgements).difference(judgements):
-            judgements[judgement] = _flat(_judgement(judgement))[1:]
-        lines = [nodes[node] + judgements[judgement] for node, judgement in zip(verdicts.nodes, verdicts.judgements, strict=True)]
+        # By identity: the hash of a verdict takes longer than all the rest.
+        texts = {number: self._text(judgement) for number, judgement in {id(each): each for each in verdicts.judgements}.items()}
+        lines = [nodes[node] + texts[id(judgement)] for node, judgement in zip(verdicts.nodes, verdicts.judgements, strict=True)]
         return "[\n        " + ",\n        ".join(lines) + "\n      ]"
+
+    def _text(self, judgement: AnonymousVerdict) -> str:
+        if judgement not in self._judgements:
+            self._judgements[judgement] = _flat(_judgement(judgement))[1:]
+        return self._judgements[judgement]
 
 
 def _judgement(judgement: AnonymousVerdict) -> dict[str, object]:
