@@ -17,6 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from checkout import ROOT, clean_environment, copy_to
+from git_history import History
 from hostile_modules import write_modules
 
 run_by_bash = pytest.mark.skipif(os.name == "nt" or shutil.which("bash") is None, reason="`bash` is missing, or may be that of WSL")
@@ -24,6 +25,15 @@ run_by_bash = pytest.mark.skipif(os.name == "nt" or shutil.which("bash") is None
 ACTION: dict[str, Any] = YAML(typ="safe", pure=True).load(ROOT / "action.yml")
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
+
+GITHUB = {
+    "github.action_path": str(ROOT),
+    "github.base_ref": "main",
+    "github.event.pull_request.number": "7",
+    "github.repository": "owner/shop",
+    "github.token": "token",
+}
+ON_PULL_REQUESTS = "inputs.comment == 'true' && github.event_name == 'pull_request'"
 
 POD = """\
 apiVersion: v1
@@ -65,7 +75,7 @@ def test_each_step_either_runs_a_shell_or_uses_an_action() -> None:
 
 def test_expressions_name_what_there_is_and_never_stand_in_a_program() -> None:
     outputs = {step["id"]: set(re.findall(r'echo "([a-z-]+)=', step.get("run", ""))) for step in STEPS if "id" in step}
-    known = {"github.action_path", "runner.temp", *(f"inputs.{name}" for name in ACTION["inputs"])}
+    known = {*GITHUB, "runner.temp", *(f"inputs.{name}" for name in ACTION["inputs"])}
     known |= {f"steps.{step}.outputs.{name}" for step, names in outputs.items() for name in names}
     used = {
         each
@@ -75,7 +85,7 @@ def test_expressions_name_what_there_is_and_never_stand_in_a_program() -> None:
     }
     used |= {each for output in ACTION["outputs"].values() for each in EXPRESSION.findall(output["value"])}
     assert used <= known
-    assert {name for name in known if name.startswith("inputs.")} <= used | {"inputs.upload-sarif"}
+    assert {name for name in known if name.startswith("inputs.")} <= used | {"inputs.upload-sarif", "inputs.comment"}
     assert not [step for step in STEPS if EXPRESSION.search(step.get("run", ""))]
 
 
@@ -102,13 +112,15 @@ class Runner:
 
     def __init__(self, folder: Path, bin: str | None = None) -> None:  # noqa: A002 (as the step calls it)
         self.temp, self.workspace = folder / "temp of the runner", folder / "work space"
-        self.temp.mkdir()
-        self.workspace.mkdir()
+        self.programs = folder / "programs"
+        """Found before all other programs."""
+        for each in (self.temp, self.workspace, self.programs):
+            each.mkdir()
         self._installed = {"bin": bin} if bin else None
         self.action = ROOT
 
     def run(self, **inputs: str) -> Ended:
-        context = {"github.action_path": str(self.action), "runner.temp": str(self.temp)}
+        context = {**GITHUB, "github.action_path": str(self.action), "runner.temp": str(self.temp)}
         context |= {f"inputs.{name}": given["default"] for name, given in ACTION["inputs"].items()}
         context |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
         summary, log, code, uploaded, outputs = self.temp / "summary.md", "", 0, None, {}
@@ -117,7 +129,10 @@ class Runner:
             if step.get("id") == "install" and self._installed:
                 context |= {f"steps.install.outputs.{key}": value for key, value in self._installed.items()}
                 continue
-            if "uses" in step:
+            if step.get("if") == ON_PULL_REQUESTS:
+                if context["inputs.comment"] != "true":
+                    continue
+            elif "uses" in step:
                 wanted = context["inputs.upload-sarif"] == "true" and context.get("steps.check.outputs.sarif", "") != ""
                 assert step["if"] == "inputs.upload-sarif == 'true' && steps.check.outputs.sarif != ''"
                 uploaded = filled if wanted else None
@@ -126,7 +141,8 @@ class Runner:
             target.touch()
             script = self.temp / f"step-{number}.sh"
             script.write_text(step["run"], encoding="utf-8", newline="\n")
-            environment = clean_environment(**filled, GITHUB_OUTPUT=str(target), GITHUB_STEP_SUMMARY=str(summary))
+            path = os.pathsep.join([str(self.programs), os.environ["PATH"]])
+            environment = clean_environment(**filled, GITHUB_OUTPUT=str(target), GITHUB_STEP_SUMMARY=str(summary), PATH=path)
             done = subprocess.run(
                 ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
                 cwd=self.workspace,
@@ -220,6 +236,69 @@ def test_sarif_is_written_and_uploaded_when_asked(runner: Runner) -> None:
     ended = runner.run(upload_sarif="true", category="staging")
     assert ended.code == 1
     assert ended.uploaded == {"sarif_file": str(runner.temp / "afflint.sarif"), "category": "staging"}
+
+
+GH = """\
+#!/bin/sh
+printf '%s\\n' "$*" >>"$TEMP_FOLDER/gh.log"
+case "$*" in *--paginate*) cat "$TEMP_FOLDER/known";; esac
+"""
+
+
+@pytest.fixture
+def pull_request(runner: Runner) -> Runner:
+    """A workspace with the base branch and a change, and a program `gh` that keeps a log."""
+    history = History(runner.workspace)
+    base = history.commit({"deploy/web.yaml": POD.replace("disktype: 1", "disktype: ssd")})
+    history.git("update-ref", "refs/remotes/origin/main", base)
+    history.commit({"deploy/web.yaml": POD})
+    (runner.programs / "gh").write_text(GH, encoding="utf-8", newline="\n")
+    (runner.programs / "gh").chmod(0o755)
+    (runner.temp / "known").write_text("", encoding="utf-8")
+    return runner
+
+
+@run_by_bash
+def test_the_first_run_creates_the_comment_and_the_next_replaces_it(pull_request: Runner) -> None:
+    ended = pull_request.run(comment="true")
+    body = pull_request.temp / "afflint-diff.md"
+    assert body.read_text(encoding="utf-8").startswith("<!-- afflint diff -->\n### afflint: placement unchanged, new findings: 1 error\n")
+    assert ended.summary.count("### afflint") == 2
+    assert ended.code == 1, "the exit code of `afflint check`"
+    asked, written = (pull_request.temp / "gh.log").read_text(encoding="utf-8").splitlines()
+    assert asked.startswith("api --paginate repos/owner/shop/issues/7/comments --jq ")
+    assert 'startswith("<!-- afflint diff -->")' in asked
+    assert '.user.type == "Bot"' in asked
+    assert written == f"api --silent --method POST repos/owner/shop/issues/7/comments --field body=@{body}"
+
+    (pull_request.temp / "known").write_text("12\n34\n", encoding="utf-8")
+    pull_request.run(comment="true")
+    written = (pull_request.temp / "gh.log").read_text(encoding="utf-8").splitlines()[-1]
+    assert written == f"api --silent --method PATCH repos/owner/shop/issues/comments/12 --field body=@{body}"
+
+
+@run_by_bash
+def test_without_the_permission_to_comment_the_job_goes_on(pull_request: Runner) -> None:
+    (pull_request.programs / "gh").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8", newline="\n")
+    ended = pull_request.run(comment="true", args="--exit-zero")
+    assert ended.code == 0
+    assert "::notice title=afflint::The comment could not be written" in ended.log
+
+
+@run_by_bash
+def test_a_clone_without_the_base_fails_the_job_and_says_why(pull_request: Runner) -> None:
+    History(pull_request.workspace).git("update-ref", "-d", "refs/remotes/origin/main")
+    ended = pull_request.run(comment="true", args="--exit-zero")
+    assert ended.code == 2
+    assert "Git does not know a commit `origin/main`" in ended.log
+    assert not (pull_request.temp / "gh.log").exists()
+
+
+@run_by_bash
+def test_nothing_is_compared_unasked(pull_request: Runner) -> None:
+    pull_request.run()
+    assert not (pull_request.temp / "gh.log").exists()
+    assert not (pull_request.temp / "afflint-diff.md").exists()
 
 
 @run_by_bash

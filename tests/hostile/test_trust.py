@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 from traced import Effects, can_trace, effects, traced, tracer
 
 from checkout import ROOT, clean_environment
+from git_history import History
 from hostile_modules import write_modules
 from lsp_client import Client
 from rendering.real_tools import tool
@@ -153,12 +154,28 @@ def test_a_command_does_what_the_table_says(command: str, place: Place) -> None:
     if "--jobs" in words:
         for number in range(FILES):
             (place.repository / f"{number}.yaml").write_text(POD, encoding="utf-8")
+    if "HEAD" in words:
+        commit_with_hostile_configuration(place.repository)
     if "merge" in words:
         shard = ["check", "--no-cache", "--shard", "1/1", "--output", "shard.json"]
         traced([afflint(), *shard], place.repository, place.environment, place.trace)
     code, printed, seen = traced([afflint(), *words], place.repository, place.environment, place.trace)
     assert code in (0, 1), printed
     expect(place, seen, COMMANDS[command])
+
+
+def commit_with_hostile_configuration(repository: Path) -> None:
+    """Make it a repository of Git whose configuration names a program wherever Git might start one, and change a manifest."""
+    shutil.rmtree(repository / ".git")
+    history = History(repository)
+    history.commit({".gitattributes": "* filter=evil diff=evil\n"})
+    run_me = str(repository / "run-me")
+    for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "core.editor", "filter.evil.clean", "filter.evil.smudge"):
+        history.git("config", key, run_me)
+    for key in ("filter.evil.process", "diff.evil.textconv", "diff.evil.command", "diff.external", "gpg.program", "alias.rev-parse"):
+        history.git("config", key, run_me)
+    history.git("config", "core.hooksPath", str(repository))
+    (repository / "web.yaml").write_text(POD.replace("disktype: 1", "disktype: ssd"), encoding="utf-8")
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
@@ -195,6 +212,7 @@ def test_a_step_of_the_action_does_what_the_table_says(step: str, place: Place) 
     script.write_text(STEPS[step]["run"], encoding="utf-8")
     inputs = {"ACTION": str(ROOT), "TEMP_FOLDER": str(place.temporary), "BIN": os.path.dirname(afflint()), "PATHS": ".", "CODE": "0"}
     inputs |= {"ARGS": "--exit-zero", "ANNOTATIONS": "true", "SUMMARY": "true", "SARIF": "", "UPLOAD": "false"}
+    inputs |= {"BASE": "main", "DIFF": "1", "REPOSITORY": "a/b", "NUMBER": "1", "GH_TOKEN": ""}
     inputs |= {name: str(place.temporary / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     path = f"{os.path.dirname(sys.executable)}{os.pathsep}{place.environment['PATH']}"
     environment = {**place.environment, **inputs, "PATH": path}
@@ -248,4 +266,4 @@ def test_the_server_for_agents_does_what_the_table_says(options: list[str], plac
 def test_each_program_of_afflint_has_a_row() -> None:
     assert set(STEPS) == {row[0].removeprefix("action.yml, ") for row in ROWS if row[0].startswith("action")}
     subcommands = {command.split()[1] for command in COMMANDS}
-    assert subcommands >= {"check", "config", "init", "lsp", "mcp", "merge", "place", "report", "rule", "test"}
+    assert subcommands >= {"check", "config", "diff", "init", "lsp", "mcp", "merge", "place", "report", "rule", "test"}
