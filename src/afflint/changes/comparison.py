@@ -35,10 +35,11 @@ class DiffRequest(NamedTuple):
 def compare_states(states: States, options: Options, request: DiffRequest) -> ChangeReport:
     """Return what differs between two states. Raises UserError if one of them cannot be read."""
     mapper = states.mapper(options, placing=request.placement)
-    outcome, changes = finding_changes(states, options._replace(mapper=mapper), mapper, network=request.network, offline=request.offline)
+    options = options._replace(mapper=mapper, reader=mapper.reader)
+    outcome, changes = finding_changes(states, options, mapper, network=request.network, offline=request.offline)
     placement = PlacementChanges((), 0, "")
     if request.placement:
-        placement = _placement(states, options._replace(mapper=mapper, baseline=None), request)
+        placement = _placement(states, options._replace(baseline=None), request)
     return ChangeReport(
         states.base_name,
         states.head_name,

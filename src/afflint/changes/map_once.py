@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.pipeline.definitions import DefinitionReader
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.mapping import Progress, map_files
 from afflint.pipeline.results import Keys, checksum
@@ -34,6 +35,8 @@ class MapOnce:
         self._cache = cache
         self._progress = progress
         self._kept: list[_Kept] = []
+        self.reader = DefinitionReader(self.content, by_name=True)
+        """Reads what the files of both runs define."""
         self.contents: dict[str, bytes] = {}
         """The checksums of the files that were read, by their absolute paths."""
 

@@ -40,7 +40,7 @@ def outcome_since(
 
     with opened(session, asked, paths, (config_file,), force_exclude=force_exclude) as states:
         mapper = states.mapper(options, placing=False)
-        shared = options if options.mapper is not None else options._replace(mapper=mapper)
+        shared = options if options.mapper is not None else options._replace(mapper=mapper, reader=mapper.reader)
         outcome, changes = finding_changes(states, shared, mapper, network=network, offline=offline, judge_fixed=False)
     summary = outcome.summary._replace(
         errors=_number(changes.new, "error"),

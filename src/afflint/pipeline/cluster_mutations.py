@@ -78,12 +78,14 @@ def mutations_of(
     policies that do not touch placement. ``clusters``: the paths of the rendered output for each cluster.
     """
     is_test = _tests_among(sources.values())
-    readable = {
-        file: source
-        for file, source in sources.items()
-        if not (results[file].templated or results[file].unread or is_test(source.path) or is_patch(source.path))
+    possible = {
+        file: source for file, source in sources.items() if not (results[file].templated or results[file].unread or is_test(source.path))
     }
-    policies = {file: source for file, source in readable.items() if results[file].may_change_objects}
+    # Whether a file is a patch is only looked up where it matters: the answer searches the kustomizations of the repository.
+    policies = {file: source for file, source in possible.items() if results[file].may_change_objects and not is_patch(source.path)}
+    if not (policies or resources):
+        return Mutations((), {}, {}, {}, ())
+    readable = {file: source for file, source in possible.items() if not is_patch(source.path)}
     placed = placed_rules(policies, readable, every=every) if policies else []
     limits = list(_container_defaults(readable, results)) if resources else []
     if not (placed or limits):

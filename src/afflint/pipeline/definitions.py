@@ -116,10 +116,14 @@ _MAX_TRIED = 10
 
 
 class DefinitionReader:
-    """Reads what files define. With ``stamp``, what was read of a file is kept until its stamp is another one; None is never kept."""
+    """Reads what files define. With ``stamp``, what was read of a file is kept until its stamp is another one; None is never kept.
 
-    def __init__(self, stamp: Callable[[Source], object | None] | None = None) -> None:
+    ``by_name``: files are recognised by their names, for runs over two states of the same files.
+    """
+
+    def __init__(self, stamp: Callable[[Source], object | None] | None = None, *, by_name: bool = False) -> None:
         self._stamp = stamp
+        self._by_name = by_name
         self._kept: dict[tuple[object, ...], tuple[object, object]] = {}
         self.texts: dict[Source, bytes] = {}
         """The bytes of the first files, so that a run without stamps reads them only once. The map step removes them."""
@@ -162,7 +166,7 @@ class DefinitionReader:
 
     def _read(self, what: tuple[object, ...], source: Source, read: Callable[[bytes], _Result], default: _Result) -> _Result:
         stamp = self._stamp(source) if self._stamp is not None else None
-        key = (source.path, *what)
+        key = (source.name if self._by_name else source.path, *what)
         kept = self._kept.get(key)
         if stamp is not None and kept is not None and kept[0] == stamp:
             return kept[1]  # type: ignore[return-value]  # Each key is for one type.
