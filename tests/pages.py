@@ -44,11 +44,11 @@ def sandbox(folder: Path) -> Path:
     (folder / "bin").mkdir()
     (folder / "bin" / "afflint").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m afflint "$@"\n', encoding="utf-8")
     (folder / "bin" / "afflint").chmod(0o755)
-    _make_change(folder / "change")
+    make_change(folder / "change")
     return folder
 
 
-def _make_change(root: Path) -> None:
+def make_change(root: Path) -> None:
     """Create a repository with the manifests of an application, and an edit that is not committed."""
     history = History(root)
     files = {path.name: path.read_bytes() for path in sorted((ROOT / "examples" / "customapp").glob("*.yaml"))}

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ import pytest
 from afflint.checks.registry import rules
 from checkout import ROOT, clean_environment, copy_to, run
 from git_history import History
-from pages import with_parts
+from pages import make_change, with_parts
 from rendering.real_tools import found_tool
 
 README = ROOT / "README.md"
@@ -58,7 +59,11 @@ def generated() -> dict[str, str]:
     lost = ("place", "--no-config", "examples/customapp", "--drain", "each:node")
     plan = run((*AFFLINT, *lost), ROOT, environment=clean_environment(COLUMNS="100"), expect=1)
     losses = plan[plan.index("7 drains, worst first") :]
+    with tempfile.TemporaryDirectory() as folder:
+        make_change(Path(folder))
+        change = run((*AFFLINT, "diff", "--no-config"), Path(folder), expect=1)
     return {
+        "change": f"```console\n$ afflint diff\n{change}```\n",
         "losses": f"```console\n{losses}```\n",
         "manifest": f"```yaml\n{(ROOT / manifest).read_text(encoding='utf-8')}```\n",
         "report": f"```console\n$ afflint check {manifest}\n{report}```\n",
