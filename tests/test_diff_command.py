@@ -472,6 +472,16 @@ def test_new_and_removed_workloads(history: History, afflint: Afflint) -> None:
     assert [(each["before"] is None, each["after"] is None) for each in data["placement"]] == [(True, False), (False, True)]
 
 
+@pytest.mark.parametrize("words", [[], ["--ignore", "all"]])
+def test_what_the_api_server_rejects_is_not_placed_whatever_is_reported(history: History, afflint: Afflint, words: list[str]) -> None:
+    history.write({"web.yaml": deployment(constraints=BROKEN)})
+    (text,) = changes(report(afflint, *words))["Deployment shop/web"]
+    assert text.startswith("the API server would reject it: ")
+    history.commit()
+    history.write({"web.yaml": deployment()})
+    assert changes(report(afflint, *words)) == {"Deployment shop/web": ["the API server accepts it, which it did not before"]}
+
+
 @pytest.mark.parametrize("name", ["aaa", "zzz"])
 def test_another_workload_changes_nothing_for_the_others(history: History, afflint: Afflint, name: str) -> None:
     """Though it moves their replicas to other nodes in the example schedule."""

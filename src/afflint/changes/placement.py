@@ -321,12 +321,15 @@ class _PlacementComparison:
 
     def _effects(self, key: str) -> Iterator[PlacementEffect]:
         one, other = self.before.requirements(key), self.after.requirements(key)
+        refused, refuses = self.before.pod_source(key).refused, self.after.pod_source(key).refused
+        if refused or refuses:
+            if refuses and not refused:
+                yield PlacementEffect(refuses, "worse")
+            elif refused and not refuses:
+                yield PlacementEffect("the API server accepts it, which it did not before", "better")
+            return
         if not self.on_nodes or self._is_undecidable(key):
             yield from manifest_effects(one, other, None)
-            return
-        refused = self.after.pod_source(key).refused
-        if refused and not self.before.pod_source(key).refused:
-            yield PlacementEffect(refused, "worse")
             return
         was, now = self.before.reach(key), self.after.reach(key)
         yield from self._scheduling(key, one, other)

@@ -80,9 +80,11 @@ class State:
         """Return the input of the simulation of this state. Call ``check`` first, which renders."""
         sources, options = self._with_renders(options, network=False, offline=False)
         running = [self._snapshot.path_of(path) for path in pods] if self._snapshot is not None else pods
-        return self.session.simulation_input(
-            sources, running, options=options, node_files=node_files, lines=False, needs_nodes=False, **more
-        )
+        session, config = self.session, self.session.config
+        if config.select is not None or config.ignore:
+            # Which rules are reported makes no difference to what the API server rejects.
+            session = session.under(config._replace(select=None, ignore=()))
+        return session.simulation_input(sources, running, options=options, node_files=node_files, lines=False, needs_nodes=False, **more)
 
     def _with_renders(self, options: Options, *, network: bool, offline: bool) -> tuple[Sequence[Source], Options]:
         if self._rendered is None:
