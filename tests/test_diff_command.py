@@ -219,7 +219,7 @@ def test_submodules_and_files_of_git_lfs_are_left_out_and_named(history: History
 
 
 def test_the_configuration_of_the_work_tree_applies_to_both_sides(history: History, afflint: Afflint) -> None:
-    history.commit({"api.yaml": deployment("api", constraints=BROKEN), ".afflint.yaml": "ignore: [wrong-type]\n"})
+    history.commit({"api.yaml": deployment("api", constraints=BROKEN), ".afflint.yaml": "ignore: [all]\n"})
     history.write({".afflint.yaml": "ignore: [affinity]\n"})
     data = report(afflint)
     assert not data["new"]
@@ -548,3 +548,67 @@ def test_a_node_that_is_gone_changes_the_placement(history: History, afflint: Af
     assert changes(report(afflint, "--nodes", "nodes.yaml"))["Deployment shop/web"] == [
         "0 of 3 replicas can be scheduled: 6 nodes lack disk=ssd"
     ]
+
+
+# `check --index`.
+
+
+class TestIndex:
+    """`check --index` reads the files that the next commit will contain, whatever the work tree has."""
+
+    @pytest.fixture
+    def staged(self, history: History) -> History:
+        """A mistake that is staged and fixed in the work tree only, and another in an untracked file."""
+        history.write({"web.yaml": deployment("web", constraints=BROKEN)})
+        history.git("add", "web.yaml")
+        history.write({"web.yaml": deployment("web"), "untracked.yaml": deployment("untracked", constraints=BROKEN)})
+        return history
+
+    @pytest.mark.usefixtures("staged")
+    def test_staged_files_are_checked(self, afflint: Afflint) -> None:
+        done = afflint("check", "--index", "--select", "admission", "--format", "concise")
+        assert done.code == 1
+        assert done.rules == ["wrong-type"]
+        assert done.out.startswith("web.yaml:")
+
+    @pytest.mark.usefixtures("staged")
+    def test_the_text_report_has_the_lines_of_the_index(self, afflint: Afflint) -> None:
+        out = afflint("check", "--index", "--select", "admission").out
+        assert "untracked" not in out
+        assert "nodeSelector: {disk: 1}" in out, "a line that the work tree no longer has"
+
+    @pytest.mark.usefixtures("staged")
+    def test_in_a_folder_names_are_relative_to_it(self, staged: History, afflint: Afflint, monkeypatch: pytest.MonkeyPatch) -> None:
+        staged.write({"deploy/api.yaml": deployment("api", constraints=BROKEN)})
+        staged.git("add", "deploy")
+        monkeypatch.chdir(staged.root / "deploy")
+        assert afflint("check", "--index", "--show-files").out == "api.yaml\n"
+        assert afflint("check", "--index", "--select", "admission", "--format", "concise").out.startswith("api.yaml:")
+
+    def test_definitions_are_read_where_they_are_named(self, staged: History, afflint: Afflint) -> None:
+        staged.write({"definitions/crd.yaml": "a: 1\n"})
+        assert afflint("check", "--index", "--crds", "definitions", "--select", "admission", "--format", "concise").code == 1
+
+    def test_a_configuration_that_is_not_staged_is_reported(self, staged: History, afflint: Afflint) -> None:
+        staged.write({".afflint.yaml": "ignore: [all]\n"})
+        note = "afflint: `.afflint.yaml` is not staged as it is in the work tree; the configuration of the work tree is used\n"
+        done = afflint("check", "--index", "--format", "concise")
+        assert (done.code, done.out) == (0, "")
+        assert note in done.err
+        staged.git("add", ".afflint.yaml")
+        assert note not in afflint("check", "--index", "--format", "concise").err
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["--since", "main"], "--index cannot be used with --since"),
+            (["--fix"], "--index cannot be used with --fix"),
+            (["--watch"], "--index cannot be used with --watch"),
+            (["-"], "--index cannot be used with standard input (`-`)"),
+            (["untracked.yaml"], "no such file or folder in the index of Git: 'untracked.yaml'"),
+        ],
+    )
+    @pytest.mark.usefixtures("staged")
+    def test_wrong_usage(self, afflint: Afflint, words: list[str], message: str) -> None:
+        done = afflint("check", "--index", *words)
+        assert (done.code, done.out, done.err) == (2, "", f"afflint: {message}\n")

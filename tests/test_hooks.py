@@ -138,6 +138,18 @@ def test_the_whole_repository_is_checked_when_any_manifest_changes(repository: C
     assert project.pre_commit("run", "--all-files").count("Passed") == 2
 
 
+def test_an_untracked_file_neither_stops_nor_mends_a_commit(repository: Callable[[str], Repository]) -> None:
+    project = repository("{id: afflint-all}")
+    project.pre_commit("install")
+    project.simulation_input(web=GOOD)
+    (project.folder / "draft.yaml").write_text(BAD, encoding="utf-8")
+    project.git("commit", "--message", "web")
+
+    (project.folder / "web.yaml").write_text(BAD, encoding="utf-8")
+    assert MISTAKE in project.git("commit", "--all", "--message", "the index of `git commit --all`", expect=1)
+    assert project.git("log", "--format=%s") == "web\n"
+
+
 def test_a_rule_across_manifests_sees_all_files_that_a_commit_changes(repository: Callable[[str], Repository]) -> None:
     project = repository("{id: afflint}")
     shop = ROOT / "examples" / "shop"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,38 @@ def test_a_marker_that_is_not_a_repository_does_not_lead_to_the_one_above(histor
     (history.root / "inner" / ".git").mkdir(parents=True)
     with pytest.raises(UserError, match="Git cannot read the repository"):
         Repository(str(history.root / "inner"))
+
+
+class TestIndex:
+    def test_it_has_what_is_staged(self, history: History) -> None:
+        history.commit({"a.yaml": "a: 1\n", "b.yaml": "b: 1\n"})
+        history.write({"a.yaml": "a: 2\n", "b.yaml": None, "new.yaml": "c: 1\n", "untracked.yaml": "d: 1\n"})
+        history.git("add", "a.yaml", "b.yaml", "new.yaml")
+        history.write({"a.yaml": "a: 3\n"})
+        repository = Repository(str(history.root))
+        entries = repository.index_entries()
+        assert [each.path for each in entries] == ["a.yaml", "new.yaml"]
+        assert [*repository.blobs([each.blob for each in entries])] == [b"a: 2\n", b"c: 1\n"]
+
+    def test_git_names_another_index_in_a_hook(self, history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+        """`git commit --all` and `git commit FILE` run hooks with the index of the commit that is being made."""
+        history.commit({"a.yaml": "a: 1\n"})
+        (history.root / ".git" / "index").rename(history.root / ".git" / "next-index")
+        monkeypatch.chdir(history.root)
+        assert Repository(".").index_entries() == []
+        monkeypatch.setenv("GIT_INDEX_FILE", ".git/next-index")
+        assert [each.path for each in Repository(".").index_entries()] == ["a.yaml"]
+
+    def test_a_conflict_is_an_error(self, history: History) -> None:
+        history.commit({"a.yaml": "a: 1\n"})
+        history.git("checkout", "--quiet", "-b", "feature")
+        history.commit({"a.yaml": "a: 2\n"})
+        history.git("checkout", "--quiet", "main")
+        history.commit({"a.yaml": "a: 3\n"})
+        with pytest.raises(subprocess.CalledProcessError):
+            history.git("merge", "feature")
+        with pytest.raises(UserError, match=r"`a\.yaml` is not merged: resolve the conflict and add the file"):
+            Repository(str(history.root)).index_entries()
 
 
 class TestRefs:

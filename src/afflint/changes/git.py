@@ -29,13 +29,16 @@ _DEFAULT_BRANCHES = (
     "refs/heads/master",
 )
 _SHORT = 10
+_INDEX_FILE = "GIT_INDEX_FILE"
+_MERGED = "0"
+"""The stage of a file in the index; files with a conflict have the stages 1 to 3."""
 REGULAR, LINK, SUBMODULE = "100", "120000", "160000"
 """How the modes of entries begin: files, symbolic links and submodules."""
 FETCH_ALL = "fetch the whole history (`git fetch --unshallow`; `fetch-depth: 0` for actions/checkout; `GIT_DEPTH: 0` in GitLab CI)"
 
 
 class TreeEntry(NamedTuple):
-    """A file, link or submodule of a commit. ``path`` is relative to the root, as the system decodes file names."""
+    """A file, link or submodule of a commit or the index. ``path`` is relative to the root, as the system decodes file names."""
 
     mode: str
     blob: str
@@ -56,13 +59,15 @@ class Repository:
         """Find the repository. Raises UserError if the folder is not in one, or Git cannot be used."""
         found = sandbox.program("git")
         if found is None:
-            raise UserError("comparing two states needs `git` on PATH")
+            raise UserError("reading commits or the index needs `git` on PATH")
         root = _root(os.path.realpath(folder))
         if root is None:
             raise UserError("not in a Git repository: this folder and those above it have no `.git`")
         self.root = root
         self._command = [found, "-C", root, "--no-pager", *sandbox.GIT_SETTINGS]
         own = {name: value for name, value in os.environ.items() if name.startswith(_KEPT_PREFIX)}
+        if index := os.environ.get(_INDEX_FILE):
+            own[_INDEX_FILE] = os.path.abspath(index)
         self._environment = {
             **sandbox.environment(network=False),
             **own,
@@ -154,13 +159,21 @@ class Repository:
         code, output, complaint = self._run("ls-tree", "-r", "-z", "--full-tree", commit)
         if code:
             raise UserError(f"Git cannot list the files of {self.name(commit)}: {complaint}")
+        return [TreeEntry(mode, blob, path) for (mode, _, blob), path in _records(output)]
+
+    def index_entries(self) -> list[TreeEntry]:
+        """Return the files, links and submodules of the index, as ``entries`` does. Raises UserError, also if a file is not merged.
+
+        In a Git hook, this is the index of the commit that is being made: Git names it in ``GIT_INDEX_FILE``.
+        """
+        code, output, complaint = self._run("ls-files", "--stage", "-z")
+        if code:
+            raise UserError(f"Git cannot list the files of the index: {complaint}")
         found = []
-        for record in output.split(b"\0"):
-            about, tab, name = record.partition(b"\t")
-            mode, _, blob = about.decode("ascii", "replace").split(" ") if tab else ("", "", "")
-            path = os.fsdecode(name)
-            if tab and _is_safe(path):
-                found.append(TreeEntry(mode, blob, path))
+        for (mode, blob, stage), path in _records(output):
+            if stage != _MERGED:
+                raise UserError(f"{quoted(path)} is not merged: resolve the conflict and add the file")
+            found.append(TreeEntry(mode, blob, path))
         return found
 
     def blobs(self, ids: Sequence[str]) -> Iterator[bytes | None]:
@@ -196,6 +209,15 @@ class Repository:
             raise UserError(f"`git {arguments[0]}` failed: {error}") from None
         lines = done.stderr.decode("utf-8", "replace").strip().split("\n")
         return done.returncode, done.stdout, lines[0].removeprefix("fatal: ")
+
+
+def _records(output: bytes) -> Iterator[tuple[list[str], str]]:
+    """Yield the three words about each file that Git lists, and its path. Names that no checkout could create are left out."""
+    for record in output.split(b"\0"):
+        about, tab, name = record.partition(b"\t")
+        path = os.fsdecode(name)
+        if tab and _is_safe(path):
+            yield about.decode("ascii", "replace").split(" "), path
 
 
 def _next_blob(output: IO[bytes]) -> bytes | None:

@@ -1,4 +1,7 @@
-"""The files of a commit in a temporary folder, so that a run over them is the same as in a checkout. The work tree is not touched."""
+"""The files of a commit or the index in a temporary folder, so that a run over them is the same as in a checkout.
+
+The work tree is not touched.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ _MOST_BYTES = 4 << 30
 
 
 class Snapshot(NamedTuple):
-    """The files of a commit below ``root``, which takes the place of the repository at ``original``; both have their links resolved.
+    """The files of a commit or the index below ``root``, which takes the place of the repository at ``original``.
 
-    ``top`` takes the place of the root of the file system: the folders above the repository have the names of the original ones.
+    The links of both are resolved. ``top`` takes the place of the root of the file system: the folders above the repository have the names
+    of the original ones.
     """
 
     top: str
@@ -81,16 +85,18 @@ def wanted_files(tops: Sequence[str], *, whole: bool, any_name: bool) -> Callabl
     return is_wanted
 
 
-def extract(repository: Repository, commit: str, folder: str, is_wanted: Callable[[str], bool], like: Snapshot | None = None) -> Snapshot:
-    """Write the wanted files of a commit into an empty folder. Files that ``like`` has with the same content are linked, not read.
+def extract(
+    repository: Repository, entries: Sequence[TreeEntry], folder: str, is_wanted: Callable[[str], bool], like: Snapshot | None = None
+) -> Snapshot:
+    """Write the wanted files of a commit or the index into an empty folder.
 
+    Files that ``like`` has with the same content are linked, not read.
     Raises UserError if the files cannot be read, or are too large together.
     """
     top = os.path.realpath(folder)
     root = _below(top, repository.root)
     os.makedirs(os.path.join(root, ".git"))
     _keep_remotes(repository.root, root)
-    entries = repository.entries(commit)
     writer = _Writer(root)
     files = [each for each in entries if each.mode.startswith(REGULAR) and is_wanted(each.path)]
     known = {blob: os.path.join(like.root, path) for path, blob in like.blobs.items()} if like is not None else {}

@@ -137,24 +137,21 @@ def opened(
     """
     repository = Repository(os.getcwd())
     base, head = asked(repository)
-    tops = [_top(repository, path) for path in paths]
-    config = session.config
-    whole = bool(config.context or config.render)
-    named = [top for path in (*config.nodes, *more) if path is not None and (top := _inside(repository, path)) is not None]
-    is_wanted = wanted_files([*tops, *named], whole=whole, any_name=bool(config.include or config.render))
+    tops, is_wanted = _tops_and_wanted(repository, session.config, paths, more)
     with tempfile.TemporaryDirectory(prefix="afflint-", ignore_cleanup_errors=True) as folder:
         for name in ("base", "head"):
             os.mkdir(os.path.join(folder, name))
-        first = extract(repository, base, os.path.join(folder, "base"), is_wanted)
-        second = extract(repository, head, os.path.join(folder, "head"), is_wanted, first) if head is not None else None
+        first = extract(repository, repository.entries(base), os.path.join(folder, "base"), is_wanted)
+        second = None
+        if head is not None:
+            second = extract(repository, repository.entries(head), os.path.join(folder, "head"), is_wanted, first)
         snapshots = [first, *([second] if second is not None else [])]
-        skipped = _not_compared(snapshots, tops)
+        skipped = _without_content(snapshots, tops)
 
         def content_of(source: Source) -> bytes | None:
             return next((found for each in snapshots if (found := each.content_of(source)) is not None), None)
 
-        here = os.path.realpath(os.getcwd())
-        relative = [os.path.relpath(os.path.join(repository.root, path), here) for path in skipped]
+        relative = _relative(repository, skipped)
         yield States(
             State(session, paths, relative, first, force_exclude=force_exclude),
             State(session, paths, relative, second, force_exclude=force_exclude),
@@ -163,6 +160,56 @@ def opened(
             content_of,
             (*_skipped_notes(skipped), *_config_notes(repository, first, second, more[0])),
         )
+
+
+class IndexState(NamedTuple):
+    """The files of the index, with the notes about what is not checked."""
+
+    state: State
+    mapper: Callable[[Options], MapOnce]
+    notes: tuple[str, ...]
+
+
+@contextmanager
+def opened_index(session: Session, paths: Sequence[str], config_file: str | None, *, force_exclude: bool = False) -> Iterator[IndexState]:
+    """Extract the files of the index into a temporary folder for as long as the context lasts. Raises UserError.
+
+    ``paths`` are what is checked, ``config_file`` the file that the configuration was read from.
+    """
+    repository = Repository(os.getcwd())
+    tops, is_wanted = _tops_and_wanted(repository, session.config, paths, (config_file,))
+    with tempfile.TemporaryDirectory(prefix="afflint-", ignore_cleanup_errors=True) as folder:
+        snapshot = extract(repository, repository.index_entries(), folder, is_wanted)
+        skipped = _without_content((snapshot,), tops)
+        notes = [*_skipped_notes(skipped, "checked", "the index does")]
+        if (changed := _changed_file(repository, config_file, (snapshot,))) is not None:
+            notes.append(f"{quoted(changed)} is not staged as it is in the work tree; the configuration of the work tree is used")
+        state = State(session, paths, _relative(repository, skipped), snapshot, force_exclude=force_exclude)
+        with state.entered():
+            missing = next((path for path in paths if not _exists(path)), None)
+        if missing is not None:
+            raise UserError(f"no such file or folder in the index of Git: {missing!r}")
+        yield IndexState(
+            state,
+            lambda options: MapOnce(snapshot.content_of, placing=False, jobs=options.jobs, cache=options.cache, progress=options.progress),
+            tuple(notes),
+        )
+
+
+def _tops_and_wanted(
+    repository: Repository, config: Config, paths: Sequence[str], more: Sequence[str | None]
+) -> tuple[list[str], Callable[[str], bool]]:
+    """Return the paths relative to the root of the repository, and which of its files a run over them reads."""
+    tops = [_top(repository, path) for path in paths]
+    named = [top for path in (*config.nodes, *more) if path is not None and (top := _inside(repository, path)) is not None]
+    whole = bool(config.context or config.render)
+    return tops, wanted_files([*tops, *named], whole=whole, any_name=bool(config.include or config.render))
+
+
+def _relative(repository: Repository, paths: Sequence[str]) -> list[str]:
+    """Return paths that are relative to the root as paths relative to the working directory."""
+    here = os.path.realpath(os.getcwd())
+    return [os.path.relpath(os.path.join(repository.root, path), here) for path in paths]
 
 
 def _moved(config: Config, snapshot: Snapshot) -> Config:
@@ -196,30 +243,36 @@ def _inside(repository: Repository, path: str) -> str | None:
     return os.path.relpath(real, repository.root).replace(os.sep, "/")
 
 
-def _not_compared(snapshots: Sequence[Snapshot], tops: Sequence[str]) -> list[str]:
-    """Return the submodules and the files of Git LFS among the paths, relative to the root: a commit does not have their content."""
+def _without_content(snapshots: Sequence[Snapshot], tops: Sequence[str]) -> list[str]:
+    """Return the submodules and the files of Git LFS among the paths, relative to the root: Git does not have their content."""
     found = {path for each in snapshots for path in (*each.submodules, *each.pointers)}
     everything = os.curdir in tops
     return sorted(path for path in found if everything or any(is_inside(path, top) or is_inside(top, path) for top in tops))
 
 
-def _skipped_notes(skipped: Sequence[str]) -> Iterator[str]:
+def _skipped_notes(skipped: Sequence[str], verb: str = "compared", owner: str = "commits do") -> Iterator[str]:
     if skipped:
         more = f" and {len(skipped) - _MOST_NAMED} more" if len(skipped) > _MOST_NAMED else ""
         listed = ", ".join(map(quoted, skipped[:_MOST_NAMED]))
-        yield f"not compared, because commits do not have their content (submodules and files of Git LFS): {listed}{more}"
+        yield f"not {verb}, because {owner} not have their content (submodules and files of Git LFS): {listed}{more}"
 
 
 def _config_notes(repository: Repository, base: Snapshot, head: Snapshot | None, config_file: str | None) -> Iterator[str]:
-    path = _inside(repository, config_file) if config_file is not None else None
+    path = _changed_file(repository, config_file, [base, *([head] if head is not None else [])])
+    if path is not None:
+        yield f"{quoted(path)} has changed; both sides are checked with the configuration of the work tree"
+
+
+def _changed_file(repository: Repository, file: str | None, snapshots: Sequence[Snapshot]) -> str | None:
+    """Return the path below the root of a file that some of the snapshots do not have as the work tree does; None if all have it."""
+    path = _inside(repository, file) if file is not None else None
     if path is None:
-        return
+        return None
     from afflint.pipeline.results import checksum
     from afflint.source.sources import named, read_bytes
 
     now = checksum(read_bytes(named(os.path.join(repository.root, path))))
-    if base.contents.get(path) != now or (head is not None and head.contents.get(path) != now):
-        yield f"{quoted(path)} has changed; both sides are checked with the configuration of the work tree"
+    return path if any(each.contents.get(path) != now for each in snapshots) else None
 
 
 def renamed_files(base: Sequence[Source], head: Sequence[Source], content: Callable[[Source], bytes | None]) -> dict[str, str]:

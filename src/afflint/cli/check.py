@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -59,13 +60,14 @@ def _run_once(args: CheckOptions, cluster: DaskMapper | None, on_outcome: Callab
     check_targets(config, args.reporting, writes_report=not (args.diff or args.show_files))
     if args.render and (args.fix or args.diff):
         raise UserError("--fix and --diff change source files, and cannot be used with --render")
+    if args.from_index:
+        return _check_index(Session(config), args, cluster, targets)
     if args.since is not None:
-        _check_since(args)
+        _check_alone("--since", args)
     session = Session(config)
     sources = _sources(session, args)
     if args.show_files:
-        show(f"{visible(source.name)}\n" for source in sources)
-        return 0
+        return _show_files(sources)
     for note in notes(session):
         notify(f"afflint: {note}")
     if args.fix or args.diff:
@@ -109,8 +111,34 @@ def _outcome(session: Session, sources: Sequence[Source], args: CheckOptions, cl
         return session.check(sources, options)
 
 
-def _check_since(args: CheckOptions) -> None:
-    """Raise UserError for options that --since does not go together with."""
+def _show_files(sources: Sequence[Source]) -> int:
+    show(f"{visible(source.name)}\n" for source in sources)
+    return 0
+
+
+def _check_index(session: Session, args: CheckOptions, cluster: DaskMapper | None, targets: list[tuple[str, str]]) -> int:
+    """Check the files of the index instead of those of the work tree, and return the exit code."""
+    from afflint.changes.states import opened_index
+
+    _check_alone("--index", args, **{"--since": args.since, "--watch": args.watch, "standard input (`-`)": "-" in args.paths})
+    config_file = configuration_file(args.config_file, no_config=args.no_config)
+    with ProgressLine(0) as progress, opened_index(session, args.paths or (".",), config_file, force_exclude=args.force_exclude) as index:
+        options = _run_options(session, args, cluster, progress)
+        with index.state.entered() as moved:
+            if args.show_files:
+                return _show_files(index.state.sources())
+            if cluster is None:
+                options = options._replace(mapper=index.mapper(options))
+            outcome = index.state.check(options, network=args.render_network, offline=args.offline)
+        for note in (*notes(moved), *index.notes):
+            notify(f"afflint: {visible(note)}")
+        note_unused_render(session.config)
+        # The source lines of findings are read while the files of the index exist.
+        return report_outcome(outcome, session.config, targets, args.paths, args.reporting)
+
+
+def _check_alone(option: str, args: CheckOptions, **more: object) -> None:
+    """Raise UserError for options that --since or --index cannot be used with."""
     excluded = {
         "--fix": args.fix,
         "--diff": args.diff,
@@ -118,10 +146,11 @@ def _check_since(args: CheckOptions) -> None:
         "--kustomize": args.kustomizations,
         "--helm": args.charts,
         "--stdin-filename": args.stdin_filename is not None,
+        **more,
     }
     named = next((name for name, given in excluded.items() if given), None)
     if named is not None:
-        raise UserError(f"--since cannot be used with {named}" + ("; use --render" if named in ("--kustomize", "--helm") else ""))
+        raise UserError(f"{option} cannot be used with {named}" + ("; use --render" if named in ("--kustomize", "--helm") else ""))
 
 
 def _outcome_since(session: Session, args: CheckOptions, ref: str, options: Options) -> Outcome:
@@ -151,7 +180,8 @@ def _run_options(session: Session, args: CheckOptions, cluster: DaskMapper | Non
         return options
     from afflint.source.sources import discover
 
-    files = list(discover(args.crds))  # Raises UserError at once if a path does not exist.
+    # Raises UserError at once if a path does not exist. The paths are absolute, because commits are checked in another folder.
+    files = [each._replace(path=os.path.abspath(each.path)) for each in discover(args.crds)]
     return options._replace(definitions=lambda: files)
 
 

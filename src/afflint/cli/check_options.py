@@ -29,6 +29,7 @@ class CheckOptions(NamedTuple):
     crds: tuple[str, ...]
     stdin_filename: str | None
     force_exclude: bool
+    from_index: bool
     show_files: bool
     select: tuple[str, ...]
     extend_select: tuple[str, ...]
@@ -135,6 +136,11 @@ SECTIONS: Mapping[str, Sequence[Option]] = {
         ),
         option("--stdin-filename", metavar="NAME", completion=options.file, help_text="Name the file that standard input ('-') replaces."),
         flag("--force-exclude", help_text="Apply `exclude` to files that are named, too."),
+        flag(
+            "--index",
+            dest="from_index",
+            help_text="Check the files of Git's index, which the next commit will contain, not those of the work tree.",
+        ),
         flag("--show-files", help_text="List the files that would be read, and exit."),
     ),
     "Rules and configuration": (

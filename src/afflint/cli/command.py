@@ -43,9 +43,9 @@ class Option(NamedTuple):
         return False if self.kind == FLAG else () if self.kind == MULTIPLE else self.default
 
 
-def flag(*spellings: str, help_text: str, envvar: str | None = None) -> Option:
+def flag(*spellings: str, help_text: str, dest: str | None = None, envvar: str | None = None) -> Option:
     """Return an option that takes no value."""
-    return Option(spellings, help_text, FLAG, envvar=envvar)
+    return Option(spellings, help_text, FLAG, dest=dest, envvar=envvar)
 
 
 def option(

@@ -182,6 +182,7 @@ def _check_options(args: CheckOptions) -> None:
         "--executor": args.executor,
         "--watch": args.watch,
         "--since": args.since,
+        "--index": args.from_index,
     }
     of_merge = {
         "--format": args.formats,
