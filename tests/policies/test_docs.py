@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
 from afflint import config
@@ -76,7 +76,7 @@ _EXAMPLES = [text for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text("u
 @pytest.mark.parametrize("text", _EXAMPLES)
 def test_what_it_shows_is_right(text: str, tmp_path: Path) -> None:
     data = YAML(typ="safe", pure=True).load(text)
-    Draft202012Validator(schema()).validate(data)
+    Draft7Validator(schema()).validate(data)
     for named in (*data.get("extends", ()), *(each for each in data.get("policies", ()) if isinstance(each, str))):
         (tmp_path / "here" / named).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "here" / named).write_text("policies: [{name: weights, check: no-pinning}]\n", "utf-8")

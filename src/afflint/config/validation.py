@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft7Validator
 
 from afflint import resources
 from afflint.config.positions import ConfigMistake, Located
@@ -28,7 +28,7 @@ def schema() -> dict[str, Any]:
 
 def shape_faults(located: Located) -> Iterator[ConfigMistake]:
     """Yield unknown and missing keys, and values of the wrong type or form."""
-    for error in Draft202012Validator(schema()).iter_errors(located.data):
+    for error in Draft7Validator(schema()).iter_errors(located.data):
         path: Path = tuple(error.absolute_path)
         if error.validator == "additionalProperties":
             yield from _unknown_keys(error, path, located)
