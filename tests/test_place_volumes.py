@@ -498,3 +498,20 @@ def test_no_predicted_move_goes_to_a_node_that_cannot_use_the_volume(situation: 
         if move["pod"] in known and move["target"] is not None:
             again = {**known[move["pod"]], "spec": {**known[move["pod"]]["spec"], "nodeName": ""}}
             assert cluster.evaluate(again).feasible[move["target"]]
+
+
+def test_each_replica_of_a_rollout_keeps_its_own_volume(situation: Situation) -> None:
+    """The volumes of a StatefulSet are in three zones, and each new replica can only run in the zone of the old one."""
+    nodes = zoned(a1="a", a2="a", b1="b", b2="b", c1="c", c2="c")
+    apart = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOST}
+    database = stateful_set("db", 3, affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}})
+    objects = [
+        database,
+        *[each for n, zone in enumerate("abc") for each in (claim(f"data-db-{n}"), volume(f"pv-{n}", f"data-db-{n}", ZONE, zone))],
+    ]
+    (rollout,) = situation.plan(nodes, objects, "--roll", "db").data["rollouts"]
+    assert rollout["result"] == "completes"
+    assert [end["domains"] for end in rollout["ends"]] == [{"a": 1, "b": 1, "c": 1}]
+    assert [(step["action"], step["pod"], step["node"][0]) for step in rollout["steps"]] == [
+        (what, f"db-{n}", "abc"[n]) for n in (2, 1, 0) for what in ("removed", "scheduled")
+    ]

@@ -15,11 +15,15 @@ from afflint.scheduler.pods import Pod
 
 
 class OrderedState(NamedTuple):
-    """``removed`` is the number of pods that were removed, ``new`` and ``ready`` are the nodes of new pods, not ready yet and ready."""
+    """``removed`` is the number of pods that were removed.
+
+    ``new`` and ``ready`` are the new pods that have a node, not ready yet and ready: their ordinals and the numbers of their nodes. Pods
+    without volumes of their own all have the last ordinal, so that states with equal pods on the same nodes are equal.
+    """
 
     removed: int
-    new: Nodes
-    ready: Nodes
+    new: tuple[tuple[int, int], ...]
+    ready: tuple[tuple[int, int], ...]
 
     @property
     def missing(self) -> int:
@@ -47,6 +51,8 @@ class OrderedStates(RolloutStates[OrderedState]):
     ) -> None:
         super().__init__(cluster, new)
         self.old = old
+        self._last = len(old) - 1
+        self._distinct = len({pod.volumes for pod, _ in old}) > 1
         self.partition = partition
         self.unavailable = unavailable
         self.ordered = ordered
@@ -66,26 +72,52 @@ class OrderedStates(RolloutStates[OrderedState]):
 
     def ready_nodes(self, state: OrderedState) -> Nodes:
         old = [node for _, node in self.old[: len(self.old) - state.removed] if node is not None and node not in self.silent]
-        return tuple(sorted((*old, *state.ready)))
+        return tuple(sorted((*old, *[node for _, node in state.ready])))
 
     def next_steps(self, state: OrderedState) -> Iterator[tuple[Event, OrderedState]]:
         left = len(self.old) - state.removed
         down = sum(not self._is_ready(each) for each in range(left))
-        for node in dict.fromkeys(state.new):
-            yield Event("ready", node), state._replace(new=without_number(state.new, node), ready=with_number(state.ready, node))
-        # An ordered set creates no pod while an earlier one is not ready.
-        if state.missing and not (self.ordered and (state.new or down)):
-            for node in self.best_nodes(state, (state.removed, tuple(sorted((*state.new, *state.ready))))):
-                yield Event("scheduled", node), state._replace(new=with_number(state.new, node))
+        for started in dict.fromkeys(state.new):
+            yield (
+                Event("ready", started[1]),
+                state._replace(new=without_number(state.new, started), ready=with_number(state.ready, started)),
+            )
+        for ordinal in self._missing(state):
+            # An ordered set creates no pod while an earlier one is not ready.
+            if self.ordered and (down or any(started < ordinal or not self._distinct for started, _ in state.new)):
+                break
+            occupancy = state.removed, tuple(sorted((*state.new, *state.ready))), ordinal
+            for node in self.best_nodes(state, occupancy, self._new_pod(ordinal)):
+                replaced = (ordinal,) if self._distinct else ()
+                yield Event("scheduled", node, replaced), state._replace(new=with_number(state.new, (ordinal, node)))
+            if self.ordered:
+                break
         if state.removed < self.to_replace and self._may_remove(state, left, down):
             yield Event("removed", None, (left - 1,)), state._replace(removed=state.removed + 1)
 
     def pods(self, state: OrderedState) -> dict[object, tuple[Pod, int]]:
-        found = self.new_pods((*state.new, *state.ready))
+        started = (*state.new, *state.ready)
+        found = {} if self._distinct else self.new_pods([node for _, node in started])
+        if self._distinct:
+            found.update({("new", *each): (self._new_pod(each[0]), each[1]) for each in started})
         for ordinal, (pod, node) in enumerate(self.old[: len(self.old) - state.removed]):
             if node is not None:
                 found["old", ordinal] = pod, node
         return found
+
+    def next_pod(self, state: OrderedState) -> Pod:
+        return self._new_pod(next(iter(self._missing(state)), self._last))
+
+    def _missing(self, state: OrderedState) -> Sequence[int]:
+        """Return the ordinals of removed pods without a new one that has a node, the lowest first; only the last if all pods are equal."""
+        if not self._distinct:
+            return [self._last] if state.missing else []
+        started = {ordinal for ordinal, _ in (*state.new, *state.ready)}
+        return [each for each in range(len(self.old) - state.removed, len(self.old)) if each not in started]
+
+    def _new_pod(self, ordinal: int) -> Pod:
+        """Return the new pod with an ordinal, which uses the volumes of the old one."""
+        return self.new._replace(name=self.old[ordinal][0].name, volumes=self.old[ordinal][0].volumes) if self._distinct else self.new
 
     def _is_ready(self, ordinal: int) -> bool:
         node = self.old[ordinal][1]

@@ -7,6 +7,7 @@ states to look at each, orders are drawn at random with a fixed seed, so that re
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import insort
 from collections.abc import Hashable, Iterator, Sequence
 from random import Random
 from typing import Generic, TypeVar
@@ -25,6 +26,7 @@ _SEED = 20261122
 Nodes = tuple[int, ...]
 """Numbers of nodes, in ascending order; a node with several pods is repeated."""
 S = TypeVar("S", bound=Hashable)
+N = TypeVar("N", int, tuple[int, int])
 
 
 class Event(NamedTuple):
@@ -33,7 +35,7 @@ class Event(NamedTuple):
     what: str
     node: int | None = None
     pods: tuple[int, ...] = ()
-    """The indexes of the old pods that are removed or gone."""
+    """The indexes of the old pods that are removed or gone, or of the one that a scheduled pod replaces if each has its own volumes."""
 
 
 class Exploration(NamedTuple, Generic[S]):
@@ -86,15 +88,19 @@ class RolloutStates(ABC, Generic[S]):
 
     # --- the scheduler ---------------------------------------------------------------------------------------------------
 
-    def best_nodes(self, state: S, occupancy: object) -> Nodes:
+    def next_pod(self, _state: S) -> Pod:
+        """Return the pod that is created next: new pods of a workload differ only if each has its own volumes."""
+        return self.new
+
+    def best_nodes(self, state: S, occupancy: object, pod: Pod | None = None) -> Nodes:
         """Return the nodes on which the scheduler may schedule a new pod now: all with the best score.
 
-        ``occupancy`` is equal for states with the same pods on the same nodes.
+        ``occupancy`` is equal for states with the same pods on the same nodes, if the same ``pod`` is scheduled.
         """
         best = self._best.get(occupancy)
         if best is None:
             numbers = self.fill(state).table.numbers
-            best = self._best[occupancy] = tuple([numbers[name] for name in self.cluster.best_nodes(self.new)])
+            best = self._best[occupancy] = tuple([numbers[name] for name in self.cluster.best_nodes(pod or self.new)])
         return best
 
     def fill(self, state: S) -> Cluster:
@@ -209,12 +215,14 @@ class _Reached(Generic[S]):
             (self.rare if rare else self.finals).add(nodes)
 
 
-def with_number(numbers: tuple[int, ...], number: int) -> tuple[int, ...]:
-    """Return the numbers with one more, in ascending order."""
-    return tuple(sorted((*numbers, number)))
+def with_number(numbers: tuple[N, ...], number: N) -> tuple[N, ...]:
+    """Return the numbers, or pairs of them, with one more, in ascending order."""
+    more = list(numbers)
+    insort(more, number)
+    return tuple(more)
 
 
-def without_number(numbers: tuple[int, ...], number: int) -> tuple[int, ...]:
+def without_number(numbers: tuple[N, ...], number: N) -> tuple[N, ...]:
     """Return the numbers without one of those that are equal to ``number``."""
     at = numbers.index(number)
     return numbers[:at] + numbers[at + 1 :]

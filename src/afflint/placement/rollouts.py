@@ -200,7 +200,8 @@ class Rollouts:
     def _reason(self, placed: PlacedWorkload, states: RolloutStates[S], stuck: S) -> str:
         """Return why nothing happens any more in a state: why no node accepts the next new pod, or which old pods never end."""
         cluster = states.fill(stuck)
-        verdict = cluster.evaluate(states.new)
+        pod = states.next_pod(stuck)
+        verdict = cluster.evaluate(pod)
         if any(verdict.feasible.values()):
             down = [name for number, name in enumerate(cluster.table.names) if number in self._silent]
             return f"pods on {join_words(down[:3])} never end while the node is unavailable" if down else "old pods are not ready"
@@ -208,7 +209,7 @@ class Rollouts:
             **self._titles,
             **{pod.key: placed.pod_source.key for pod in cluster.evicted(cluster.nodes) if pod.key not in self._titles},
         }
-        return Rejections(cluster, states.new, titles, placed.pod_source.key, running_pod_index(cluster)).summary(verdict.reason)
+        return Rejections(cluster, pod, titles, placed.pod_source.key, running_pod_index(cluster)).summary(verdict.reason)
 
     # --- StatefulSets ----------------------------------------------------------------------------------------------------
 
@@ -292,7 +293,8 @@ def _steps(
     for event, _ in example:
         if event.what == "scheduled" and event.node is not None:
             created += 1
-            yield RolloutStep("scheduled", f"{workload}-new-{created}", hosts[event.node])
+            name = names[event.pods[0]] if event.pods else f"{workload}-new-{created}"
+            yield RolloutStep("scheduled", name, hosts[event.node])
         elif event.what == "removed":
             for old in event.pods:
                 node = nodes[old]
