@@ -515,3 +515,24 @@ def test_each_replica_of_a_rollout_keeps_its_own_volume(situation: Situation) ->
     assert [(step["action"], step["pod"], step["node"][0]) for step in rollout["steps"]] == [
         (what, f"db-{n}", "abc"[n]) for n in (2, 1, 0) for what in ("removed", "scheduled")
     ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "result"),
+    [
+        ({}, "may-block"),
+        ({"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}, "completes"),
+        ({"strategy": {"type": "Recreate"}}, "completes"),
+    ],
+)
+def test_the_new_pod_of_a_rollout_waits_for_a_volume_that_is_attached_for_the_old_one(
+    situation: Situation, strategy: Object, result: str
+) -> None:
+    """Two nodes can use the volume. With maxSurge, the new pod goes to the one where the old pod is not, and is never ready."""
+    web = deployment("web", 1, "disk")
+    web["spec"] |= strategy
+    objects = [web, claim("disk"), volume("pv", "disk", ZONE, "a")]
+    (rollout,) = situation.plan(zoned(a1="a", a2="a", b1="b"), objects, "--roll", "web").data["rollouts"]
+    assert rollout["result"] == result
+    waits = "the new pod is not ready: it gets node a2 and waits for the volume of disk, which is attached to a1 for web-0"
+    assert rollout["why"] == (waits if result == "may-block" else "")

@@ -7,7 +7,7 @@ that its ReplicaSets should have, which may remove them later: a new pod may be 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import combinations
 
 from afflint.controllers.rollouts import RollingUpdate
@@ -54,7 +54,10 @@ class RollingState(NamedTuple):
 
 
 class RollingStates(RolloutStates[RollingState]):
-    """The states of a rolling update, or with ``limits`` None of the strategy `Recreate`. ``silent`` are the nodes that are unavailable."""
+    """The states of a rolling update, or with ``limits`` None of the strategy `Recreate`.
+
+    ``silent`` are the nodes that are unavailable. With ``one_node``, the pods use a volume that is attached to one node at a time.
+    """
 
     def __init__(
         self,
@@ -64,8 +67,11 @@ class RollingStates(RolloutStates[RollingState]):
         replicas: int,
         limits: RollingUpdate | None,
         silent: Container[int] = (),
+        *,
+        one_node: bool = False,
     ) -> None:
         super().__init__(cluster, new)
+        self.one_node = one_node
         self.old = old
         self.replicas = replicas
         self.limits = limits
@@ -87,7 +93,7 @@ class RollingStates(RolloutStates[RollingState]):
         return tuple(sorted((*state.ready, *[node for each in state.old if (node := self._ready_on(each)) is not None])))
 
     def next_steps(self, state: RollingState) -> Iterator[tuple[Event, RollingState]]:
-        for node in dict.fromkeys(state.new):
+        for node in filter(self._attachable(state), dict.fromkeys(state.new)):
             yield Event("ready", node), state._replace(new=without_number(state.new, node), ready=with_number(state.ready, node))
         for one in {self._class(each): each for each in reversed(state.dying)}.values():
             if self.old[one].node not in self.silent:
@@ -105,6 +111,11 @@ class RollingStates(RolloutStates[RollingState]):
         scaled = self._scaled(state)
         if scaled != state:
             yield Event("scaled"), scaled
+
+    def _attachable(self, state: RollingState) -> Callable[[int], bool]:
+        """Return whether the volume of the pods can be attached to a node: not while a pod on another node has it."""
+        holders = {*self._nodes_of(state.old), *self._nodes_of(state.dying), *state.ready} if self.one_node else set()
+        return lambda node: holders <= {node}
 
     def pods(self, state: RollingState) -> dict[object, tuple[Pod, int]]:
         found = self.new_pods((*state.new, *state.ready))

@@ -20,8 +20,10 @@ from afflint.placement.rejections import Rejections, running_pod_index
 from afflint.placement.rolling_states import OldPod, RollingStates, deletion_cost, previous_revision
 from afflint.placement.rollout_orders import MOST_STATES, Event, Nodes, RolloutStates, S
 from afflint.placement.schedule import PlacedWorkload, Schedule
+from afflint.placement.volumes import attachment_waits
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
+from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import PodKey
 from afflint.yaml.document import map_at
 
@@ -145,9 +147,9 @@ class Rollouts:
         new = placed.pods[0] if placed.template is None else placed.template._replace(volumes=placed.pods[0].volumes)
         if own.node_name:
             return self._effect(placed, strategy, "completes")
-        states = RollingStates(
-            self._cluster_without(placed), old, new._replace(name=f"{own.full_name}-new"), len(old), limits, self._silent
-        )
+        one_node = any(isinstance(each, PodClaim) and each.key in self.arrangement.exclusive for each in new.volumes)
+        new = new._replace(name=f"{own.full_name}-new")
+        states = RollingStates(self._cluster_without(placed), old, new, len(old), limits, self._silent, one_node=one_node)
         return self._explored(placed, strategy, states, [each.pod.name for each in old], [each.node for each in old])
 
     def _cluster_without(self, placed: PlacedWorkload) -> Cluster:
@@ -199,7 +201,12 @@ class Rollouts:
 
     def _reason(self, placed: PlacedWorkload, states: RolloutStates[S], stuck: S) -> str:
         """Return why nothing happens any more in a state: why no node accepts the next new pod, or which old pods never end."""
-        cluster = states.fill(stuck)
+        cluster, names = states.fill(stuck), self.arrangement.cluster.table.names
+        # Old pods have their volumes already.
+        pods = [(pod, names[node]) for pod, node in states.pods(stuck).values()][::-1]
+        waits = attachment_waits(pods, self.arrangement.exclusive)
+        if waits:
+            return f"the new pod is not ready: {next(iter(waits.values()))}"
         pod = states.next_pod(stuck)
         verdict = cluster.evaluate(pod)
         if any(verdict.feasible.values()):
