@@ -291,3 +291,30 @@ def test_a_node_in_maintenance_is_named(tmp_path: Path) -> None:
         "NodeMaintenance memory: w1 is cordoned, and pods on it are evicted only with --drain w1",
         "NodeMaintenance disk will cordon and drain w2, which is not cordoned yet: --drain w2 shows the effect",
     ]
+
+
+def unready(pod: Object, phase: str = "Running") -> Object:
+    conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False", "reason": "ContainersNotReady"}]
+    return {**pod, "status": {"phase": phase, "conditions": conditions}}
+
+
+@pytest.mark.parametrize(
+    ("phase", "budget", "blocked"),
+    [
+        ("Running", {"minAvailable": 1}, {"web-5d8f7-b"}),
+        ("Running", {"minAvailable": 2}, {"web-5d8f7-a", "web-5d8f7-b"}),
+        ("Running", {"minAvailable": 2, "unhealthyPodEvictionPolicy": "AlwaysAllow"}, {"web-5d8f7-b"}),
+        ("Pending", {"minAvailable": 2}, {"web-5d8f7-b"}),
+    ],
+)
+def test_budgets_count_only_pods_that_are_ready(tmp_path: Path, phase: str, budget: Object, blocked: set[str]) -> None:
+    """Of two pods, one is not ready: its own eviction needs a healthy budget, another policy, or containers that do not run yet."""
+    rules = stored("PodDisruptionBudget", "web", version="policy/v1", spec={"selector": {"matchLabels": {"app": "web"}}, **budget})
+    ready, other = [pod(f"web-5d8f7-{name}", on, "ReplicaSet/web-5d8f7", WEB) for name, on in (("b", "w2"), ("a", "w1"))]
+    pods = [unready(other, phase), ready]
+    done = place(tmp_path, "--nodes", "-", "--drain", "each:node", *JSON, piped=dump(*NODES, *DEPLOYMENT, *pods, rules))
+    found = {each["pod"]: each["why"] for loss in done.plan["losses"] for each in loss["blocked"]}
+    assert found.keys() == blocked
+    if budget == {"minAvailable": 1}:
+        why = "PodDisruptionBudget web (minAvailable 1) requires 1 of 2 pods to be healthy, and 1 is; web-5d8f7-a is not ready"
+        assert found["web-5d8f7-b"] == why

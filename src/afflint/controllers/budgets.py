@@ -25,6 +25,8 @@ class Budget:
     selector: Selector | None
     min_available: Amount | None
     max_unavailable: Amount | None
+    always_allows_unready: bool = False
+    """Whether pods that are not ready may always be evicted (unhealthyPodEvictionPolicy AlwaysAllow)."""
 
     def covers(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Return whether the budget covers a pod with these labels in this namespace."""
@@ -85,6 +87,7 @@ def read_budget(data: object) -> Budget:
         selector,
         _amount(spec.get("minAvailable"), name, "spec.minAvailable"),
         _amount(spec.get("maxUnavailable"), name, "spec.maxUnavailable"),
+        spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
     )
 
 

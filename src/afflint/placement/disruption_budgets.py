@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from afflint.controllers.budgets import Budget
 from afflint.controllers.pod_replacement import pod_replacement_of_owner
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.taints import NOT_READY, UNREACHABLE
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
-from afflint.scheduler.pods import Pod, Subject
+from afflint.scheduler.pods import Pod, PodKey, Subject
+from afflint.yaml.document import maps_at, text_at
 
 
 class BudgetStatus(NamedTuple):
@@ -24,6 +26,8 @@ class BudgetStatus(NamedTuple):
     expected: int
     healthy: int
     unscaled: str
+    unready: tuple[str, ...] = ()
+    """The names of the running pods that are not ready."""
 
     @property
     def desired(self) -> int:
@@ -34,6 +38,10 @@ class BudgetStatus(NamedTuple):
         """Return how many pods may be evicted while `healthy` pods are healthy; by default as many as before the disruption."""
         return 0 if self.unscaled else self.budget.disruptions_allowed(self.expected, self.healthy if healthy is None else healthy)
 
+    def allows_unready(self, healthy: int | None = None) -> bool:
+        """Return whether a pod that is not ready may be evicted while `healthy` pods are healthy (spec.unhealthyPodEvictionPolicy)."""
+        return self.budget.always_allows_unready or (self.healthy if healthy is None else healthy) >= self.desired > 0
+
     def arithmetic(self, healthy: int) -> str:
         """Return why no eviction is allowed: ``PodDisruptionBudget web (minAvailable 2) requires 2 of 3 pods to be healthy, and 2 are``."""
         name = f"PodDisruptionBudget {self.budget.name} ({self.budget.amount})"
@@ -43,8 +51,17 @@ class BudgetStatus(NamedTuple):
             return f"{name} allows no disruptions: its pods have no controller that reports how many there should be"
         if not self.budget.sets_amount:
             return f"{name} allows no disruptions"
-        return f"{name} requires {self.desired} of {self.expected} pods to be healthy, and {healthy} {'is' if healthy == 1 else 'are'}"
+        why = f"; {self._unready_words} not ready" if self.unready else ""
+        return f"{name} requires {self.desired} of {self.expected} pods to be healthy, and {healthy} {'is' if healthy == 1 else 'are'}{why}"
 
+    @property
+    def _unready_words(self) -> str:
+        names = join_words(self.unready) if len(self.unready) <= _MOST_NAMES else pluralize(len(self.unready), "pod")
+        return f"{names} {'is' if len(self.unready) == 1 else 'are'}"
+
+
+_MOST_NAMES = 3
+_ALL_READY: Mapping[PodKey, str] = {}
 
 WorkloadPods = tuple[PodSource, Sequence[Pod]]
 """A workload with its pods."""
@@ -53,8 +70,18 @@ WorkloadPods = tuple[PodSource, Sequence[Pod]]
 class Disruptions:
     """The budgets of a cluster with the pods that they select."""
 
-    def __init__(self, cluster: Cluster, workloads: Iterable[WorkloadPods], budgets: Iterable[Budget]) -> None:
-        """``cluster`` has all running pods, and ``workloads`` all pods of the workloads, running or not."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        workloads: Iterable[WorkloadPods],
+        budgets: Iterable[Budget],
+        unready: Mapping[PodKey, str] = _ALL_READY,
+    ) -> None:
+        """``cluster`` has all running pods, and ``workloads`` all pods of the workloads, running or not.
+
+        ``unready`` are the running pods that are not ready, with their phases.
+        """
+        self.unready = unready
         self._by_namespace: dict[str, list[int]] = {}
         self._budgets = list(budgets)
         for number, budget in enumerate(self._budgets):
@@ -84,7 +111,9 @@ class Disruptions:
                         counting[number].owners[pod_source.key] = (pod_source.replicas, "" if scaled else _controller(pod, pod_source.kind))
         for pod, node_is_well in _running(cluster):
             for number in self.of(pod):
-                counting[number].healthy += node_is_well
+                counting[number].healthy += node_is_well and pod.key not in self.unready
+                if pod.key in self.unready:
+                    counting[number].unready.append(pod.name)
                 if pod.key not in ours:
                     counting[number].add_stranger(pod)
         return [each.result(budget) for each, budget in zip(counting, self._budgets, strict=True)]
@@ -96,6 +125,7 @@ class _Counting:
     def __init__(self) -> None:
         self.pods = 0
         self.healthy = 0
+        self.unready: list[str] = []
         self.owners: dict[object, tuple[int, str]] = {}
 
     def add_stranger(self, pod: Pod) -> None:
@@ -108,13 +138,24 @@ class _Counting:
 
     def result(self, budget: Budget) -> BudgetStatus:
         if budget.counts_pods:
-            return BudgetStatus(budget, self.pods, self.healthy, "")
+            return BudgetStatus(budget, self.pods, self.healthy, "", tuple(self.unready))
         unscaled = next((kind for _, kind in self.owners.values() if kind), "")
-        return BudgetStatus(budget, sum(number for number, _ in self.owners.values()), self.healthy, unscaled)
+        return BudgetStatus(budget, sum(number for number, _ in self.owners.values()), self.healthy, unscaled, tuple(self.unready))
 
 
 def _controller(pod: Pod, kind: str) -> str:
     return pod.controller[1] if pod.controller is not None else kind
+
+
+def unready_pods(pods: Iterable[object]) -> dict[PodKey, str]:
+    """Return the pods whose condition `Ready` is not true, with their phases. ``pods`` are pods as parsed; others may not tell."""
+    found = {}
+    for pod in pods:
+        ready = next((each.get("status") for each in maps_at(pod, "status", "conditions") if each.get("type") == "Ready"), "True")
+        if ready != "True":
+            namespace = text_at(pod, "metadata", "namespace") or "default"
+            found[namespace, text_at(pod, "metadata", "name")] = text_at(pod, "status", "phase")
+    return found
 
 
 def is_silent(node: Node) -> bool:

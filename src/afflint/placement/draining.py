@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 UNMANAGED = "it has no controller: kubectl drain fails without --force, which deletes it permanently"
 TWO_BUDGETS = "its eviction fails because more than one PodDisruptionBudget selects it: "
 
+PENDING = "Pending"
+"""The phase of pods whose containers do not run yet: their eviction ignores PodDisruptionBudgets."""
+
 RETRY = 300
 """After how many seconds the scheduler retries Pending pods that no event makes schedulable (podMaxInUnschedulablePodsDuration)."""
 
@@ -57,7 +60,8 @@ class Drains:
     ) -> None:
         """Prepare drains. `running` has the results of evictions that are known from running VirtualMachineInstances."""
         self.situation = situation
-        self.disruptions = Disruptions(situation.arrangement.cluster, situation.arrangement.pods_of_workloads, budgets)
+        arrangement = situation.arrangement
+        self.disruptions = Disruptions(arrangement.cluster, arrangement.pods_of_workloads, budgets, arrangement.unready)
         self._running = running
         self._evictions: dict[str, Eviction] = {}
 
@@ -145,6 +149,7 @@ class Evacuation:
         self.unavailable: tuple[str, ...] = ()
         """The nodes that are cordoned or have failed: explanations do not mention them."""
         self.healthy: dict[int, int] = {}
+        self._unready = dict(self.disruptions.unready)
         self.recreated: dict[PodKey, Pod] = {}
         """Evicted, and to be recreated."""
         self.ended: dict[PodKey, ReplicaEnd] = {}
@@ -231,7 +236,8 @@ class Evacuation:
         if eviction.what != "allowed":
             return eviction.what == "migrates" and self._migrate(pod, node)
         budgets = self.disruptions.of(pod)
-        if len(budgets) > 1 or any(self._allowed(each) <= 0 for each in budgets):
+        phase = self._unready.get(pod.key)
+        if phase != PENDING and (len(budgets) > 1 or not all(self._is_allowed(each, unready=phase is not None) for each in budgets)):
             return False
         self._evict(pod)
         return True
@@ -259,7 +265,9 @@ class Evacuation:
 
     def stop(self, pod: Pod) -> None:
         """Count a pod that no longer runs."""
-        if pod.key not in self.situation.unjudged:  # A budget does not block others because of a replacement that is not simulated.
+        was_ready = self._unready.pop(pod.key, None) is None
+        # A budget does not block others because of a replacement that is not simulated.
+        if was_ready and pod.key not in self.situation.unjudged:
             self._count_healthy(pod, -1)
         key = self.situation.titles.get(pod.key)
         if key is not None and pod.key not in self.situation.by_key[key].waits:
@@ -328,8 +336,10 @@ class Evacuation:
 
     # --- budgets -------------------------------------------------------------------------------------------------------
 
-    def _allowed(self, budget: int) -> int:
-        return self.disruptions.covered[budget].allowed(self.healthy.get(budget))
+    def _is_allowed(self, budget: int, *, unready: bool) -> bool:
+        """Return whether a budget allows an eviction now; of a pod that is not ready, by the policy for these pods, too."""
+        status, healthy = self.disruptions.covered[budget], self.healthy.get(budget)
+        return status.allowed(healthy) > 0 or (unready and status.allows_unready(healthy))
 
     def _count_healthy(self, pod: Pod, step: int) -> None:
         for budget in self.disruptions.of(pod):

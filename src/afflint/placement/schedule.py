@@ -12,6 +12,7 @@ from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import CompiledPods
 from afflint.controllers.running_pods import running_pods_of
 from afflint.findings.namedtuples import NamedTuple
+from afflint.placement.disruption_budgets import unready_pods
 from afflint.placement.node_classes import NodeClass
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.node_fit import SCHEDULER
@@ -195,6 +196,8 @@ class Schedule(NamedTuple):
     exclusive: frozenset[ClaimKey] = frozenset()
     """The claims whose volumes are attached to one node at a time."""
     priorities: Priorities | None = None
+    unready: Mapping[PodKey, str] = _NO_WAITS
+    """The running pods that are not ready, with their phases."""
 
     @property
     def pods_of_workloads(self) -> list[WorkloadPods]:
@@ -265,6 +268,8 @@ class Start(NamedTuple):
     exclusive: frozenset[ClaimKey] = frozenset()
     """The claims whose volumes are attached to one node at a time."""
     priorities: Priorities | None = None
+    unready: Mapping[PodKey, str] = _NO_WAITS
+    """The running pods that are not ready, with their phases."""
 
 
 def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
@@ -290,7 +295,9 @@ def start(inventory: Inventory, pod_sources: Sequence[PodSource]) -> Start:
         for pod_source, (each, nodes) in zip(pod_sources, staying, strict=True)
     ]
     pods = [each for each, _ in staying]
-    return Start(before, pod_sources, pods, [nodes for _, nodes in staying], not_made, exclusive, inventory.priorities)
+    return Start(
+        before, pod_sources, pods, [nodes for _, nodes in staying], not_made, exclusive, inventory.priorities, unready_pods(inventory.pods)
+    )
 
 
 def _with_claims(pod_source: PodSource, inventory: Inventory, cluster: Cluster) -> CompiledPods:
@@ -376,7 +383,7 @@ class _ScheduleBuilder:
     """A schedule under construction."""
 
     def __init__(self, beginning: Start) -> None:
-        self.before, self.pod_sources, compiled, self.staying, held, self.exclusive, self.priorities = beginning
+        self.before, self.pod_sources, compiled, self.staying, held, self.exclusive, self.priorities, self.unready = beginning
         self.cluster = self.before.copy()
         self.held = {
             pod.key: why for each, whys in zip(compiled, held, strict=False) for number, why in whys.items() for pod in (each.pods[number],)
@@ -505,7 +512,7 @@ class _ScheduleBuilder:
             workloads.append(placed._replace(victims=victims) if victims else placed)
         if self.exclusive:
             workloads = self._with_waits(workloads)
-        return Schedule(self.before, self.cluster, tuple(workloads), self.exclusive, self.priorities)
+        return Schedule(self.before, self.cluster, tuple(workloads), self.exclusive, self.priorities, self.unready)
 
     def _is_shown(self, identity: PodKey, stays: Container[PodKey]) -> bool:
         """Return whether a pod was preempted and either ran before, or is not recreated."""
