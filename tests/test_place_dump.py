@@ -318,3 +318,20 @@ def test_budgets_count_only_pods_that_are_ready(tmp_path: Path, phase: str, budg
     if budget == {"minAvailable": 1}:
         why = "PodDisruptionBudget web (minAvailable 1) requires 1 of 2 pods to be healthy, and 1 is; web-5d8f7-a is not ready"
         assert found["web-5d8f7-b"] == why
+
+
+@pytest.mark.parametrize(
+    ("condition", "note"), [("Complete", "it is complete, so it has no pods"), ("Failed", "it has failed, so it has no pods")]
+)
+def test_a_job_that_has_ended_has_no_pods(tmp_path: Path, condition: str, note: str) -> None:
+    job = stored(
+        "Job",
+        "import",
+        version="batch/v1",
+        spec={"template": template("import", restartPolicy="Never")},
+        status={"conditions": [{"type": condition, "status": "True"}]},
+    )
+    done = place(tmp_path, "--nodes", "-", "--lose", "each:node", *JSON, piped=dump(*NODES, job, *PODS[:2], *DEPLOYMENT))
+    assert done.replicas["Job shop/import"] == []
+    assert next(each["notes"] for each in done.plan["workloads"] if each["key"] == "Job shop/import") == [note]
+    assert not [move for loss in done.plan["losses"] for move in loss["moves"] if move["workload"] == "Job shop/import"]

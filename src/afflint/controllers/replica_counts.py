@@ -6,6 +6,7 @@ from functools import lru_cache
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.kube.manifests import Workload
+from afflint.yaml.document import maps_at, text_at
 
 HALTED = ("Halted", "Manual", "WaitAsReceiver")
 """The run strategies with which a VirtualMachine does not start by itself."""
@@ -149,12 +150,28 @@ def _stateful(workload: Workload) -> PodCount:
 
 
 def _job(workload: Workload) -> PodCount:
-    """Return the pods of one run: ``parallelism``, but at most ``completions`` (pkg/controller/job manageJob)."""
+    """Return the pods of one run: ``parallelism``, but at most ``completions`` (pkg/controller/job manageJob).
+
+    A Job that is complete or has failed, by its status in a cluster, creates no more pods.
+    """
     job = workload.above(1)
     number = _job_parallelism(job)
+    conditions = maps_at(workload.above(2), "status", "conditions") if workload.kind.name == "Job" else []
+    ended = next((_ENDED[kind] for each in conditions if each.get("status") == "True" and (kind := text_at(each, "type")) in _ENDED), "")
+    if ended:
+        return PodCount(number, running=False, notes=(f"it {ended}, so it has no pods",))
     if workload.spec.get("suspend") is True or job.get("suspend") is True:
         return PodCount(number, running=False, notes=("it is suspended, so it has no pods",))
     return PodCount(number, notes=("only one run of the CronJob is shown",) if workload.kind.name == "CronJob" else ())
+
+
+_ENDED = {
+    "Complete": "is complete",
+    "SuccessCriteriaMet": "is complete",
+    "Failed": "has failed",
+    "FailureTarget": "has failed",
+}
+"""What the conditions of a Job that ends or has ended say."""
 
 
 def _job_parallelism(job: dict[str, object]) -> int | None:
