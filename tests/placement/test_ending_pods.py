@@ -132,3 +132,18 @@ def test_placed_anew_all_that_runs_is_left_out() -> None:
     pods = [db(0, ending=True), db(1), db(2)]
     made = make_plan(inventory(THREE, pods=pods, replan=True), [ordered()])
     assert all(node for _, node, _ in places(made))
+
+
+def test_a_drain_of_an_unavailable_node_never_completes() -> None:
+    """The eviction is accepted, but no kubelet ends the pod, and its StatefulSet creates no other one before it is gone."""
+    (loss,) = plan(SILENT, [ordered()], [db(0), db(1), db(2)], drain=["n1"]).losses
+    assert (loss.result, moves(loss)) == ("blocked", ["db-0: held"])
+    assert [(each.pod, each.why) for each in loss.blocked] == [
+        ("db-0", "its node is unavailable, so its deletion does not end before the node recovers or is removed")
+    ]
+
+
+def test_but_deployments_create_their_pods_elsewhere() -> None:
+    web = running("web-1", "n1", "ReplicaSet/web-1", labels={"app": "web"})
+    (loss,) = plan(SILENT, [pod_source("web", replicas=1)], [web], drain=["n1"]).losses
+    assert (loss.result, moves(loss)[0][:20]) == ("blocked", "web-1: recreated on ")

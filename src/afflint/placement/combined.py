@@ -10,9 +10,10 @@ from itertools import product
 
 from afflint.findings.errors import UserError
 from afflint.placement.disruption_budgets import is_silent
+from afflint.placement.disruption_state import terminating
 from afflint.placement.draining import Drains, Evacuation
 from afflint.placement.failures import Disruption, failures
-from afflint.placement.node_loss import NodeLosses, terminating, unreachable
+from afflint.placement.node_loss import NodeLosses, unreachable
 from afflint.placement.plan import Action, DisruptionEffect, Stage
 from afflint.placement.removal import Removals
 from afflint.scheduler.cluster import Cluster

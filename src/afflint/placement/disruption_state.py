@@ -20,6 +20,7 @@ from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 if TYPE_CHECKING:
     from afflint.scheduler.preemption import Victim
 
+HELD = "the pod stays on its node until the node recovers or is removed"
 NOT_RECREATED = "the pod is not recreated: it has no controller"
 JOB_FAILS = "the Job fails: its backoffLimit is 0"
 STAYS_OFF = "it stays stopped until a user starts it: its run strategy does not restart it"
@@ -311,6 +312,11 @@ class DisruptionState:
     def left(self, moves: Iterable[ReplicaMove], came: Container[PodKey]) -> dict[str, int]:
         """Return how many replicas run in the end, for each workload that loses a pod."""
         return {key: _left(self.by_key[key], each, came) for key, each in _by_workload(moves).items()}
+
+
+def terminating(pod: Pod) -> Pod:
+    """Return the pod in deletion, renamed so that its replacement can have its name."""
+    return pod._replace(name=f"{pod.name} (deleted)", subject=pod.subject._replace(terminating=True))
 
 
 def preempted_pods(victims: Iterable[Victim], titles: Mapping[PodKey, str], nodes: Mapping[PodKey, str]) -> tuple[Preempted, ...]:

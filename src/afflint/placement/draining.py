@@ -20,7 +20,7 @@ from afflint.kube.node_labels import HOSTNAME, domain_word
 from afflint.kube.selectors import Requirement, Selector
 from afflint.kube.taints import CORDON
 from afflint.placement.disruption_budgets import Disruptions, is_silent
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
+from afflint.placement.disruption_state import HELD, DisruptionState, ReplicaEnd, terminating
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import Action, Blocked, DisruptionEffect
 from afflint.placement.schedule import Attempt, schedule
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from afflint.scheduler.preemption import Victim
 
 UNMANAGED = "it has no controller: kubectl drain fails without --force, which deletes it permanently"
+LINGERS = "its node is unavailable, so its deletion does not end before the node recovers or is removed"
 TWO_BUDGETS = "its eviction fails because more than one PodDisruptionBudget selects it: "
 
 PENDING = "Pending"
@@ -149,6 +150,8 @@ class Evacuation:
         self.unavailable: tuple[str, ...] = ()
         """The nodes that are cordoned or have failed: explanations do not mention them."""
         self.healthy: dict[int, int] = {}
+        self._lingering: dict[PodKey, tuple[Pod, str]] = {}
+        """Evicted from a node that is unavailable, where nothing ends them."""
         self._unready = dict(self.disruptions.unready)
         self.recreated: dict[PodKey, Pod] = {}
         """Evicted, and to be recreated."""
@@ -217,16 +220,20 @@ class Evacuation:
             there = [(pod, node) for pod, node in there if pod.key not in gone and not self.evict_or_migrate(pod, node)]
             self.replace_missing()
             progress = len(there) < before or len(self.placed) > placed
-        return [self._blocking_reason(pod, node) for pod, node in there]
+        lingering = [self._blocked(pod, node, LINGERS) for pod, node in self._lingering.values() if node in nodes]
+        return [*lingering, *[self._blocking_reason(pod, node) for pod, node in there]]
 
     def _wait_for_the_deleted(self, node: str) -> None:
         """Remove the pods that are being deleted on a node, which needs no eviction, and create the pods that waited for that."""
-        if is_silent(self.cluster.table.nodes[self.cluster.table.numbers[node]]):
+        if self._is_silent(node):
             return
         for pod in self.cluster.ending((node,)):
             self.cluster.unbind(pod)
         self.recreated.update(self.situation.released((node,)))
         self.replace_missing()
+
+    def _is_silent(self, node: str) -> bool:
+        return is_silent(self.cluster.table.nodes[self.cluster.table.numbers[node]])
 
     # --- one pod -------------------------------------------------------------------------------------------------------
 
@@ -235,11 +242,13 @@ class Evacuation:
         eviction = self.drains.eviction(pod)
         if eviction.what != "allowed":
             return eviction.what == "migrates" and self._migrate(pod, node)
+        if self._is_silent(node):
+            self._unready.setdefault(pod.key, "")
         budgets = self.disruptions.of(pod)
         phase = self._unready.get(pod.key)
         if phase != PENDING and (len(budgets) > 1 or not all(self._is_allowed(each, unready=phase is not None) for each in budgets)):
             return False
-        self._evict(pod)
+        self._evict(pod, node)
         return True
 
     def _migrate(self, pod: Pod, node: str) -> bool:
@@ -276,14 +285,20 @@ class Evacuation:
             if not self.running[key]:
                 self.gaps.add(key)
 
-    def _evict(self, pod: Pod) -> None:
+    def _evict(self, pod: Pod, node: str) -> None:
         identity, pod_replacement = pod.key, self.situation.pod_replacement(pod)
         self.cluster.unbind(pod)
+        lingers = self._is_silent(node)
+        if lingers:
+            self.cluster.bind(terminating(pod), node)
+            self._lingering[identity] = pod, node
         self.stop(pod)
         self.placed.pop(identity, None)
         pinned = self.situation.pinned(pod)
         if pod_replacement.replaced == "never" or not pod_replacement.after_shutdown:
             self.ended[identity] = self.situation.never_again(pod)
+        elif lingers and pod_replacement.replaced == "gone":
+            self.ended[identity] = ReplicaEnd("held", HELD)
         elif pinned:
             self.ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {pinned}")
         else:

@@ -15,7 +15,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
 from afflint.kube.taints import UNREACHABLE, UNREACHABLE_NO_SCHEDULE
 from afflint.placement.disruption_budgets import is_silent
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
+from afflint.placement.disruption_state import HELD, DisruptionState, ReplicaEnd, terminating
 from afflint.placement.failures import Disruption
 from afflint.placement.plan import DisruptionEffect
 from afflint.placement.removal import Removals
@@ -28,7 +28,6 @@ from afflint.scheduler.pods import Pod, PodKey
 if TYPE_CHECKING:
     from afflint.scheduler.preemption import Victim
 
-HELD = "the pod stays on its node until the node recovers or is removed"
 OUTSTAYS = "it is not evicted: it tolerates the taint of an unreachable node without a time limit"
 NO_QUORUM = "the control plane loses its quorum: no pod is replaced until it recovers"
 FIRST_NODE = "the pods of the first node that fails may still be evicted: evictions are suspended when the others fail"
@@ -179,11 +178,6 @@ def unreachable(node: Node) -> Node:
     """Return the node with the taints of an unreachable one. virt-controller marks it as not schedulable for virtual machines."""
     labels = {**node.labels, SCHEDULABLE: "false"} if SCHEDULABLE in node.labels else node.labels
     return node._replace(taints=(*node.taints, UNREACHABLE_NO_SCHEDULE, UNREACHABLE), labels=labels)
-
-
-def terminating(pod: Pod) -> Pod:
-    """Return the pod in deletion, renamed so that its replacement can have its name."""
-    return pod._replace(name=f"{pod.name} (deleted)", subject=pod.subject._replace(terminating=True))
 
 
 def _bind_new(cluster: Cluster, pods: Iterable[Pod], attempt: Attempt) -> None:

@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import matches
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd
+from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, terminating
 from afflint.placement.failures import Disruption
-from afflint.placement.node_loss import NodeLosses, terminating
+from afflint.placement.node_loss import NodeLosses
 from afflint.placement.plan import DisruptionEffect, ReplicaMove
 from afflint.placement.removal import Removals
 from afflint.scheduler.cluster import Cluster
