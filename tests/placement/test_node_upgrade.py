@@ -258,3 +258,9 @@ def test_reports_show_an_upgrade() -> None:
         "Upgrade of each: completes.",
     ]
     assert "keeps 1 of 2 for a time" in page.render(plan)
+
+
+def test_a_pod_that_is_deleted_for_good_is_not_recreated() -> None:
+    shown = lines(planned(workers(w1="a", w2="b"), [pod_source("tool", "Pod")], config_pools=[config_pool()]))
+    assert "deleted     tool: the pod is not recreated: it has no controller" in shown
+    assert not [line for line in shown if line.startswith("recreated")]

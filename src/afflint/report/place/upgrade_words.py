@@ -108,8 +108,10 @@ def _pending_lines(replicas: Sequence[UpgradedReplica]) -> Iterator[UpgradeLine]
 
 
 def _move_lines(replicas: Sequence[UpgradedReplica]) -> Iterator[UpgradeLine]:
-    for word, counts in (("recreated", [each.evicted for each in replicas]), ("live-migrated", [each.migrated for each in replicas])):
-        often = Counter(count for count in counts if count)
+    # A replica without a node in the end was not recreated after its last eviction.
+    recreated = [each.evicted - (each.target is None) for each in replicas]
+    for word, counts in (("recreated", recreated), ("live-migrated", [each.migrated for each in replicas])):
+        often = Counter(count for count in counts if count > 0)
         if often:
             times = [f"{number} {_TIMES.get(count, f'{count} times')}" for count, number in sorted(often.items())]
             yield UpgradeLine("", word, f"{pluralize(sum(often.values()), 'replica')}: {', '.join(times)}")
