@@ -335,3 +335,15 @@ def test_a_job_that_has_ended_has_no_pods(tmp_path: Path, condition: str, note: 
     assert done.replicas["Job shop/import"] == []
     assert next(each["notes"] for each in done.plan["workloads"] if each["key"] == "Job shop/import") == [note]
     assert not [move for loss in done.plan["losses"] for move in loss["moves"] if move["workload"] == "Job shop/import"]
+
+
+@pytest.mark.parametrize("words", [(), ("--only-running",)])
+def test_the_status_of_a_machine_that_a_user_starts_says_whether_it_runs(tmp_path: Path, words: tuple[str, ...]) -> None:
+    def machine(name: str, **status: Any) -> Object:
+        spec = {"runStrategy": "Manual", "template": {"spec": MACHINE["spec"]}}
+        return stored("VirtualMachine", name, version="kubevirt.io/v1", spec=spec, status=status)
+
+    objects = (machine("erp", created=True, printableStatus="Running"), machine("old", printableStatus="Stopped"), MACHINE, LAUNCHER)
+    done = place(tmp_path, "--nodes", "-", *words, *JSON, piped=dump(*NODES, *objects))
+    assert done.replicas == {"VirtualMachine shop/erp": [("virt-launcher-erp-x7k2p", "w2")], "VirtualMachine shop/old": []}
+    assert done.plan["workloads"][1]["notes"][0] == "it is stopped, so it has no pod"

@@ -6,7 +6,7 @@ from functools import lru_cache
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path, field_of
 from afflint.kube.manifests import Workload
-from afflint.yaml.document import maps_at, text_at
+from afflint.yaml.document import map_at, maps_at, text_at
 
 HALTED = ("Halted", "Manual", "WaitAsReceiver")
 """The run strategies with which a VirtualMachine does not start by itself."""
@@ -102,10 +102,12 @@ def _fixed_count(number: int) -> PodCount:
 
 
 def not_started_by(workload: Workload) -> str:
-    """Return the field that keeps a VirtualMachine from starting, such as ``runStrategy Halted``; empty for everything that starts."""
+    """Return the field that keeps a VirtualMachine from starting, such as ``runStrategy Halted``; empty for what starts or runs."""
     if not workload.kind.kubevirt or not workload.has_own_template:
         return ""
     machine = workload.above(1)
+    if map_at(workload.above(2), "status").get("created") is True:
+        return ""
     if machine.get("running") is False:
         return "running: false"
     strategy = machine.get("runStrategy")
@@ -132,6 +134,12 @@ _ONE, _UNKNOWN_COUNT = PodCount(1), PodCount(None)
 
 def _single(_workload: Workload) -> PodCount:
     return _ONE
+
+
+def _machine(workload: Workload) -> PodCount:
+    """Return the count of a VirtualMachine: none if a user has to start it, and its status in a cluster says that it is stopped."""
+    stopped = not_started_by(workload) and text_at(workload.above(2), "status", "printableStatus") == "Stopped"
+    return PodCount(1, running=False, notes=("it is stopped, so it has no pod",)) if stopped else _ONE
 
 
 def _by_nodes(_workload: Workload) -> PodCount:
@@ -210,7 +218,7 @@ _RULES: dict[tuple[str, str], Callable[[Workload], PodCount]] = {
     ("batch", "Job"): _job,
     ("batch", "CronJob"): _job,
     ("jobset.x-k8s.io", "JobSet"): _jobs,
-    ("kubevirt.io", "VirtualMachine"): _single,
+    ("kubevirt.io", "VirtualMachine"): _machine,
     ("kubevirt.io", "VirtualMachineInstance"): _single,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _groups,
     ("serving.knative.dev", "Service"): _by_autoscaler,

@@ -39,10 +39,10 @@ def with_virtualization(pod_source: PodSource, manifest_index: ManifestIndex, *,
         are, their = ("is", "its") if len(missing) == 1 else ("are", "their")
         notes.append(f"{' and '.join(missing)} {are} not defined in the manifests; the simulation ignores {their} requirements")
     replicas = pod_source.replicas
-    if pod_source.not_started_by and only_running:
+    if pod_source.not_started_by and only_running and replicas:
         replicas = 0
         notes.append(f"{pod_source.not_started_by}: it does not start automatically, so it has no pod")
-    elif pod_source.not_started_by:
+    elif pod_source.not_started_by and replicas:
         notes.append(f"{pod_source.not_started_by}: it does not start automatically, but is simulated as if it were running")
     of_templates = {name: each.modes for name, each in manifest_index.template_modes(pod_source.site).items()}
     claims = {**manifest_index.access_modes(pod_source.namespace), **of_templates}
