@@ -85,6 +85,15 @@ def test_the_exit_code_is_that_of_the_command(kubectl: Kubectl) -> None:
     assert "lacks disk=ssd" in done.stdout
 
 
+def test_why_explains_a_workload_of_the_cluster(kubectl: Kubectl) -> None:
+    kubectl.answers([node("one"), deployment(disk="ssd")])
+    done = kubectl.afflint("why", "shop/web", "--context", "production")
+    assert kubectl.calls[0].startswith("--context production ")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "1 node lacks disk=ssd: one" in done.stdout
+    assert "label the node `one` with `disk=ssd`: both replicas run" in done.stdout
+
+
 def test_check_lints_the_objects_without_those_that_controllers_create(kubectl: Kubectl) -> None:
     broken = deployment()
     broken["spec"]["template"]["spec"]["tolerations"] = [{"operator": "Exits"}]

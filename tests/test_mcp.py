@@ -144,6 +144,18 @@ def test_place_and_what_if_answer_as_the_command_does(repository: Path) -> None:
     assert "name nodes with `lose`, `drain` or `remove`" in nothing
 
 
+def test_why_explains_one_workload(repository: Path) -> None:
+    (repository / "db.yaml").write_text(DB.replace("replicas: 2", "replicas: 3"), encoding="utf-8")
+    given = {"paths": ["db.yaml"], "nodes": ["nodes.yaml"]}
+    found, near, option = ask(
+        repository, ("why", {"name": "db", **given}), ("why", {"name": "bd", **given}), ("why", {"name": "--output=x"})
+    )
+    assert "Why db-2 does not run" in found
+    assert "1. make the required podAntiAffinity over nodes preferred: all 3 replicas run" in found
+    assert "no workload or pod is named 'bd'; did you mean 'db'?" in near
+    assert "no workload or pod is named '--output=x'" in option
+
+
 def test_diff_shows_what_a_change_does(repository: Path) -> None:
     def git(*words: str) -> None:
         identity = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main"]

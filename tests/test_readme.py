@@ -115,7 +115,10 @@ def commands() -> Iterator[str]:
         jobs = jobs.replace(variable, value)
     yield from re.findall(r"^ +- (?:run: )?(afflint check .*)$", jobs, re.MULTILINE)
     yield str(task()["command"])
-    named = all_text().replace("NAME", "wrong-type").replace("`afflint merge`", "`afflint merge shard.jsonl`")
+    named = (
+        all_text().replace("`afflint why`", "`afflint why NAME`").replace("afflint why NAME", "afflint why web deploy --nodes nodes.yaml")
+    )
+    named = named.replace("NAME", "wrong-type").replace("`afflint merge`", "`afflint merge shard.jsonl`")
     named = named.replace("`afflint test`", "`afflint test tests/policies`")
     named = named.replace("`afflint mcp FOLDER`", "`afflint mcp .`")
     yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", named)

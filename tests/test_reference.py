@@ -15,7 +15,7 @@ from checkout import ROOT, clean_environment, run
 from pages import with_parts
 
 REFERENCE = ROOT / "docs" / "reference.md"
-COMMANDS = ("check", "merge", "place", "report", "init", "rule", "config", "test", "lsp", "mcp")
+COMMANDS = ("check", "merge", "place", "why", "report", "init", "rule", "config", "test", "lsp", "mcp")
 
 
 def _command(name: str) -> str:

@@ -21,6 +21,7 @@ _COMMANDS = {
     "diff": "afflint.cli.diff:COMMAND",
     "merge": "afflint.cli.shards:MERGE",
     "place": "afflint.cli.place:COMMAND",
+    "why": "afflint.cli.why:COMMAND",
     "report": "afflint.cli.report:COMMAND",
     "rule": "afflint.cli.info:RULE",
     "config": "afflint.cli.info:CONFIG",

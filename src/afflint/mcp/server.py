@@ -23,7 +23,7 @@ from afflint.mcp.runner import CommandResult, CommandRunner, bounded
 _INSTRUCTIONS = """\
 afflint checks where Kubernetes and KubeVirt workloads run: labels, node selectors, affinity, anti-affinity, topology spread, tolerations.
 It needs no cluster. Run `check` after you change a manifest, and `explain_rule` for a finding that you do not understand.
-`place` shows where replicas can run on the given nodes, `what_if` what failures and drains do to them.
+`place` shows where replicas can run on the given nodes, `what_if` what failures and drains do to them. `why` explains one workload.
 Paths are relative to the folder of the server.\
 """
 
@@ -49,7 +49,7 @@ def create_server(root: str, *, allow_write: bool) -> MCPServer[Any]:
     """Return a server whose tools read ``root``, an absolute path, and nothing else. Only with ``allow_write`` can they change files."""
     server: MCPServer[Any] = MCPServer("afflint", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", subscriptions=False)
     tools = Tools(CommandRunner(root))
-    for tool in (tools.check, tools.fix, tools.diff, tools.explain_rule, tools.place, tools.what_if):
+    for tool in (tools.check, tools.fix, tools.diff, tools.explain_rule, tools.place, tools.what_if, tools.why):
         server.add_tool(_reporting_errors(tool), annotations=_READS)
     if allow_write:
         server.add_tool(_reporting_errors(tools.apply_fixes), annotations=_WRITES)
@@ -148,6 +148,18 @@ class Tools:
             raise UserError("name nodes with `lose`, `drain` or `remove`, for example each:node")
         files = [*self._files("--nodes", nodes), *self._files("--pods", pods)]
         return self._plan(paths, [*files, *_options("--only", only), *disruptions])
+
+    def why(
+        self,
+        name: Annotated[str, Field(description="A workload (web, shop/web, deployment/web) or a pod.")],
+        paths: Paths = _ALL,
+        nodes: Nodes = _ALL,
+        pods: Pods = _ALL,
+    ) -> str:
+        """Explain why a workload or a pod does not run or survive a failure, and list the smallest changes that are proved to help."""
+        options = [*self._files("--nodes", nodes), *self._files("--pods", pods)]
+        result = self._runner.run("why", options, [name, *(self._runner.inside(paths) or ["."])])
+        return bounded(result.output, "Name fewer paths.") + _lines(result.notes)
 
     def _plan(self, paths: list[str], options: list[str]) -> str:
         result = self._run("place", options, paths)

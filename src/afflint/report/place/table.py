@@ -215,7 +215,7 @@ def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: 
     yield paint(Cell(visible(workload.key), "strong")) + place
     yield from _verdict(workload, paint, width)
     for note in (*workload.notes, *preferences_words(workload, len(plan.nodes), verbose=verbose)):
-        yield from _wrapped("note: ", visible(note), width)
+        yield from wrapped("note: ", visible(note), width)
     if not workload.verdicts:
         return
     fold = len(plan.nodes) > _NODES_SHOWN
@@ -238,18 +238,18 @@ def _workload(workload: WorkloadPlan, plan: Plan, known: Sequence[Rack], paint: 
 def _verdict(workload: WorkloadPlan, paint: Paint, width: int) -> Iterator[str]:
     if workload.error is not None:
         yield paint(Cell("pods cannot be scheduled", "dead"))
-        yield from _wrapped("  ", visible(workload.error), width)
+        yield from wrapped("  ", visible(workload.error), width)
     if workload.unjudged:
         yield paint(Cell(scheduled_words(workload), "unjudged"))
-        yield from _wrapped("  ", visible(unjudged_words(workload)), width)
+        yield from wrapped("  ", visible(unjudged_words(workload)), width)
         return
     yield paint(Cell(scheduled_words(workload), "dead" if is_in_trouble(workload) else "survives"))
     for why, replicas in pending(workload).items():
         names = list_some([visible(replica.pod) for replica in replicas], 3)
         text = f"{names} {'stays' if len(replicas) == 1 else 'stay'} Pending"
-        yield from _wrapped("  ", f"{text}: {visible(reason_words(why))}" if why else text, width)
+        yield from wrapped("  ", f"{text}: {visible(reason_words(why))}" if why else text, width)
     for replica in attaching(workload):
-        yield from _wrapped("  ", f"{visible(replica.pod)} does not run: {visible(replica.why)}", width)
+        yield from wrapped("  ", f"{visible(replica.pod)} does not run: {visible(replica.why)}", width)
 
 
 def _group(group: NodeGroup, *, verbose: bool) -> Row:
@@ -285,7 +285,7 @@ def _briefly(workloads: Sequence[WorkloadPlan], nodes: int, paint: Paint, width:
     yield from _table(rows, paint, width, right=(1, 2))
     for note, number in counts.items():
         if number > 1:
-            yield from _wrapped(f"note: {number} workloads: ", visible(note), width)
+            yield from wrapped(f"note: {number} workloads: ", visible(note), width)
 
 
 def _violations(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
@@ -540,7 +540,7 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     replicas = [replica for workload in plan.workloads for replica in workload.replicas]
     scheduled = sum(replica.node is not None for replica in replicas)
     for note in plan.notes:
-        yield from _wrapped("note: ", visible(note), width)
+        yield from wrapped("note: ", visible(note), width)
     count = f"{scheduled} of {pluralize(len(replicas), 'replica')}"
     where = f"of {pluralize(len(plan.workloads), 'workload')} scheduled on {pluralize(len(plan.nodes), 'node')}."
     unjudged = sum(replica.node is None for workload in plan.workloads if workload.unjudged for replica in workload.replicas)
@@ -609,7 +609,7 @@ def _table(rows: Sequence[Row], paint: Paint, width: int, *, right: Sequence[int
             yield line
 
 
-def _wrapped(lead: str, text: str, width: int) -> Iterator[str]:
+def wrapped(lead: str, text: str, width: int) -> Iterator[str]:
     """Wrap ``text`` after ``lead`` and indent further lines by as much."""
     for line in _lines(text, max(_NARROWEST, width - len(lead))):
         yield lead + line

@@ -1,0 +1,133 @@
+"""``afflint why``: why a workload does not run or does not survive a failure, and the smallest changes that help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from afflint.cli import options
+from afflint.cli.command import Argument, Command, option
+from afflint.cli.output import FOUND, colored, notify, write_or_show
+from afflint.cli.place import COMMAND as PLACE
+from afflint.cli.place import parse_counts
+from afflint.cli.reporting import note_unused_render
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import visible
+
+if TYPE_CHECKING:
+    from afflint.placement.why import Explanation
+
+_FORMATS = ("text", "json")
+
+
+class WhyOptions(NamedTuple):
+    """The options of ``afflint why``."""
+
+    arguments: tuple[str, ...]
+    nodes: tuple[str, ...]
+    counts: tuple[str, ...]
+    pods: tuple[str, ...]
+    render: str | None
+    render_network: bool
+    config_file: str | None
+    no_config: bool
+    replan: bool
+    resources: bool
+    no_resources: bool
+    only_running: bool
+    form: str
+    output: str | None
+    exit_zero: bool
+    color: str
+
+
+def why(args: WhyOptions) -> int:
+    """Explain why a workload or a pod does not run, or which failures it does not survive, and show the smallest changes that help.
+
+    NAME is the name of a workload (web, shop/web, deployment/web) or of a pod. PATHS are manifests: files, folders, globs. Default: the
+    current folder. `kubectl afflint why NAME` asks the cluster.
+
+    Each change is proved: afflint schedules all workloads again with it. If another workload stays Pending then, the line says so.
+
+    Exits with 0 if all replicas run and survive the failure of each single node and zone, and with 1 otherwise.
+    """
+    from afflint.pipeline.options import Options
+    from afflint.pipeline.session import Session
+    from afflint.placement.changes import Situation
+    from afflint.placement.planner import make_plan
+    from afflint.placement.why import explain, selected_workload
+    from afflint.report.coverage import coverage_lines
+
+    options.check_choice("--format", args.form, _FORMATS)
+    options.check_choice("--color", args.color, options.COLORS)
+    if args.resources and args.no_resources:
+        raise UserError("--resources and --no-resources exclude each other")
+    name, *paths = args.arguments
+    session = Session(
+        options.configuration(options.ConfigOverrides(args.config_file, args.no_config, nodes=args.nodes, render=args.render))
+    )
+    note_unused_render(session.config)
+    given = session.sources(paths or (() if session.pipes_workloads() else (".",)))
+    sources, run = session.with_renders(given, Options(options.jobs(session.config.jobs)), network=args.render_network)
+    inputs = session.simulation_input(
+        sources,
+        args.pods,
+        options=run,
+        counts=parse_counts(args.counts),
+        resources=not args.no_resources,
+        only_running=args.only_running,
+        replan=args.replan,
+    )
+    found = inputs.simulation_input
+    plan = make_plan(
+        found.inventory,
+        found.pod_sources,
+        name_of=inputs.names.__getitem__,
+        budgets=found.budgets,
+        evictions=found.evictions,
+        classes=inputs.classes,
+    )
+    lines = coverage_lines(inputs.renders, inputs.coverage, False, "places")
+    notes = [line[0].lower() + line[1:].removesuffix(".") for line in lines]
+    plan = plan._replace(notes=(*notes, *inputs.notes, *plan.notes), coverage=inputs.coverage)
+    situation = Situation(found.inventory, found.pod_sources, "", inputs.classes)
+    chosen = selected_workload(plan, situation, name)
+    explanation = explain(plan, situation._replace(key=chosen.key), chosen.pod)
+    if inputs.problems:
+        notify(f"afflint: {visible(inputs.problems[0])}")
+    write_or_show(args.output, _chunks(explanation, args))
+    return 0 if explanation.survives or args.exit_zero else FOUND
+
+
+def _chunks(explanation: Explanation, args: WhyOptions) -> Iterator[str]:
+    if args.form == "json":
+        from afflint.report.place import why_json
+
+        return why_json.render(explanation)
+    import shutil
+
+    from afflint.report.place import why_text
+
+    color, width = args.output is None and colored(args.color), shutil.get_terminal_size((100, 24)).columns
+    return why_text.render(explanation, color=color, width=width)
+
+
+_PLACE_OUTPUT = {each.name: each for each in PLACE.sections["Output"]}
+_SECTIONS = {
+    "Input": PLACE.sections["Input"],
+    "Scheduling": PLACE.sections["Scheduling"],
+    "Output": (
+        options.format_option(_FORMATS),
+        option("--output", metavar="FILE", completion=options.file, help_text="Write the answer to a file. Default: standard output."),
+        _PLACE_OUTPUT["exit_zero"]._replace(help_text="Exit with 0 even if the workload does not run or survive."),
+        options.color,
+    ),
+}
+COMMAND = Command(
+    why,
+    WhyOptions,
+    _SECTIONS,
+    Argument("arguments", "NAME [PATHS]...", options.file, required=True),
+    "Explain why a workload does not run, and what would help.",
+)

@@ -1,0 +1,86 @@
+"""Small changes of a manifest or of the nodes that may let a workload run, as values that a plan can be made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from afflint.controllers.pod_source import PodSource
+from afflint.findings.edits import Single, applied
+from afflint.findings.namedtuples import NamedTuple
+from afflint.placement.autoscaling import scale_pools
+from afflint.placement.node_classes import NodeClass
+from afflint.placement.schedule import Inventory, Schedule, build_schedule
+from afflint.scheduler.nodes import Node
+from afflint.yaml.document import map_at
+
+CORRECTION, SETTING, TOLERATION, REMOVAL, PREFERENCE, REQUEST, LABEL, REPLICAS, NEW_NODE = range(1, 10)
+"""How much a change alters, least first: a corrected value or an uncordoned node, a setting of a constraint, a toleration, a removed
+requirement, a requirement that becomes a preference, a lower request, a label of a node, fewer replicas, another node."""
+
+
+class SmallChange(NamedTuple):
+    """One change. ``text`` is an instruction, ``size`` one of the constants above, ``plugin`` the plugin whose rejections it can lift.
+
+    ``edits`` change the pod spec; their paths begin there. ``nodes`` replace nodes of the same names, or are new.
+    """
+
+    text: str
+    size: int
+    plugin: str
+    """Empty if it can help against every plugin."""
+    edits: tuple[Single, ...] = ()
+    replicas: int | None = None
+    nodes: tuple[Node, ...] = ()
+
+
+class Situation(NamedTuple):
+    """The input of a plan, and the key of the workload that is explained. ``classes`` are pools that create nodes for Pending pods."""
+
+    inventory: Inventory
+    pod_sources: Sequence[PodSource]
+    key: str
+    classes: Sequence[NodeClass] = ()
+
+    @property
+    def pod_source(self) -> PodSource:
+        """The workload that is explained."""
+        return next(each for each in self.pod_sources if each.key == self.key)
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The pod spec of the workload; of a workload without a manifest that of its first running pod."""
+        pod_source = self.pod_source
+        return map_at(self.inventory.pods[pod_source.observed[0]], "spec") if pod_source.has_own_pods else pod_source.pod
+
+    @property
+    def work(self) -> int:
+        """How many objects a plan handles."""
+        return len(self.inventory.nodes) + len(self.inventory.pods) + sum(each.replicas for each in self.pod_sources)
+
+    def schedule(self) -> Schedule:
+        """Return the schedule of all workloads."""
+        inventory = self.inventory
+        if self.classes:
+            inventory = scale_pools(inventory, self.pod_sources, self.classes).inventory
+        return build_schedule(inventory, self.pod_sources)
+
+    def changed(self, change: SmallChange) -> Situation:
+        """Return the situation after a change. Raises EditError for an edit that does not apply."""
+        inventory, pod_source = self.inventory, self.pod_source
+        if change.nodes:
+            by_name = {node.name: node for node in change.nodes}
+            kept = [by_name.pop(node.name, node) if isinstance(node, Node) else node for node in inventory.nodes]
+            inventory = inventory._replace(nodes=[*kept, *by_name.values()])
+        if change.edits and pod_source.has_own_pods:
+            pods = list(inventory.pods)
+            for index in pod_source.observed:
+                pods[index] = {**map_at(pods[index]), "spec": applied(map_at(pods[index], "spec"), change.edits)}
+            inventory = inventory._replace(pods=pods)
+        elif change.edits:
+            pod_source = replace(pod_source, pod=applied(dict(pod_source.pod), change.edits))
+        if change.replicas is not None:
+            pod_source = replace(pod_source, replicas=change.replicas)
+        pod_sources = [pod_source if each.key == self.key else each for each in self.pod_sources]
+        return self._replace(inventory=inventory, pod_sources=pod_sources)

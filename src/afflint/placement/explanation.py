@@ -1,0 +1,192 @@
+"""Why a workload does not run, or which single failures it does not survive: a schedule in words about one workload."""
+
+from __future__ import annotations
+
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import join_words
+from afflint.kube.node_labels import ZONE
+from afflint.kube.quantities import Quantity
+from afflint.kube.selectors import Selector, describe_briefly
+from afflint.kube.taints import first_untolerated
+from afflint.placement.disruption_state import DisruptionState
+from afflint.placement.failures import Disruption, failures
+from afflint.placement.node_changes import is_control_plane
+from afflint.placement.node_loss import NodeLosses
+from afflint.placement.plan import Outcome
+from afflint.placement.rejections import Rejections, kind_of_domain, port_words, unknown_node
+from afflint.placement.schedule import PlacedWorkload, Schedule
+from afflint.scheduler.nodes import Node
+from afflint.scheduler.pods import Pod, Term, parsed_terms
+from afflint.scheduler.requests import CPU, MEMORY, PODS
+
+MOST_FAILURES = 100
+"""At most this many failures are simulated."""
+_SURVIVED = ("survives", "interrupted")
+
+
+class Reason(NamedTuple):
+    """Why some nodes reject a pod. ``text`` follows their number: ``lack disk=ssd``.
+
+    ``example`` says more about the first node; empty if there is nothing to add.
+    """
+
+    text: str
+    nodes: tuple[str, ...]
+    control_planes: bool
+    example: str = ""
+
+
+class FailureEffect(NamedTuple):
+    """What a single failure does to a workload: ``left`` replicas run in the end. ``why`` is why the others do not.
+
+    ``passing``: they run again when the failed nodes recover or are removed.
+    """
+
+    what: str
+    outcome: Outcome
+    left: int
+    why: str
+    passing: bool
+
+    @property
+    def survived(self) -> bool:
+        """Whether as many replicas run as before."""
+        return self.outcome in _SURVIVED
+
+
+class Failures(NamedTuple):
+    """The effects of the single failures on a workload, in the order of nodes, then zones. ``notes`` name what is not simulated."""
+
+    effects: tuple[FailureEffect, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def pending_pods(placed: PlacedWorkload) -> list[Pod]:
+    """Return the pods of a workload that do not run, in their order."""
+    running = placed.running
+    return [pod for pod in placed.pods if pod.key not in running]
+
+
+def reasons(schedule: Schedule, placed: PlacedWorkload, pod: Pod) -> list[Reason]:
+    """Return why each node rejects a Pending pod, equal reasons together, most nodes first and control planes last."""
+    titles = {identity: each.pod_source.key for identity, each in schedule.owners.items()}
+    rejections = Rejections(schedule.cluster, pod, titles, placed.pod_source.key)
+    table = schedule.cluster.table
+    groups: dict[tuple[str, str, bool], list[str]] = {}
+    examples: dict[tuple[str, str, bool], str] = {}
+    for node, plugin in placed.pending.get(pod.key, {}).items():
+        phrase = rejections.phrase(node, plugin)
+        group = phrase.singular, phrase.plural, is_control_plane(table.nodes[table.numbers[node]])
+        groups.setdefault(group, []).append(node)
+        examples.setdefault(group, "" if phrase.one in phrase.singular else phrase.one)
+    ordered = sorted(groups.items(), key=lambda each: (each[0][2], -len(each[1]), each[0]))
+    return [
+        Reason(singular if len(nodes) == 1 else plural, tuple(nodes), plane, examples[singular, plural, plane])
+        for (singular, plural, plane), nodes in ordered
+    ]
+
+
+def other_reason(placed: PlacedWorkload, pod: Pod) -> str:
+    """Return why a pod does not run if no node rejects it; empty if the nodes do."""
+    identity = pod.key
+    if identity in placed.waits:
+        return placed.waits[identity]
+    if identity in placed.held:
+        return placed.held[identity].why
+    if identity in placed.victims and identity not in placed.pending:
+        return f"{placed.victims[identity].by.name} preempts it, and it is not recreated"
+    if placed.pod_source.node_name:
+        return unknown_node(placed.pod_source.node_name)
+    return placed.error or "" if not placed.pending.get(identity) else ""
+
+
+# --- what it needs -----------------------------------------------------------------------------------------------------
+
+
+def needs(template: Pod) -> list[str]:
+    """Return what a pod requires of its node and of other pods, in words."""
+    found = []
+    own, terms = template.rules.node_selector.requirements, template.rules.terms
+    alternatives = [own] if terms is None else [(*own, *term.requirements) for term in terms if isinstance(term, Selector)]
+    added = template.added
+    texts = list(dict.fromkeys(" and ".join([describe_briefly(item) for item in each if item.key not in added]) for each in alternatives))
+    if texts and all(texts):
+        found.append(f"nodes with {' or '.join(texts)}")
+    amounts = [_amount(resource, amount) for resource, amount in template.requests if resource != PODS]
+    if amounts:
+        found.append(f"{join_words(amounts)} for each pod")
+    found += [f"{port_words(port)} of its node" for port in template.ports]
+    found += [f"a pod with {_selected(term)} {_same(term)}" for term in parsed_terms(template.affinity)]
+    found += [f"no pod with {_selected(term)} {_same(term)}" for term in parsed_terms(template.anti_affinity)]
+    found += [
+        f"at most {each.max_skew} more of its pods in one {kind_of_domain(each.key)} than in another" for each in template.hard_spread
+    ]
+    return found
+
+
+def _same(term: Term) -> str:
+    word = kind_of_domain(term.key)
+    return f"{'on' if word == 'node' else 'in'} the same {word}"
+
+
+def _selected(term: Term) -> str:
+    selector = term.selector
+    return "any label" if selector is None or not selector.requirements else " and ".join(map(describe_briefly, selector.requirements))
+
+
+def _amount(resource: str, amount: int) -> str:
+    if resource == CPU:
+        return f"{Quantity(amount * 10**6)} CPU"
+    binary = resource == MEMORY or resource.startswith("hugepages-")
+    return f"{Quantity(amount * 10**9, binary)} {resource}" if binary else f"{amount} {resource}"
+
+
+# --- failures ----------------------------------------------------------------------------------------------------------
+
+
+def single_failures(schedule: Schedule, placed: PlacedWorkload) -> tuple[list[Disruption], list[str]]:
+    """Return the failures of one node or one zone that can affect a workload, and notes on those that are left out."""
+    cluster, used, notes = schedule.before, set(placed.nodes.values()), list[str]()
+    if placed.pod_source.daemon:
+        return [], ["each node has its own pod of a DaemonSet: failures are not simulated"]
+    workers = {node.name for node in cluster.table.nodes if _is_open(node)} or set(cluster.nodes)
+    found = failures(cluster, "each:node")
+    if cluster.label(ZONE):
+        found += failures(cluster, f"each:{ZONE}")
+    else:
+        notes.append("no node has a zone label: failures of zones are not simulated")
+    whole = [each.what for each in found if workers <= set(each.nodes)]
+    if whole:
+        notes.append(f"the failure of {join_words(map(failure_words, whole))} is not simulated: no other node takes pods")
+    kept = {each.nodes: each for each in reversed(found) if each.what not in whole}
+    # With preemption, pods that move from other nodes may displace its own.
+    hit = [each for each in found if kept.get(each.nodes) is each and (schedule.priorities is not None or used & set(each.nodes))]
+    if len(hit) > MOST_FAILURES:
+        notes.append(f"only the first {MOST_FAILURES} of {len(hit)} failures are simulated")
+    return hit[:MOST_FAILURES], notes
+
+
+def _is_open(node: Node) -> bool:
+    return not node.unschedulable and first_untolerated(node.taints, ()) is None
+
+
+def failure_words(what: str) -> str:
+    """Return the name of a failure: ``zone a`` for ``topology.kubernetes.io/zone=a``."""
+    return what.replace(f"{ZONE}=", "zone ", 1)
+
+
+def failure_effects(schedule: Schedule, placed: PlacedWorkload) -> Failures:
+    """Simulate the single failures that can affect a workload, all of whose replicas run."""
+    found, notes = single_failures(schedule, placed)
+    if not found:
+        return Failures((), tuple(notes))
+    losses, key, running = NodeLosses(DisruptionState(schedule)), placed.pod_source.key, len(placed.running)
+    effects = []
+    for failure in found:
+        lost = losses.lose(failure)
+        outcome = lost.outcomes.get(key, "survives")
+        why = next((move.why for move in lost.moves if move.workload == key and move.target is None and move.why), "")
+        after = lost.removed.outcomes.get(key, "survives") if lost.removed is not None else outcome
+        left = lost.left.get(key, running)
+        effects.append(FailureEffect(failure_words(failure.what), outcome, left, why, outcome not in _SURVIVED and after in _SURVIVED))
+    return Failures(tuple(effects), tuple(notes))

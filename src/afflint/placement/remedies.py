@@ -1,0 +1,252 @@
+"""The smallest changes with which a workload runs, or survives single failures: each is proved by a whole plan with the change.
+
+A plan is one legal schedule, as in `afflint place`. The search makes a bounded number of plans, the more the smaller they are, so that its
+result depends on its input only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+from afflint.findings.edits import EditError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.placement.changes import NEW_NODE, REPLICAS, Situation, SmallChange
+from afflint.placement.explanation import FailureEffect, failure_effects, pending_pods, single_failures
+from afflint.placement.manifest_changes import LowerRequest, lower_request, manifest_changes
+from afflint.placement.node_changes import node_changes
+from afflint.placement.schedule import PlacedWorkload, Schedule
+from afflint.scheduler.decoding import InventoryError
+from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
+from afflint.scheduler.requests import CPU, MEMORY
+
+_MOST_PLANS, _FEWEST_PLANS, _MOST_WORK = 150, 10, 200_000
+"""The number of plans, and how many objects all of them handle together."""
+_MOST_IN_PAIRS = 12
+"""Pairs are tried if no single change solves the problem except another node, and if there are at most this many changes."""
+_ONE_POD = ("Pod", "VirtualMachine", "VirtualMachineInstance")
+
+
+class Measured(NamedTuple):
+    """What a plan shows about a workload: how many of its pods run, the failures that it does not survive, and the others' Pending pods.
+
+    ``passing`` are failures after which the pods run again when the nodes recover or are removed; ``lost`` are the others.
+    """
+
+    running: int
+    replicas: int
+    lost: tuple[FailureEffect, ...]
+    passing: tuple[str, ...]
+    pending: Mapping[str, int]
+
+    @property
+    def trouble(self) -> tuple[int, int]:
+        """How many pods do not run, and how many failures are not survived: less is better."""
+        return self.replicas - self.running, len(self.lost)
+
+
+class Remedy(NamedTuple):
+    """One or two changes that help. ``solves``: all pods run, and ``lost`` has no failure that the workload does not survive.
+
+    After the ``passing`` failures it runs again when the nodes recover or are removed.
+    """
+
+    changes: tuple[SmallChange, ...]
+    running: int
+    replicas: int
+    lost: tuple[FailureEffect, ...]
+    passing: tuple[str, ...]
+    solves: bool
+    makes_pending: tuple[tuple[str, int], ...]
+    """The other workloads that have more Pending pods then, with the number of these."""
+
+    @property
+    def size(self) -> int:
+        """How much the changes alter together."""
+        return sum(change.size for change in self.changes)
+
+
+class Remedies(NamedTuple):
+    """The changes that help, smallest first: those that solve the problem, or else those that make it smaller.
+
+    ``tried`` of ``possible`` changes and pairs were planned; ``pairs``: pairs were, too.
+    """
+
+    found: tuple[Remedy, ...] = ()
+    tried: int = 0
+    possible: int = 0
+    pairs: bool = False
+
+    @property
+    def cut(self) -> bool:
+        """Whether the search stopped before it had planned all changes."""
+        return self.tried < self.possible
+
+
+def find_remedies(situation: Situation, schedule: Schedule) -> Remedies:
+    """Return the changes that help a workload that does not run completely, or does not survive a failure, in this schedule."""
+    return _RemedySearch(situation, schedule, _plans(situation.work)).run()
+
+
+class SmallestEdit(NamedTuple):
+    """The edit of the manifest that is the one smallest change with which all pods run, None without one, and how many plans were made."""
+
+    change: SmallChange | None
+    plans: int
+
+
+def smallest_edit(situation: Situation, schedule: Schedule, most_plans: int) -> SmallestEdit:
+    """Return the smallest edit with which all pods of a workload run, if it makes no pod of another workload Pending.
+
+    If ``most_plans`` are too few to find it, there is none.
+    """
+    search = _RemedySearch(situation, schedule, most_plans)
+    found = search.smallest()
+    best = found[0] if len(found) == 1 else None
+    is_edit = best is not None and bool(best.changes[0].edits) and not best.makes_pending
+    return SmallestEdit(best.changes[0] if best is not None and is_edit else None, most_plans - search.left)
+
+
+def _plans(work: int) -> int:
+    return max(_FEWEST_PLANS, min(_MOST_PLANS, _MOST_WORK // max(work, 1)))
+
+
+def workload_in(schedule: Schedule, key: str) -> PlacedWorkload:
+    """Return a workload of a schedule by its key."""
+    return next(placed for placed in schedule.workloads if placed.pod_source.key == key)
+
+
+def _measured(schedule: Schedule, key: str, *, failing: bool) -> Measured:
+    """Return what a schedule shows about a workload. Failures are simulated if all of its pods run and ``failing`` is set."""
+    placed = workload_in(schedule, key)
+    running, count = len(placed.running), len(placed.pods)
+    effects = failure_effects(schedule, placed).effects if failing and running == count else ()
+    lost = tuple([each for each in effects if not (each.survived or each.passing)])
+    passing = tuple([each.what for each in effects if each.passing])
+    others = {each.pod_source.key: len(each.pods) - len(each.running) for each in schedule.workloads if each is not placed}
+    return Measured(running, count, lost, passing, others)
+
+
+class _RemedySearch:
+    """The search for one workload, with the number of plans that it may still make."""
+
+    def __init__(self, situation: Situation, schedule: Schedule, plans: int) -> None:
+        self.situation = situation
+        self.schedule = schedule
+        self.left = plans
+        self.placed = workload_in(schedule, situation.key)
+        # What does not run now need not survive failures as well: that is the next question.
+        self.failing = len(self.placed.running) == len(self.placed.pods)
+        self.before = _measured(schedule, situation.key, failing=self.failing)
+        # A failure is simulated on a finished schedule, which takes less than another schedule.
+        self.cost = 1 + (len(single_failures(schedule, self.placed)[0]) // 4 if self.failing else 0)
+
+    def run(self) -> Remedies:
+        if self.before.trouble == (0, 0) or self.placed.template is None:
+            return Remedies()
+        changes = self._changes()
+        tried, found = 0, list[Remedy]()
+        for change in changes:
+            if self.left <= 0:
+                break
+            tried += 1
+            found += self._tried((change,))
+        resources = [each for each in self._lower_requests() if self.left > 0]
+        for request in resources:
+            found += self._lowered(request)
+        possible = len(changes) + len(resources)
+        tried += len(resources)
+        solving = [each for each in found if each.solves]
+        pairs: list[tuple[SmallChange, ...]] = []
+        alone = {each.changes[0].text for each in solving}
+        others = [each for each in changes if each.text not in alone]
+        if all(each.size == NEW_NODE for each in solving) and 1 < len(others) <= _MOST_IN_PAIRS:
+            pairs = sorted(combinations(others, 2), key=lambda pair: sum(change.size for change in pair))
+            possible += len(pairs)
+            for pair in pairs:
+                if self.left <= 0:
+                    break
+                tried += 1
+                solving += [each for each in self._tried(pair) if each.solves]
+        return Remedies(tuple(_in_order(solving or found)), tried, possible, bool(pairs))
+
+    def smallest(self) -> list[Remedy]:
+        """Return the smallest single changes that solve the problem: all changes of one size."""
+        if self.before.trouble == (0, 0) or self.placed.template is None:
+            return []
+        found: list[Remedy] = []
+        for change in self._changes():
+            if found and change.size > found[0].size:
+                break
+            if self.left <= 0:
+                return []
+            found += [each for each in self._tried((change,)) if each.solves]
+        return found
+
+    def _changes(self) -> list[SmallChange]:
+        """Return the changes that can help by themselves or together, smallest first."""
+        spec, nodes = self.situation.spec, self.schedule.before.table.nodes
+        changes = [*manifest_changes(spec, nodes), *node_changes(spec, nodes), *self._fewer_replicas()]
+        if self.before.running < self.before.replicas:
+            # The first plugin that rejects a node decides: a change that lifts no rejection changes nothing.
+            plugins = {plugin for pod in pending_pods(self.placed) for plugin in self.placed.pending.get(pod.key, {}).values()}
+            changes = [each for each in changes if not each.plugin or each.plugin in plugins]
+        return sorted(changes, key=lambda change: change.size)
+
+    def _fewer_replicas(self) -> Iterator[SmallChange]:
+        pod_source, running = self.situation.pod_source, self.before.running
+        fewer = running - 1 if self.failing else running
+        # A single replica survives failures only because there is nothing to lose.
+        if fewer > self.failing and pod_source.kind not in _ONE_POD and not (pod_source.daemon or pod_source.observed):
+            yield SmallChange(f"lower the replicas from {pod_source.replicas} to {fewer}", REPLICAS, "", replicas=fewer)
+
+    def _tried(self, changes: tuple[SmallChange, ...]) -> list[Remedy]:
+        """Return the remedy that changes are, if a plan shows that they help."""
+        self.left -= self.cost
+        situation = self.situation
+        try:
+            # An edit that removes an item of a list moves the later ones: these come first.
+            for change in reversed(changes):
+                situation = situation.changed(change)
+            schedule = situation.schedule()
+        except (EditError, InventoryError):
+            return []
+        after = _measured(schedule, situation.key, failing=self.failing)
+        if after.replicas == 0 or after.trouble >= self.before.trouble:
+            return []
+        more = [(key, number - self.before.pending.get(key, 0)) for key, number in after.pending.items()]
+        worse = tuple([(key, number) for key, number in more if number > 0])
+        return [Remedy(changes, after.running, after.replicas, after.lost, after.passing, after.trouble == (0, 0), worse)]
+
+    # --- requests ------------------------------------------------------------------------------------------------------
+
+    def _lower_requests(self) -> Iterator[LowerRequest]:
+        if self.placed.pod_source.kubevirt:
+            return
+        short = dict.fromkeys(
+            shortage.resource
+            for pod in pending_pods(self.placed)[:1]
+            for node, plugin in self.placed.pending.get(pod.key, {}).items()
+            if plugin == NODE_RESOURCES_FIT
+            for shortage in self.schedule.cluster.shortages(pod, node)
+        )
+        for resource in (CPU, MEMORY):
+            request = lower_request(self.situation.spec, resource) if resource in short else None
+            if request is not None and request.amount > 1:
+                yield request
+
+    def _lowered(self, request: LowerRequest) -> list[Remedy]:
+        """Return the remedy with the largest request with which all pods run."""
+        step = 10 if request.resource == CPU else 1
+        least, most = 1, (request.amount - 1) // step
+        best: list[Remedy] = []
+        while least <= most and self.left > 0:
+            middle = (least + most) // 2
+            found = [each for each in self._tried((request.at(middle * step),)) if each.solves]
+            best, least, most = (found, middle + 1, most) if found else (best, least, middle - 1)
+        return best
+
+
+def _in_order(found: Iterable[Remedy]) -> Sequence[Remedy]:
+    """Return remedies that leave less trouble first, then those that cost other workloads nothing, then smaller ones."""
+    return sorted(found, key=lambda each: (each.replicas - each.running, len(each.lost), bool(each.makes_pending), each.size))

@@ -1,0 +1,141 @@
+"""Creates the answer of `afflint why`: whether one workload runs and survives single failures, why not, and which changes help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from afflint.controllers.running_pods import running_pods_of
+from afflint.findings.coverage import Coverage
+from afflint.findings.errors import UserError
+from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import nearest, summarize_names
+from afflint.placement.changes import Situation
+from afflint.placement.explanation import Failures, Reason, failure_effects, needs, other_reason, pending_pods, reasons
+from afflint.placement.plan import Plan, WorkloadPlan
+from afflint.placement.remedies import Remedies, find_remedies, workload_in
+from afflint.scheduler.pods import Pod
+from afflint.yaml.document import text_at
+
+_KINDS = {
+    "po": "pod",
+    "deploy": "deployment",
+    "sts": "statefulset",
+    "ds": "daemonset",
+    "rs": "replicaset",
+    "rc": "replicationcontroller",
+    "cj": "cronjob",
+    "vm": "virtualmachine",
+    "vmi": "virtualmachineinstance",
+}
+"""The short names of kinds that kubectl accepts."""
+
+
+class Explanation(NamedTuple):
+    """Whether a workload runs, why its ``pending`` pods do not, which failures it does not survive, and what helps.
+
+    ``pod`` is the pod that was asked for and ``node`` its node; empty for a workload. ``reasons`` are those of the first Pending pod, and
+    ``why`` is why it does not run if no node rejects it.
+    """
+
+    workload: WorkloadPlan
+    pod: str
+    node: str
+    replicas: int
+    running: int
+    pending: tuple[str, ...]
+    reasons: tuple[Reason, ...]
+    why: str
+    needs: tuple[str, ...]
+    failures: Failures
+    remedies: Remedies
+    notes: tuple[str, ...]
+    coverage: Coverage = Coverage()
+
+    @property
+    def runs(self) -> bool:
+        """Whether all of its pods run."""
+        return self.running == self.replicas and not self.workload.error
+
+    @property
+    def survives(self) -> bool:
+        """Whether it runs, and as many of its pods after each simulated failure."""
+        return self.runs and all(each.survived for each in self.failures.effects)
+
+
+class Selected(NamedTuple):
+    """The workload that a name selects, and the pod if it is the name of one."""
+
+    key: str
+    pod: str = ""
+
+
+def selected_workload(plan: Plan, situation: Situation, name: str) -> Selected:
+    """Return the workload with a name (``web``, ``shop/web``, ``deployment/web``, ``Deployment shop/web``), or with a pod of this name.
+
+    Raises UserError, which names the nearest name, or all workloads if there are several.
+    """
+    found = {each.key: Selected(each.key) for each in plan.workloads if name == each.key or name.lower() in _names(each)}
+    pods = dict(_pods(plan, situation))
+    if not found:
+        word = name.lower().removeprefix("pod/").removeprefix("po/")
+        found = {selected.key: selected for key, selected in pods.items() if word in (key, key.partition("/")[2])}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        raise UserError(f"{name!r} is the name of {len(found)} workloads: {summarize_names(sorted(found))}; add the namespace or the kind")
+    known = [each for workload in plan.workloads for each in (workload.name, f"{workload.namespace}/{workload.name}")]
+    close = nearest(name, [*known, *[key.partition("/")[2] for key in pods]])
+    raise UserError(f"no workload or pod is named {name!r}{f'; did you mean {close!r}?' if close else ''}")
+
+
+def _names(workload: WorkloadPlan) -> set[str]:
+    """Return the names of a workload in lower case, with and without its namespace or kind."""
+    kind, name = workload.kind.lower(), workload.name.lower()
+    kinds = [kind, *[short for short, whole in _KINDS.items() if whole == kind]]
+    return {name, f"{workload.namespace.lower()}/{name}", *[f"{each}/{name}" for each in kinds]}
+
+
+def _pods(plan: Plan, situation: Situation) -> list[tuple[str, Selected]]:
+    """Return the workload of each pod by the namespace and the name of the pod: of the pods of the plan, and of all in a dump."""
+    found = [
+        (f"{workload.namespace}/{replica.pod}", Selected(workload.key, replica.pod))
+        for workload in plan.workloads
+        for replica in workload.replicas
+    ]
+    for key, indexes in running_pods_of(situation.pod_sources, situation.inventory.pods).items():
+        for index in indexes:
+            pod = situation.inventory.pods[index]
+            name = text_at(pod, "metadata", "name")
+            found.append((f"{text_at(pod, 'metadata', 'namespace') or 'default'}/{name}", Selected(key, name)))
+    return found
+
+
+def explain(plan: Plan, situation: Situation, pod: str = "") -> Explanation:
+    """Explain the workload of a situation in its plan, or one ``pod`` of it."""
+    workload = next(each for each in plan.workloads if each.key == situation.key)
+    schedule = situation.schedule()
+    placed = workload_in(schedule, situation.key)
+    waiting = pending_pods(placed)
+    first = _first(waiting, pod)
+    running, replicas = len(placed.running), len(workload.replicas)
+    runs = running == replicas and not workload.error
+    return Explanation(
+        workload,
+        pod,
+        next((node for (_, name), node in placed.nodes.items() if pod and name == pod), ""),
+        replicas,
+        running,
+        tuple([each.name for each in waiting]),
+        tuple(reasons(schedule, placed, first)) if first is not None else (),
+        workload.error or (other_reason(placed, first) if first is not None else ""),
+        tuple(needs(placed.template)) if placed.template is not None else (),
+        failure_effects(schedule, placed) if runs and replicas else Failures(),
+        find_remedies(situation, schedule) if placed.pods else Remedies(),
+        (*workload.notes, *plan.notes),
+        plan.coverage,
+    )
+
+
+def _first(waiting: Sequence[Pod], pod: str) -> Pod | None:
+    """Return the Pending pod whose reasons are shown: the one with this name, or the first."""
+    return next((each for each in waiting if each.name == pod), waiting[0] if waiting else None)

@@ -1,0 +1,164 @@
+"""The answer of `afflint why` as text for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from afflint.findings.phrases import pluralize, visible
+from afflint.placement.explanation import FailureEffect, Reason
+from afflint.placement.remedies import Remedies, Remedy
+from afflint.placement.why import Explanation
+from afflint.report.place.digest import list_some, reason_words
+from afflint.report.place.table import wrapped
+
+_NODES, _PODS, _REMEDIES, _FAILURES = 4, 4, 8, 12
+_STYLES = {"bad": "1;31", "good": "32", "strong": "1"}
+
+
+def render(explanation: Explanation, *, color: bool, width: int) -> Iterator[str]:
+    """Yield the text in lines, ``width`` columns wide where the names allow it."""
+
+    def paint(style: str, text: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color else text
+
+    for number, (title, lines) in enumerate(_sections(explanation)):
+        if number:
+            yield "\n"
+        style = "strong" if number else "good" if explanation.survives else "bad"
+        yield from (paint(style, each) + "\n" for each in wrapped("", visible(title), width))
+        for lead, line in lines:
+            yield from (f"{each}\n" for each in wrapped(f"  {lead}", visible(line), width))
+    for number, note in enumerate(explanation.notes):
+        if not number:
+            yield "\n"
+        yield from (f"{each}\n" for each in wrapped("note: ", visible(note), width))
+
+
+def _sections(explanation: Explanation) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield each title with its lines: the beginning of a line, below which its other lines are indented, and its text."""
+    yield headline(explanation), []
+    if not explanation.runs:
+        why = [explanation.why] if explanation.why else []
+        yield _why_title(explanation), _plain([*why, *[rejection_words(each) for each in explanation.reasons]])
+    if explanation.runs and explanation.replicas:
+        if explanation.needs:
+            yield "It needs", _plain(explanation.needs)
+        yield from _failures(explanation)
+    if not explanation.survives and explanation.replicas:
+        yield "What would help", list(remedy_lines(explanation))
+
+
+def _plain(lines: Iterable[str]) -> list[tuple[str, str]]:
+    return [("", line) for line in lines]
+
+
+def headline(explanation: Explanation) -> str:
+    """Return ``Deployment shop/web (web.yaml:3): 2 of 3 replicas run.``, and where the pod runs that was asked for."""
+    workload = explanation.workload
+    place = f" ({workload.file}:{workload.line})" if workload.file else ""
+    pods = "pods" if workload.kind == "DaemonSet" else "replicas"
+    if explanation.replicas == 0:
+        return f"{workload.key}{place} requests no pods."
+    if explanation.replicas == 1:
+        counted = "its pod runs" if explanation.running else "its pod does not run"
+    else:
+        run = "runs" if explanation.running == 1 else "run"
+        counted = f"{explanation.running} of {explanation.replicas} {pods} {run}"
+    asked = ""
+    if explanation.node:
+        asked = f" {explanation.pod} runs on {explanation.node}."
+    elif explanation.pod:
+        asked = f" {explanation.pod} is one of its pods."
+    return f"{workload.key}{place}: {counted}.{asked}"
+
+
+def _why_title(explanation: Explanation) -> str:
+    if not explanation.running and not explanation.pod:
+        return "Why it does not run" if explanation.replicas == 1 else "Why they do not run"
+    pending = list_some(explanation.pending, _PODS)
+    return f"Why {pending} {'does' if len(explanation.pending) == 1 else 'do'} not run" if pending else "Why"
+
+
+def rejection_words(reason: Reason) -> str:
+    """Return ``2 nodes lack disk=ssd: worker-1, worker-2``."""
+    noun = "control plane" if reason.control_planes else "node"
+    words = f"{pluralize(len(reason.nodes), noun)} {reason.text}: {list_some(reason.nodes, _NODES)}"
+    if not reason.example:
+        return words
+    return f"{words} ({reason.example})" if len(reason.nodes) == 1 else f"{words} ({reason.nodes[0]}: {reason.example})"
+
+
+def _failures(explanation: Explanation) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    effects, notes = explanation.failures.effects, _plain(explanation.failures.notes)
+    bad = [each for each in effects if not each.survived]
+    if bad:
+        lines = [_failure(each, explanation.replicas) for each in bad[:_FAILURES]]
+        more = [f"and {len(bad) - _FAILURES} more"] if len(bad) > _FAILURES else []
+        yield "It does not survive the failure of", _plain([*lines, *more])
+    good = [f"{each.what} (after an interruption)" if each.outcome == "interrupted" else each.what for each in effects if each.survived]
+    if good:
+        every = "" if bad else "each "
+        yield f"It survives {every or 'the '}{'single ' if every else ''}failure of", _plain([list_some(good, _FAILURES)])
+    if notes:
+        yield "Not simulated", notes
+
+
+def _failure(effect: FailureEffect, replicas: int) -> str:
+    left = "no replica runs" if not effect.left else f"{effect.left} of {replicas} replicas {'runs' if effect.left == 1 else 'run'}"
+    if effect.passing:
+        return f"{effect.what}: {left} until it recovers or is removed"
+    return f"{effect.what}: {left}" + (f" ({reason_words(effect.why)})" if effect.why else "")
+
+
+def remedy_lines(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """Yield the changes that help, each with its number, and how far the search went."""
+    remedies = explanation.remedies
+    first = remedies.found[0] if remedies.found else None
+    if first is not None and not first.solves:
+        yield "", "no single change is enough; these help:"
+    elif remedies.found and all(len(each.changes) > 1 for each in remedies.found):
+        yield "", "no single change is enough; two together are:"
+    for number, each in enumerate(remedies.found[:_REMEDIES], 1):
+        yield f"{number}. ", remedy_words(each, failing=explanation.runs)
+    if len(remedies.found) > _REMEDIES:
+        yield "", f"and {len(remedies.found) - _REMEDIES} more"
+    yield from _plain(_end(explanation, remedies))
+
+
+def _end(explanation: Explanation, remedies: Remedies) -> Iterator[str]:
+    if remedies.cut:
+        yield f"the search stopped after {remedies.tried} of {remedies.possible} changes"
+    elif remedies.found:
+        return
+    elif explanation.runs and all(each.survived or each.passing for each in explanation.failures.effects):
+        yield "the recovery or the removal of the failed nodes: its controller replaces no pod before that"
+    elif remedies.tried:
+        yield "no single change helps" + (", and no pair of changes" if remedies.pairs else "")
+    else:
+        yield "afflint finds no change to try"
+
+
+def remedy_words(remedy: Remedy, *, failing: bool = False) -> str:
+    """Return a remedy with what a plan shows about it: ``tolerate the taint `gpu:NoSchedule`: all 3 replicas run``.
+
+    With ``failing`` the replicas run without it, and it is about failures.
+    """
+    effects = _survival(remedy) if failing else [_running(remedy)]
+    worse = [
+        f"{pluralize(number, 'pod')} of {key} {'stays' if number == 1 else 'stay'} Pending instead" for key, number in remedy.makes_pending
+    ]
+    return f"{' and '.join([change.text for change in remedy.changes])}: {', but '.join([*effects, *worse])}"
+
+
+def _running(remedy: Remedy) -> str:
+    if remedy.running < remedy.replicas:
+        return f"{remedy.running} of {remedy.replicas} replicas run"
+    return {1: "its pod runs", 2: "both replicas run"}.get(remedy.replicas, f"all {remedy.replicas} replicas run")
+
+
+def _survival(remedy: Remedy) -> Sequence[str]:
+    if remedy.running < remedy.replicas:
+        return [_running(remedy)]
+    lost = [f"not {list_some([each.what for each in remedy.lost], _NODES)}"] if remedy.lost else []
+    passing = [f"after {list_some(remedy.passing, _NODES)} only when the nodes recover or are removed"] if remedy.passing else []
+    return ["it survives more failures" if lost else "it survives each failure", *lost, *passing]

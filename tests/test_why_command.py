@@ -1,0 +1,273 @@
+"""`afflint why`: a workload that does not run or survive, the reasons, and the smallest changes with which it does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from afflint.placement import remedies
+from checkout import ROOT
+
+if TYPE_CHECKING:
+    from command_line import Afflint
+
+SCHEMA = json.loads((ROOT / "schemas" / "why.schema.json").read_text("utf-8"))
+NODES = """\
+nodes:
+  - name: cp
+    labels: {node-role.kubernetes.io/control-plane: "", topology.kubernetes.io/zone: a}
+    taints: ["node-role.kubernetes.io/control-plane:NoSchedule"]
+  - {name: one, labels: {topology.kubernetes.io/zone: a, disk: solid}, taints: ["dedicated=db:NoSchedule"]}
+  - {name: two, labels: {topology.kubernetes.io/zone: b, disk: spinning}}
+  - {name: three, labels: {topology.kubernetes.io/zone: b, disk: spinning}}
+"""
+TWO_ZONES = """\
+nodes:
+  - {name: one, labels: {topology.kubernetes.io/zone: a}, allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}
+  - {name: two, labels: {topology.kubernetes.io/zone: b}, allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}
+"""
+
+
+def deployment(name: str = "web", replicas: int = 2, **spec: Any) -> str:
+    """A Deployment in JSON, which is YAML as well. ``spec`` are the fields of its pod spec."""
+    labels = {"app": name}
+    pod = {"containers": [{"name": "web", "image": "web:1"}], **spec}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    whole = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "shop"}, "spec": whole})
+
+
+def separated(key: str, name: str = "web") -> dict[str, Any]:
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": name}}}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def requesting(cpu: str) -> list[dict[str, Any]]:
+    return [{"name": "web", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nodes.yaml").write_text(NODES, encoding="utf-8")
+    return tmp_path
+
+
+def answer(afflint: Afflint, *words: str) -> dict[str, Any]:
+    """The answer as JSON, which is checked against its schema; each change with what a plan says of it."""
+    done = afflint("why", *words, "--format", "json")
+    document: dict[str, Any] = json.loads(done.out)
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
+    assert done.code == (0 if document["survives"] else 1)
+    return document
+
+
+def changes(document: dict[str, Any]) -> list[str]:
+    return [" and ".join(change["text"] for change in remedy["changes"]) for remedy in document["remedies"]]
+
+
+def test_it_says_why_and_what_would_help(afflint: Afflint, project: Path) -> None:
+    (project / "web.yaml").write_text(deployment(nodeSelector={"disk": "solid"}), encoding="utf-8")
+    done = afflint("why", "web")
+    assert done.code == 1
+    assert done.out == (
+        "Deployment shop/web (web.yaml:1): 0 of 2 replicas run.\n"
+        "\n"
+        "Why they do not run\n"
+        "  2 nodes lack disk=solid: three, two (three: has disk=spinning, not solid)\n"
+        "  1 node has the untolerated taint dedicated=db:NoSchedule: one\n"
+        "  1 control plane has the untolerated taint node-role.kubernetes.io/control-plane:NoSchedule: cp\n"
+        "\n"
+        "What would help\n"
+        "  1. tolerate the taint `dedicated=db:NoSchedule`: both replicas run\n"
+        "  2. remove `disk: solid` from nodeSelector: both replicas run\n"
+        "  3. add a node like `three` in zone `a` with `disk=solid`: both replicas run\n"
+        "  4. add a node like `three` in zone `b` with `disk=solid`: both replicas run\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "first"),
+    [
+        ({"nodeSelector": {"disk": "spining"}}, "change `disk: spining` to `disk: spinning` in nodeSelector"),
+        ({"nodeSelector": {"diskk": "spinning"}}, "change the key `diskk` to `disk` in nodeSelector"),
+        (
+            {"nodeSelector": {"topology.kubernetes.io/zones": "b"}},
+            "change the key `topology.kubernetes.io/zones` to `topology.kubernetes.io/zone`",
+        ),
+        (
+            {"nodeSelector": {"disk": "solid"}, "tolerations": [{"key": "dedicated", "value": "db", "effect": "NoExecute"}]},
+            "change the effect `NoExecute` of the toleration to `NoSchedule`, for the taint `dedicated=db:NoSchedule`",
+        ),
+        ({"nodeSelector": {"example.com/gpu": "yes"}}, "remove `example.com/gpu: yes` from nodeSelector"),
+        ({"affinity": separated("topology.kubernetes.io/zone")}, "tolerate the taint `dedicated=db:NoSchedule`"),
+        ({"nodeName": "four"}, "remove `nodeName: four`"),
+    ],
+)
+def test_the_smallest_change_comes_first(afflint: Afflint, project: Path, spec: dict[str, Any], first: str) -> None:
+    (project / "web.yaml").write_text(deployment(**spec), encoding="utf-8")
+    found = changes(answer(afflint, "web"))
+    assert found[0].startswith(first)
+
+
+def test_required_node_affinity_loses_a_requirement_or_becomes_a_preference(afflint: Afflint, project: Path) -> None:
+    term = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["none"]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    (project / "web.yaml").write_text(deployment(affinity=affinity), encoding="utf-8")
+    found = changes(answer(afflint, "web"))
+    assert found[:2] == ["remove `disk=none` from the required node affinity", "make the required node affinity preferred"]
+
+
+def test_a_constraint_on_domains_becomes_a_preference(afflint: Afflint, project: Path) -> None:
+    (project / "nodes.yaml").write_text(TWO_ZONES, encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(replicas=3, affinity=separated("topology.kubernetes.io/zone")), encoding="utf-8")
+    found = answer(afflint, "web")
+    assert (found["running"], found["replicas"], found["pending"]) == (2, 3, ["web-2"])
+    assert changes(found) == ["make the required podAntiAffinity over zones preferred", "lower the replicas from 3 to 2"]
+    spread = {"maxSkew": 1, "minDomains": 3, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
+    spread["labelSelector"] = {"matchLabels": {"app": "web"}}
+    (project / "web.yaml").write_text(deployment(replicas=3, topologySpreadConstraints=[spread]), encoding="utf-8")
+    assert changes(answer(afflint, "web"))[0] == "set `whenUnsatisfiable: ScheduleAnyway` in the spread constraint over zones"
+
+
+def test_a_request_is_lowered_to_the_largest_that_fits(afflint: Afflint, project: Path) -> None:
+    (project / "nodes.yaml").write_text(TWO_ZONES, encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(replicas=3, containers=requesting("3")), encoding="utf-8")
+    found = answer(afflint, "web")
+    assert found["reasons"][0]["text"] == "have insufficient CPU"
+    assert changes(found) == [
+        "lower the CPU request of the container `web` from 3 to 2",
+        "lower the replicas from 3 to 2",
+        "add a node like `one` in zone `a`",
+        "add a node like `two` in zone `b`",
+    ]
+
+
+def test_a_change_that_costs_another_workload_its_node_says_so(afflint: Afflint, project: Path) -> None:
+    (project / "nodes.yaml").write_text(TWO_ZONES, encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(replicas=1, nodeSelector={"disk": "none"}, containers=requesting("4")), encoding="utf-8")
+    (project / "zoo.yaml").write_text(deployment("zoo", replicas=2, containers=requesting("4")), encoding="utf-8")
+    done = afflint("why", "web")
+    assert "remove `disk: none` from nodeSelector: its pod runs, but 1 pod of Deployment shop/zoo stays Pending instead" in " ".join(
+        done.out.split()
+    )
+    first = answer(afflint, "web")["remedies"][0]
+    assert first["makesPending"] == []
+    assert first["changes"][0]["changes"] == "nodes"
+
+
+def test_two_changes_together_if_no_single_one_is_enough(afflint: Afflint, project: Path) -> None:
+    (project / "web.yaml").write_text(deployment(nodeSelector={"disk": "solid", "rack": "r1"}), encoding="utf-8")
+    found = answer(afflint, "web")
+    assert found["remedies"][0]["solves"]
+    assert changes(found)[0] == "tolerate the taint `dedicated=db:NoSchedule` and remove `rack: r1` from nodeSelector"
+    assert "add a node like `three` in zone `b` with `disk=solid` and `rack=r1`" in changes(found)
+
+
+def test_a_workload_that_runs_shows_what_it_needs_and_what_it_does_not_survive(afflint: Afflint, project: Path) -> None:
+    (project / "nodes.yaml").write_text(TWO_ZONES, encoding="utf-8")
+    (project / "web.yaml").write_text(
+        deployment(affinity=separated("kubernetes.io/hostname"), containers=requesting("1")), encoding="utf-8"
+    )
+    found = answer(afflint, "web")
+    assert found["runs"]
+    assert found["needs"] == ["1 CPU for each pod", "no pod with app=web on the same node"]
+    assert [(each["what"], each["outcome"], each["left"]) for each in found["failures"]] == [
+        ("node one", "degraded", 1),
+        ("node two", "degraded", 1),
+    ]
+    assert changes(found)[0] == "make the required podAntiAffinity over nodes preferred"
+    assert "it survives each failure" in afflint("why", "web").out
+
+
+def test_a_workload_that_survives_exits_with_0(afflint: Afflint, project: Path) -> None:
+    (project / "nodes.yaml").write_text(TWO_ZONES, encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(), encoding="utf-8")
+    done = afflint("why", "web")
+    assert done.code == 0
+    assert "It survives each single failure of\n  node one, node two\n" in done.out
+    assert "What would help" not in done.out
+
+
+def test_a_replica_that_waits_for_its_node_needs_no_other_change(afflint: Afflint, project: Path) -> None:
+    whole = json.loads(deployment())
+    whole["kind"] = "StatefulSet"
+    whole["spec"]["serviceName"] = "web"
+    (project / "nodes.yaml").write_text(TWO_ZONES, encoding="utf-8")
+    (project / "web.yaml").write_text(json.dumps(whole), encoding="utf-8")
+    found = answer(afflint, "web")
+    assert found["remedies"] == []
+    assert {each["passing"] for each in found["failures"]} == {True}
+    assert "the recovery or the removal of the failed nodes" in afflint("why", "web").out
+
+
+def test_the_only_zone_and_missing_zones_are_named(afflint: Afflint, project: Path) -> None:
+    (project / "nodes.yaml").write_text("nodes: [{name: one}, {name: two}]\n", encoding="utf-8")
+    (project / "web.yaml").write_text(deployment(), encoding="utf-8")
+    assert "no node has a zone label: failures of zones are not simulated" in answer(afflint, "web")["notes"]
+    (project / "nodes.yaml").write_text("nodes: [{name: one, labels: {topology.kubernetes.io/zone: a}}]\n", encoding="utf-8")
+    notes = answer(afflint, "web")["notes"]
+    assert "the failure of node one and zone a is not simulated: no other node takes pods" in notes
+
+
+@pytest.mark.parametrize(
+    "name", ["web", "shop/web", "deployment/web", "deploy/web", "Deployment shop/web", "web-1", "shop/web-1", "pod/web-1"]
+)
+def test_a_workload_has_several_names(afflint: Afflint, project: Path, name: str) -> None:
+    (project / "web.yaml").write_text(deployment(), encoding="utf-8")
+    found = answer(afflint, name)
+    assert found["workload"]["key"] == "Deployment shop/web"
+    assert (found["pod"], bool(found["node"])) == (("web-1", True) if name.endswith("web-1") else (None, False))
+
+
+def test_a_wrong_name_is_answered_with_the_nearest(afflint: Afflint, project: Path) -> None:
+    (project / "web.yaml").write_text(deployment("website"), encoding="utf-8")
+    done = afflint("why", "webiste")
+    assert (done.code, done.out, done.err) == (2, "", "afflint: no workload or pod is named 'webiste'; did you mean 'website'?\n")
+
+
+def test_a_name_of_several_workloads_is_an_error(afflint: Afflint, project: Path) -> None:
+    (project / "web.yaml").write_text(deployment(), encoding="utf-8")
+    (project / "other.yaml").write_text(deployment().replace('"shop"', '"lab"'), encoding="utf-8")
+    done = afflint("why", "web")
+    assert done.code == 2
+    assert done.err == (
+        "afflint: 'web' is the name of 2 workloads: Deployment lab/web and Deployment shop/web; add the namespace or the kind\n"
+    )
+
+
+def test_without_a_name_the_usage_is_an_error(afflint: Afflint) -> None:
+    done = afflint("why")
+    assert done.code == 2
+    assert "NAME" in done.err
+
+
+def test_a_pending_pod_of_a_dump_without_a_manifest(afflint: Afflint, project: Path) -> None:
+    owner = [{"apiVersion": "example.com/v1", "kind": "Database", "name": "db", "uid": "1", "controller": True}]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "db-0", "namespace": "shop", "ownerReferences": owner},
+        "spec": {"nodeSelector": {"disk": "solid"}, "containers": [{"name": "db", "image": "db:1"}]},
+        "status": {"phase": "Pending"},
+    }
+    (project / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod]}), encoding="utf-8")
+    found = answer(afflint, "db-0", "nodes.yaml", "--nodes", "nodes.yaml", "--pods", "dump.json")
+    assert (found["pod"], found["running"], found["replicas"]) == ("db-0", 0, 1)
+    assert changes(found)[:2] == ["tolerate the taint `dedicated=db:NoSchedule`", "remove `disk: solid` from nodeSelector"]
+
+
+def test_a_search_that_is_cut_says_so(afflint: Afflint, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remedies, "_MOST_PLANS", 1)
+    monkeypatch.setattr(remedies, "_FEWEST_PLANS", 1)
+    (project / "web.yaml").write_text(deployment(nodeSelector={"disk": "solid"}), encoding="utf-8")
+    assert "the search stopped after 1 of 4 changes" in afflint("why", "web").out
+
+
+def test_names_from_manifests_cannot_control_the_terminal(afflint: Afflint, project: Path) -> None:
+    (project / "web.yaml").write_text(deployment(nodeSelector={"disk": "\x1b[31msolid"}), encoding="utf-8")
+    assert "\x1b" not in afflint("why", "web").out
