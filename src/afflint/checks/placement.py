@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from afflint.admission.pod_admission import given_labels
 from afflint.checks.match import CrossManifestMatch, Match, RelatedPlace, Target, inserting
@@ -19,6 +20,9 @@ from afflint.placement.disruption_budgets import BudgetStatus
 from afflint.placement.proofs import FailedReplica, TooFewDomains
 from afflint.placement.rejections import port_words
 from afflint.scheduler.nodes import ITSELF
+
+if TYPE_CHECKING:
+    from afflint.findings.edits import SymbolicEdit
 
 # Their pods complete, and others can be scheduled then.
 _FINITE = ("Job", "CronJob", "JobSet")
@@ -39,7 +43,18 @@ def unschedulable(view: ClusterView, target: Target) -> Iterator[CrossManifestMa
             message,
             severity="warning" if unsure else None,
             related=_namespace_places(view, found.pod_source),
+            edits=() if found.assumes_complete else _smallest_edits(view, found.pod_source),
         )
+
+
+def _smallest_edits(view: ClusterView, pod_source: PodSource) -> tuple[SymbolicEdit, ...]:
+    """Return the edits of the one smallest change of the manifest with which all replicas run, if a plan proves that there is one."""
+    change = view.smallest_edit(pod_source)
+    if change is None:
+        return ()
+    pods = view.pods_of(pod_source)
+    base = (*pods.site.base, *pod_source.pod_path)
+    return tuple([each._replace(path=(*base, *each.path)) for each in change.edits])
 
 
 def _namespace_places(view: ClusterView, pod_source: PodSource) -> tuple[RelatedPlace, ...]:
@@ -63,7 +78,9 @@ def _fits_nowhere(replicas: int, nodes: int) -> str:
 def too_few_domains(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report workloads with more replicas than domains that accept them."""
     for found in proofs.too_few_domains(view.survey):
-        yield few_domains(view.pods_of(found.pod_source), found, proofs.domain_count(found))
+        match = few_domains(view.pods_of(found.pod_source), found, proofs.domain_count(found))
+        edits = () if found.pod_source.kind in _FINITE else _smallest_edits(view, found.pod_source)
+        yield match._replace(match=match.match._replace(edits=edits)) if edits else match
     for found in proofs.too_few_domains_at_most(view.survey):
         yield few_domains_at_most(view.pods_of(found.pod_source), found, proofs.domain_count(found))
 
@@ -360,7 +377,8 @@ def _match(
     remedy: str = "",
     severity: Severity | None = None,
     related: tuple[RelatedPlace, ...] = (),
+    edits: tuple[SymbolicEdit, ...] = (),
 ) -> CrossManifestMatch:
     # No constraint of the workload limits it, so the whole workload is reported.
     at = path if path not in ((), pod_source.pod_path) else (*pods.site.base, "metadata", "name")
-    return CrossManifestMatch(pods.site, pods.ref, Match(at, message, remedy, related=related, severity=severity))
+    return CrossManifestMatch(pods.site, pods.ref, Match(at, message, remedy, edits=edits, related=related, severity=severity))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from afflint.controllers.pod_source import PodSource
 from afflint.findings.finding import FileId
@@ -28,8 +29,15 @@ from afflint.placement.schedule import Schedule, Start, build_schedules, start
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules
 
+if TYPE_CHECKING:
+    from afflint.placement.changes import SmallChange
+
 AS_ORDERED = "in this example placement"
 """How messages refer to the placement in the order of the manifests; another order may have another result."""
+
+
+_MOST_EDITS, _MOST_PLANS, _MOST_WORK = 5, 25, 50_000
+"""For how many workloads a run looks for the smallest edit, how many plans it makes for all of them, and of how many objects for one."""
 
 
 class FailureDomain(NamedTuple):
@@ -69,6 +77,7 @@ class ClusterView:
         self._by_name = {node.name: node for node in self.nodes}
         self._lost: dict[Disruption, DisruptionEffect] = {}
         self._lacking: dict[tuple[int, str], list[NodeFact]] = {}
+        self._edits_left, self._plans_left = _MOST_EDITS, _MOST_PLANS
 
     def may_be_made(self, selector: Selector) -> bool:
         """Return whether a pool may create a node that a selector matches."""
@@ -113,6 +122,23 @@ class ClusterView:
     @cached_property
     def _start(self) -> Start:
         return start(self.simulation_input.inventory, self.pod_sources)
+
+    def smallest_edit(self, pod_source: PodSource) -> SmallChange | None:
+        """Return the edit of a manifest that is the one smallest change with which all pods of a workload run; None without one.
+
+        Only the first few workloads are examined: each takes some plans.
+        """
+        if self.classes or self._edits_left <= 0 or self._plans_left <= 0:
+            return None
+        from afflint.placement.changes import Situation
+        from afflint.placement.remedies import smallest_edit
+
+        situation = Situation(self.simulation_input.inventory, self.pod_sources, pod_source.key)
+        found = smallest_edit(situation, self.arrangement, min(self._plans_left, _MOST_WORK // max(situation.work, 1)))
+        self._edits_left -= 1
+        self._plans_left -= found.plans
+        change = found.change
+        return change if change is not None and _fits_manifest(change, pod_source, self.pods_of(pod_source)) else None
 
     @cached_property
     def disruptions(self) -> Disruptions:
@@ -209,6 +235,12 @@ class ClusterView:
                     shared[rules] = [self._by_name[survey.table.names[node]] for node in survey.fit(compiled.template).candidates]
                 found[_place_of(pod_source)] = shared[rules]
         return found
+
+
+def _fits_manifest(change: SmallChange, pod_source: PodSource, pods: Pods) -> bool:
+    """Return whether the manifest has what a change edits: a namespace may have added to the nodeSelector and the tolerations."""
+    spec = pods.spec or {}
+    return all(pod_source.pod.get(field) == spec.get(field) for field in {str(edit.path[0]) for edit in change.edits})
 
 
 def keeps_apart(reach: SelectorRef, pods: Pods) -> bool:
