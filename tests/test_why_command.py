@@ -268,6 +268,20 @@ def test_a_search_that_is_cut_says_so(afflint: Afflint, project: Path, monkeypat
     assert "the search stopped after 1 of 4 changes" in afflint("why", "web").out
 
 
+def test_pods_of_another_scheduler_are_not_evaluated(afflint: Afflint, project: Path) -> None:
+    (project / "web.yaml").write_text(deployment(), encoding="utf-8")
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": "default-scheduler", "plugins": {"multiPoint": {"enabled": [{"name": "Own"}]}}}],
+    }
+    (project / "scheduler.yaml").write_text(json.dumps(configuration), encoding="utf-8")
+    found = answer(afflint, "web")
+    assert not found["survives"]
+    assert found["remedies"] == found["failures"] == []
+    assert "Own" in found["why"]
+
+
 def test_names_from_manifests_cannot_control_the_terminal(afflint: Afflint, project: Path) -> None:
     (project / "web.yaml").write_text(deployment(nodeSelector={"disk": "\x1b[31msolid"}), encoding="utf-8")
     assert "\x1b" not in afflint("why", "web").out

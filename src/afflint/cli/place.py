@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from afflint.placement.upgrade_pools import UpgradeRequest
 
 _FORMATS = ("text", "json", "html")
-_RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources (`--no-resources`)"
+RESOURCES_LEFT_OUT = "the simulation considers placement constraints only, not CPU, memory or other resources (`--no-resources`)"
 
 
 class PlaceOptions(NamedTuple):
@@ -118,7 +118,7 @@ def place(args: PlaceOptions) -> int:
         args.roll,
     )
     empty, coverage = _empty_file_notes(named_files(inputs.empty, args.paths)), _coverage_notes(inputs, args)
-    left_out = [_RESOURCES_LEFT_OUT] if args.no_resources else []
+    left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
     plan = plan._replace(notes=(*empty, *coverage, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage)
     if problems := inputs.problems:
         more = f" (and {len(problems) - 1} more: `afflint check` reports them all)" if len(problems) > 1 else ""

@@ -9,7 +9,7 @@ from afflint.cli import options
 from afflint.cli.command import Argument, Command, option
 from afflint.cli.output import FOUND, colored, notify, write_or_show
 from afflint.cli.place import COMMAND as PLACE
-from afflint.cli.place import parse_counts
+from afflint.cli.place import RESOURCES_LEFT_OUT, parse_counts
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
@@ -90,10 +90,11 @@ def why(args: WhyOptions) -> int:
     )
     lines = coverage_lines(inputs.renders, inputs.coverage, False, "places")
     notes = [line[0].lower() + line[1:].removesuffix(".") for line in lines]
-    plan = plan._replace(notes=(*notes, *inputs.notes, *plan.notes), coverage=inputs.coverage)
+    left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
+    plan = plan._replace(notes=(*notes, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage)
     situation = Situation(found.inventory, found.pod_sources, "", inputs.classes)
     chosen = selected_workload(plan, situation, name)
-    explanation = explain(plan, situation._replace(key=chosen.key), chosen.pod)
+    explanation = explain(plan, situation._replace(key=chosen.key), chosen.pod, decidable=chosen.key not in found.undecidable)
     if inputs.problems:
         notify(f"afflint: {visible(inputs.problems[0])}")
     write_or_show(args.output, _chunks(explanation, args))

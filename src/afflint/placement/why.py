@@ -59,7 +59,7 @@ class Explanation(NamedTuple):
     @property
     def survives(self) -> bool:
         """Whether it runs, and as many of its pods after each simulated failure."""
-        return self.runs and all(each.survived for each in self.failures.effects)
+        return self.runs and not self.workload.unjudged and all(each.survived for each in self.failures.effects)
 
 
 class Selected(NamedTuple):
@@ -110,8 +110,11 @@ def _pods(plan: Plan, situation: Situation) -> list[tuple[str, Selected]]:
     return found
 
 
-def explain(plan: Plan, situation: Situation, pod: str = "") -> Explanation:
-    """Explain the workload of a situation in its plan, or one ``pod`` of it."""
+def explain(plan: Plan, situation: Situation, pod: str = "", *, decidable: bool = True) -> Explanation:
+    """Explain the workload of a situation in its plan, or one ``pod`` of it.
+
+    Without ``decidable``, its placement depends on something that the manifests do not contain: then no change is proved to help.
+    """
     workload = next(each for each in plan.workloads if each.key == situation.key)
     schedule = situation.schedule()
     placed = workload_in(schedule, situation.key)
@@ -119,6 +122,7 @@ def explain(plan: Plan, situation: Situation, pod: str = "") -> Explanation:
     first = _first(waiting, pod)
     running, replicas = len(placed.running), len(workload.replicas)
     runs = running == replicas and not workload.error
+    judged = decidable and not placed.unjudged
     return Explanation(
         workload,
         pod,
@@ -127,10 +131,10 @@ def explain(plan: Plan, situation: Situation, pod: str = "") -> Explanation:
         running,
         tuple([each.name for each in waiting]),
         tuple(reasons(schedule, placed, first)) if first is not None else (),
-        workload.error or (other_reason(placed, first) if first is not None else ""),
+        workload.error or (other_reason(placed, first) if first is not None else "") or ("" if runs else workload.unjudged),
         tuple(needs(placed.template)) if placed.template is not None else (),
-        failure_effects(schedule, placed) if runs and replicas else Failures(),
-        find_remedies(situation, schedule) if placed.pods else Remedies(),
+        failure_effects(schedule, placed) if runs and replicas and not placed.unjudged else Failures(),
+        find_remedies(situation, schedule) if placed.pods and judged else Remedies(),
         (*workload.notes, *plan.notes),
         plan.coverage,
     )

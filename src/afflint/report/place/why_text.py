@@ -132,6 +132,8 @@ def _end(explanation: Explanation, remedies: Remedies) -> Iterator[str]:
         return
     elif explanation.runs and all(each.survived or each.passing for each in explanation.failures.effects):
         yield "the recovery or the removal of the failed nodes: its controller replaces no pod before that"
+    elif explanation.workload.unjudged:
+        yield "afflint does not know how the scheduler of these pods places them, so it proves no change"
     elif remedies.tried:
         yield "no single change helps" + (", and no pair of changes" if remedies.pairs else "")
     else:
