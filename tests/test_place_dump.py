@@ -347,3 +347,13 @@ def test_the_status_of_a_machine_that_a_user_starts_says_whether_it_runs(tmp_pat
     done = place(tmp_path, "--nodes", "-", *words, *JSON, piped=dump(*NODES, *objects))
     assert done.replicas == {"VirtualMachine shop/erp": [("virt-launcher-erp-x7k2p", "w2")], "VirtualMachine shop/old": []}
     assert done.plan["workloads"][1]["notes"][0] == "it is stopped, so it has no pod"
+
+
+@pytest.mark.parametrize("words", [("--lose", "each:node"), ("--drain", "each:node"), ("--remove", "each:node"), ("--upgrade", "each")])
+def test_pods_of_another_scheduler_are_not_evaluated_beside_priorities(tmp_path: Path, words: tuple[str, ...]) -> None:
+    gold = stored("PriorityClass", "gold", version="scheduling.k8s.io/v1", value=1000)
+    first = pod("web-5d8f7-a", "w1", "ReplicaSet/web-5d8f7", WEB, priorityClassName="gold", priority=1000)
+    other = pod("batch-1-a", "w1", "ReplicaSet/batch-1", {"app": "batch"}, schedulerName="volcano")
+    done = place(tmp_path, "--nodes", "-", *words, *JSON, piped=dump(*NODES, gold, first, other))
+    assert (done.code, done.err) == (1, "")
+    assert "batch-1-a" in done.out

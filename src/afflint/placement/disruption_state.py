@@ -161,7 +161,8 @@ class DisruptionState:
         """Return the pods with those of higher priority first (PrioritySort)."""
         if not self._has_priorities:
             return pods
-        return sorted(pods, key=lambda pod: -(self.owners[pod.key].pod_source.priority or 0))
+        ranks = {pod.key: (placed.pod_source.priority or 0) if (placed := self.owners.get(pod.key)) else 0 for pod in pods}
+        return sorted(pods, key=lambda pod: -ranks[pod.key])
 
     def preempted(self, victims: Iterable[Victim], nodes: Mapping[PodKey, str]) -> tuple[Preempted, ...]:
         """Return the victims of preemption that ran before the disruption; ``nodes`` has the nodes of pods that are scheduled again."""
