@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from afflint.checks.match import Target
+from afflint.kube.node_labels import ZONE
 from linting import lint, places, said
 
 
@@ -66,14 +67,24 @@ class TestSpreadLostInRollout:
     RULE = "spread-lost-in-rollout"
     OWN = "{matchLabels: {app: web}}"
 
-    def test_two_replicas_may_end_in_one_domain_and_more_in_fewer(self) -> None:
+    def test_the_message_says_how_many_domains_are_enough(self) -> None:
         counts = "this spread constraint also counts the pods of the previous revision"
         two = deployment("a: b", hard(self.OWN))
-        assert said(two, self.RULE) == [f"12:12 after a rollout, both replicas may be in one domain of `zone`: {counts}"]
-        three = deployment("a: b", hard(self.OWN), replicas="replicas: 3").replace(
-            "topologyKey: zone", "topologyKey: kubernetes.io/hostname"
-        )
-        assert said(three, self.RULE) == [f"12:12 after a rollout, the 3 replicas may be on fewer nodes: {counts}"]
+        assert said(two, self.RULE) == [
+            f"12:12 with fewer than 3 domains of `zone`, a rollout may leave both replicas in one domain: {counts}"
+        ]
+        three = deployment("a: b", hard(self.OWN, 2), replicas="replicas: 3").replace("topologyKey: zone", f"topologyKey: {ZONE}")
+        uneven = "a rollout may leave the 3 replicas spread over zones less evenly than required"
+        assert said(three, self.RULE) == [f"12:12 with fewer than 3 zones, {uneven}: {counts}"]
+        assert said(three.replace("maxSkew: 2", "maxSkew: 1"), self.RULE) == [f"12:12 with fewer than 4 zones, {uneven}: {counts}"]
+
+    def test_a_number_of_domains_that_no_cluster_has_is_left_out(self) -> None:
+        (found,) = said(deployment("a: b", hard(self.OWN), replicas="replicas: 50"), self.RULE)
+        assert found.startswith("12:12 a rollout may leave the 50 replicas spread over domains of `zone` less evenly than required: ")
+
+    def test_clusters_usually_have_enough_nodes(self) -> None:
+        text = deployment("a: b", hard(self.OWN)).replace("topologyKey: zone", "topologyKey: kubernetes.io/hostname")
+        assert said(text, self.RULE) == []
 
     def test_the_label_of_the_revision_is_that_of_the_kind(self) -> None:
         rollout = deployment("a: b", hard(self.OWN)).replace("apps/v1", "argoproj.io/v1alpha1").replace("kind: Deployment", "kind: Rollout")

@@ -89,18 +89,24 @@ def spread_lost_in_rollout(manifest: Workload, target: Target) -> Iterator[Match
             continue
         if suggested_label(each.key) is not None:
             continue  # No node has the label: unknown-node-label reports this.
-        # With fewer domains than minDomains, or one without any pod, no domain takes more than maxSkew pods.
-        if each.min_domains < replicas + rolling.surge and not any(is_wider(other.key, each.key) for other in separating):
+        if domain_word(each.key) == "node":
+            continue  # Clusters usually have enough nodes.
+        # A domain takes more than maxSkew pods only if no other is empty, so that there are at most as many others as other pods.
+        enough = replicas + rolling.surge - (each.most or 0) + 1
+        if each.min_domains < enough and not any(is_wider(other.key, each.key) for other in separating):
             label = REVISION_LABELS[manifest.kind.name]
             remedy = f"Add `matchLabelKeys: [{label}]` to the constraint, so that it counts only the pods of one revision."
-            message = f"{_fewer_domains(each.key, replicas)}: this spread constraint also counts the pods of the previous revision"
+            message = f"{_uneven_domains(each.key, replicas, enough)}: this spread constraint also counts the pods of the previous revision"
             yield Match(each.path, message, remedy, edits=inserting(each.path, "matchLabelKeys", [label]))
 
 
-def _fewer_domains(key: str, replicas: int) -> str:
-    """Return what a rollout may do to the pods: ``after a rollout, both replicas may be in one zone``."""
-    word = domain_word(key)
-    where = "on" if word == "node" else "in"
-    if replicas == 2:
-        return f"after a rollout, both replicas may be {where} one {word or f'domain of {quoted(key)}'}"
-    return f"after a rollout, the {replicas} replicas may be {where} fewer {f'{word}s' if word else f'domains of {quoted(key)}'}"
+_FEW_DOMAINS = 6
+"""Clusters usually have fewer zones than this: a larger number as a condition says nothing."""
+
+
+def _uneven_domains(key: str, replicas: int, enough: int) -> str:
+    """Return what a rollout may do: ``with fewer than 3 zones, a rollout may leave both replicas in one zone``."""
+    word, of_key = domain_word(key) or "domain", "" if domain_word(key) else f" of {quoted(key)}"
+    condition = f"with fewer than {enough} {word}s{of_key}, " if enough <= _FEW_DOMAINS else ""
+    uneven = f"the {replicas} replicas spread over {word}s{'' if condition else of_key} less evenly than required"
+    return f"{condition}a rollout may leave {f'both replicas in one {word}' if replicas == 2 else uneven}"
