@@ -15,6 +15,7 @@ from afflint.inventory.cluster_view import AS_ORDERED
 from afflint.placement import proofs
 from afflint.placement.failures import Disruption, UnknownLossError, failures, label_key
 from afflint.placement.rejections import Rejections, running_pod_index, unknown_node
+from afflint.placement.rollout_bounds import RolloutBounds
 from afflint.placement.rollouts import Rollouts
 from afflint.policies.outcome_params import Fits, Migratable, Survives
 from afflint.scheduler.nodes import ITSELF
@@ -96,12 +97,13 @@ def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView
     except UnknownLossError as error:
         raise UnevaluatedError(f"no failure to simulate: {error}") from error
     lost = [(failure, view.loss_of(failure)) for failure in happening]
-    rollouts = Rollouts(view.arrangement, _failing_key(params.loss, view), most=_MOST_STATES)
+    key = _failing_key(params.loss, view)
+    rollouts, bounds = Rollouts(view.arrangement, key, most=_MOST_STATES), RolloutBounds(view.survey, view.arrangement, key)
     for each in about:
         short = [(failure, loss) for failure, loss in lost if not _keeps(each, loss, params)]
         if short:
             yield each.case.at(_failure_match(each, short, params, view))
-        elif each.case.revision_label and params.at_all_times:
+        elif each.case.revision_label and len(each.placed.nodes) - bounds.most_together(each.number) < params.at_all_times > 0:
             after_rollout = _rollout_match(each, happening, params, rollouts)
             if after_rollout is not None:
                 yield each.case.at(after_rollout)
