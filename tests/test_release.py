@@ -1,9 +1,19 @@
-"""A release: version, changelog and tag agree, new rules begin in preview, and whoever reports something is asked for what it takes."""
+"""A release: version, changelog and tag agree, new rules begin in preview, and whoever reports something is asked for what it takes.
+
+The last tests execute the steps of the release workflow that build: they need the package index, and npm for the extension.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import runpy
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +22,7 @@ from ruamel.yaml import YAML
 
 from afflint import __version__
 from afflint.checks.registry import Rule, rules
-from checkout import ROOT
+from checkout import ROOT, clean_environment, copy_to, run
 
 RELEASE: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "release.py"))
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -138,3 +148,97 @@ def test_every_form_asks_for_the_version_and_a_false_alarm_for_the_manifest() ->
     assert all("version" in each for each in needed.values())
     assert {"rule", "manifest"} <= needed["false-alarm"]
     assert "manifest" in needed["missed-mistake"]
+
+
+# A dry run: the steps of the job that builds, in their order.
+
+WORKFLOW: dict[str, Any] = YAML(typ="safe", pure=True).load(ROOT / ".github" / "workflows" / "release.yml")
+GATE, KREW, EXTENSION = "The gate", "The kubectl plugin for Krew", "The extension for Visual Studio Code"
+TAG = f"v{__version__}"
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a runner after its steps: all of them but the gate, which runs this test, and with one of four platforms of Krew."""
+    if os.name == "nt" or not all(map(shutil.which, ("bash", "git", "sha256sum"))):
+        pytest.skip("a runner of the release has bash, git and sha256sum")
+    work = tmp_path_factory.mktemp("release")
+    tree = copy_to(work / "afflint")
+    changelog = tree / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text("utf-8").replace("## Unreleased", f"## {__version__} (2026-01-31)", 1), encoding="utf-8")
+    venv.create(work / "python", with_pip=True)
+    environment = clean_environment(
+        GITHUB_REF_NAME=TAG,
+        GITHUB_REPOSITORY="OWNER/afflint",
+        RUNNER_TEMP=str(work),
+        PATH=f"{work / 'python' / 'bin'}{os.pathsep}{os.environ['PATH']}",
+    )
+    for command in ("git init --quiet", "git add --all", "git commit --quiet --message release", f"git tag {TAG}"):
+        run(command.split(), tree, environment=environment)
+    for step in WORKFLOW["jobs"]["build"]["steps"]:
+        name = step.get("name")
+        if "run" not in step or name == GATE or (name == EXTENSION and shutil.which("npm") is None):
+            continue
+        command = f"{step['run']} linux/amd64" if name == KREW else step["run"]
+        run(("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", command), tree, environment=environment)
+    return tree
+
+
+def test_a_release_has_every_file_with_its_checksum(released: Path) -> None:
+    folder = released / "release"
+    expected = {
+        f"afflint-{__version__}-py3-none-any.whl",
+        f"afflint-{__version__}.tar.gz",
+        "afflint.yaml",
+        f"kubectl-afflint_{TAG}_linux_amd64.tar.gz",
+    }
+    if shutil.which("npm") is not None:
+        expected.add(f"afflint-{__version__}.vsix")
+    assert {path.name for path in folder.iterdir()} == {*expected, "SHA256SUMS"}
+    sums = dict(line.split()[::-1] for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines())
+    assert sums == {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in expected}
+    assert {path.name for path in (released / "dist").iterdir()} == {
+        name for name in expected if re.search(r"-py3-|afflint-[\d.]+\.tar", name)
+    }
+    assert (released / "notes.md").stat().st_size
+
+
+def test_the_notes_and_everything_that_is_attested_come_from_the_steps() -> None:
+    """What the other jobs take from artifacts is what the first job puts there."""
+    jobs = WORKFLOW["jobs"]
+
+    def names(job: str, action: str) -> list[str]:
+        return [
+            step["with"].get("name", "") for step in jobs[job]["steps"] if step.get("uses", "").startswith(f"actions/{action}-artifact@")
+        ]
+
+    assert names("build", "upload") == ["dist", "release", "notes"]
+    assert (names("pypi", "download"), names("provenance", "download")) == (["dist"], ["release"])
+    assert jobs["provenance"]["steps"][-1]["with"] == {"subject-path": "release/*"}
+    assert names("release", "download") == [""], "all of them"
+    assert "release/* " in jobs["release"]["steps"][-1]["run"]
+    assert "--notes-file notes/notes.md" in jobs["release"]["steps"][-1]["run"]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or sys.implementation.name != "cpython", reason="the archive is for CPython on Linux")
+def test_the_plugin_of_the_archive_runs(released: Path, tmp_path: Path) -> None:
+    """As Krew installs it: it unpacks the archive and creates a link to the program."""
+    store, programs = tmp_path / "store", tmp_path / "bin"
+    programs.mkdir()
+    with tarfile.open(released / "release" / f"kubectl-afflint_{TAG}_linux_amd64.tar.gz") as archive:
+        assert all(each.isfile() and not each.name.startswith(("/", "..")) for each in archive)
+        archive.extractall(store)
+    (programs / "kubectl-afflint").symlink_to(store / "kubectl-afflint")
+    (programs / "python3").symlink_to(sys.executable)
+    template = '{"metadata": {"labels": {"app": "web"}}, "spec": {"nodeSelector": {"disk": 1}, "containers": []}}'
+    spec = f'{{"selector": {{"matchLabels": {{"app": "web"}}}}, "template": {template}}}'
+    listed = f'{{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {{"name": "web"}}, "spec": {spec}}}'
+    (programs / "kubectl").write_text(
+        f"#!/bin/sh\ncase \"$*\" in *api-resources*) echo daemonsets.apps;; *) echo '{listed}';; esac\n", encoding="utf-8"
+    )
+    (programs / "kubectl").chmod(0o755)
+    environment = clean_environment(PATH=f"{programs}:/usr/bin:/bin")
+    words = [programs / "kubectl-afflint", "check", "--format", "concise"]
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert "the value of `disk` must be a string" in done.stdout, done.stderr
+    assert done.returncode == 1
