@@ -147,6 +147,13 @@ def test_a_request_is_lowered_to_the_largest_that_fits(afflint: Afflint, project
     ]
 
 
+def test_a_label_that_only_components_set_is_not_suggested(afflint: Afflint, project: Path) -> None:
+    (project / "web.yaml").write_text(deployment(nodeSelector={"karpenter.sh/capacity-type": "spot"}), encoding="utf-8")
+    assert not any(text.startswith("label") for text in changes(answer(afflint, "web")))
+    (project / "web.yaml").write_text(deployment(nodeSelector={"example.com/fast": "yes"}), encoding="utf-8")
+    assert "label the node `three` with `example.com/fast=yes`" in changes(answer(afflint, "web"))
+
+
 def test_a_change_that_costs_another_workload_its_node_says_so(afflint: Afflint, project: Path) -> None:
     (project / "nodes.yaml").write_text(TWO_ZONES, encoding="utf-8")
     (project / "web.yaml").write_text(deployment(replicas=1, nodeSelector={"disk": "none"}, containers=requesting("4")), encoding="utf-8")

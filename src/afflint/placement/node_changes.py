@@ -9,7 +9,7 @@ from afflint.constraints.nodes import Alternative, parse_node_constraints
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.constraints import constraints_of
-from afflint.kube.node_labels import CONTROL_PLANE, HOSTNAME, MASTER, ZONE, is_machine_made
+from afflint.kube.node_labels import CONTROL_PLANE, HOSTNAME, MASTER, ZONE, is_machine_made, is_set_by_components
 from afflint.kube.selectors import Malformed, Requirement, is_met
 from afflint.kube.taints import BLOCKING_EFFECTS, Toleration, parse_tolerations, tolerated
 from afflint.placement.changes import CORRECTION, LABEL, NEW_NODE, SmallChange
@@ -65,13 +65,17 @@ def _labels_to_add(node: Node, alternatives: Sequence[Alternative]) -> dict[str,
                 break
             if requirement.key not in node.labels and not is_met(requirement, None):
                 value = _value(requirement)
-                if value is None or is_machine_made(requirement.key):
+                if value is None or not _is_set_by_users(requirement.key):
                     break
                 added[requirement.key] = value
         else:
             if added:
                 return added
     return {}
+
+
+def _is_set_by_users(key: str) -> bool:
+    return not (is_machine_made(key) or is_set_by_components(key) or key.startswith("karpenter.sh/"))
 
 
 def _value(requirement: Requirement) -> str | None:

@@ -98,7 +98,7 @@ class SmallestEdit(NamedTuple):
 def smallest_edit(situation: Situation, schedule: Schedule, most_plans: int) -> SmallestEdit:
     """Return the smallest edit with which all pods of a workload run, if it makes no pod of another workload Pending.
 
-    If ``most_plans`` are too few to find it, there is none.
+    If ``most_plans`` are too few to find it, the change is None.
     """
     search = _RemedySearch(situation, schedule, most_plans)
     found = search.smallest()
