@@ -14,6 +14,7 @@ from afflint.placement.plan import RolloutEffect
 from afflint.placement.planner import make_plan
 from afflint.placement.rollouts import ClusterSettings, Rollouts
 from afflint.placement.schedule import build_schedule
+from afflint.report.place.rollout_words import rollout_lines
 from cluster_objects import HOST, ZONE, Object, node, pod, zoned
 from workload_objects import apart_by, inventory, pod_source
 
@@ -253,3 +254,10 @@ def test_workloads_are_named_in_several_ways_and_each_means_those_with_rollouts(
     assert [each.workload for each in found] == ["Deployment default/web", "DaemonSet default/agent"]
     with pytest.raises(UserError, match="no workload is named 'agents'; did you mean 'agent'"):
         make_plan(inventory(TWO), sources, roll=("agents",))
+
+
+def test_the_example_of_the_usual_end_comes_before_the_rare_one() -> None:
+    effect = rolled(zoned(a1="a", b1="b", b2="b"), pod_source("web", replicas=3, **even()))
+    assert effect.rare
+    lines = [line.partition(" ")[0].strip(":,") for line in rollout_lines(effect, ZONE_KEY)]
+    assert lines[-2:] == ["for", "rarely"]

@@ -11,7 +11,7 @@ import pytest
 from html_page import Page
 from place_sample import BAKERY, TROUBLE, goldens, hostile, large, node, verdict, workload
 
-from afflint.placement.plan import Application, ApplicationEffect, Blocked, DisruptionEffect, Plan, Replica, ReplicaMove
+from afflint.placement.plan import Application, ApplicationEffect, Blocked, DisruptionEffect, Plan, Replica, ReplicaMove, RolloutEffect
 from afflint.report.html_page import PageMetadata
 from afflint.report.place import page as place_page
 from afflint.report.place.scene import badges
@@ -423,3 +423,9 @@ def test_a_blocked_drain_and_volumes_are_no_survival() -> None:
 def test_a_disruption_names_the_workloads_that_it_harms_for_the_search() -> None:
     text = place_page.render(TROUBLE)
     assert re.findall(r'<label(?: data-hits="([0-9 ]*)")?><input type="radio" name="loss" id="f1"', text) == ["1"]
+
+
+def test_the_first_line_has_the_results_of_rollouts() -> None:
+    rollout = RolloutEffect("Deployment/web", "maxSurge 1, maxUnavailable 0", "blocked", (), "no node accepts it", {"a": 1}, (), 1, 1)
+    text = place_page.render(TROUBLE._replace(rollouts=(rollout,)))
+    assert " 1 rollout: 1 never completes." in text

@@ -192,7 +192,19 @@ def _lead(plan: Plan) -> str:
         parts += [f"{number} {tally_words(outcome, number, harmed_noun(plan))}" for outcome, number in counts.items() if number]
         totals = [pluralize(len(losses), NOUNS[action]) for action, losses in by_action(plan.losses).items()]
         text += f" Of {join_words(totals)}: {', '.join(parts)}."
-    return text
+    return " ".join([text, *_lead_of_sequences(plan)])
+
+
+def _lead_of_sequences(plan: Plan) -> Iterator[str]:
+    """Yield the results of rollouts, upgrades and deschedulers, each as a sentence."""
+    if plan.rollouts:
+        from afflint.report.place.rollout_words import rollout_tally
+
+        yield f"{pluralize(len(plan.rollouts), 'rollout')}: {shown(rollout_tally(plan.rollouts, plan.group_by))}."
+    for upgrade in plan.upgrades:
+        yield f"Upgrade of {shown(upgrade.what)}: {'completes' if upgrade.completes else 'never completes'}."
+    for effect in plan.descheduling:
+        yield f"{shown(deschedule_title(effect))} {deschedule_result(effect)[1]}."
 
 
 def _notes(notes: Iterable[str], classes: str = "notes") -> str:

@@ -85,12 +85,12 @@ def rollout_lines(rollout: RolloutEffect, key: str, *, verbose: bool = False) ->
         yield f"meanwhile, all ready replicas may be {'on' if noun == 'node' else 'in'} {pluralize(rollout.fewest, noun)}"
     if rollout.outcomes and not rollout.least_ready:
         yield "meanwhile, no replica may be ready"
+    if rollout.steps:
+        yield f"for example: {_steps_words(rollout.steps, len(rollout.steps) if verbose else _MOST_STEPS)}"
     worse = _worse_by_race(rollout)
     if worse:
         ends = _alternatives([domains_words(each, noun) for each in worse])
         yield f"rarely, if a new pod is scheduled before an old one is removed, the replicas end with {ends}"
-    if rollout.steps:
-        yield f"for example: {_steps_words(rollout.steps, len(rollout.steps) if verbose else _MOST_STEPS)}"
 
 
 def _end_words(rollout: RolloutEffect, noun: str) -> str:
