@@ -7,6 +7,7 @@ import { find, install, type Program } from "./program";
 
 const SETTINGS = ["diagnostics", "syntaxErrors", "unknownFields", "hints", "completion", "hover"];
 const LANGUAGES = ["yaml", "json", "helm"];
+const DO_NOT_OFFER = "doNotOfferToInstall";
 
 class Extension implements vscode.Disposable {
   private client: LanguageClient | undefined;
@@ -27,12 +28,12 @@ class Extension implements vscode.Disposable {
   }
 
   private async start(): Promise<void> {
-    this.show("starting", vscode.LanguageStatusSeverity.Information, true);
+    this.show("starting", vscode.LanguageStatusSeverity.Information, { busy: true });
     this.program = await find(this.context, this.log);
-    await vscode.commands.executeCommand("setContext", "afflint.running", this.program !== undefined);
+    await vscode.commands.executeCommand("setContext", "afflint.found", this.program !== undefined);
     if (!this.program) {
       this.show("not found", vscode.LanguageStatusSeverity.Error);
-      void this.offerToInstall();
+      if (!this.context.globalState.get(DO_NOT_OFFER)) void this.offerToInstall();
       return;
     }
     const { command, version, origin } = this.program;
@@ -40,28 +41,28 @@ class Extension implements vscode.Disposable {
     try {
       this.client = new LanguageClient("afflint", "afflint", serverOptions(command), clientOptions(this.log));
       this.client.onDidChangeState((change) => {
+        // After a crash the client starts the server again by itself.
         if (change.newState === State.Stopped) this.show("stopped", vscode.LanguageStatusSeverity.Error);
+        if (change.newState === State.Running) this.show(version, vscode.LanguageStatusSeverity.Information, { detail: `from ${origin}` });
       });
       await this.client.start();
-      this.show(version, vscode.LanguageStatusSeverity.Information);
-      this.status.detail = `from ${origin}`;
     } catch (error) {
       this.show("failed to start", vscode.LanguageStatusSeverity.Error);
       this.log.error(`The server does not start: ${error instanceof Error ? error.message : error}`);
     }
   }
 
-  private async stop(): Promise<void> {
+  async stop(): Promise<void> {
     const client = this.client;
     this.client = undefined;
     await client?.dispose().catch((error: unknown) => this.log.warn(`The server did not stop: ${error}`));
   }
 
-  private show(text: string, severity: vscode.LanguageStatusSeverity, busy = false): void {
+  private show(text: string, severity: vscode.LanguageStatusSeverity, { busy = false, detail = "" } = {}): void {
     this.status.text = `afflint ${text}`;
     this.status.severity = severity;
     this.status.busy = busy;
-    this.status.detail = "";
+    this.status.detail = detail;
   }
 
   private async offerToInstall(): Promise<void> {
@@ -69,9 +70,10 @@ class Extension implements vscode.Disposable {
     const message = configured
       ? `afflint.path is ${configured}, which does not start.`
       : "afflint was not found: not in the Python environment of this workspace, and not on PATH.";
-    const choice = await vscode.window.showWarningMessage(message, ...(configured ? [] : ["Install"]), "Set the Path");
+    const choice = await vscode.window.showWarningMessage(message, ...(configured ? [] : ["Install"]), "Set the Path", "Do Not Ask Again");
     if (choice === "Install") await this.install();
     if (choice === "Set the Path") await vscode.commands.executeCommand("workbench.action.openSettings", "afflint.path");
+    if (choice === "Do Not Ask Again") await this.context.globalState.update(DO_NOT_OFFER, true);
   }
 
   async install(): Promise<void> {
@@ -99,7 +101,6 @@ class Extension implements vscode.Disposable {
   }
 
   dispose(): void {
-    void this.stop();
     this.status.dispose();
     this.log.dispose();
   }
@@ -138,8 +139,10 @@ async function fixAll(): Promise<void> {
   await vscode.commands.executeCommand("editor.action.codeAction", { kind: "source.fixAll.afflint", apply: "first" });
 }
 
+let extension: Extension;
+
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
-  const extension = new Extension(context);
+  extension = new Extension(context);
   const command = (name: string, run: () => unknown) => vscode.commands.registerCommand(`afflint.${name}`, run);
   context.subscriptions.push(
     extension,
@@ -154,4 +157,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
   );
   await extension.restart();
+}
+
+/** VS Code waits for the server to end. */
+export function deactivate(): Promise<void> {
+  return extension.stop();
 }
