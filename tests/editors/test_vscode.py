@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -68,21 +67,6 @@ def test_the_extension_and_the_package_have_one_version() -> None:
     from afflint import __version__
 
     assert MANIFEST["version"] == __version__
-
-
-@pytest.fixture(scope="module")
-def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packed extension; building it needs npm and the package index, as the tests of the wheel do."""
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
-    made = subprocess.run(
-        [sys.executable, ROOT / "tools" / "vscode.py", tmp_path_factory.mktemp("vscode")],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert made.returncode == 0, made.stderr[-3000:]
-    return Path(made.stdout.strip())
 
 
 def test_the_package_contains_what_it_runs_and_nothing_else(packed: Path) -> None:
