@@ -48,7 +48,7 @@ class RolloutBounds:
     def _spread_bound(self, index: int, pod: Pod, constraint: SpreadConstraint, pods: int) -> int:
         """Return the bound by a spread constraint; ``pods`` is the number of old and new pods that exist at the same time.
 
-        A domain takes its n-th pod only if each other domain has n - maxSkew: together, these are no more than all pods.
+        A domain takes its n-th pod only if each other domain has n - maxSkew pods, and all of them together are at most ``pods``.
         """
         counted = sum(self._cluster.matched(constraint, pod.namespace).values())
         if (
