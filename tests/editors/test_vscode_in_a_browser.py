@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,8 +116,6 @@ def test_without_nodes_it_offers_to_name_them(vscode: VSCode, shop: Path) -> Non
 
 
 def test_why_opens_the_reasons_beside_the_manifest(vscode: VSCode, shop: Path) -> None:
-    if subprocess.run([shop / ".venv" / "bin" / "afflint", "why", "--help"], capture_output=True, check=False).returncode:
-        pytest.skip("this afflint does not have the command `why` yet")
     (shop / "nodes.yaml").write_text(NODE.format(name="a", zone="zone-a"))
     window = opened(vscode, shop)
     window.run("afflint: Why does it not run here")
