@@ -43,11 +43,11 @@ class PlaceOptions(NamedTuple):
     drain: tuple[str, ...]
     remove: tuple[str, ...]
     together: bool
+    roll: tuple[str, ...]
     upgrade: tuple[str, ...]
     max_unavailable: str | None
     surge: str | None
     deschedule: bool
-    roll: tuple[str, ...]
     group_by: str
     group_label: str
     only: tuple[str, ...]
