@@ -307,6 +307,16 @@ class TestResources:
         scores = verdict(nodes, asking(cpu="1", **{"example.com/gpu": "2"}), chosen, resources=True).scores["NodeResourcesFit"]
         assert (scores["n00"], scores["n01"]) == (50, 25)
 
+    def test_pods_with_equal_requests_are_scored_by_their_own_profiles(self) -> None:
+        nodes = [having(f"n{number}", cpu="4", memory="8Gi", pods=10) for number in range(5)]
+        listed = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}]
+        packing = read_profile({"profiles": [{"schedulerName": "packing", "pluginConfig": listed}]}, "packing")
+        wanted = asking("new", cpu="1", memory="2Gi")
+        packed = {**wanted, "spec": {**wanted["spec"], "schedulerName": "packing"}}
+        cluster = Cluster(nodes, [asking("old", on="n3", cpu="1", memory="2Gi")], profiles={"packing": packing}, resources=True)
+        assert cluster.schedule([wanted]).best["new"] == ("n0", "n1", "n2", "n4")
+        assert cluster.schedule([packed]).best["new"] == ("n3",)
+
     def test_ignored_resources_are_not_filtered(self) -> None:
         wanted = asking(cpu="1", **{"example.com/gpu": "2", "other.com/nic": "1"})
         assert verdict([*self.NODES], wanted, profile(), resources=True).feasible == {"n1": False, "n2": False}

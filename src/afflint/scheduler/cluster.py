@@ -701,7 +701,8 @@ class Cluster:
             loads = self._loads.get(classes)
             if loads is None:
                 loads = self._loads[classes] = LoadClasses(classes, self._table, self._occupancy)
-            ranked = self._rankings[asked] = RankedNodes(loads, partial(self._rate, pod, scoring), self._known_outcomes(asked[1:]))
+            known = self._known_outcomes((pod.rules.profile, *asked[1:]))
+            ranked = self._rankings[asked] = RankedNodes(loads, partial(self._rate, pod, scoring), known)
         return ranked
 
     def _known_outcomes(self, asked: tuple[object, ...]) -> Outcomes:
