@@ -31,7 +31,7 @@ from afflint.scheduler.node_groups import (
     ungrouped,
 )
 from afflint.scheduler.node_ports import NODE_PORTS
-from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, Shortage
+from afflint.scheduler.node_resources import NODE_RESOURCES_FIT, RESOURCE_SCORES, Shortage
 from afflint.scheduler.nodes import ITSELF, Node, NodeTable, read_node
 from afflint.scheduler.occupancy import MatchTables, Occupancy, Tally
 from afflint.scheduler.plugins import PLUGINS
@@ -428,7 +428,7 @@ class Cluster:
 
     def judge(self, pod: Pod) -> NumberedVerdict:
         """Return the decision about a pod by the numbers of nodes, without the scores of each plugin."""
-        filtered = self._filter(pod)
+        filtered = self._filter(pod, every=False)
         if filtered.error is not None:
             return NumberedVerdict([], [], filtered.error)
         rejections = self._reasons(filtered)
@@ -437,10 +437,14 @@ class Cluster:
         possible, met = self._wishes(pod, filtered.feasible)
         weights = _weights_of(pod)
         for place, (node, total) in enumerate(zip(filtered.feasible, scored.total, strict=False)):
-            parts = tuple([(plugin, weights[plugin] * values[place]) for plugin, values in scored.scores.items()])
-            rating = Rating(total, parts, met[place])
-            for other in filtered.picked.alike(node):
-                ratings[other] = rating
+            parts = {plugin: weights[plugin] * values[place] for plugin, values in scored.scores.items()}
+            by_outcome: dict[Outcome, Rating] = {}
+            for outcome, nodes in filtered.picked.by_outcome(node):
+                rating = by_outcome.get(outcome)
+                if rating is None:
+                    rating = by_outcome[outcome] = _with_outcome(total, parts, met[place], outcome, weights)
+                for other in nodes:
+                    ratings[other] = rating
         return NumberedVerdict(rejections, ratings, scored.error, possible)
 
     def _wishes(self, pod: Pod, feasible: list[int]) -> tuple[int, list[int]]:
@@ -810,6 +814,13 @@ def _volume_rejections(filtered: _Filtered, nodes: Iterable[int]) -> Iterator[tu
     for representative, rejection in storage.rejections.items():
         for node in filtered.picked.alike(representative):
             yield node, rejection
+
+
+def _with_outcome(total: int, parts: Mapping[str, int], met: int, outcome: Outcome, weights: Mapping[str, int]) -> Rating:
+    """Return the rating of a node that differs from a rated one only in the outcome for resources."""
+    scores = dict(zip([plugin for plugin in RESOURCE_SCORES if plugin in parts], outcome[1:], strict=False))
+    other = {plugin: weights[plugin] * scores[plugin] if plugin in scores else part for plugin, part in parts.items()}
+    return Rating(total + sum(other.values()) - sum(parts.values()), tuple(other.items()), met)
 
 
 def _weights_of(pod: Pod) -> Mapping[str, int]:

@@ -138,7 +138,7 @@ class RankedNodes:
                 away[load.key[0]] += 1
                 if self._outcomes[load] == NO_ROOM:
                     without_room[load.key[0]] += 1
-        picked = RepresentativeNodes([], stands_for, touched, {}, {})
+        picked = RepresentativeNodes([], stands_for, touched, {}, {}, self._outcomes)
         for number, ranks in enumerate(self._ranks):
             if every:
                 self._add_every(picked, ranks)
@@ -167,6 +167,15 @@ class RankedNodes:
         for load in loads:
             outcome = self._outcomes[load] = self._known[load.key[1]]
             self._ranks[load.key[0]].setdefault(outcome[0], []).append(load)
+        if len(self._outcomes) > 2 * len(self.loads.of_node):
+            self._forget()
+
+    def _forget(self) -> None:
+        """Forget the load classes that no longer have nodes."""
+        for ranks in self._ranks:
+            for rank in list(ranks):
+                _existing(ranks, rank)
+        self._outcomes = {load: outcome for load, outcome in self._outcomes.items() if load.nodes}
 
     def _add_every(self, picked: RepresentativeNodes, ranks: dict[int, list[LoadClass]]) -> None:
         by_outcome: dict[Outcome, list[LoadClass]] = {}
@@ -214,6 +223,17 @@ class RepresentativeNodes(NamedTuple):
     """All nodes that a node represents."""
     ties: dict[int, Sequence[LoadClass]]
     """The nodes that a node represents with the same scores of resources as its own."""
+    outcomes: dict[LoadClass, Outcome]
+
+    def by_outcome(self, node: int) -> Iterator[tuple[Outcome, Sequence[int]]]:
+        """Yield the nodes that a representative represents, including itself, by their outcomes; one in ``touched`` has none."""
+        groups = self.groups.get(node)
+        if groups is None:
+            yield (), (node,)
+            return
+        for load in chain.from_iterable(groups):
+            nodes = load.nodes
+            yield self.outcomes[load], nodes if self.touched.isdisjoint(nodes) else self._untouched((load,))
 
     def alike(self, node: int) -> Iterable[int]:
         """Return the nodes that a representative represents, including itself."""
@@ -249,7 +269,7 @@ class RepresentativeNodes(NamedTuple):
 
 def ungrouped(nodes: Sequence[int]) -> RepresentativeNodes:
     """Return all nodes, each as its own representative: for few nodes, where grouping would cost more."""
-    return RepresentativeNodes(list(nodes), dict.fromkeys(nodes, 1), set(nodes), {}, {})
+    return RepresentativeNodes(list(nodes), dict.fromkeys(nodes, 1), set(nodes), {}, {}, {})
 
 
-NO_NODES = RepresentativeNodes([], {}, set(), {}, {})
+NO_NODES = RepresentativeNodes([], {}, set(), {}, {}, {})

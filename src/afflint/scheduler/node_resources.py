@@ -13,6 +13,8 @@ from afflint.scheduler.requests import CPU, MEMORY, Rated, Requests
 
 NODE_RESOURCES_FIT = "NodeResourcesFit"
 BALANCED_ALLOCATION = "NodeResourcesBalancedAllocation"
+RESOURCE_SCORES = (NODE_RESOURCES_FIT, BALANCED_ALLOCATION)
+"""The plugins that score nodes by resources, in the order of their scores."""
 
 
 class Shortage(NamedTuple):
