@@ -19,13 +19,13 @@ class Pods(NamedTuple):
     """The pods that a constraint applies to.
 
     ``own`` are the labels that select them, ``neighbour`` those of the application's front. ``number`` chooses among alternatives.
-    ``hashed``: a Deployment labels its pods with a template hash.
+    ``revision_label``: the label by which the controller tells the pods of one revision from others, if it has one.
     """
 
     number: int
     own: dict[str, str]
     neighbour: dict[str, str]
-    hashed: bool = False
+    revision_label: str = ""
 
 
 Constraint = Callable[[Pods], Data]
@@ -99,8 +99,8 @@ def spread(pods: Pods) -> Data:
     """Return topology spread constraints: DoNotSchedule over zones, ScheduleAnyway over nodes."""
     zones: Data = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _selector(pods.own)}
     nodes: Data = {"maxSkew": 2, "topologyKey": HOSTNAME, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": _selector(pods.own)}
-    if pods.hashed:
-        zones["matchLabelKeys"] = ["pod-template-hash"]
+    if pods.revision_label:
+        zones["matchLabelKeys"] = [pods.revision_label]
     if pods.number % 3 == 0:
         zones["minDomains"] = 2
         nodes["nodeTaintsPolicy"] = "Honor"

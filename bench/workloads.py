@@ -238,11 +238,14 @@ def _text(manifest: Data) -> str:
     return _NOTICE + yaml_text(manifest)
 
 
+_REVISION_LABELS = {"Deployment": "pod-template-hash", "Rollout": "rollouts-pod-template-hash", "DeploymentConfig": "deployment"}
+
+
 def workload(shape: Shape, component: Component, entries: int) -> Data:
     """Return a workload; every other one has placement constraints."""
     pod = _machine(component, entries) if shape.vm else _containers(shape, component, entries)
     if (component.application + component.slot) % 2:
-        pods = Pods(component.number // 2, component.selected, component.front.selected, hashed=shape.kind == "Deployment")
+        pods = Pods(component.number // 2, component.selected, component.front.selected, _REVISION_LABELS.get(shape.kind, ""))
         pod |= constraints(pods, near=component.slot > 0 and shape.runs != "nodes", apart=shape.runs == "replicas")
     template = {"metadata": {"labels": dict(component.pod_labels)}, "spec": pod}
     whole = _head(shape.api_version, shape.kind, component, component.name)

@@ -37,6 +37,7 @@ def afflint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
     def run(*words: str) -> Done:
         capsys.readouterr()
+        monkeypatch.setenv("COLUMNS", "100")
         code = exit_code(monkeypatch, *words)
         return Done(code, *capsys.readouterr())
 

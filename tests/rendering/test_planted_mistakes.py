@@ -28,7 +28,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_planted_mistake_is_found_at_the_line_to_edit(name: str, project: Path, checking: Checking) -> None:
     planted = tree(name)
     write(planted.files)
-    findings = checking.report()["findings"]
+    findings = checking.report(*WITHOUT_ADVICE)["findings"]
     assert [place_of(each) for each in findings] == [each.place for each in planted.mistakes]
     for finding in findings:
         assert_no_line_of_the_output(finding, project)
@@ -36,9 +36,13 @@ def test_a_planted_mistake_is_found_at_the_line_to_edit(name: str, project: Path
     for each in project.iterdir():
         shutil.rmtree(each) if each.is_dir() else each.unlink()
     write(planted.files)
-    corrected = checking.report()
+    corrected = checking.report(*WITHOUT_ADVICE)
     assert [place_of(each) for each in corrected["findings"]] == []
     assert corrected["summary"]["rendered"]["failed"] == []
+
+
+WITHOUT_ADVICE = ("--ignore", "spread-lost-in-rollout")
+"""The trees have spread constraints that a rollout may leave violated, which is not what was planted."""
 
 
 def test_each_tree_has_a_mistake() -> None:
