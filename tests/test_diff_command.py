@@ -603,7 +603,7 @@ class TestIndex:
         [
             (["--since", "main"], "--index cannot be used with --since"),
             (["--fix"], "--index cannot be used with --fix"),
-            (["--watch"], "--index cannot be used with --watch"),
+            (["--watch"], "--watch cannot be used with --index"),
             (["-"], "--index cannot be used with standard input (`-`)"),
             (["untracked.yaml"], "no such file or folder in the index of Git: 'untracked.yaml'"),
         ],

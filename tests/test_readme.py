@@ -211,6 +211,8 @@ def test_a_command_is_no_wrong_usage(project: Path, command: str) -> None:
     # A report about policies takes some.
     folder = project / "governed" if words[0] == "report" else project
     done = subprocess.run([*AFFLINT, *words], cwd=folder, env=environment, input=manifest, capture_output=True, check=False)
+    if b" needs the extra " in done.stderr:
+        pytest.skip("an extra is not installed")
     assert done.returncode in (0, 1), done.stderr.decode()
     if words[0] == "init":
         (project / ".afflint.yaml").unlink()  # The others do without.

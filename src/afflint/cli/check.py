@@ -120,7 +120,7 @@ def _check_index(session: Session, args: CheckOptions, cluster: DaskMapper | Non
     """Check the files of the index instead of those of the work tree, and return the exit code."""
     from afflint.changes.states import opened_index
 
-    _check_alone("--index", args, **{"--since": args.since, "--watch": args.watch, "standard input (`-`)": "-" in args.paths})
+    _check_alone("--index", args, **{"--since": args.since, "standard input (`-`)": "-" in args.paths})
     config_file = configuration_file(args.config_file, no_config=args.no_config)
     with ProgressLine(0) as progress, opened_index(session, args.paths or (".",), config_file, force_exclude=args.force_exclude) as index:
         options = _run_options(session, args, cluster, progress)

@@ -84,6 +84,7 @@ def _check_options(args: CheckOptions) -> None:
         "--shard": args.shard,
         "--write-baseline": args.write_baseline,
         "--show-files": args.show_files,
+        "--index": args.from_index,
     }
     for option, value in refused.items():
         if value:
