@@ -11,6 +11,7 @@ from afflint.config import find
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.source.repositories import is_really_inside
+from afflint.source.sources import WILDCARDS
 
 _START = """
 import sys
@@ -26,7 +27,6 @@ _DEADLINE = 120.0
 """Seconds after which a command is ended."""
 MOST_CHARACTERS = 20_000
 """The longest output of a tool: an agent pays for each character with its context."""
-_WILDCARDS = "*?["
 
 
 class CommandResult(NamedTuple):
@@ -54,8 +54,8 @@ class CommandRunner:
         for path in paths:
             whole = os.path.join(self.root, path)
             literal = whole
-            if not os.path.lexists(whole) and any(mark in path for mark in _WILDCARDS):
-                literal = whole[: min(whole.find(mark) for mark in _WILDCARDS if mark in whole)]
+            if not os.path.lexists(whole) and any(mark in path for mark in WILDCARDS):
+                literal = whole[: min(whole.find(mark) for mark in WILDCARDS if mark in whole)]
                 if ".." in path.replace(os.sep, "/").split("/"):
                     raise UserError(f"{path!r}: a glob cannot contain `..`")
             if "\0" in path or not is_really_inside(literal, self.root):

@@ -35,7 +35,7 @@ LARGEST = 256 * 1024 * 1024
 _LARGEST_GITIGNORE = 1 << 20
 _LONG_PATH = 500
 """Longer paths of folders are resolved at once, not step by step."""
-_WILDCARDS = "*?["
+WILDCARDS = "*?["
 SKIPPED_FOLDERS = frozenset((".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "__pycache__", ".terraform"))
 
 
@@ -162,7 +162,7 @@ def _expand(path: str, excluded: Callable[[str], bool], included: Callable[[str]
         yield from _walk(path, excluded, included)
     elif os.path.lexists(path):
         yield named(path)
-    elif any(character in path for character in _WILDCARDS):
+    elif any(character in path for character in WILDCARDS):
         matched = _matching(path)
         if not matched:
             raise SourceError(f"no file matches {path!r}")
@@ -214,7 +214,7 @@ def _folders_below(top: str) -> Iterator[str]:
 
 def _children(folder: str, part: str) -> list[str]:
     """Return the entries of a folder that match a name with wildcards, which do not match a leading dot."""
-    if not any(character in part for character in _WILDCARDS):
+    if not any(character in part for character in WILDCARDS):
         path = os.path.join(folder, part)
         return [path] if os.path.lexists(path) else []
     import fnmatch
