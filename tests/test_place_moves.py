@@ -213,22 +213,24 @@ class Check:
             for name, found in self.drawn.nodes.items()
             if name not in removed and selector <= found["metadata"]["labels"].items()
         }
-        moving = {identity: name for identity, name in targets.items() if identity[0] == key}
+        moving: dict[Any, str | None] = {identity: name for identity, name in targets.items() if identity[0] == key}
+        # A pod that finds no node counts until it is deleted.
+        waiting: dict[Any, str | None] = {each: None for each in self.before if each[0] == key and each not in left and each not in targets}
         staying = [self.drawn.label(name, label) for identity, name in left.items() if identity[0] == key]
-        first = Counter(staying + [self.drawn.label(self.before[identity], label) for identity in moving if identity in self.before])
+        leaving = [self.drawn.label(self.before[identity], label) for identity in moving | waiting if identity in self.before]
         assert not moving or any(
-            self._in_order(order, moving, label, domains, Counter(start), one_by_one)
-            for order in permutations(moving)
-            for start, one_by_one in ((Counter(staying), False), (first, True))
+            self._in_order([(identity, (moving | waiting)[identity]) for identity in order], label, domains, Counter(start), one_by_one)
+            for order in permutations(moving | waiting)
+            for start, one_by_one in ((staying, False), (staying + leaving, True))
         ), (key, moving, "spread")
 
-    def _in_order(
-        self, order: tuple[Any, ...], moving: dict[Any, str], label: str, domains: set[str], counts: Counter[Any], one_by_one: bool
-    ) -> bool:
-        for identity in order:
+    def _in_order(self, order: list[tuple[Any, str | None]], label: str, domains: set[str], counts: Counter[Any], one_by_one: bool) -> bool:
+        for identity, target in order:
             if one_by_one and identity in self.before:
                 counts[self.drawn.label(self.before[identity], label)] -= 1
-            domain = self.drawn.label(moving[identity], label)
+            if target is None:
+                continue
+            domain = self.drawn.label(target, label)
             counts[domain] += 1
             if counts[domain] - min(counts[each] for each in domains) > 1:
                 return False
