@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from afflint.findings.finding import Finding
-from afflint.lsp.capabilities import Client
 from afflint.lsp.diagnostics import page_uri
 from afflint.lsp.document import ServerDocument
+from afflint.lsp.editor_state import EditorState
 
 
 class DocumentRequests:
     """Answers requests about open documents. ``shown`` returns the findings that are shown in a document."""
 
-    def __init__(
-        self, documents: Mapping[str, ServerDocument], shown: Callable[[ServerDocument], list[Finding]], client: Callable[[], Client]
-    ) -> None:
-        self._documents = documents
+    def __init__(self, editor: EditorState, shown: Callable[[ServerDocument], list[Finding]]) -> None:
+        self._editor = editor
         self._shown = shown
-        self._client = client
 
     @property
     def handlers(self) -> dict[str, Callable[[Any], Any]]:
@@ -32,7 +29,7 @@ class DocumentRequests:
 
     def document(self, params: Any) -> ServerDocument | None:
         """Return the document of a request; None if it is not open or not checked."""
-        document = self._documents.get(params["textDocument"]["uri"])
+        document = self._editor.documents.get(params["textDocument"]["uri"])
         return document if document is not None and document.is_checked else None
 
     def hover(self, document: ServerDocument, params: Any, explanation: str | None) -> Any:
@@ -41,7 +38,7 @@ class DocumentRequests:
 
         place = document.text.from_lsp(params["position"])
         shown = [*self._shown(document), *document.rendered.findings]
-        return hover(document.text, place, shown, explanation, markdown=self._client().markdown)
+        return hover(document.text, place, shown, explanation, markdown=self._editor.client.markdown)
 
     def _links(self, params: Any) -> Any:
         from afflint.checks.registry import rules
@@ -64,11 +61,13 @@ class DocumentRequests:
         start, end = document.text.from_lsp(params["range"]["start"]), document.text.from_lsp(params["range"]["end"])
         context = params.get("context")
         only = (context.get("only") if isinstance(context, dict) else None) or ()
-        return Actions(document, self._shown(document), self._client()).at(start, end, [each for each in only if isinstance(each, str)])
+        return Actions(document, self._shown(document), self._editor.client).at(
+            start, end, [each for each in only if isinstance(each, str)]
+        )
 
     def _resolve_action(self, params: Any) -> Any:
         from afflint.lsp.actions import Actions
 
         data = params.get("data")
-        document = self._documents.get(data["uri"]) if isinstance(data, dict) and "edit" not in params else None
-        return params if document is None else Actions(document, self._shown(document), self._client()).resolve(params)
+        document = self._editor.documents.get(data["uri"]) if isinstance(data, dict) and "edit" not in params else None
+        return params if document is None else Actions(document, self._shown(document), self._editor.client).resolve(params)

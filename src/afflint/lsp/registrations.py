@@ -27,7 +27,6 @@ class Registrations:
             self._send_request(
                 "client/registerCapability", {"registrations": [{"id": new_identity, "method": method, "registerOptions": options}]}
             )
-        if (
-            before is not None
-        ):  # After the new registration, so that no event is missed. "unregisterations" is the spelling of the protocol.
+        # After the new registration, so that no event is missed. "unregisterations" is the spelling of the protocol.
+        if before is not None:
             self._send_request("client/unregisterCapability", {"unregisterations": [{"id": identity, "method": method}]})

@@ -127,8 +127,8 @@ class MessageWriter:
         self._is_closed = False
 
     def write(self, message: Message) -> None:
-        # Unpaired surrogates can only be written escaped, so everything outside ASCII is escaped.
         """Write a message; after the stream was closed it is dropped."""
+        # Unpaired surrogates can only be written escaped, so everything outside ASCII is escaped.
         body = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).encode("ascii")
         try:
             with self._lock:
