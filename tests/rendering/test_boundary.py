@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from afflint.rendering import helm
-from afflint.rendering.gitops import Hint
+from afflint.rendering.hints import Hint
 from afflint.rendering.kustomize_chart_origins import ChartOutput, KustomizeChartMap
 from afflint.rendering.kustomize_origins import RenderedIdentity
 from afflint.rendering.programs import RenderError

@@ -24,10 +24,11 @@ from afflint.rendering.flux_references import resolve
 from afflint.rendering.flux_sources import FluxSources
 from afflint.rendering.flux_variables import substitute
 from afflint.rendering.git_downloads import GitFolder
-from afflint.rendering.gitops import Hint, Hints, RemoteObject, UnsupportedObject, hints, hints_in_output, set_namespace
+from afflint.rendering.gitops import hints, hints_in_output, set_namespace
 from afflint.rendering.helm import RELEASE, Chart, Charts, MissingDependency, file_in, render_chart, render_template
 from afflint.rendering.helm_origins import ChartSourceMap
 from afflint.rendering.helmfiles import add_helmfiles
+from afflint.rendering.hints import Hint, Hints, RemoteObject, UnsupportedObject
 from afflint.rendering.kustomize_builds import KustomizeBuilder
 from afflint.rendering.kustomize_chart_origins import ChartOutput
 from afflint.rendering.kustomize_origins import SourceMap

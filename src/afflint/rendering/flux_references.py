@@ -11,8 +11,8 @@ from typing import Any
 
 from afflint.rendering.config_maps import ConfigMaps
 from afflint.rendering.flux_variables import FluxVariable, Variables
-from afflint.rendering.gitops import ConfigReference, Hint
 from afflint.rendering.given_values import Inline, Written
+from afflint.rendering.hints import ConfigReference, Hint
 
 
 def resolve(hint: Hint, config_maps: ConfigMaps, starts: Sequence[str]) -> Hint:

@@ -9,7 +9,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.rendering.set_templates import NO_PARAMETERS, Parameters, used_parameter
-from afflint.rendering.source_documents import SourcePlace, SourceText, WrittenText, only_or_with, value_at
+from afflint.rendering.source_documents import SourcePlace, SourceText, WrittenText, documents_of, only_or_with, value_at
 
 VALUE, PARAMETER = "value", "parameter"
 """The kinds of places of values, and of parameters that templates of values use."""
@@ -131,3 +131,19 @@ class Setting(NamedTuple):
     def places(self, _path: Path, *, key: bool = False) -> tuple[SourcePlace, ...]:  # noqa: ARG002
         """Return where the value is written, and the parameter that it contains."""
         return () if self.written is None else self.written.places(())
+
+
+def inline_text(values: str, written: Written) -> tuple[Inline, ...]:
+    """Return the values in a string that is ``written`` in an object."""
+    inside = None if not values else next((each for each in written.inside(values) if type(each.text.data) is dict), None)
+    if inside is not None:
+        return (Inline(inside.text.data, inside),)
+    document = next(iter(documents_of(values.encode("utf-8", "replace")).values()), None)
+    return (Inline(document.data),) if document is not None and type(document.data) is dict else ()
+
+
+def merged(data: Any, patch: Any) -> Any:
+    """Return data with a patch: maps are merged, and everything else is replaced."""
+    if type(data) is not dict or type(patch) is not dict:
+        return patch
+    return {**data, **{key: merged(data.get(key), each) for key, each in patch.items()}}

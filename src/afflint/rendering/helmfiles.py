@@ -18,9 +18,9 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.rendering.application_sets import flatten
 from afflint.rendering.boundary import Boundary
-from afflint.rendering.gitops import Hint, Hints, RemoteObject, UnsupportedObject, merged
-from afflint.rendering.given_values import Inline, Setting, Written
+from afflint.rendering.given_values import Inline, Setting, Written, merged
 from afflint.rendering.go_templates import Filled, TemplateError, fill
+from afflint.rendering.hints import Hint, Hints, RemoteObject, UnsupportedObject
 from afflint.rendering.set_templates import NO_PARAMETERS, Parameters, has_placeholder
 from afflint.rendering.source_documents import SourceText, documents_of, value_at
 from afflint.source.files import read_regular

@@ -14,7 +14,7 @@ from afflint.findings.paths import Path
 from afflint.rendering.chart_downloads import ChartDownloads
 from afflint.rendering.downloaded_origins import ChartDefaults
 from afflint.rendering.flux_variables import Variables
-from afflint.rendering.gitops import Hint
+from afflint.rendering.hints import Hint
 from afflint.rendering.kustomize import UNRESTRICTED, build_annotated, build_kustomization
 from afflint.rendering.kustomize_chart_origins import ChartOutput, KustomizeChartMap
 from afflint.rendering.kustomize_inputs import KustomizeInputs

@@ -13,9 +13,9 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
-from afflint.rendering.gitops import Hint
 from afflint.rendering.given_values import Inline, Written
 from afflint.rendering.helm import KUBE_VERSION
+from afflint.rendering.hints import Hint
 from afflint.rendering.kustomize_charts import FIELD, KustomizeChart, declarations_in, is_generator
 from afflint.rendering.kustomize_origins import OBJECT, RenderedIdentity, SourceMap, identity_of
 from afflint.rendering.programs import RenderError
