@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.kube.label_syntax import is_key, is_value
+from afflint.kube.selector_algebra import conflict, find_difference, implies, sample_values
 from afflint.kube.selectors import (
     EVERYTHING,
     NODE_NAME,
@@ -19,11 +20,8 @@ from afflint.kube.selectors import (
     Requirement,
     Selection,
     Selector,
-    conflict,
-    find_difference,
     first_unmet,
     from_labels,
-    implies,
     intersection,
     matches,
     merge_label_keys,
@@ -31,7 +29,6 @@ from afflint.kube.selectors import (
     parse_label_selector,
     parse_node_term,
     requirement_paths,
-    sample_values,
 )
 
 

@@ -31,7 +31,8 @@ from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Workload
 from afflint.kube.node_labels import ROLES
 from afflint.kube.openshift import is_for_openshift
-from afflint.kube.selectors import Requirement, Selector, conflict, describe, implies, intersection, parse_int64
+from afflint.kube.selector_algebra import conflict, implies
+from afflint.kube.selectors import Requirement, Selector, describe, intersection, parse_int64
 from afflint.kube.single_host import pinned_host
 from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 

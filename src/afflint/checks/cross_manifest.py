@@ -22,7 +22,8 @@ from afflint.index.facts import (
 )
 from afflint.index.manifest_index import IDENTITY, ManifestIndex, NearMiss, close, own_near_miss, under_other_keys
 from afflint.kube.node_labels import HOSTNAME, at_least_as_wide
-from afflint.kube.selectors import Requirement, Selector, describe, implies, matches
+from afflint.kube.selector_algebra import implies
+from afflint.kube.selectors import Requirement, Selector, describe, matches
 from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from afflint.findings.phrases import quoted
 from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.kube.constraints import constraints_of
-from afflint.kube.selectors import Malformed, Selector, conflict, describe, from_labels, intersection
+from afflint.kube.selector_algebra import conflict
+from afflint.kube.selectors import Malformed, Selector, describe, from_labels, intersection
 from afflint.yaml.placeholders import is_placeholder
 
 

@@ -19,15 +19,8 @@ from afflint.inventory.cluster_view import ClusterView
 from afflint.inventory.node_files import KUBELET_LABELS
 from afflint.kube.constraints import constraints_of
 from afflint.kube.node_labels import deprecated, is_set_on_any_node, is_well_known, suggested_label
-from afflint.kube.selectors import (
-    NODE_NAME,
-    AnyOf,
-    Requirement,
-    Selector,
-    conflict,
-    describe,
-    intersection,
-)
+from afflint.kube.selector_algebra import conflict
+from afflint.kube.selectors import NODE_NAME, AnyOf, Requirement, Selector, describe, intersection
 
 
 class _PreferredTerm(NamedTuple):

@@ -20,7 +20,8 @@ from afflint.index.manifest_index import ManifestIndex
 from afflint.index.storage import Claim, ClaimUse, StorageObject, VolumeUser, usable_nodes
 from afflint.kube.node_labels import HOSTNAME, REGION, ZONE, at_least_as_wide
 from afflint.kube.node_requirements import equivalent_keys
-from afflint.kube.selectors import AnyOf, Requirement, Selector, conflict, describe, implies
+from afflint.kube.selector_algebra import conflict, implies
+from afflint.kube.selectors import AnyOf, Requirement, Selector, describe
 from afflint.kube.volume_topology import NO_PROVISIONER, VolumeTopology, is_for_one_node, topology_of
 from afflint.yaml.document import map_at, maps_at, text_at
 from afflint.yaml.placeholders import is_placeholder

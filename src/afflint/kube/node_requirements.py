@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import DEPRECATED, MASTER
-from afflint.kube.selectors import AnyOf, Requirement, Selector, conflict, find_difference, parse_int64, sample_values
+from afflint.kube.selector_algebra import conflict, find_difference, sample_values
+from afflint.kube.selectors import AnyOf, Requirement, Selector, parse_int64
 from afflint.yaml.placeholders import is_placeholder
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from afflint.constraints.nodes import required_nodes
 from afflint.kube.node_labels import DEPRECATED, HOSTNAME, MASTER, REGION, ZONE
-from afflint.kube.selectors import Requirement, Selector, is_met, sample_values
+from afflint.kube.selector_algebra import sample_values
+from afflint.kube.selectors import Requirement, Selector, is_met
 from afflint.kube.taints import Taint, first_untolerated
 from afflint.pools.matching import PoolLabels
 from afflint.scheduler.nodes import Node

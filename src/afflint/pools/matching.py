@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, suggested_label
-from afflint.kube.selectors import Requirement, can_hold_together
+from afflint.kube.selector_algebra import can_hold_together
+from afflint.kube.selectors import Requirement
 from afflint.pools.fields import may_be_added
 from afflint.pools.pool import Label, Pool, PoolPart
 

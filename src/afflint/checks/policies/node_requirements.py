@@ -13,7 +13,8 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import quoted
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_requirements import Counterexample, counterexample, equivalent_keys, with_added_labels
-from afflint.kube.selectors import Requirement, Selector, conflict, describe
+from afflint.kube.selector_algebra import conflict
+from afflint.kube.selectors import Requirement, Selector, describe
 from afflint.policies.implied_params import RequiredNodeLabels
 from afflint.policies.params import words_of
 from afflint.policies.workload_params import RequiredNodeConstraint

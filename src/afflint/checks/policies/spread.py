@@ -16,7 +16,8 @@ from afflint.kube.constraints import Constraints
 from afflint.kube.label_places import SPREAD
 from afflint.kube.node_labels import HOSTNAME, domain_noun
 from afflint.kube.node_requirements import equivalent_keys, possible_values
-from afflint.kube.selectors import describe, implies
+from afflint.kube.selector_algebra import implies
+from afflint.kube.selectors import describe
 from afflint.policies.implied_params import HARD, RequiredSpread
 from afflint.yaml.placeholders import is_placeholder
 

@@ -12,7 +12,8 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.index.facts import Pods, PolicyCandidate, migration_of
 from afflint.kube.constraints import Constraints, constraints_of
 from afflint.kube.manifests import Labels, Workload
-from afflint.kube.selectors import Selector, conflict, from_labels, matches, parse_label_selector
+from afflint.kube.selector_algebra import conflict
+from afflint.kube.selectors import Selector, from_labels, matches, parse_label_selector
 from afflint.yaml.document import map_at
 
 if TYPE_CHECKING:
