@@ -140,14 +140,19 @@ def _plugins(profile: ConstraintItem) -> Iterator[Match]:
             if name in seen:
                 yield _rejected(path, f"the plugin {quoted(name)}: it is enabled twice in {point}", "Remove the duplicate.")
             seen.add(name)
-            if name in REMOVED:
-                yield _rejected(path, f"the plugin {quoted(name)}, which does not exist any more", "Remove the plugin.")
-            else:
-                yield from _misspelt(name, path)
+            yield from _unknown(name, path, "the plugin")
         for plugin in items(where, "disabled", (*at, point)):
             name = plugin.data.get("name")
             if type(name) is str and name != "*":
                 yield from _misspelt(name, (*plugin.path, "name"))
+
+
+def _unknown(name: str, path: Path, what: str) -> Iterator[Match]:
+    """Yield the name of a plugin that has been removed or is misspelt. ``what`` says what the name is for."""
+    if name in REMOVED:
+        yield _rejected(path, f"{what} {quoted(name)}, which does not exist any more", "Remove it.")
+    else:
+        yield from _misspelt(name, path)
 
 
 def _misspelt(name: str, path: Path) -> Iterator[Match]:
@@ -178,10 +183,7 @@ def _plugin_config(profile: ConstraintItem) -> Iterator[Match]:
         if name in seen:
             yield _rejected(path, f"the second configuration of the plugin {quoted(name)}", "Merge the two.")
         seen.add(name)
-        if name in REMOVED:
-            yield _rejected(path, f"the configuration of {quoted(name)}, which does not exist any more", "Remove it.")
-        else:
-            yield from _misspelt(name, path)
+        yield from _unknown(name, path, "the configuration of")
         arguments = ConstraintItem((*plugin.path, "args"), map_at(plugin.data, "args"))
         kind = arguments.data.get("kind")
         if name in PLUGINS and type(kind) is str and kind != f"{name}Args":

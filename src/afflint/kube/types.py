@@ -102,15 +102,28 @@ class Integer(Type):
         return value is None or (type(value) is int and self.least <= value <= self.most)
 
 
-class MapOf(Type):
-    """A map from any string to ``item``. A null value counts as the empty one unless ``nulls`` is false."""
+class Collection(Type):
+    """A collection of ``item``. Null elements are allowed unless ``nulls`` is false."""
 
     __slots__ = ("item", "nulls")
-    expected = "a map"
 
     def __init__(self, item: Type, *, nulls: bool = True) -> None:
         self.item = item
         self.nulls = nulls
+
+    def mismatch(self, value: Any, path: Path) -> Iterator[Mismatch]:
+        """Yield what is wrong with an element, the value of a key or an item."""
+        if value is None and not self.nulls:
+            yield Mismatch("type", path, None, self.item.expected, value)
+        else:
+            yield from self.item.mismatches(value, path)
+
+
+class MapOf(Collection):
+    """A map from any string to ``item``. A null value counts as the empty one unless ``nulls`` is false."""
+
+    __slots__ = ()
+    expected = "a map"
 
     def fits(self, value: Any) -> bool:
         if type(value) is not dict:
@@ -124,21 +137,14 @@ class MapOf(Type):
                 yield Mismatch("type", path, None, self.expected, value)
             return
         for key, each in value.items():
-            if each is None and not self.nulls:
-                yield Mismatch("type", (*path, key), None, self.item.expected, each)
-            else:
-                yield from self.item.mismatches(each, (*path, key))
+            yield from self.mismatch(each, (*path, key))
 
 
-class ListOf(Type):
+class ListOf(Collection):
     """A list of ``item``. Core kinds read a null element as the empty one; KubeVirt's schemas do not (``nulls``)."""
 
-    __slots__ = ("item", "nulls")
+    __slots__ = ()
     expected = "a list"
-
-    def __init__(self, item: Type, *, nulls: bool = True) -> None:
-        self.item = item
-        self.nulls = nulls
 
     def fits(self, value: Any) -> bool:
         if type(value) is not list:
@@ -153,10 +159,7 @@ class ListOf(Type):
             yield Mismatch("type", path, None, self.expected, value)
             return
         for index, each in enumerate(value):
-            if each is None and not self.nulls:
-                yield Mismatch("type", (*path, index), None, self.item.expected, each)
-            else:
-                yield from self.item.mismatches(each, (*path, index))
+            yield from self.mismatch(each, (*path, index))
 
 
 class PrunedMap(MapOf):
