@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from afflint.checks.cross_manifest import obstacle
+from afflint.checks.live_migration import obstacle
 from afflint.checks.match import Match
 from afflint.checks.policies.subject import PolicySubject
 from afflint.findings.phrases import quoted
