@@ -194,12 +194,18 @@ class Repository:
                 finally:
                     process.kill()
 
-    def _run(self, *arguments: str) -> tuple[int, bytes, str]:
-        """Run a command of Git; return its exit code, its output and the first line of its error output."""
+    def size(self, ids: Sequence[str]) -> int:
+        """Return how many bytes objects have together, without reading them; those that Git does not have count as empty."""
+        asked = "".join(f"{each}\n" for each in ids).encode("ascii")
+        _, output, _ = self._run("cat-file", "--batch-check=%(objectsize)", given=asked)
+        return sum(int(each) for each in output.split(b"\n") if each.isdigit())
+
+    def _run(self, *arguments: str, given: bytes = b"") -> tuple[int, bytes, str]:
+        """Run a command of Git with ``given`` as its input; return its exit code, its output and the first line of its error output."""
         try:
             done = subprocess.run(
                 [*self._command, *arguments],
-                stdin=subprocess.DEVNULL,
+                input=given,
                 capture_output=True,
                 env=self._environment,
                 timeout=_PATIENCE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.definitions import DefinitionReader
@@ -16,20 +16,20 @@ from afflint.source.sources import Source, read_bytes
 class MapOnce:
     """A mapper for runs (``Options.mapper``) that keeps every result by the content of its file.
 
-    ``content_of`` returns the checksum of a file if it is known without reading the file. With ``placing``, the facts are complete enough
-    for a simulation, which then maps nothing again.
+    ``contents`` has the checksums of files that are known without reading them, by their absolute paths. With ``placing``, the facts are
+    complete enough for a simulation, which then maps nothing again.
     """
 
     def __init__(
         self,
-        content_of: Callable[[Source], bytes | None],
+        contents: Mapping[str, bytes],
         *,
         placing: bool,
         jobs: int = 1,
         cache: str | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self._content_of = content_of
+        self._contents = dict(contents)
         self._placing = placing
         self._jobs = jobs
         self._cache = cache
@@ -37,8 +37,6 @@ class MapOnce:
         self._kept: list[_Kept] = []
         self.reader = DefinitionReader(self.content, by_name=True)
         """Reads what the files of both runs define."""
-        self.contents: dict[str, bytes] = {}
-        """The checksums of the files that were read, by their absolute paths."""
 
     def __call__(self, sources: Collection[Source], settings: MapSettings) -> Iterable[FileResult]:
         """Return the results of the map step for the sources, in their order."""
@@ -56,18 +54,15 @@ class MapOnce:
 
     def content(self, source: Source) -> bytes | None:
         """Return the checksum of a source; None if it cannot be read."""
-        known, path = self._content_of(source), os.path.abspath(source.path)
-        if known is None and source.data is None:
-            known = self.contents.get(path)
-        if known is not None:
-            return known
-        try:
-            found = checksum(read_bytes(source))
-        except (OSError, MemoryError):
-            return None
-        if source.data is None:
-            self.contents[path] = found
-        return found
+        if source.data is not None:
+            return checksum(source.data)
+        path = source.path if source.path in self._contents else os.path.abspath(source.path)
+        if path not in self._contents:
+            try:
+                self._contents[path] = checksum(read_bytes(source))
+            except (OSError, MemoryError):
+                return None
+        return self._contents[path]
 
     def _key(self, keys: Keys, source: Source) -> bytes | None:
         content = self.content(source)

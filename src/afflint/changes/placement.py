@@ -17,6 +17,7 @@ from afflint.changes.requirements import Requirements, manifest_effects, require
 from afflint.controllers.pod_source import NOWHERE, PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import pluralize, summarize_names
+from afflint.index.facts import Pods
 from afflint.kube.node_labels import HOSTNAME, ZONE, domain_noun
 from afflint.kube.selectors import Malformed, describe_briefly
 from afflint.pipeline.place_inputs import PlaceInputs
@@ -49,7 +50,7 @@ _DIRECTIONS: tuple[Direction, ...] = ("worse", "neutral", "better")
 def placement_changes(base: PlaceInputs, head: PlaceInputs, notes: Sequence[str] = ()) -> PlacementChanges:
     """Return how the placement of each workload differs between two states."""
     before, after = _Side(base), _Side(head)
-    basis, same = _basis(after), _is_same(base, head)
+    basis, same = _basis(after), _is_same(before, after)
     keys = list(dict.fromkeys([*before.numbers, *after.numbers]))
     if same:
         return PlacementChanges((), len(keys), basis, (*notes, *_input_notes(head)))
@@ -71,31 +72,27 @@ def _input_notes(inputs: PlaceInputs) -> Iterator[str]:
         yield f"{pluralize(len(inputs.problems), 'problem')} in manifests that cannot be placed; `afflint check` reports them"
 
 
-def _is_same(base: PlaceInputs, head: PlaceInputs) -> bool:
+def _is_same(before: _Side, after: _Side) -> bool:
     """Return whether the simulations of both states have the same input, whatever the order of the manifests and their files."""
-    one, other = base.simulation_input, head.simulation_input
+    one, other = before.given, after.given
     if (one.inventory.storage is None) != (other.inventory.storage is None):
         return False
     if one.inventory.storage is not None and one.inventory.storage != other.inventory.storage:
         return False
     return (
-        _by_key(one.pod_sources) == _by_key(other.pod_sources)
+        before.compared == after.compared
         and [each.node for each in one.nodes] == [each.node for each in other.nodes]
         and _unordered(one.inventory.services) == _unordered(other.inventory.services)
         and _unordered(one.inventory.namespaces) == _unordered(other.inventory.namespaces)
         and list(one.inventory.pods) == list(other.inventory.pods)
         and _unordered(one.budgets) == _unordered(other.budgets)
         and one.evictions == other.evictions
-        and _unordered(base.classes) == _unordered(head.classes)
+        and _unordered(before.inputs.classes) == _unordered(after.inputs.classes)
     )
 
 
 def _unordered(values: Sequence[object]) -> list[str]:
     return sorted(map(repr, values))
-
-
-def _by_key(pod_sources: Sequence[PodSource]) -> dict[str, PodSource]:
-    return {each.key: replace(each, site=NOWHERE, line=0, notes=(), pod_path=()) for each in pod_sources}
 
 
 # --- one side ----------------------------------------------------------------------------------------------------------
@@ -209,6 +206,11 @@ class _Side:
         self._requirements: dict[str, Requirements] = {}
 
     @cached_property
+    def compared(self) -> dict[str, PodSource]:
+        """The workloads by their keys, without what makes no difference to their placement: their places and notes."""
+        return {each.key: replace(each, site=NOWHERE, line=0, notes=(), pod_path=()) for each in self.given.pod_sources}
+
+    @cached_property
     def _inventory(self) -> Inventory:
         """The inventory with the nodes that pools create for the workloads, in the order of their names."""
         if not self.inputs.classes:
@@ -244,10 +246,17 @@ class _Side:
     def requirements(self, key: str) -> Requirements:
         """Return what the manifest of a workload requires."""
         if key not in self._requirements:
-            number = self.numbers[key]
-            pods = self.given.sources[number] if number < len(self.given.sources) else None
-            self._requirements[key] = requirements_of(self.given.pod_sources[number], pods)
+            self._requirements[key] = requirements_of(self.pod_source(key), self._pods(key))
         return self._requirements[key]
+
+    def _pods(self, key: str) -> Pods | None:
+        number = self.numbers[key]
+        return self.given.sources[number] if number < len(self.given.sources) else None
+
+    def manifest(self, key: str) -> tuple[object, ...]:
+        """Return what ``requirements`` depends on: the workload, and the labels that controllers add to its pods."""
+        pods = self._pods(key)
+        return self.compared[key], *(() if pods is None else (pods.pod_labels, pods.labels_known, pods.operated, pods.namespace))
 
     def pod_source(self, key: str) -> PodSource:
         """Return a workload."""
@@ -320,6 +329,8 @@ class _PlacementComparison:
         return WorkloadChange(key, self._facts(self.before, key), self._facts(self.after, key), effects)
 
     def _effects(self, key: str) -> Iterator[PlacementEffect]:
+        if not self.on_nodes and self.before.manifest(key) == self.after.manifest(key):
+            return
         one, other = self.before.requirements(key), self.after.requirements(key)
         refused, refuses = self.before.pod_source(key).refused, self.after.pod_source(key).refused
         if refused or refuses:

@@ -6,7 +6,8 @@ The work tree is not touched.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from afflint.changes.git import LINK, REGULAR, SUBMODULE, Repository, TreeEntry
@@ -15,12 +16,17 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.results import checksum
 from afflint.source.kustomizations import NAMES
 from afflint.source.repositories import is_inside
-from afflint.source.sources import CHART, SUFFIXES, Source
+from afflint.source.sources import CHART, SUFFIXES
 
 _ALWAYS = frozenset((*NAMES, CHART, ".gitignore"))
 """The names of files that affect how others are read, wherever they are."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _MOST_BYTES = 4 << 30
+_MEMORY_FOLDER = "/dev/shm"
+"""The file system in memory that Linux has."""
+_BLOCK = 4096
+_SPARE = 4
+"""A snapshot is in memory if that file system has so many times the room that the snapshot needs."""
 
 
 class Snapshot(NamedTuple):
@@ -34,7 +40,7 @@ class Snapshot(NamedTuple):
     root: str
     original: str
     contents: Mapping[str, bytes]
-    """The checksums of the files by their paths below the root, see ``pipeline.results``."""
+    """The checksums of the files by their absolute paths, see ``pipeline.results``."""
     blobs: Mapping[str, str]
     """The objects of the files by their paths below the root."""
     submodules: tuple[str, ...] = ()
@@ -60,12 +66,6 @@ class Snapshot(NamedTuple):
             os.makedirs(moved, exist_ok=True)
         return moved if os.path.isdir(moved) else self.root
 
-    def content_of(self, source: Source) -> bytes | None:
-        """Return the checksum of a file of the snapshot by its path; None for any other file."""
-        if source.data is not None or not (path := os.path.abspath(source.path)).startswith(os.path.join(self.root, "")):
-            return None
-        return self.contents.get(os.path.relpath(path, self.root))
-
 
 def wanted_files(tops: Sequence[str], *, whole: bool, any_name: bool) -> Callable[[str], bool]:
     """Return a function that returns whether a run reads the file at a path relative to the root.
@@ -85,6 +85,30 @@ def wanted_files(tops: Sequence[str], *, whole: bool, any_name: bool) -> Callabl
     return is_wanted
 
 
+@contextmanager
+def temporary_folder(repository: Repository, entries: Iterable[TreeEntry], is_wanted: Callable[[str], bool]) -> Iterator[str]:
+    """Create a folder for the wanted files, and remove it in the end.
+
+    It is in memory if there is plenty of room, because on some disks ten thousand small files take longer to create and remove than to
+    check. A folder for temporary files that the user has chosen is respected.
+    """
+    chosen = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    room = 0 if chosen else _room_in_memory()
+    blobs = {each.blob for each in entries if each.mode.startswith(REGULAR) and is_wanted(each.path)} if room else set()
+    is_plenty = room > _SPARE * (repository.size(sorted(blobs)) + _BLOCK * len(blobs))
+    parent_folder = _MEMORY_FOLDER if is_plenty else None
+    with tempfile.TemporaryDirectory(prefix="afflint-", dir=parent_folder, ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def _room_in_memory() -> int:
+    """Return how many bytes the file system in memory has left; 0 without one."""
+    if not (os.path.ismount(_MEMORY_FOLDER) and os.access(_MEMORY_FOLDER, os.W_OK)):
+        return 0
+    status = os.statvfs(_MEMORY_FOLDER)
+    return status.f_bavail * status.f_frsize
+
+
 def extract(
     repository: Repository, entries: Sequence[TreeEntry], folder: str, is_wanted: Callable[[str], bool], like: Snapshot | None = None
 ) -> Snapshot:
@@ -101,10 +125,12 @@ def extract(
     files = [each for each in entries if each.mode.startswith(REGULAR) and is_wanted(each.path)]
     known = {blob: os.path.join(like.root, path) for path, blob in like.blobs.items()} if like is not None else {}
     contents: dict[str, bytes] = {}
+    blobs: dict[str, str] = {}
     missing: dict[str, list[TreeEntry]] = {}
     for each in files:
         if each.blob in known and like is not None and writer.link(known[each.blob], each.path):
-            contents[each.path] = like.contents[os.path.relpath(known[each.blob], like.root)]
+            blobs[each.path] = each.blob
+            contents[os.path.join(root, each.path)] = like.contents[known[each.blob]]
         else:
             missing.setdefault(each.blob, []).append(each)
     pointers = set() if like is None else {like.blobs[path] for path in like.pointers}
@@ -116,12 +142,12 @@ def extract(
         content = checksum(data)
         for each in same:
             if writer.write(each.path, data):
-                contents[each.path] = content
+                blobs[each.path] = each.blob
+                contents[os.path.join(root, each.path)] = content
     # Links come last, so that no file is written through one of them.
     for each, target in _links(repository, entries):
         writer.link_to(target, each.path)
     submodules = tuple([each.path for each in entries if each.mode == SUBMODULE])
-    blobs = {each.path: each.blob for each in files if each.path in contents}
     return Snapshot(
         top, root, repository.root, contents, blobs, submodules, tuple([path for path, blob in blobs.items() if blob in pointers])
     )

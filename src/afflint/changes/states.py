@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from afflint.changes import findings
 from afflint.changes.git import Range, Repository
 from afflint.changes.map_once import MapOnce
-from afflint.changes.snapshot import Snapshot, extract, wanted_files, working_in
+from afflint.changes.snapshot import Snapshot, extract, temporary_folder, wanted_files, working_in
 from afflint.config import COMMAND_LINE
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
@@ -112,13 +111,13 @@ class States(NamedTuple):
     head: State
     base_name: str
     head_name: str
-    content_of: Callable[[Source], bytes | None]
-    """Returns the checksum of a file of a commit, without reading it; None for any other file."""
+    contents: Mapping[str, bytes]
+    """The checksums of the files of commits, by their absolute paths."""
     notes: tuple[str, ...] = ()
 
     def mapper(self, options: Options, *, placing: bool) -> MapOnce:
         """Return a map step for both sides that maps a file once if both have it."""
-        return MapOnce(self.content_of, placing=placing, jobs=options.jobs, cache=options.cache, progress=options.progress)
+        return MapOnce(self.contents, placing=placing, jobs=options.jobs, cache=options.cache, progress=options.progress)
 
 
 @contextmanager
@@ -138,26 +137,21 @@ def opened(
     repository = Repository(os.getcwd())
     base, head = asked(repository)
     tops, is_wanted = _tops_and_wanted(repository, session.config, paths, more)
-    with tempfile.TemporaryDirectory(prefix="afflint-", ignore_cleanup_errors=True) as folder:
+    of_base, of_head = repository.entries(base), repository.entries(head) if head is not None else []
+    with temporary_folder(repository, (*of_base, *of_head), is_wanted) as folder:
         for name in ("base", "head"):
             os.mkdir(os.path.join(folder, name))
-        first = extract(repository, repository.entries(base), os.path.join(folder, "base"), is_wanted)
-        second = None
-        if head is not None:
-            second = extract(repository, repository.entries(head), os.path.join(folder, "head"), is_wanted, first)
+        first = extract(repository, of_base, os.path.join(folder, "base"), is_wanted)
+        second = extract(repository, of_head, os.path.join(folder, "head"), is_wanted, first) if head is not None else None
         snapshots = [first, *([second] if second is not None else [])]
         skipped = _without_content(snapshots, tops)
-
-        def content_of(source: Source) -> bytes | None:
-            return next((found for each in snapshots if (found := each.content_of(source)) is not None), None)
-
         relative = _relative(repository, skipped)
         yield States(
             State(session, paths, relative, first, force_exclude=force_exclude),
             State(session, paths, relative, second, force_exclude=force_exclude),
             repository.name(base),
             repository.name(head) if head is not None else WORK_TREE,
-            content_of,
+            {path: content for each in snapshots for path, content in each.contents.items()},
             (*_skipped_notes(skipped), *_config_notes(repository, first, second, more[0])),
         )
 
@@ -178,8 +172,9 @@ def opened_index(session: Session, paths: Sequence[str], config_file: str | None
     """
     repository = Repository(os.getcwd())
     tops, is_wanted = _tops_and_wanted(repository, session.config, paths, (config_file,))
-    with tempfile.TemporaryDirectory(prefix="afflint-", ignore_cleanup_errors=True) as folder:
-        snapshot = extract(repository, repository.index_entries(), folder, is_wanted)
+    entries = repository.index_entries()
+    with temporary_folder(repository, entries, is_wanted) as folder:
+        snapshot = extract(repository, entries, folder, is_wanted)
         skipped = _without_content((snapshot,), tops)
         notes = [*_skipped_notes(skipped, "checked", "the index does")]
         if (changed := _changed_file(repository, config_file, (snapshot,))) is not None:
@@ -191,7 +186,7 @@ def opened_index(session: Session, paths: Sequence[str], config_file: str | None
             raise UserError(f"no such file or folder in the index of Git: {missing!r}")
         yield IndexState(
             state,
-            lambda options: MapOnce(snapshot.content_of, placing=False, jobs=options.jobs, cache=options.cache, progress=options.progress),
+            lambda options: MapOnce(snapshot.contents, placing=False, jobs=options.jobs, cache=options.cache, progress=options.progress),
             tuple(notes),
         )
 
@@ -272,7 +267,7 @@ def _changed_file(repository: Repository, file: str | None, snapshots: Sequence[
     from afflint.source.sources import named, read_bytes
 
     now = checksum(read_bytes(named(os.path.join(repository.root, path))))
-    return path if any(each.contents.get(path) != now for each in snapshots) else None
+    return path if any(each.contents.get(os.path.join(each.root, path)) != now for each in snapshots) else None
 
 
 def renamed_files(base: Sequence[Source], head: Sequence[Source], content: Callable[[Source], bytes | None]) -> dict[str, str]:

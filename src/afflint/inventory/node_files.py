@@ -174,15 +174,16 @@ def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list
 
 def texts(data: Any) -> Iterator[str]:
     """Yield every string in some data, keys included: what constraints may require."""
-    if type(data) is str:
-        yield data
-    elif type(data) is dict:
-        for key, value in data.items():
-            yield from texts(key)
-            yield from texts(value)
-    elif type(data) is list:
-        for value in data:
-            yield from texts(value)
+    pending = [data]
+    while pending:
+        each = pending.pop()
+        if type(each) is str:
+            yield each
+        elif type(each) is dict:
+            for key, value in reversed(each.items()):
+                pending += (value, key)
+        elif type(each) is list:
+            pending += reversed(each)
 
 
 def refuse_object(name: str, document: Document, path: Path, error: InventoryError) -> NoReturn:

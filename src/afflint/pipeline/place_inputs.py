@@ -183,7 +183,7 @@ def read_place_inputs(
         machine_workloads=running.machine_workloads,
     )
     simulation_input = _with_priorities(simulation_input, files, {**others, **results})
-    if resources and not counted:
+    if resources and not counted and (nodes or classes):
         from afflint.inventory.uncounted import with_uncounted_requests
 
         simulation_input = simulation_input._replace(pod_sources=with_uncounted_requests(simulation_input.pod_sources))

@@ -59,6 +59,9 @@ class Kustomizations:
         self._tops: dict[str, str] = {}
         self._repositories: dict[str, _KustomizationTree] = {}
         self._folders: dict[str, _KustomizationTree] = {}
+        self._above: dict[str, list[_KustomizationTree]] = {}
+        self._real_folders: dict[str, str] = {}
+        self._real: dict[str, list[str]] = {}
         self._uses: dict[str, Use | None] = {}
         self._uses_above: dict[str, Use | None] = {}
 
@@ -66,7 +69,7 @@ class Kustomizations:
         """Return how the kustomizations of its repository use a file; None if none of them lists it."""
         if path not in self._uses:
             found: Use | None = None
-            for here in _real_paths(path):
+            for here in self._real_paths(path):
                 use = self._repository_of(here).use_of(here)
                 found = use.merge(found) if use is not None else found
             self._uses[path] = found
@@ -80,20 +83,20 @@ class Kustomizations:
         """
         if path not in self._uses_above:
             found: Use | None = None
-            for here in _real_paths(path):
-                for folder in self._folders_above(here):
-                    use = self._in_folder(folder).use_of(here)
+            for here in self._real_paths(path):
+                for kustomizations in self._trees_above(os.path.dirname(here)):
+                    use = kustomizations.use_of(here)
                     found = use.merge(found) if use is not None else found
             self._uses_above[path] = found
         return self._uses_above[path]
 
-    def _folders_above(self, path: str) -> Iterator[str]:
-        folder = os.path.dirname(path)
-        top = self._top(folder)
-        while folder != top:
-            yield folder
-            folder = os.path.dirname(folder)
-        yield top
+    def _trees_above(self, folder: str) -> list[_KustomizationTree]:
+        """Return the kustomizations in a folder, and in those above it in its repository."""
+        if folder not in self._above:
+            own = self._in_folder(folder)
+            above = [] if folder == self._top(folder) else self._trees_above(os.path.dirname(folder))
+            self._above[folder] = above if own.is_empty else [own, *above]
+        return self._above[folder]
 
     def _in_folder(self, folder: str) -> _KustomizationTree:
         if folder not in self._folders:
@@ -119,7 +122,7 @@ class Kustomizations:
 
     def _listing(self, path: str) -> Iterator[tuple[str, frozenset[str]]]:
         """Yield these folders, each with the labels that its kustomization adds; a folder may occur several times."""
-        pending = _real_paths(path)
+        pending = [*self._real_paths(path)]
         seen = {*pending}
         while pending:
             here = pending.pop()
@@ -128,6 +131,16 @@ class Kustomizations:
                 if folder not in seen:
                     seen.add(folder)
                     pending.append(folder)
+
+    def _real_paths(self, path: str) -> list[str]:
+        """Return the path of a file with the links of its folders resolved; and the target, if the file is a link itself."""
+        if path not in self._real:
+            folder, name = os.path.split(os.path.abspath(path))
+            if folder not in self._real_folders:
+                self._real_folders[folder] = os.path.join(os.path.realpath(folder), "")
+            here = self._real_folders[folder] + name
+            self._real[path] = [here, os.path.realpath(here)] if os.path.islink(here) else [here]
+        return self._real[path]
 
     def _repository_of(self, path: str) -> _KustomizationTree:
         top = self._top(os.path.dirname(path))
@@ -178,6 +191,7 @@ class _KustomizationTree:
     """The kustomizations of a repository. Each is parsed when a file is requested that it mentions."""
 
     def __init__(self, texts: list[UnparsedKustomization]) -> None:
+        self.is_empty = not texts
         self._by_word: dict[bytes, list[UnparsedKustomization]] = {}
         self._unparsed = {text.folder: text for text in texts}
         self._uses: dict[str, Use] = {}
@@ -188,6 +202,8 @@ class _KustomizationTree:
 
     def use_of(self, path: str) -> Use | None:
         """Return how they use a file."""
+        if self.is_empty:
+            return None
         mention = os.fsencode(os.path.basename(path))
         if re.fullmatch(_WORD, mention):
             self._parse(self._by_word.pop(mention, []))
@@ -211,13 +227,6 @@ class _KustomizationTree:
 
 
 _WORD = rb"[\w.+-]+"
-
-
-def _real_paths(path: str) -> list[str]:
-    """Return the path of a file with the links of its folders resolved; and the target, if the file is a link itself."""
-    folder, name = os.path.split(os.path.abspath(path))
-    here = os.path.join(os.path.realpath(folder), name)
-    return [here, os.path.realpath(here)] if os.path.islink(here) else [here]
 
 
 def _kustomizations(top: str, skipped: frozenset[str]) -> list[UnparsedKustomization]:
