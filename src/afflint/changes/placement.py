@@ -26,7 +26,7 @@ from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.draining import Drains
 from afflint.placement.failures import Disruption
 from afflint.placement.node_loss import NodeLosses
-from afflint.placement.plan import DisruptionEffect, Outcome
+from afflint.placement.plan import Outcome
 from afflint.placement.planner import make_plan, preferences_of
 from afflint.placement.proofs import migration_blocked
 from afflint.placement.rejections import Rejections, running_pod_index
@@ -135,15 +135,23 @@ class _Trial:
         return DisruptionState(self.arrangement)
 
     @cached_property
-    def _failures(self) -> dict[str, list[DisruptionEffect]]:
+    def _failures(self) -> dict[str, list[tuple[str, Mapping[str, Outcome]]]]:
+        """What each failure of a zone and of a node does to the workloads."""
         losses = NodeLosses(self._state)
-        return {word: [losses.out_of_reach(each) for each in found] for word, found in _failing(self.arrangement).items()}
+        return {
+            word: [(each.what, losses.out_of_reach(each).outcomes) for each in found] for word, found in _failing(self.arrangement).items()
+        }
 
     @cached_property
-    def _drains(self) -> list[DisruptionEffect]:
+    def _blocked(self) -> dict[str, list[tuple[str, str]]]:
+        """The nodes whose drain each workload blocks, with the reasons."""
         given = self._inputs.simulation_input
         drains = Drains(self._state, given.budgets, given.evictions)
-        return [drains.drain(Disruption(node, (node,))) for node in self.arrangement.before.nodes]
+        found: dict[str, list[tuple[str, str]]] = {}
+        for node in self.arrangement.before.nodes:
+            for each in drains.drain(Disruption(node, (node,))).blocked:
+                found.setdefault(each.workload, []).append((node, each.why))
+        return found
 
     @cached_property
     def _held(self) -> dict[str, tuple[int, str]]:
@@ -152,7 +160,7 @@ class _Trial:
     def sample(self, key: str) -> Sample:
         """Return what this schedule shows of a workload."""
         placed = self._placed[key]
-        blocked = [(loss.what, each.why) for loss in self._drains for each in loss.blocked if each.workload == key]
+        blocked = self._blocked.get(key, [])
         held, held_why = self._held.get(key, (0, ""))
         return Sample(
             len(placed.nodes),
@@ -187,8 +195,8 @@ def _failing(arrangement: Schedule) -> dict[str, list[Disruption]]:
     return {"zone": zones, "node": [Disruption(node, (node,)) for node in cluster.nodes] if len(cluster.nodes) > 1 else []}
 
 
-def _worst(losses: Sequence[DisruptionEffect], key: str) -> tuple[int, tuple[str, ...]]:
-    found = {loss.what: _SEVERITY[loss.outcomes.get(key, "survives")] for loss in losses}
+def _worst(failures: Sequence[tuple[str, Mapping[str, Outcome]]], key: str) -> tuple[int, tuple[str, ...]]:
+    found = {what: _SEVERITY[outcomes.get(key, "survives")] for what, outcomes in failures}
     worst = max(found.values(), default=0)
     return worst, tuple([what for what, severity in found.items() if severity == worst and worst])
 

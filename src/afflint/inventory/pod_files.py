@@ -133,6 +133,11 @@ def _in_file(
         raise NodeFileError(f"{source.name}:1:1: no pods in this file: expected the output of `kubectl get pods -A -o yaml`")
 
 
+def may_be_stored(data: bytes) -> bool:
+    """Return whether an object in the text of a file may come from a cluster, see ``is_stored``."""
+    return any(word in data for word in (b"uid", b"phase", b"ownerReferences"))
+
+
 def is_stored(data: Mapping[str, Any]) -> bool:
     """Return whether a pod or virtual machine instance comes from a cluster, which gives it a UID, a phase, and mostly an owner."""
     return bool(text_at(data, "metadata", "uid") or text_at(data, "status", "phase") or maps_at(data, "metadata", "ownerReferences"))

@@ -18,7 +18,7 @@ from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
 from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, bytes_of, documents_of, nodes_of
-from afflint.inventory.pod_files import RUNNING_KINDS, has_other_objects, running_pods
+from afflint.inventory.pod_files import RUNNING_KINDS, has_other_objects, may_be_stored, running_pods
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.scheduler_profiles import profiles_of
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
@@ -264,11 +264,14 @@ def _dumps(files: Files, results: Mapping[FileId, FileResult], parsed: ParsedFil
     holding = {file for file, result in results.items() if any(pods.ref.kind in RUNNING_KINDS for pods in result.facts.pods)}
     found = {}
     for file in (*holding, *files.nodes):
+        source = files.sources[file]
         try:
-            parsed.documents(files.sources[file])
+            if file in holding and not may_be_stored(bytes_of(source)):
+                continue
+            parsed.documents(source)
         except NodeFileError:
             continue  # Its manifests are problems of the run.
-        found[file] = files.sources[file]
+        found[file] = source
     return found
 
 

@@ -680,7 +680,7 @@ class Cluster:
             touched |= storage.touched
             volumes = storage.columns()
         classes = self._classes_of(pod, fit, frozenset(keys), volumes)
-        return self._ranked(pod, classes, scoring).pick(touched, every=every)
+        return self._ranked(pod, classes, scoring).pick(touched, partial(self._rate, pod, scoring), every=every)
 
     def _classes_of(self, pod: Pod, fit: NodeFit, keys: frozenset[str], volumes: Mapping[object, Sequence[object]]) -> NodeColumnClasses:
         asked = (pod.rules, pod.preferences, keys, frozenset(volumes))
@@ -706,7 +706,7 @@ class Cluster:
             if loads is None:
                 loads = self._loads[classes] = LoadClasses(classes, self._table, self._occupancy)
             known = self._known_outcomes((pod.rules.profile, *asked[1:]))
-            ranked = self._rankings[asked] = RankedNodes(loads, partial(self._rate, pod, scoring), known)
+            ranked = self._rankings[asked] = RankedNodes(loads, known)
         return ranked
 
     def _known_outcomes(self, asked: tuple[object, ...]) -> Outcomes:

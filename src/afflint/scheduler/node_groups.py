@@ -107,28 +107,25 @@ class LoadClasses:
 
 
 class RankedNodes:
-    """The nodes of some classes, ranked by their outcomes for pods with equal requests.
+    """The nodes of some classes, ranked by their outcomes for pods with equal requests. ``known`` has outcomes that are known already."""
 
-    ``rate`` returns the outcome for each node, ``known`` has outcomes that are known already.
-    """
+    __slots__ = ("_known", "_outcomes", "_ranks", "_seen", "loads")
 
-    __slots__ = ("_known", "_outcomes", "_ranks", "_rate", "_seen", "loads")
-
-    def __init__(self, loads: LoadClasses, rate: Callable[[list[int]], list[Outcome]], known: Outcomes) -> None:
+    def __init__(self, loads: LoadClasses, known: Outcomes) -> None:
         self.loads = loads
-        self._rate = rate
         self._known = known
         self._outcomes: dict[LoadClass, Outcome] = {}
         self._ranks: list[dict[int, list[LoadClass]]] = [{} for _ in loads.classes.sizes]
         self._seen = 0
 
-    def pick(self, touched: set[int], *, every: bool) -> RepresentativeNodes:
+    def pick(self, touched: set[int], rate: Callable[[list[int]], list[Outcome]], *, every: bool) -> RepresentativeNodes:
         """Return nodes that represent all others; nodes in ``touched`` differ from all others and represent only themselves.
 
+        ``rate`` returns the outcome for each of some nodes.
         With ``every``, the nodes that a node represents have equal scores. Otherwise the nodes of a class with enough resources are
         represented by the first of the best.
         """
-        self._update()
+        self._update(rate)
         stands_for: dict[int, int] = {}
         away, without_room = [0] * len(self._ranks), [0] * len(self._ranks)
         for node in touched:
@@ -154,7 +151,7 @@ class RankedNodes:
         picked.nodes.extend(sorted(stands_for))
         return picked
 
-    def _update(self) -> None:
+    def _update(self, rate: Callable[[list[int]], list[Outcome]]) -> None:
         self.loads.update()
         created = self.loads.created
         if len(created) == self._seen:
@@ -163,7 +160,7 @@ class RankedNodes:
         self._seen = len(created)
         new = {load.key[1]: load.nodes[0] for load in loads if load.key[1] not in self._known}
         if new:
-            self._known.update(zip(new, self._rate([*new.values()]), strict=True))
+            self._known.update(zip(new, rate([*new.values()]), strict=True))
         for load in loads:
             outcome = self._outcomes[load] = self._known[load.key[1]]
             self._ranks[load.key[0]].setdefault(outcome[0], []).append(load)

@@ -57,6 +57,8 @@ class Kustomizations:
         self._files = files
         self._shared: str | None = None
         self._tops: dict[str, str] = {}
+        self._roots: set[str] = set()
+        """Those that are the root of a repository."""
         self._repositories: dict[str, _KustomizationTree] = {}
         self._folders: dict[str, _KustomizationTree] = {}
         self._above: dict[str, list[_KustomizationTree]] = {}
@@ -106,9 +108,11 @@ class Kustomizations:
 
     def is_patch(self, path: str) -> bool:
         """Whether kustomizations use a file only as a patch, so that it does not contain an object of its own."""
-        above = self.use_above(path)
-        if above is not None and not above.patches:
-            return False
+        folder = os.path.dirname(self._real_paths(path)[0])
+        if self._top(folder) not in self._repositories:
+            above = self.use_above(path)
+            if above is not None and not above.patches:
+                return False  # Without a search of the whole repository.
         use = self.use_of(path)
         return use is not None and use.patches
 
@@ -156,8 +160,9 @@ class Kustomizations:
         if folder not in self._tops:
             top, here = folder, folder
             while True:
-                if is_root(here):
-                    top = here
+                if self._tops.get(here) in self._roots or is_root(here):
+                    top = self._tops.get(here, here)
+                    self._roots.add(top)
                     break
                 if any(os.path.isfile(os.path.join(here, name)) for name in NAMES) or here == self.holding_all():
                     top = here
