@@ -23,6 +23,7 @@ from bench.processes import (
     Command,
     Usage,
     afflint,
+    afflint_diff,
     afflint_place,
     after_a_change,
     in_turns,
@@ -137,6 +138,27 @@ def policies(settings: Settings) -> Result:
     return Result(rows("policies", usages, without_policies), bars, (_described("policies", tree),))
 
 
+def diff(settings: Settings) -> Result:
+    """Measure what two commits of the fleet differ in, against a check of one of them: what both have is read once."""
+    tree = trees.history(settings.data, settings.files)
+    _assert_quiet(tree)
+    checked, since = "a check", "a check with --since"
+    findings, everything = "a diff of findings", "a diff of findings and placement"
+    check = afflint(".")._replace(folder=tree.folder)
+    commands = {
+        checked: check,
+        since: check._replace(arguments=(*check.arguments, "--since", "HEAD~")),
+        findings: afflint_diff(tree.folder, "--no-placement"),
+        everything: afflint_diff(tree.folder),
+    }
+    usages = in_turns(commands, settings.rounds)
+    bars = [
+        _bar(f"{name}, relative to {checked}", usages[name], usages[checked], 1.5, settings.judged)
+        for name in (since, findings, everything)
+    ]
+    return Result(rows("diff", usages, checked), bars, (_described("diff", tree),))
+
+
 def growth(settings: Settings) -> Result:
     """Measure four times as many files: time must not grow faster than the number of files, and memory must stay small."""
     small, large = (trees.fleet(settings.data, files) for files in (settings.files, _GROWTH * settings.files))
@@ -245,6 +267,7 @@ PARTS: dict[str, Callable[[Settings], Result]] = {
     "mixed": mixed,
     "cache": cache,
     "policies": policies,
+    "diff": diff,
     "growth": growth,
     "single": single,
     "nodes": nodes,

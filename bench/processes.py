@@ -30,11 +30,12 @@ class Usage(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command: its arguments, the exit codes that count as success, and its time limit in seconds."""
+    """A command: its arguments, the exit codes that count as success, its time limit in seconds, and the folder that it runs in."""
 
     arguments: tuple[str, ...]
     accepted: tuple[int, ...] = (0,)
     time_limit: float = 3600
+    folder: str | None = None
 
 
 class BenchError(Exception):
@@ -45,7 +46,9 @@ def run(command: Command) -> Usage:
     """Run a command to its end and return its usage. Raises BenchError for an exit code that is not accepted."""
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
-        process = subprocess.Popen(command.arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment())
+        process = subprocess.Popen(
+            command.arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=_environment(), cwd=command.folder
+        )
         timer = threading.Timer(command.time_limit, process.kill)
         timer.start()
         _, status, usage = os.wait4(process.pid, 0)
@@ -107,6 +110,12 @@ def after_a_change(file: str, command: Command) -> Command:
     """Return the command with a line added to a file before it runs."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "changing.py")
     return command._replace(arguments=(sys.executable, script, file, *command.arguments))
+
+
+def afflint_diff(folder: str, *options: str) -> Command:
+    """Return ``afflint diff`` of the last two commits of a repository."""
+    arguments = ("diff", "HEAD~..HEAD", "--no-config", "--no-cache", "--jobs", "1", "--exit-zero", *options)
+    return interpreter("-m", "afflint", *arguments)._replace(folder=folder)
 
 
 def afflint_place(manifests: str, nodes: str) -> Command:

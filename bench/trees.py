@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from itertools import count
 from typing import NamedTuple
@@ -17,6 +19,9 @@ SEED = 20_240
 FILES = 10_000
 """The size of the fleet at which the limits apply."""
 
+_CHANGES = 10
+"""How many workloads the second commit of a history changes."""
+_REPLICAS = re.compile(r"^  replicas: \d+$", re.MULTILINE)
 _MAKERS = ("bystanders.py", "clusters.py", "constraints.py", "trees.py", "workloads.py", "yaml_text.py")
 # Shares of the mixed tree in percent; the fleet has the other ten.
 _MIXTURE: tuple[tuple[str, int, Callable[[int, int], str]], ...] = (
@@ -110,6 +115,36 @@ def cluster(data: str, constraint: str, workloads: int, replicas: int, nodes: in
     return _tree(data, name, cluster_files(constraint, workloads, replicas, nodes))
 
 
+def history(data: str, files: int) -> Tree:
+    """Return a repository with the fleet in two commits: the second changes the replicas of ten Deployments."""
+    tree = _tree(data, f"history-{files}", (fleet_file(index, SEED) for index in range(files)))
+    if not os.path.isdir(os.path.join(tree.folder, ".git")):
+        _git(tree.folder, "init", "--quiet")
+        _commit(tree.folder, "The fleet")
+        for path in _deployments(tree.folder)[:_CHANGES]:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.write(_REPLICAS.sub("  replicas: 7", text, count=1))
+        _commit(tree.folder, "More replicas")
+    return tree
+
+
+def _deployments(folder: str) -> list[str]:
+    """Return the Deployments of a fleet, in the order of their paths."""
+    paths = (os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    return sorted(path for path in paths if path.endswith("-deployment.yaml"))
+
+
+def _commit(folder: str, subject: str) -> None:
+    _git(folder, "add", "--all")
+    _git(folder, "-c", "user.name=bench", "-c", "user.email=bench@example.com", "commit", "--quiet", "--message", subject)
+
+
+def _git(folder: str, *arguments: str) -> None:
+    subprocess.run(["git", "-C", folder, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
 def parts_of_cluster(tree: Tree) -> tuple[str, str]:
     """Return the folder of manifests and the list of nodes of a tree from ``cluster``."""
     return os.path.join(tree.folder, MANIFESTS), os.path.join(tree.folder, NODES)
@@ -144,7 +179,7 @@ def _tree(data: str, name: str, files: Iterator[File]) -> Tree:
         shutil.rmtree(unfinished, ignore_errors=True)
         _write(unfinished, files)
         os.rename(unfinished, folder)
-    sizes = [os.path.getsize(os.path.join(parent, each)) for parent, _, names in os.walk(folder) for each in names]
+    sizes = [os.path.getsize(os.path.join(parent, each)) for parent, _, names in os.walk(folder) for each in names if ".git" not in parent]
     return Tree(folder, len(sizes), sum(sizes))
 
 

@@ -218,12 +218,84 @@ def test_submodules_and_files_of_git_lfs_are_left_out_and_named(history: History
     assert any("`large.yaml`, `vendor`" in note for note in data["summary"]["notes"])
 
 
-def test_the_configuration_of_the_work_tree_applies_to_both_sides(history: History, afflint: Afflint) -> None:
-    history.commit({"api.yaml": deployment("api", constraints=BROKEN), ".afflint.yaml": "ignore: [all]\n"})
-    history.write({".afflint.yaml": "ignore: [affinity]\n"})
-    data = report(afflint)
-    assert not data["new"]
-    assert any("`.afflint.yaml` has changed" in note for note in data["summary"]["notes"])
+class TestConfiguration:
+    """A change of the configuration is part of the change: each state is checked with its own."""
+
+    @pytest.fixture
+    def lax(self, history: History) -> History:
+        """A commit with a mistake that its configuration ignores."""
+        history.commit({"api.yaml": deployment("api", constraints=BROKEN), ".afflint.yaml": "ignore: [all]\n"})
+        return history
+
+    def test_a_rule_that_the_change_turns_on_has_new_findings(self, lax: History, afflint: Afflint) -> None:
+        lax.write({".afflint.yaml": "ignore: [affinity]\n"})
+        data = report(afflint)
+        assert "wrong-type" in [each["rule"] for each in data["new"]]
+        assert not any("configuration" in note for note in data["summary"]["notes"])
+
+    def test_a_rule_that_the_change_turns_off_has_none_left(self, lax: History, afflint: Afflint) -> None:
+        lax.write({".afflint.yaml": "ignore: [affinity]\n"})
+        head = lax.commit()
+        data = report(afflint, f"{head}..{head}~")
+        assert "wrong-type" in [each["rule"] for each in data["fixed"]]
+        assert not data["new"]
+
+    def test_the_work_tree_makes_no_difference_to_two_commits(self, lax: History, afflint: Afflint) -> None:
+        head = lax.commit({".afflint.yaml": None, "web.yaml": deployment("web", replicas=4)})
+        lax.write({".afflint.yaml": "ignore: [affinity]\n"})
+        data = report(afflint, f"{head}~..{head}")
+        assert "wrong-type" in [each["rule"] for each in data["new"]], "the defaults apply to a commit without a configuration"
+
+    def test_files_that_it_extends_and_policies_are_those_of_the_commit(self, history: History, afflint: Afflint) -> None:
+        policy = "policies: [{name: on-disks, check: required-node-labels, params: {labels: {disk: VALUE}}}]\n"
+        base = {
+            ".afflint.yaml": "extends: shared/afflint.toml\npolicies: [policies/*.yaml]\n",
+            "shared/afflint.toml": '[tool.afflint]\nignore = ["all"]\n',
+            "policies/one.yaml": policy.replace("VALUE", "ssd"),
+            "apps/api.yaml": deployment("api", constraints=SELECTOR),
+        }
+        history.commit(base)
+        strict = {"shared/afflint.toml": '[tool.afflint]\nselect = ["policy"]\n', "policies/one.yaml": policy.replace("VALUE", "hdd")}
+        head = history.commit(strict)
+        history.write({"shared/afflint.toml": None, ".afflint.yaml": None})
+        assert [each["rule"] for each in report(afflint, f"{head}~..{head}", "apps")["new"]] == ["on-disks"]
+
+    def test_nodes_that_it_names_are_those_of_the_commit_or_were_never_committed(self, history: History, afflint: Afflint) -> None:
+        history.commit({"nodes.yaml": None, ".afflint.yaml": "nodes: dumps/nodes.yaml\n", ".gitignore": "dumps\n"})
+        history.write({"dumps/nodes.yaml": NODES, "web.yaml": deployment(constraints=SELECTOR)})
+        assert changes(report(afflint))["Deployment shop/web"][0] == "zones: 3 → 1 (a)"
+
+    def test_a_file_outside_the_repository_is_not_read(self, history: History, afflint: Afflint, tmp_path: Path) -> None:
+        (tmp_path / "secret.yaml").write_text(NODES, encoding="utf-8")
+        head = history.commit({"nodes.yaml": None, ".afflint.yaml": "nodes: ../secret.yaml\n"})
+        history.commit({".afflint.yaml": None})
+        done = afflint("diff", f"{head}..HEAD")
+        assert done.code == 2
+        assert "only a configuration named with --config may use it" in done.err
+
+    def test_a_configuration_that_cannot_be_used_does_not_stop_the_comparison(self, history: History, afflint: Afflint) -> None:
+        history.commit({".afflint.yaml": "ignore: [no-such-rule]\n"})
+        base = history.git("rev-parse", "--short=10", "HEAD")
+        history.write({".afflint.yaml": "ignore: [affinity]\n", "api.yaml": deployment("api", constraints=BROKEN)})
+        data = report(afflint)
+        assert "wrong-type" in [each["rule"] for each in data["new"]]
+        expected = f"the configuration of {base} cannot be used, so that of the work tree is used instead: .afflint.yaml:1:"
+        assert any(note.startswith(expected) for note in data["summary"]["notes"])
+
+    def test_a_configuration_above_the_repository_applies_to_both(self, history: History, afflint: Afflint, tmp_path: Path) -> None:
+        (tmp_path / ".afflint.yaml").write_text("ignore: [all]\n", encoding="utf-8")
+        history.write({"api.yaml": deployment("api", constraints=BROKEN)})
+        assert not report(afflint)["new"]
+
+    def test_one_that_the_user_names_applies_to_both(self, lax: History, afflint: Afflint) -> None:
+        lax.write({".afflint.yaml": "ignore: [affinity]\n", "web.yaml": deployment(replicas=4)})
+        data = report(afflint, "--config", ".afflint.yaml")
+        assert "wrong-type" not in [each["rule"] for each in data["new"]]
+        assert any("`.afflint.yaml` has changed" in note for note in data["summary"]["notes"])
+
+    def test_since_uses_that_of_the_commit(self, lax: History, afflint: Afflint) -> None:
+        lax.write({".afflint.yaml": "select: [admission]\n"})
+        assert afflint("check", "--since", "HEAD", "--format", "concise").rules == ["wrong-type"]
 
 
 def test_a_baseline_leaves_out_known_findings(history: History, afflint: Afflint) -> None:

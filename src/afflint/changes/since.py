@@ -9,6 +9,7 @@ from afflint.changes.states import finding_changes, opened
 from afflint.findings.errors import UserError
 
 if TYPE_CHECKING:
+    from afflint.changes.configurations import Load
     from afflint.changes.git import Range, Repository
     from afflint.findings.finding import Finding, Severity
     from afflint.pipeline.options import Options
@@ -23,6 +24,7 @@ def outcome_since(
     options: Options,
     config_file: str | None,
     *,
+    load: Load | None = None,
     network: bool = False,
     offline: bool = False,
     force_exclude: bool = False,
@@ -30,7 +32,7 @@ def outcome_since(
     """Return the outcome of the work tree with only the findings that the commit does not have, and notes on what is not compared.
 
     The commit is the one where the work tree has branched off from ``ref``. The other findings count as suppressed, as those of a
-    baseline do. Raises UserError.
+    baseline do. ``load`` loads the configuration of the commit. Raises UserError.
     """
     if ".." in ref and not ref.endswith("..."):
         raise UserError(f"--since takes one ref, not {ref!r}; `afflint diff` compares two commits")
@@ -38,7 +40,7 @@ def outcome_since(
     def asked(repository: Repository) -> Range:
         return repository.range_of(ref)
 
-    with opened(session, asked, paths, (config_file,), force_exclude=force_exclude) as states:
+    with opened(session, asked, paths, (config_file,), load=load, force_exclude=force_exclude) as states:
         mapper = states.mapper(options, placing=False)
         shared = options if options.mapper is not None else options._replace(mapper=mapper, reader=mapper.reader)
         outcome, changes = finding_changes(states, shared, mapper, network=network, offline=offline, judge_fixed=False)

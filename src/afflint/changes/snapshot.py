@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from afflint.changes.git import LINK, REGULAR, SUBMODULE, Repository, TreeEntry
+from afflint.config import CONFIG_FILES
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.results import checksum
@@ -18,15 +19,17 @@ from afflint.source.kustomizations import NAMES
 from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART, SUFFIXES
 
-_ALWAYS = frozenset((*NAMES, CHART, ".gitignore"))
+_ALWAYS = frozenset((*NAMES, CHART, ".gitignore", *CONFIG_FILES))
 """The names of files that affect how others are read, wherever they are."""
+_ENDINGS = (*SUFFIXES, ".toml")
+"""How the names of manifests and of configuration files end."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _MOST_BYTES = 4 << 30
 _MEMORY_FOLDER = "/dev/shm"
 """The file system in memory that Linux has."""
 _BLOCK = 4096
 _SPARE = 4
-"""A snapshot is in memory if that file system has so many times the room that the snapshot needs."""
+"""A snapshot is in memory if that file system has four times the room that the snapshot needs."""
 
 
 class Snapshot(NamedTuple):
@@ -59,6 +62,10 @@ class Snapshot(NamedTuple):
         moved = os.path.normpath(os.path.join(self.root, os.path.relpath(folder, self.original)))
         return moved if os.path.lexists(moved) else absolute
 
+    def original_of(self, path: str) -> str:
+        """Return the path in the work tree of a file or folder of the snapshot."""
+        return os.path.normpath(os.path.join(self.original, os.path.relpath(os.path.abspath(path), self.root)))
+
     def folder_of(self, folder: str) -> str:
         """Return the folder that takes the place of a folder of the repository, or above it; it is created if it does not exist."""
         moved = _below(self.top, os.path.realpath(folder))
@@ -80,7 +87,7 @@ def wanted_files(tops: Sequence[str], *, whole: bool, any_name: bool) -> Callabl
             return True
         if not (everything or any(is_inside(path, top) for top in tops)):
             return False
-        return any_name or path.lower().endswith(SUFFIXES) or path in tops
+        return any_name or path.lower().endswith(_ENDINGS) or path in tops
 
     return is_wanted
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from afflint.changes import findings
-from afflint.changes.git import Range, Repository
+from afflint.changes.configurations import Load, config_of
+from afflint.changes.git import Range, Repository, TreeEntry
 from afflint.changes.map_once import MapOnce
 from afflint.changes.snapshot import Snapshot, extract, temporary_folder, wanted_files, working_in
-from afflint.config import COMMAND_LINE
+from afflint.config import CONFIG_FILES
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.source.repositories import is_inside
-from afflint.source.sources import STDIN, Source, SourceError
+from afflint.source.sources import STDIN, SUFFIXES, Source, SourceError
 
 if TYPE_CHECKING:
     from afflint.config import Config
@@ -41,9 +42,11 @@ class State:
         *,
         force_exclude: bool = False,
     ) -> None:
-        """``skipped``: the files and folders that are not compared, relative to the working directory."""
-        config = session.config
-        self.session = session if snapshot is None else session.under(_moved(config, snapshot))
+        """``session`` has the configuration of this state.
+
+        ``skipped``: the files and folders that are not compared, relative to the working directory.
+        """
+        self.session = session
         self.folder = os.getcwd() if snapshot is None else snapshot.folder_of(os.getcwd())
         self._snapshot = snapshot
         self._paths = paths
@@ -127,33 +130,81 @@ def opened(
     paths: Sequence[str],
     more: Sequence[str | None] = (None,),
     *,
+    load: Load | None = None,
     force_exclude: bool = False,
 ) -> Iterator[States]:
     """Extract the commits of a comparison into a temporary folder for as long as the context lasts. Raises UserError.
 
     ``asked`` returns the two states; ``paths`` are what is checked in both, ``more`` the file that the configuration was read from, and
-    further files that the run reads.
+    further files that the run reads. ``load`` loads the configuration of a commit; without it, that of ``session`` applies to both states.
     """
     repository = Repository(os.getcwd())
     base, head = asked(repository)
-    tops, is_wanted = _tops_and_wanted(repository, session.config, paths, more)
     of_base, of_head = repository.entries(base), repository.entries(head) if head is not None else []
+    configured = load is not None and any(each.path.rpartition("/")[2] in CONFIG_FILES for each in (*of_base, *of_head))
+    tops, is_wanted = _tops_and_wanted(repository, session.config, paths, more, configured=configured)
     with temporary_folder(repository, (*of_base, *of_head), is_wanted) as folder:
-        for name in ("base", "head"):
-            os.mkdir(os.path.join(folder, name))
-        first = extract(repository, of_base, os.path.join(folder, "base"), is_wanted)
-        second = extract(repository, of_head, os.path.join(folder, "head"), is_wanted, first) if head is not None else None
-        snapshots = [first, *([second] if second is not None else [])]
+
+        def extracted(commit: str, name: str, entries: Sequence[TreeEntry], like: Snapshot | None = None) -> _ExtractedCommit:
+            snapshot = extract(repository, entries, _new(folder, name), is_wanted, like)
+            config, error = config_of(snapshot, session.config, load)
+            if _reads_any_name(config) and not _reads_any_name(session.config):
+                snapshot = extract(repository, entries, _new(folder, f"{name}-all"), lambda _: True, snapshot)
+                config, error = config_of(snapshot, session.config, load)
+            return _ExtractedCommit(repository.name(commit), snapshot, config, error)
+
+        first = extracted(base, "base", of_base)
+        second = extracted(head, "head", of_head, first.snapshot) if head is not None else None
+        commits = [first, *([second] if second is not None else [])]
+        snapshots = [each.snapshot for each in commits]
         skipped = _without_content(snapshots, tops)
         relative = _relative(repository, skipped)
+
+        def state(commit: _ExtractedCommit | None) -> State:
+            if commit is None:
+                return State(session, paths, relative, force_exclude=force_exclude)
+            return State(session.under(commit.config), paths, relative, commit.snapshot, force_exclude=force_exclude)
+
         yield States(
-            State(session, paths, relative, first, force_exclude=force_exclude),
-            State(session, paths, relative, second, force_exclude=force_exclude),
-            repository.name(base),
-            repository.name(head) if head is not None else WORK_TREE,
+            state(first),
+            state(second),
+            first.name,
+            second.name if second is not None else WORK_TREE,
             {path: content for each in snapshots for path, content in each.contents.items()},
-            (*_skipped_notes(skipped), *_config_notes(repository, first, second, more[0])),
+            (
+                *_skipped_notes(skipped),
+                *_unusable(commits),
+                *(_config_notes(repository, snapshots, more[0]) if load is None else ()),
+            ),
         )
+
+
+class _ExtractedCommit(NamedTuple):
+    """A commit: its files, their configuration, and why it is not that of the commit."""
+
+    name: str
+    snapshot: Snapshot
+    config: Config
+    error: UserError | None
+
+
+def _new(folder: str, name: str) -> str:
+    path = os.path.join(folder, name)
+    os.mkdir(path)
+    return path
+
+
+def _reads_any_name(config: Config) -> bool:
+    """Return whether names do not show which files a run reads."""
+    return bool(config.include or config.render) or not all(path.lower().endswith(SUFFIXES) for path in config.nodes)
+
+
+def _unusable(commits: Iterable[_ExtractedCommit]) -> Iterator[str]:
+    """Yield a note about each commit whose own configuration cannot be used."""
+    for each in commits:
+        if each.error is not None:
+            problem = str(each.error).partition("\n")[0]
+            yield f"the configuration of {each.name} cannot be used, so that of the {WORK_TREE} is used instead: {problem}"
 
 
 class IndexState(NamedTuple):
@@ -179,7 +230,8 @@ def opened_index(session: Session, paths: Sequence[str], config_file: str | None
         notes = [*_skipped_notes(skipped, "checked", "the index does")]
         if (changed := _changed_file(repository, config_file, (snapshot,))) is not None:
             notes.append(f"{quoted(changed)} is not staged as it is in the work tree; the configuration of the work tree is used")
-        state = State(session, paths, _relative(repository, skipped), snapshot, force_exclude=force_exclude)
+        moved, _ = config_of(snapshot, session.config, None)
+        state = State(session.under(moved), paths, _relative(repository, skipped), snapshot, force_exclude=force_exclude)
         with state.entered():
             missing = next((path for path in paths if not _exists(path)), None)
         if missing is not None:
@@ -192,29 +244,22 @@ def opened_index(session: Session, paths: Sequence[str], config_file: str | None
 
 
 def _tops_and_wanted(
-    repository: Repository, config: Config, paths: Sequence[str], more: Sequence[str | None]
+    repository: Repository, config: Config, paths: Sequence[str], more: Sequence[str | None], *, configured: bool = False
 ) -> tuple[list[str], Callable[[str], bool]]:
-    """Return the paths relative to the root of the repository, and which of its files a run over them reads."""
+    """Return the paths relative to the root of the repository, and which of its files a run over them reads.
+
+    With ``configured``, a configuration in the commits may name files anywhere in the repository.
+    """
     tops = [_top(repository, path) for path in paths]
     named = [top for path in (*config.nodes, *more) if path is not None and (top := _inside(repository, path)) is not None]
-    whole = bool(config.context or config.render)
-    return tops, wanted_files([*tops, *named], whole=whole, any_name=bool(config.include or config.render))
+    whole = configured or bool(config.context or config.render)
+    return tops, wanted_files([*tops, *named], whole=whole, any_name=_reads_any_name(config))
 
 
 def _relative(repository: Repository, paths: Sequence[str]) -> list[str]:
     """Return paths that are relative to the root as paths relative to the working directory."""
     here = os.path.realpath(os.getcwd())
     return [os.path.relpath(os.path.join(repository.root, path), here) for path in paths]
-
-
-def _moved(config: Config, snapshot: Snapshot) -> Config:
-    """Return a configuration for the files of a snapshot. Reports and the baseline stay where they are."""
-    nodes = tuple([path if path == STDIN or not os.path.lexists(path) else snapshot.path_of(path) for path in config.nodes])
-    origins = config.origins
-    if (config.repository is not None and nodes != config.nodes) or any(os.path.isabs(path) for path in nodes):
-        origins = {**origins, "nodes": COMMAND_LINE}  # They were checked where they are.
-    repository = config.repository and snapshot.folder_of(config.repository)
-    return config._replace(root=snapshot.folder_of(config.root), repository=repository, nodes=nodes, origins=origins)
 
 
 def _top(repository: Repository, path: str) -> str:
@@ -252,8 +297,8 @@ def _skipped_notes(skipped: Sequence[str], verb: str = "compared", owner: str = 
         yield f"not {verb}, because {owner} not have their content (submodules and files of Git LFS): {listed}{more}"
 
 
-def _config_notes(repository: Repository, base: Snapshot, head: Snapshot | None, config_file: str | None) -> Iterator[str]:
-    path = _changed_file(repository, config_file, [base, *([head] if head is not None else [])])
+def _config_notes(repository: Repository, snapshots: Sequence[Snapshot], config_file: str | None) -> Iterator[str]:
+    path = _changed_file(repository, config_file, snapshots)
     if path is not None:
         yield f"{quoted(path)} has changed; both sides are checked with the configuration of the work tree"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from afflint.cli.check_options import SECTIONS, CheckOptions
 from afflint.cli.command import Argument, Command
-from afflint.cli.options import cache_folder, configuration, configuration_file, file, run_options
+from afflint.cli.options import cache_folder, configuration, configuration_file, configuration_of_state, file, run_options
 from afflint.cli.output import FOUND, USAGE, ProgressLine, colored, notify, show, show_bytes
 from afflint.cli.reporting import check_targets, note_unused_render, notes, report_outcome, report_targets
 from afflint.findings.errors import UserError
@@ -157,8 +157,17 @@ def _outcome_since(session: Session, args: CheckOptions, ref: str, options: Opti
     from afflint.changes.since import outcome_since
 
     config_file = configuration_file(args.config_file, no_config=args.no_config)
-    more = {"network": args.render_network, "offline": args.offline, "force_exclude": args.force_exclude}
-    outcome, skipped = outcome_since(session, ref, args.paths or (".",), options, config_file, **more)
+    outcome, skipped = outcome_since(
+        session,
+        ref,
+        args.paths or (".",),
+        options,
+        config_file,
+        load=configuration_of_state(args.config_overrides),
+        network=args.render_network,
+        offline=args.offline,
+        force_exclude=args.force_exclude,
+    )
     for note in skipped:
         notify(f"afflint: {visible(note)}")
     return outcome

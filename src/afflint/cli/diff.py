@@ -105,7 +105,8 @@ def diff(args: DiffOptions) -> int:
     def asked(repository: Repository) -> Range:
         return repository.range_of(ref)
 
-    with ProgressLine(0) as progress, opened(session, asked, paths, (config_file, *args.pods)) as states:
+    load = options.configuration_of_state(args.config_overrides)
+    with ProgressLine(0) as progress, opened(session, asked, paths, (config_file, *args.pods), load=load) as states:
         run = options.run_options(config, progress, cache=options.cache_folder(args.cache_dir, no_cache=args.no_cache))
         report = compare_states(states, run, request)
         with states.head.entered():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from afflint.cli.command import MULTIPLE, flag, option
@@ -148,12 +149,25 @@ def configuration(options: ConfigOverrides, *, was_found: bool = False) -> Confi
 
     ``was_found``: the user did not name the configuration file, so it is not trusted as one that the user names.
     """
+    path = configuration_file(options.config_file, no_config=options.no_config)
+    return _overridden(path, options, was_found=was_found or options.config_file is None)
+
+
+def configuration_of_state(options: ConfigOverrides) -> Callable[[str | None], Config] | None:
+    """Return a function that loads another configuration file, or none, with the same options; None if the user has named the file.
+
+    ``--nodes`` is left out: its paths are those of the working directory.
+    """
+    if options.config_file is not None or options.no_config:
+        return None
+    return partial(_overridden, options=options._replace(nodes=()), was_found=True)
+
+
+def _overridden(path: str | None, options: ConfigOverrides, *, was_found: bool) -> Config:
     from afflint import config as settings
     from afflint.checks.registry import CATEGORIES, rules
 
-    path = configuration_file(options.config_file, no_config=options.no_config)
     known = tuple(rules())
-    was_found = was_found or options.config_file is None
     config = settings.default() if path is None else settings.load(path, rule_names=known, categories=CATEGORIES, was_found=was_found)
     own = tuple([policy.name for policy in config.policies])
     select, ignore = _names("--select", options.select, own), _names("--ignore", options.ignore, own)

@@ -3,7 +3,7 @@
 Every run imports this package, so the modules that read a configuration file are imported only if one exists.
 """
 
-from afflint.config.discovery import find, load
+from afflint.config.discovery import CONFIG_FILES, find, load
 from afflint.config.selection import covers, ignores, is_selected, matcher, selected, unknown_name
 from afflint.config.settings import (
     ALL,
@@ -29,6 +29,7 @@ __all__ = [
     "ALL",
     "AUTO_NODES",
     "COMMAND_LINE",
+    "CONFIG_FILES",
     "DEFAULT",
     "KEYS",
     "NO_NODES",

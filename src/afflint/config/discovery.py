@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 from afflint.config.settings import DEFAULT, KEYS, Config, default
 
-_FILES = (".afflint.yaml", ".afflint.yml")
+_FILES, _PYPROJECT = (".afflint.yaml", ".afflint.yml"), "pyproject.toml"
+CONFIG_FILES = (*_FILES, _PYPROJECT)
+"""The names of configuration files, first the one that counts if a folder has several."""
 _LARGEST_PYPROJECT = 8 << 20
 
 
@@ -31,7 +33,7 @@ def _find_in(directory: str) -> str | None:
         path = os.path.join(directory, name)
         if os.path.isfile(path):
             return path
-    path = os.path.join(directory, "pyproject.toml")
+    path = os.path.join(directory, _PYPROJECT)
     return path if os.path.isfile(path) and _has_table(path) else None
 
 
