@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH
+from afflint.kube.added_labels import CONTROLLER_REVISION_HASH, POD_TEMPLATE_HASH, ROLLOUT_HASH
 from afflint.yaml.document import map_at
 
 REVISION_LABELS: Mapping[str, str] = {"Deployment": POD_TEMPLATE_HASH, "Rollout": ROLLOUT_HASH, "DeploymentConfig": "deployment"}
@@ -42,6 +42,27 @@ def rolling_update(kind: str, strategy: Mapping[str, Any], replicas: int) -> Rol
     else:
         limits = map_at(strategy, "rollingUpdate" if kind == "Deployment" else "rollingParams")
     return rolling_limits(replicas, limits.get("maxSurge"), limits.get("maxUnavailable"))
+
+
+def coexisting_revision_label(kind: str, strategy: Mapping[str, Any]) -> str:
+    """Return the label that distinguishes the pods of two revisions; empty if pods of both never run at the same time.
+
+    For a Deployment and similar kinds that is so with the strategy `Recreate`. A StatefulSet replaces one pod after another.
+    """
+    if kind == "StatefulSet":
+        return CONTROLLER_REVISION_HASH
+    return REVISION_LABELS.get(kind, "") if strategy.get("type") != "Recreate" else ""
+
+
+def most_at_once(kind: str, strategy: Mapping[str, Any], replicas: int) -> int:
+    """Return how many pods of a workload can run at the same time, at most, while a rollout replaces them.
+
+    A Deployment counts the pods that its ReplicaSets should have: pods of the new revision may run before the old ones are removed.
+    """
+    if kind not in REVISION_LABELS or not coexisting_revision_label(kind, strategy):
+        return replicas
+    rolling = rolling_update(kind, strategy, replicas)
+    return 2 * replicas + (rolling.surge if rolling is not None else replicas)
 
 
 def revision_label(kind: str, strategy: Mapping[str, Any]) -> str:

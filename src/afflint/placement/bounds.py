@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from afflint.controllers import replicas
 from afflint.controllers.pod_source import PodSource
-from afflint.controllers.rollouts import revision_label
+from afflint.controllers.rollouts import coexisting_revision_label, most_at_once, revision_label
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.selectors import EVERYTHING, Parsed, Selector, matches
 from afflint.placement.node_classes import NodeClass
 from afflint.placement.rejections import RunningPod, running_pod_index
+from afflint.placement.rolling_states import previous_revision
 from afflint.placement.unbounded import unbounded_workloads
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.host_ports import HostPort, ports_conflict
@@ -389,18 +390,38 @@ class ScheduleBounds:
         reached = self._split(constraint.key, nodes)
         if not reached.keys() <= counts.keys():
             return UNLIMITED
-        rooms = {value: (self.capacity(reached[value], keys) if keys else UNLIMITED) if value in reached else 0 for value in counts}
+        rooms = {value: self._room(reached.get(value), keys) for value in counts}
         least = 0
         if len(counts) >= constraint.min_domains:
             others = self._others_counted(workload, constraint, pod)
-            least = min((counts[value] + rooms[value] + others.get(value, 0) for value in counts), default=0)
+            shared = self._keys_across_revisions(workload, constraint, pod, keys)
+            filled = rooms if shared == keys else {value: self._room(reached.get(value), shared) for value in counts}
+            least = min((counts[value] + filled[value] + others.get(value, 0) for value in counts), default=0)
         top = least + constraint.max_skew
         # With maxSkew 1 and a pod that counts itself a domain takes pods up to the top, no further.
         total = sum(min(rooms[value], max(0, top - counts[value])) for value in counts)
         return min(total, UNLIMITED)
 
+    def _room(self, nodes: Nodes | None, keys: tuple[str, ...]) -> int:
+        """Return how many pods fit in a domain with these nodes, by anti-affinity over these keys; none if they reach no node there."""
+        return 0 if nodes is None else self.capacity(nodes, keys) if keys else UNLIMITED
+
+    def _keys_across_revisions(self, workload: int, constraint: SpreadConstraint, pod: Pod, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of the keys whose domain the pods that the constraint counts cannot share, whatever their revision.
+
+        With ``matchLabelKeys``, anti-affinity separates only pods of one revision, and a rollout runs pods of two beside each other.
+        """
+        label = coexisting_revision_label(self.pod_sources[workload].kind, self.pod_sources[workload].strategy)
+        if not keys or label not in pod.labels:
+            return keys
+        other = previous_revision(pod, label)
+        if not matches(constraint.selector, other.labels):
+            return keys
+        exclusive = self.exclusive_keys(pod, other)
+        return tuple([key for key in keys if key in exclusive])
+
     def _others_counted(self, workload: int, constraint: SpreadConstraint, pod: Pod) -> dict[str | None, int]:
-        """Return by domain how many pods of other workloads the constraint may count."""
+        """Return by domain how many pods of other workloads the constraint may count at the same time."""
         asked = (constraint.key, constraint.selector, pod.namespace)
         everybody = self._counted.get(asked)
         if everybody is None:
@@ -409,14 +430,22 @@ class ScheduleBounds:
         return {value: count - mine.get(value, 0) for value, count in everybody.items()}
 
     def _possible(self, constraint: SpreadConstraint, pod: Pod, numbers: Iterable[int]) -> dict[str | None, int]:
-        """Return by domain how many pods of these variants the constraint may count."""
+        """Return by domain how many pods of these variants the constraint may count at the same time."""
         found: dict[str | None, int] = {}
         for number in numbers if constraint.selector != EVERYTHING else ():
             other = self.variants[number]
             if other.pod.namespace == pod.namespace and matches(constraint.selector, other.pod.labels):
                 for value in self._split(constraint.key, self.reach[number]):
-                    found[value] = found.get(value, 0) + other.number
+                    found[value] = found.get(value, 0) + self._most_at_once(other)
         return found
+
+    def _most_at_once(self, variant: Variant) -> int:
+        """Return how many pods like these may run at the same time, at most: an autoscaler adds pods, and so does a rollout."""
+        own = self.pod_sources[variant.workload]
+        if own.daemon:
+            return 2 * variant.number
+        most = UNLIMITED if own.scale.most is None and own.scale.open_ended else max(own.replicas, own.scale.most or 0)
+        return variant.number + most_at_once(own.kind, own.strategy, most) - own.replicas
 
 
 def _without_terminating(cluster: Cluster, running_pods: Iterable[RunningPod]) -> Cluster:
