@@ -133,6 +133,22 @@ def test_a_daemon_set_that_surges_onto_its_own_host_port_is_a_deadlock() -> None
 
 # competing-workloads
 
+
+def test_replicas_of_one_workload_that_no_order_of_scheduling_places() -> None:
+    """Anti-affinity per revision, and a spread constraint over a zone with one node: only a rollout brings two pods into that zone."""
+    names = ("a1", "a2", "a3", "b1", "b2", "b3", "c1")
+    nodes = "".join(f"- {{name: {name}, labels: {{topology.kubernetes.io/zone: {name[0]}}}}}\n" for name in names)
+    text = workload(f"{apart(HOST)}\n{spread(ZONE)}", replicas=6)
+    text = text.replace("topologyKey: kubernetes", "matchLabelKeys: [pod-template-hash], topologyKey: kubernetes")
+    assert said("too-few-domains", nodes, text) == []
+    assert said("competing-workloads", nodes, text) == [
+        (
+            "a.yaml:3:18 error: the replicas of Deployment shop/web compete for the same nodes: no order of scheduling places all of them, "
+            "until a rollout or an eviction moves pods"
+        )
+    ]
+
+
 SHY = apart(HOST, "orders")
 """Of another workload: it keeps off the nodes where orders run."""
 
@@ -190,7 +206,7 @@ def test_the_pods_of_a_job_make_room_in_the_end() -> None:
 
 def test_failures_are_named_by_kind_with_what_remains() -> None:
     assert said("not-failure-tolerant", SIX, workload("nodeSelector: {disk: fast}\n" + apart(ZONE))) == [
-        "a.yaml:3:18 warning: after a failure of node w2, w4 or w6, only 2 of 3 replicas run, whatever the placement"
+        "a.yaml:3:18 warning: after a failure of node w2, w4 or w6, at most 2 of 3 replicas run, whatever the placement"
     ]
 
 
@@ -220,7 +236,7 @@ def test_fewer_than_the_budget_needs_are_too_few() -> None:
     assert said("not-failure-tolerant", SIX, budget("maxUnavailable: 1") + apart_by_zone) == []
     assert said("not-failure-tolerant", SIX, budget("minAvailable: 3") + apart_by_zone) == [
         (
-            "a.yaml:8:18 warning: after a failure of zone a, b or c, only 2 of 3 replicas run, whatever the placement; "
+            "a.yaml:8:18 warning: after a failure of zone a, b or c, at most 2 of 3 replicas run, whatever the placement; "
             "PodDisruptionBudget `web` needs 3"
         )
     ]
@@ -462,6 +478,12 @@ def test_more_domains_asked_for_than_there_are() -> None:
         )
     ]
     assert said("min-domains-unreachable", SIX, workload(spread(ZONE, more=", minDomains: 3"))) == []
+
+
+def test_more_domains_than_there_are_for_pods_of_another_workload() -> None:
+    other = spread(ZONE, more=", minDomains: 4").replace("app: web", "app: other")
+    [found] = said("min-domains-unreachable", SIX, workload(other))
+    assert found.endswith("`a`, `b` and `c`; until more are added, none with more than 1 pod that it selects accepts another")
 
 
 # spread-blocked-by-taints

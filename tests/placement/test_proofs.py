@@ -211,7 +211,24 @@ def test_losing_a_fast_node_leaves_a_database_without_a_place_whatever_the_place
     found, *others = proofs.not_failure_tolerant(survey, arrangement, failures(arrangement.before, "each:node"))
     assert found.pod_source.name == "ledger"
     assert all(failed.passing for each in others for failed in each.failures), "the others wait for a pod that is being deleted"
-    assert [each[:3] for each in found.failures] == [(f"node worker-{number}", 2, True) for number in (2, 4, 6)]
+    assert [each[:3] for each in found.failures] == [(f"node worker-{number}", 2, 2) for number in (2, 4, 6)]
+
+
+RACKS = [
+    node("n0", {ZONE: "b", "rack": "s"}),
+    node("n1", {ZONE: "b"}),
+    node("n2", {ZONE: "c", "rack": "s"}),
+    node("n3", {ZONE: "a", "rack": "r"}),
+]
+BY_RACK_AND_ZONE = apart(term("rack", app("web")), term(ZONE, app("web")))
+
+
+def test_another_placement_may_run_more_replicas_after_a_failure_than_this_one() -> None:
+    # The first replica on n0 excludes n1 (its zone) and n2 (its rack); without it, both run one.
+    survey, arrangement = survey_of(RACKS, pod_source("web", replicas=4, affinity=BY_RACK_AND_ZONE))
+    assert sorted(arrangement.workloads[0].nodes.values()) == ["n0", "n3"]
+    (found,) = proofs.not_failure_tolerant(survey, arrangement, [failures(arrangement.before, "each:node")[3]])
+    assert [each[:3] for each in found.failures] == [("node n3", 1, 2)]
 
 
 # --- rolling updates ---------------------------------------------------------------------------------------------------
@@ -284,6 +301,15 @@ def test_min_domains_beyond_what_there_is() -> None:
     assert few.most == 2
 
 
+def test_min_domains_limit_only_the_pods_that_the_constraint_selects() -> None:
+    other = [spread(ZONE, app("other"), minDomains=3), spread(ZONE, app("web"), minDomains=3)]
+    survey, arrangement = survey_of(zoned(a1="a", b1="b"), pod_source("web", replicas=4, topologySpreadConstraints=other[:1]))
+    assert [each.own for each in proofs.min_domains_unreachable(survey)] == [False]
+    assert len(arrangement.workloads[0].nodes) == 4
+    survey, _ = survey_of(zoned(a1="a", b1="b"), pod_source("web", replicas=4, topologySpreadConstraints=other))
+    assert [each.own for each in proofs.min_domains_unreachable(survey)] == [False, True]
+
+
 def test_a_tainted_zone_counts_as_empty_and_holds_the_others_down() -> None:
     nodes = [*zoned(a1="a", b1="b"), node("c1", {HOST: "c1", ZONE: "c"}, taints=["gpu:NoSchedule"])]
     web = pod_source("web", replicas=3, topologySpreadConstraints=[spread(ZONE, app("web"))])
@@ -310,7 +336,18 @@ def test_two_workloads_that_exclude_each_other_share_the_nodes() -> None:
     assert coupled(survey) == [[0, 1], [2]]
     (found,) = contending_workloads(survey, arrangement)
     assert (found.decision.answer, len(found.decision.placement), found.pending) == ("impossible", 3, ("two-1",))
+    assert not found.until_moved, "anti-affinity separates pods whenever they are scheduled"
     assert decide(survey, [0, 1], steps=1).answer == "not decided"
+
+
+def test_replicas_that_follow_each_other_may_all_run_once_one_has_moved() -> None:
+    # The second replica needs the zone of the first and another node. Only in zone a are two; a rollout moves both there.
+    nodes = [*zoned(a1="a", b1="b"), *zoned(a2="a")]
+    leader = pod_source("leader", nodeSelector={ZONE: "b"})
+    follower = pod_source("follower", replicas=2, affinity={**together(term(ZONE, app("leader"))), **apart_by(ZONE, "follower")})
+    survey, arrangement = survey_of(nodes, replace(leader, pod={}), follower)
+    (found,) = contending_workloads(survey, arrangement)
+    assert (found.decision.answer, found.until_moved) == ("impossible", True)
 
 
 def test_the_order_decides_and_a_good_one_is_named() -> None:

@@ -60,9 +60,8 @@ class TestSurvives:
         web = workload(apart(ZONE), replicas=2)
         (found,) = on_nodes(tmp_path, "survives", "{loss: zone, keeps: 2}", web)
         what, why = found.split(": ")
-        assert (
-            what == "a.yaml:3:18 after a failure of zone=a (and 1 other failure), 1 of 2 replicas runs, but 2 must, whatever the placement"
-        )
+        after = "after a failure of zone=a (and 1 other failure), at most 1 of 2 replicas runs, but 2 must"
+        assert what == f"a.yaml:3:18 {after}, whatever the placement"
         assert why == "1 node is cordoned, 1 shares its zone with a replica of web"
         assert on_nodes(tmp_path, "survives", "{loss: zone, keeps: 1}", web) == []
 
@@ -130,6 +129,15 @@ class TestFits:
         assert on_nodes(tmp_path, "fits", "{}", workload("nodeSelector: {disk: nvme}", replicas=1)) == [
             "a.yaml:3:18 the only replica cannot be scheduled, whatever the placement: 3 nodes lack disk=nvme, 1 is cordoned"
         ]
+
+    def test_as_many_as_no_placement_has_a_node_for(self, tmp_path: Path) -> None:
+        """In this placement only two run: the first replica is on the node that excludes two others."""
+        racks = "{name: n0, labels: {rack: s, zone: b}}, {name: n1, labels: {zone: b}}, {name: n2, labels: {rack: s, zone: c}}"
+        nodes = f"nodes: [{racks}, {{name: n3, labels: {{rack: r, zone: a}}}}]"
+        terms = ", ".join(f"{{topologyKey: {key}, labelSelector: {{matchLabels: {{app: web}}}}}}" for key in ("rack", "zone"))
+        both = f"affinity: {{podAntiAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{terms}]}}}}"
+        (found,) = on_nodes(tmp_path, "fits", "{}", workload(both, replicas=4), nodes)
+        assert found.startswith("a.yaml:3:18 1 of 4 replicas cannot be scheduled, whatever the placement: ")
 
 
 VM = """\

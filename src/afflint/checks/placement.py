@@ -120,6 +120,7 @@ def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report workloads that compete for the same nodes, so that replicas stay Pending in some or in every order of scheduling."""
     for found in order_search.contending_workloads(view.survey, view.arrangement):
         names = summarize_names([pod_source.key for pod_source in found.pod_sources])
+        names = f"the replicas of {names}" if len(found.pod_sources) == 1 else names
         stays = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} Pending"
         pending = f"{stays} if pods are scheduled in the order of the manifests"
         ranked = _have_different_priorities(found.pod_sources)
@@ -131,7 +132,9 @@ def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
             message = f"{pending}; all can be scheduled in {'some' if ranked else 'another'} order, such as {where}"
             severity = "info" if ranked else "warning"
         elif found.decision.answer == "impossible" and not any(pod_source.kind in _FINITE for pod_source in found.pod_sources):
-            severity, message = "error", f"{names} compete for the same nodes: no order of scheduling places all their replicas"
+            all_of_them = "places all of them" if len(found.pod_sources) == 1 else "places all their replicas"
+            moved = ", until a rollout or an eviction moves pods" if found.until_moved else ""
+            severity, message = "error", f"{names} compete for the same nodes: no order of scheduling {all_of_them}{moved}"
         else:
             all_of, order = ("all", "some") if ranked else (f"all of {names}", "another")
             message = f"{pending}; it is unknown whether {all_of} can be scheduled in {order} order"
@@ -174,11 +177,13 @@ def not_failure_tolerant(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 
 def _fewer(view: ClusterView, pod_source: PodSource, failures: Sequence[FailedReplica], replicas: int) -> CrossManifestMatch:
-    certain = [each for each in failures if each.proved]
+    at_most = [each._replace(running=each.most) for each in failures if each.most is not None]
+    certain = [each for each in at_most if _is_serious(view, pod_source, each)]
     reported = certain or failures
     how = "whatever the placement" if certain else AS_ORDERED
     until = " until the failed nodes recover or are removed" if all(each.passing for each in reported) else ""
-    message = f"after a failure of {_describe_failures(view, reported)}, {_running(reported, replicas)}{until}, {how}"
+    running = _running(reported, replicas, bound=bool(certain))
+    message = f"after a failure of {_describe_failures(view, reported)}, {running}{until}, {how}"
     budget = _budget_over(view, pod_source, reported)
     if budget is not None:
         message += f"; PodDisruptionBudget {quoted(budget.budget.name)} needs {budget.desired}"
@@ -280,12 +285,15 @@ def _plain(name: str) -> str:
     return quoted(name).strip("`")
 
 
-def _running(failures: Sequence[FailedReplica], replicas: int) -> str:
+def _running(failures: Sequence[FailedReplica], replicas: int, *, bound: bool) -> str:
+    """Describe how many replicas run, or with ``bound`` how many at most."""
     fewest, most = min(each.running for each in failures), max(each.running for each in failures)
     if replicas == 1:
         return "the only replica cannot be scheduled"
     if most == 0:
         return f"none of the {replicas} replicas can be scheduled"
+    if bound:
+        return f"at most {most} of {replicas} replicas {'run' if most > 1 else 'runs'}"
     return f"only {fewest} of {replicas} replicas run" if fewest == most else f"only {fewest} to {most} of {replicas} replicas run"
 
 
@@ -346,7 +354,9 @@ def min_domains_unreachable(view: ClusterView) -> Iterator[CrossManifestMatch]:
         if found.domains:
             names = summarize_names(list(map(quoted, found.domains)))
             known = f"the nodes have only {pluralize(len(found.domains), 'value')} of {quoted(found.key)}: {names}"
-            known += f"; until more are added, each accepts at most {pluralize(found.max_skew, 'pod')}"
+            most = pluralize(found.max_skew, "pod")
+            accepted = f"each accepts at most {most}" if found.own else f"none with more than {most} that it selects accepts another"
+            known += f"; until more are added, {accepted}"
         else:
             known = f"the nodes have no value of {quoted(found.key)}"
         message = f"minDomains is {found.min_domains}, but {known}"

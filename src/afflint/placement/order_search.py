@@ -39,12 +39,14 @@ class Decision(NamedTuple):
 class ContendingWorkloads(NamedTuple):
     """Workloads with Pending replicas in one schedule, although each of them could be scheduled alone.
 
-    If the answer is ``impossible``, no order places all; if it is ``placed``, ``decision`` has an order that does.
+    If the answer is ``impossible``, no order places all; if it is ``placed``, ``decision`` has an order that does. ``until_moved``: what
+    no order of scheduling does, a rollout or an eviction may, because a constraint counts on the pods that run.
     """
 
     pod_sources: tuple[PodSource, ...]
     pending: tuple[str, ...]
     decision: Decision
+    until_moved: bool
 
 
 def contending_workloads(survey: ScheduleBounds, arrangement: Schedule, steps: int = MOST_STEPS) -> Iterator[ContendingWorkloads]:
@@ -55,7 +57,13 @@ def contending_workloads(survey: ScheduleBounds, arrangement: Schedule, steps: i
         # The order does not matter if nodes can be created.
         if pending and not alone and survey.elastic.isdisjoint(group):
             decision = decide(survey, group, steps)
-            yield ContendingWorkloads(tuple([survey.pod_sources[index] for index in group]), tuple(pending), decision)
+            pod_sources = tuple([survey.pod_sources[index] for index in group])
+            yield ContendingWorkloads(pod_sources, tuple(pending), decision, _counts_on_others(survey, group))
+
+
+def _counts_on_others(survey: ScheduleBounds, group: Sequence[int]) -> bool:
+    """Return whether the nodes of these pods depend on pods that run and may be moved: by pod affinity or a spread constraint."""
+    return any(variant.pod.hard_spread or variant.pod.affinity for index in group for variant in survey.members(index))
 
 
 def _fits_alone(survey: ScheduleBounds, index: int) -> bool:

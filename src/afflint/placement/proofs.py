@@ -18,6 +18,7 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import pluralize
 from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_labels import HOSTNAME, ZONE
+from afflint.kube.selectors import matches
 from afflint.placement.bounds import UNLIMITED, CapacityLimit, ScheduleBounds, Variant
 from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.draining import migration_target, own_separation
@@ -70,16 +71,22 @@ class TooFewDomains(NamedTuple):
 
 
 class FailedReplica(NamedTuple):
-    """One failure after which fewer replicas run than before. ``proved``: no placement survives it.
+    """One failure after which fewer replicas run than before: ``running`` in this schedule.
 
-    ``explain`` returns why the other nodes reject a replica; ``passing``: only until the failed nodes recover or are removed.
+    ``most`` is how many run in any placement, at most; None if that number is not less than all of them. ``explain`` returns why the other
+    nodes reject a replica; ``passing``: only until the failed nodes recover or are removed.
     """
 
     what: str
     running: int
-    proved: bool
+    most: int | None
     explain: Callable[[], str]
     passing: bool = False
+
+    @property
+    def proved(self) -> bool:
+        """Whether fewer replicas run than before in any placement."""
+        return self.most is not None
 
 
 class NotFailureTolerant(NamedTuple):
@@ -124,13 +131,17 @@ class SingleDomainPossible(NamedTuple):
 
 
 class MinDomainsUnreachable(NamedTuple):
-    """A hard spread constraint with more ``minDomains`` than domains: each domain then takes at most ``max_skew`` replicas."""
+    """A hard spread constraint with more ``minDomains`` than domains: each domain then takes at most ``max_skew`` of the pods it selects.
+
+    ``own``: it selects the replicas themselves.
+    """
 
     pod_source: PodSource
     key: str
     min_domains: int
     domains: tuple[str, ...]
     max_skew: int
+    own: bool
     path: Path
 
 
@@ -246,8 +257,8 @@ def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures
     """Yield the workloads that run fewer replicas after one of these failures than before it, with the failures.
 
     The objects of failed nodes stay. Workloads whose pods are replaced only after their node is removed (StatefulSets, virtual machines)
-    are evaluated after the removal: before it they lack a replica whatever their constraints are. A failure in this schedule is proved
-    for every schedule if counting the remaining domains shows it.
+    are evaluated after the removal: before it they lack a replica whatever their constraints are. Counting the remaining domains may
+    prove for every schedule that fewer run.
     """
     shortfalls = Shortfalls(DisruptionState(arrangement))
     failed: dict[str, list[FailedReplica]] = {}
@@ -267,10 +278,13 @@ def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures
         for key, (number, passing) in missing.items():
             if key in indexes:
                 placed = arrangement.workloads[indexes[key]]
-                proved = not passing and (placed.pod_source.bare or _fails_always(survey, indexes[key], failure))
+                most = most_after(survey, indexes[key], failure)
+                proved = not passing and most < placed.pod_source.replicas
                 if proved or survey.bounded:
                     why = partial(_first_reason, shortfalls, failure, key, passing=passing)
-                    failed.setdefault(key, []).append(FailedReplica(failure.what, len(placed.nodes) - number, proved, why, passing))
+                    failed.setdefault(key, []).append(
+                        FailedReplica(failure.what, len(placed.nodes) - number, most if proved else None, why, passing)
+                    )
     for key, index in indexes.items():
         if key in failed:
             yield NotFailureTolerant(survey.pod_sources[index], survey.pod_sources[index].replicas, tuple(failed[key]))
@@ -279,11 +293,6 @@ def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures
 def _first_reason(shortfalls: Shortfalls, failure: Disruption, key: str, *, passing: bool) -> str:
     """Return why the other nodes reject the first replica that a workload lacks."""
     return shortfalls.moves(failure, "lose" if passing else "remove")[key][0].why
-
-
-def _fails_always(survey: ScheduleBounds, index: int, failure: Disruption) -> bool:
-    """Return whether no order places all replicas on the nodes that a failure leaves."""
-    return most_after(survey, index, failure) < survey.pod_sources[index].replicas
 
 
 def most_after(survey: ScheduleBounds, index: int, failure: Disruption) -> int:
@@ -449,7 +458,8 @@ def min_domains_unreachable(survey: ScheduleBounds) -> Iterator[MinDomainsUnreac
         if len(domains) < constraint.min_domains:
             values = tuple(sorted(value for value in domains if value is not None))
             path = (*pod_source.pod_path, *constraint.path)
-            yield MinDomainsUnreachable(pod_source, constraint.key, constraint.min_domains, values, constraint.max_skew, path)
+            own = matches(constraint.selector, pod.labels)
+            yield MinDomainsUnreachable(pod_source, constraint.key, constraint.min_domains, values, constraint.max_skew, own, path)
 
 
 def spread_blocked_by_taints(survey: ScheduleBounds) -> Iterator[SpreadBlockedByTaints]:

@@ -56,8 +56,8 @@ def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> It
     for each in _simulated(cases, view):
         if not each.placed.pending or each.number in view.survey.elastic:
             continue
-        proved = _never_fits(view, each)
-        if not (proved or view.survey.bounded):
+        never = _never_fitting(view, each)
+        if not (never or view.survey.bounded):
             continue
         cluster = view.arrangement.cluster
         why = _unknown_node_reason(each)
@@ -67,9 +67,9 @@ def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> It
             pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
             titles = {owned: placed.pod_source.key for owned, placed in view.arrangement.owners.items()}
             why = Rejections(cluster, pod, titles, each.pod_source.key, running_pods).summary(reasons)
-        missing, replicas = len(each.placed.pending), each.pod_source.replicas
+        missing, replicas = never or len(each.placed.pending), each.pod_source.replicas
         some = "the only replica" if replicas == 1 else f"{missing} of {replicas} replicas"
-        message = f"{some} cannot be scheduled, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why else ''}"
+        message = f"{some} cannot be scheduled, {_ALWAYS if never else AS_ORDERED}{f': {why}' if why else ''}"
         yield each.case.at(Match(name_path(each.case), message))
 
 
@@ -78,10 +78,12 @@ def _unknown_node_reason(each: _SimulatedWorkload) -> str:
     return unknown_node(each.pod_source.node_name) if each.pod_source.node_name and each.placed.pending else ""
 
 
-def _never_fits(view: ClusterView, each: _SimulatedWorkload) -> bool:
+def _never_fitting(view: ClusterView, each: _SimulatedWorkload) -> int:
+    """Return how many replicas no placement has a node for."""
     nodes = view.survey.nodes_of(each.number)
     limit = view.survey.limit(each.number, nodes)
-    return not nodes or (limit is not None and limit.most < each.pod_source.replicas)
+    most = 0 if not nodes else each.pod_source.replicas if limit is None else limit.most
+    return max(0, each.pod_source.replicas - most)
 
 
 def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView) -> Iterator[CrossManifestMatch]:
@@ -170,15 +172,18 @@ def _failure_match(
         return Match(name_path(each.case), message)
     failure, loss = min(short, key=lambda pair: _surviving(each, pair[1]))
     after, throughout = _surviving(each, loss)
+    most = proofs.most_after(view.survey, each.number, failure)
+    proved = after < params.keeps and most < params.keeps
     others = len(short) - 1
     more = f" (and {pluralize(others, 'other failure')})" if others else ""
     if after < params.keeps:
-        message = f"after a failure of {failure.what}{more}, {_describe_running(after, each.pod_source.replicas)}, but {params.keeps} must"
+        bound = "at most " if proved and most > 0 and replicas > 1 else ""
+        running = f"{bound}{_describe_running(most if proved else after, replicas)}"
+        message = f"after a failure of {failure.what}{more}, {running}, but {params.keeps} must"
     else:
         running = _describe_running(throughout, each.pod_source.replicas, throughout=True)
         message = f"during a failure of {failure.what}{more}, {running} until others are ready, but {params.at_all_times} must"
     why = next((move.why for move in _moves(loss, each.pod_source.key) if move.target is None and move.why), "")
-    proved = after < params.keeps and proofs.most_after(view.survey, each.number, failure) < params.keeps
     message = f"{message}, {_ALWAYS if proved else AS_ORDERED}{f': {why}' if why and after < params.keeps else ''}"
     return Match(name_path(each.case), message)
 
