@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -9,7 +10,8 @@ from typing import Any
 
 from afflint.controllers.pod_source import PodSource
 from afflint.controllers.replicas import compile_template
-from afflint.controllers.rollouts import coexisting_revision_label, rolling_update
+from afflint.controllers.rollouts import RollingUpdate, rolling_update
+from afflint.placement.schedule import Schedule
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod
 from cluster_objects import HOST, ZONE, Object, apart, app, node, node_terms, spread, term, together
@@ -87,6 +89,23 @@ def drawn_cluster(random: Random) -> tuple[list[Object], list[PodSource]]:
     return drawn_nodes(random), [drawn_workload(random, name) for name in "xyz"[: random.choice([1, 1, 2, 3])]]
 
 
+def manifest(pod_source: PodSource) -> Object:
+    """The manifest of a workload that was drawn."""
+    containers = pod_source.pod.get("containers", [{"name": "c"}])
+    pod = {**pod_source.pod, "containers": [{**each, "image": "c"} for each in containers]}
+    template = dict(pod_source.pod) if pod_source.kubevirt else pod
+    spec: Object = {"template": {"metadata": {"labels": dict(pod_source.labels)}, "spec": template}}
+    if pod_source.kind == "VirtualMachine":
+        spec["running"] = True
+    else:
+        spec |= {"replicas": pod_source.replicas, "selector": pod_source.selector}
+    if pod_source.strategy:
+        spec["strategy"] = dict(pod_source.strategy)
+    version = "kubevirt.io/v1" if pod_source.kubevirt else "apps/v1"
+    metadata = {"name": pod_source.name, "namespace": pod_source.namespace}
+    return {"apiVersion": version, "kind": pod_source.kind, "metadata": metadata, "spec": spec}
+
+
 # --- orders ------------------------------------------------------------------------------------------------------------
 
 
@@ -103,13 +122,14 @@ class Replica:
 class RandomOrder:
     """One order of scheduling, each pod on any node that accepts it, and what may happen after it.
 
-    ``cluster`` has no pods of these workloads.
+    ``cluster`` has no pods of these workloads. With ``best``, the scheduler takes any of the nodes with the best score.
     """
 
-    def __init__(self, cluster: Cluster, pod_sources: list[PodSource], random: Random) -> None:
+    def __init__(self, cluster: Cluster, pod_sources: list[PodSource], random: Random, *, best: bool = False) -> None:
         self.cluster = cluster.copy()
         self.pod_sources = pod_sources
         self.random = random
+        self.best = best
         self.revisions = [0] * len(pod_sources)
         self.replicas: list[Replica] = []
         self._created = 0
@@ -117,6 +137,15 @@ class RandomOrder:
         for workload, each in enumerate(pod_sources):
             for index in range(each.replicas):
                 self._create(workload, 0, index)
+
+    def adopt(self, schedule: Schedule) -> None:
+        """Begin with the pods on the nodes where a schedule has them."""
+        for workload, placed in enumerate(schedule.workloads):
+            names = iter([placed.nodes.get(pod.key) for pod in placed.pods])
+            for each in [each for each in self.replicas if each.workload == workload]:
+                each.node = next(names)
+                if each.node is not None:
+                    self.cluster.bind(each.pod, each.node)
 
     def placed(self, workload: int, revision: int | None = None) -> list[Replica]:
         """The pods of a workload that have a node."""
@@ -147,7 +176,7 @@ class RandomOrder:
         while progress:
             progress = False
             for each in list(waiting):
-                nodes = self.cluster.feasible_nodes(each.pod)
+                nodes = self.cluster.best_nodes(each.pod) if self.best else self.cluster.feasible_nodes(each.pod)
                 if nodes:
                     each.node = self.random.choice(nodes)
                     self.cluster.bind(each.pod, each.node)
@@ -172,26 +201,58 @@ class RandomOrder:
                 self._create(replica.workload, replica.revision, int(replica.pod.name.split("-")[1]))
 
     def roll(self, workload: int) -> Iterator[Replica]:
-        """Replace all pods of a workload by those of a new revision; yield each that gets a node."""
+        """Replace the pods of a workload by those of a new revision, as its controller does; yield each that gets a node."""
         own = self.pod_sources[workload]
-        if not coexisting_revision_label(own.kind, own.strategy):
-            return
         self.revisions[workload] += 1
         limits = rolling_update(own.kind, own.strategy, own.replicas)
-        for _ in range(6 * own.replicas):
-            live = [each for each in self.replicas if each.workload == workload]
+        if own.kind == "StatefulSet":
+            yield from self._replace_in_order(workload)
+        elif limits is not None:
+            yield from self._replace_rolling(workload, limits)
+        elif own.kind == "Deployment":
+            for each in self._pods_of(workload):
+                self._remove(each)
+            for _ in range(own.replicas):
+                self._create(workload, self.revisions[workload])
+            yield from self.schedule()
+
+    def _pods_of(self, workload: int) -> list[Replica]:
+        return [each for each in self.replicas if each.workload == workload]
+
+    def _replace_in_order(self, workload: int) -> Iterator[Replica]:
+        """Replace one pod after another, the last first, as long as all are ready."""
+        for index in reversed(range(self.pod_sources[workload].replicas)):
+            live = self._pods_of(workload)
             old = [each for each in live if each.revision < self.revisions[workload]]
+            unready = [each for each in live if each.node is None]
+            chosen = next((each for each in old if each.pod.name.split("-")[1] == f"{index}"), None)
+            if chosen is None or any(each is not chosen for each in unready):
+                return
+            self._remove(chosen)
+            self._create(workload, self.revisions[workload], index)
+            yield from self.schedule()
+
+    def _replace_rolling(self, workload: int, limits: RollingUpdate) -> Iterator[Replica]:
+        """Add and remove pods within the limits: the Deployment adds first, and removes old pods that are not ready before others."""
+        wanted = self.pod_sources[workload].replicas
+        for _ in range(8 * wanted):
+            live = self._pods_of(workload)
+            new = [each for each in live if each.revision == self.revisions[workload]]
+            old = [each for each in live if each.revision < self.revisions[workload]]
+            for _ in range(min(wanted + limits.surge - len(live), wanted - len(new))):
+                self._create(workload, self.revisions[workload])
+            if self.random.random() < 0.5:
+                yield from self.schedule()
+            live = self._pods_of(workload)
             ready = sum(each.node is not None for each in live)
-            if limits is None:
-                # A StatefulSet replaces a pod when the others are ready.
-                if not old or ready < len(live):
-                    return
-                self._remove(old[-1])
-                self._create(workload, self.revisions[workload], int(old[-1].pod.name.split("-")[1]))
-            else:
-                if len(live) < own.replicas + limits.surge and len(live) - len(old) < own.replicas:
-                    self._create(workload, self.revisions[workload])
-                removable = [each for each in old if each.node is None or ready > own.replicas - limits.unavailable]
-                if removable:
-                    self._remove(self.random.choice(removable))
+            pending = sum(each.node is None for each in live if each.revision == self.revisions[workload])
+            removable = len(live) - (wanted - limits.unavailable) - pending
+            unready = sum(each.node is None for each in old)
+            number = min(removable, unready) + max(0, min(ready - (wanted - limits.unavailable), len(old) - unready))
+            # A ReplicaSet first removes pods without a node, then those that share it with others of the workload.
+            shared = Counter(each.node for each in live)
+            self.random.shuffle(old)
+            old.sort(key=lambda each: (each.node is not None, -shared[each.node]))
+            for each in old[: max(0, number) if removable > 0 else 0]:
+                self._remove(each)
             yield from self.schedule()

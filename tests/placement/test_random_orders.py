@@ -1,16 +1,19 @@
-"""What a rule says that no placement does, no order of scheduling does either, nor do rollouts, evictions and failures after it.
+"""What a finding, a policy or a plan says never or always happens is so in 100 random orders.
 
-Each finding is checked against 100 random orders, each with pods on any node that accepts them.
+Findings are checked with pods on any node that accepts them, and with rollouts, evictions and failures after that. What `place` says about
+a rollout is checked with pods on any of the best nodes.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from afflint.controllers.pod_source import PodSource
@@ -19,11 +22,14 @@ from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.draining import migration_target
 from afflint.placement.failures import Disruption, failures
 from afflint.placement.order_search import contending_workloads
+from afflint.placement.plan import RolloutEffect
 from afflint.placement.proofs import MinDomainsUnreachable
+from afflint.placement.rollouts import Rollouts
 from afflint.placement.schedule import Schedule, build_schedule
 from afflint.scheduler.cluster import Cluster
 from cluster_objects import ZONE, Object
-from random_orders import RandomOrder, drawn_cluster
+from policing import findings_of, policy
+from random_orders import RandomOrder, drawn_cluster, manifest
 from workload_objects import inventory
 
 ORDERS = 100
@@ -152,7 +158,7 @@ def follow(claims: Claims, seed: str) -> None:
         claims.check_settled(order, moved=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**9))
 @example(1297)  # A replica follows another by pod affinity: once a rollout has moved it, both run.
 @example(1565)  # One workload moves away from pods that its first place let run.
@@ -162,3 +168,76 @@ def test_no_order_refutes_what_the_rules_say(seed: int) -> None:
     claims = Claims(*drawn_cluster(Random(seed)))
     for number in range(ORDERS if claims else 0):
         follow(claims, f"{seed}/{number}")
+
+
+# --- rollouts in `place` -----------------------------------------------------------------------------------------------
+
+
+def ends(order: RandomOrder, workload: int) -> dict[str, int]:
+    """How many pods of the new revision are in each zone."""
+    column = dict(zip(order.cluster.table.names, order.cluster.table.column(ZONE), strict=True))
+    return dict(Counter(column[each.node or ""] or "" for each in order.placed(workload, 1)))
+
+
+def check_rollout(effect: RolloutEffect, order: RandomOrder, workload: int) -> None:
+    """Roll a workload out in a random order, and compare what happens with what `place` says."""
+    for _ in order.roll(workload):
+        pass
+    own = order.pod_sources[workload]
+    alive = [each for each in order.replicas if each.workload == workload]
+    complete = len(alive) == len(order.placed(workload, 1)) == own.replicas
+    assert not (complete and effect.result == "blocked"), "a rollout that never completes completes"
+    if effect.exhaustive:
+        assert complete or effect.result != "completes", "a rollout that completes in every order does not"
+        # Default spread constraints count by the ReplicaSet of the new revision, which the orders of this test do not have.
+        if complete and own.pod.get("topologySpreadConstraints"):
+            assert ends(order, workload) in [*effect.outcomes, *effect.rare], "the replicas end in other zones"
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**9))
+@example(8)  # A Pending pod of another workload takes the node of the pod that is replaced.
+def test_no_order_refutes_what_place_says_about_a_rollout(seed: int) -> None:
+    nodes, pod_sources = drawn_cluster(Random(seed))
+    schedule = build_schedule(inventory(nodes), pod_sources)
+    for workload, placed in enumerate(schedule.workloads):
+        if placed.pod_source.kind not in ("Deployment", "StatefulSet") or not placed.nodes:
+            continue
+        effect = Rollouts(schedule, ZONE, most=600).roll(placed)
+        for number in range(ORDERS):
+            order = RandomOrder(schedule.before, pod_sources, Random(f"{seed}/{workload}/{number}"), best=True)
+            order.adopt(schedule)
+            check_rollout(effect, order, workload)
+
+
+# --- required-spread ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**9))
+def test_no_order_brings_replicas_together_that_a_required_spread_separates(seed: int, tmp_path: Path) -> None:
+    nodes, pod_sources = drawn_cluster(Random(seed))
+    texts = {"nodes.json": json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes})}
+    texts |= {f"{each.name}.json": json.dumps(manifest(each)) for each in pod_sources}
+    found = findings_of(tmp_path, policy("required-spread", f"{{topology-key: {ZONE}, mode: hard, min-replicas: 2}}"), texts)
+    reported = {each.file.partition(".")[0] for each in found if each.rule == "ours"}
+    before = build_schedule(inventory(nodes), pod_sources).before
+    survey = ScheduleBounds(before, pod_sources)
+    # A workload that reaches only one zone cannot be spread over more.
+    spread = [
+        number
+        for number, each in enumerate(pod_sources)
+        if each.replicas > 1 and each.name not in reported and len(survey.values(ZONE, survey.nodes_of(number))) > 1
+    ]
+    if not spread:
+        return
+    for number in range(ORDERS):
+        random = Random(f"{seed}/{number}")
+        order = RandomOrder(before, pod_sources, random)
+        for _ in order.schedule():
+            pass
+        for workload in spread:
+            for _ in order.roll(workload):
+                pass
+            zones = ends(order, workload)
+            assert len(zones) != 1 or "" in zones or sum(zones.values()) < pod_sources[workload].replicas, "all replicas are in one zone"

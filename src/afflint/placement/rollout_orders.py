@@ -114,6 +114,13 @@ class RolloutStates(ABC, Generic[S]):
             self._bound[added] = pod
         return self.cluster
 
+    def emptied(self) -> Cluster:
+        """Return the cluster without any pods of the workload; the next call of another method changes it."""
+        for pod in self._bound.values():
+            self.cluster.unbind(pod)
+        self._bound.clear()
+        return self.cluster
+
     def new_pods(self, nodes: Sequence[int]) -> dict[object, tuple[Pod, int]]:
         """Return new pods on these nodes."""
         counts: dict[int, int] = {}

@@ -169,7 +169,7 @@ class Rollouts:
         stuck = None if states.is_complete(last) else last
         result: RolloutResult = "completes"
         if stuck is not None or found.stuck:
-            result = "may-block" if found.finals or found.rare else "blocked"
+            result = "may-block" if found.finals or found.rare or not found.exhaustive else "blocked"
         stuck = stuck or next(iter(found.stuck), None)
         why = self._reason(placed, states, stuck) if stuck is not None else ""
         outcomes = self._outcomes(found.finals)
@@ -186,10 +186,16 @@ class Rollouts:
             tuple([domains for domains, _ in outcomes[:_MOST_OUTCOMES]]),
             min([len(each) for each in between if each], default=0),
             min(sum(each.values()) for each in between),
-            found.exhaustive,
+            found.exhaustive and not self._has_rivals(placed, states),
             tuple([tuple([table.names[node] for node in at]) for _, at in outcomes[:_MOST_OUTCOMES]]),
             tuple(rare[:_MOST_OUTCOMES]),
         )
+
+    def _has_rivals(self, placed: PlacedWorkload, states: RolloutStates[S]) -> bool:
+        """Return whether a Pending pod of another workload can be scheduled on a node that a rollout leaves for a moment."""
+        cluster = states.emptied()
+        others = [each for each in self.arrangement.workloads if each is not placed and not each.unjudged]
+        return any(cluster.room(pod) != 0 for each in others for pod in each.pods if pod.key in each.pending)
 
     def _outcomes(self, finals: Iterable[Nodes]) -> list[tuple[dict[str, int], Nodes]]:
         """Return the distributions at the end, each with an example of the nodes: first those with the fewest domains or the most skew."""
