@@ -233,14 +233,53 @@ def test_what_functions_are_given_is_bounded() -> None:
         compiled("object.items.map(each, object.text.upperAscii()).size() > 0").evaluate(given)
 
 
-def test_objects_that_are_too_large_or_too_deep_are_not_looked_into() -> None:
+@needs_cel
+def test_values_that_are_too_large_or_too_deep_are_not_looked_into() -> None:
     deep: dict[str, object] = {}
     for _ in range(5_000):
         deep = {"a": deep}
     with pytest.raises(EvaluationError, match="nested too deeply"):
-        EvaluationInput({"object": deep})
+        compiled("object == {}").evaluate(EvaluationInput({"object": deep}))
     with pytest.raises(EvaluationError, match="too large"):
-        EvaluationInput({"object": ["a" * 1_000_000] * 2})
+        compiled("object.size() > 1").evaluate(EvaluationInput({"object": ["a" * 1_000_000] * 2}))
+
+
+@needs_cel
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("object.metadata.name == 'web'", True),
+        ("object['metadata']['name'] == 'web' && object.?metadata.?name.orValue('') == 'web'", True),
+        ("has(object.metadata.namespace) || has(object.status)", False),
+        ("object.metadata.size() == 1 && has(object.metadata.name)", True),
+        ("object.spec.ports.exists(object, object.port == 80) && object.metadata.name == 'web'", True),
+        ("variables.whole.metadata.name == 'web' && !has(variables.whole.status)", True),
+        ("variables.whole == object && variables.name == 'web'", True),
+        ("variables.own.name == 'web'", True),
+        ("oldObject == null && !has(object.spec.empty)", True),
+    ],
+)
+def test_an_expression_gets_only_what_it_reads_and_has_the_same_value(text: str, answer: bool) -> None:
+    too_large = ["a" * 1_000_000] * 2
+    variables = {"whole": "object", "name": "object.metadata.name", "own": "object.metadata"}
+    given = EvaluationInput(
+        {"object": {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}], "empty": None}, "rules": None}, "oldObject": None},
+        {name: compiled(each) for name, each in variables.items()},
+    )
+    assert compiled(text).evaluate(given) is answer
+    if "== object" not in text:
+        assert compiled(text).evaluate(given.with_object({**given.value("object"), "data": too_large})) is answer
+
+
+@needs_cel
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("object.status.phase == ''", "status"), ("object.spec.type.name == ''", "name"), ("object.metadata.labels.a == ''", "labels")],
+)
+def test_an_error_names_the_first_key_that_is_missing(text: str, word: str) -> None:
+    with pytest.raises(EvaluationError) as failed:
+        compiled(text).evaluate(EvaluationInput({"object": {"metadata": {"name": "web"}, "spec": {"type": {}}}}))
+    assert failed.value.word == word
 
 
 @needs_cel

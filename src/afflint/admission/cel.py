@@ -8,7 +8,6 @@ because the library does not count them), and the arguments and results of funct
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -18,6 +17,9 @@ from afflint.admission import cel_kyverno
 from afflint.admission.cel_ast import CONSTANT, Checked, SyntaxNode
 from afflint.admission.cel_checks import growth, may_be_optional, misused_optional
 from afflint.admission.cel_messages import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of
+from afflint.admission.cel_reads import reads_of
+from afflint.admission.cel_values import KEPT, LARGEST, Sizes, cleaned, plain
+from afflint.admission.cel_values import EvaluationError as EvaluationError
 from afflint.distribution import extra_needed
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
@@ -32,10 +34,6 @@ VARIABLES = ("object", "oldObject", "request", "params", "namespaceObject", "var
 
 LONGEST_EXPRESSION = 10_000
 """Characters of an expression."""
-_LARGEST_OBJECT = 1 << 20
-"""Characters and values of an object, taken together: etcd keeps none much larger."""
-_DEEPEST = 100
-"""Levels of an object: the library goes down them by recursion."""
 _MOST_ROUNDS = 10_000
 """The limit of iterations of all macros, nested ones included: the library aborts an expression with more."""
 _MOST_MADE = 1 << 29
@@ -48,7 +46,6 @@ _ITEM = 16
 """A list item that is passed to such a function takes about as much memory as this number of characters."""
 _MOST_TRANSFERRED = 1 << 23
 """The limit of characters and items that functions in Python take and return in one evaluation."""
-_MANY_VARIABLES = 100
 _SLOW = 16
 """How many times longer finding all matches of a pattern takes than other functions."""
 
@@ -66,17 +63,6 @@ class ExpressionError(Exception):
 
 class OfflineError(Exception):
     """The expression can only be evaluated in a cluster or by another program, for the reason in the message."""
-
-
-class EvaluationError(Exception):
-    """The expression cannot be evaluated for an object, for the reason in the message. ``word`` is the name that causes it.
-
-    ``certain``: the API server could not evaluate it either for the same values. ``is_missing_key``: a map does not have the key ``word``.
-    """
-
-    def __init__(self, message: str, word: str = "", certain: bool = False, is_missing_key: bool = False) -> None:
-        super().__init__(message)
-        self.word, self.certain, self.is_missing_key = word, certain, is_missing_key
 
 
 def ensure_available() -> None:
@@ -118,6 +104,9 @@ class Program:
         """The type of its result, as CEL writes it: ``bool``, ``list(string)``."""
         self.needs = _named_variables(text)
         self._needs_namespace = "namespaceObject" in _NAMESPACE_NAME.sub("", text)
+        self.reads = reads_of(checked)
+        self.alias = text.strip() if text.strip() in VARIABLES else ""
+        """The one of VARIABLES that is the whole expression, so that its value need not be converted; "" for any other expression."""
         self._compiled = _environment().deserialize(_rewritten(checked, unwraps_any=unwraps_any))
         self._growth = growth(checked)
 
@@ -126,13 +115,14 @@ class Program:
         inputs.prepare(self)
         if self._needs_namespace and inputs.only_names_namespace:
             raise EvaluationError("the value of `namespaceObject` is unknown")
+        activation = inputs.activation(self)
         if self._is_too_much(inputs.sizes):
             raise EvaluationError("it may create values from the object that exceed the memory limit")
         _transferred.left = _MOST_TRANSFERRED
         cel_kyverno.STATE.begin(inputs.lookup)
         left = inputs.sizes.left
         try:
-            return _plain(self._compiled.eval(inputs.activation(self)), inputs.sizes)
+            return plain(self._compiled.eval(activation), inputs.sizes)
         except EvaluationError as error:
             failure = error
         except RuntimeError as error:
@@ -149,7 +139,7 @@ class Program:
         where = place_of(failure.word, self.text, _QUIET) if failure.word else ""
         raise EvaluationError(f"{failure}{where}", failure.word, failure.certain, failure.is_missing_key) from None
 
-    def _is_too_much(self, sizes: _Sizes) -> bool:
+    def _is_too_much(self, sizes: Sizes) -> bool:
         """Return whether the expression may read or create more characters and items than the limits allow."""
         longest = max(sizes.text, sizes.items, len(self.text))
         items = known = max(sizes.items, self.text.count(","))
@@ -157,7 +147,7 @@ class Program:
             items = longest
             known = longest if _TAKES_LISTS.search(self.text) else known
         rounds = self._growth.factor * min(items**self._growth.loops, _MOST_ROUNDS)
-        if rounds * longest > _MOST_MADE or (_COMPARES_ALL.search(self.text) and items**2 > _MOST_MADE):
+        if rounds * longest > _MOST_MADE or (items**2 > _MOST_MADE and _COMPARES_ALL.search(self.text)):
             return True
         # Each iteration may compare one of the values with itself; a pattern that is not a literal may be as long as any string.
         if self._growth.loops and rounds * sizes.values > _MOST_COMPARED:
@@ -203,14 +193,15 @@ class EvaluationInput:
     ) -> None:
         """``only_names_namespace``: ``namespaceObject`` has only the name of the namespace and the label with it."""
         self.only_names_namespace, self.lookup = only_names_namespace, lookup
-        self.sizes = _Sizes()
+        self.sizes = Sizes()
         """The sizes of all values that have been evaluated so far."""
-        self._values = {name: _cleaned(value, self.sizes) for name, value in values.items()}
-        self.sizes.left = _LARGEST_OBJECT  # The limit for the values of all variables.
+        self.sizes.left = LARGEST  # The limit for the values of all variables.
+        self._values = values
         self._variables = variables or {}
+        self._passed: dict[tuple[str, ...], Any] = {}
+        """The values by path that expressions have read, in the form in which the library gets them."""
         self._known: dict[str, Any] = {}
         self._failed: dict[str, EvaluationError] = {}
-        self._activation: Any = None
 
     def value(self, name: str) -> Any:
         """Return the value of one of VARIABLES."""
@@ -221,19 +212,50 @@ class EvaluationInput:
         return self._variables.get(name)
 
     def with_object(self, data: Any) -> EvaluationInput:
-        """Return the same inputs for another object. Raises EvaluationError if it is too large."""
+        """Return the same inputs for another object."""
         values = {**self._values, "object": data}
         return EvaluationInput(values, self._variables, only_names_namespace=self.only_names_namespace, lookup=self.lookup)
 
     def activation(self, program: Program) -> Any:
-        """Return the values in the form of the library, with all variables that an expression needs."""
-        if len(self._known) > _MANY_VARIABLES and program.needs is not None:
-            # Passing all variables again after each one would take quadratic time.
-            needed = {name: self._known[name] for name in program.needs if name in self._known}
-            return _environment().Activation({**self._values, "variables": needed})
-        if self._activation is None:
-            self._activation = _environment().Activation({**self._values, "variables": self._known})
-        return self._activation
+        """Return what an expression reads in the form of the library. Raises EvaluationError if that is too large."""
+        known: dict[str, Any] = {"variables": {}}
+        for path in program.reads:
+            if path[0] == "variables":
+                self._add_variable(known["variables"], path)
+            elif path[0] in self._values:
+                self._add(known, path, path)
+        return _environment().Activation(known)
+
+    def _add_variable(self, known: dict[str, Any], path: tuple[str, ...]) -> None:
+        """Add a variable that an expression reads; all of them if it does not name one."""
+        for name in path[1:2] or self._variables:
+            if name in self._known:
+                known[name] = self._known[name]
+            elif root := self._alias(name):
+                self._add(known, (root, *path[2:]), (name, *path[2:]))
+
+    def _alias(self, name: str) -> str:
+        """Return the value for which a variable is another name; "" for any other variable."""
+        program = self._variables.get(name)
+        return program.alias if program is not None and program.alias in self._values else ""
+
+    def _add(self, known: dict[str, Any], path: tuple[str, ...], names: tuple[str, ...]) -> None:
+        """Add a value, and the maps that contain it. ``names`` is its path in ``known``: an alias may have another name."""
+        value: Any = self._values
+        for depth, (key, name) in enumerate(zip(path, names, strict=True), start=1):
+            if key not in value or (value[key] is None and depth > 1 and not (depth == 2 and key == KEPT)):
+                return
+            value = value[key]
+            if depth == len(path) or type(value) is not dict:
+                known[name] = self._part(path[:depth], value)
+                return
+            known = known.setdefault(name, {})
+
+    def _part(self, path: tuple[str, ...], value: Any) -> Any:
+        """Return a value in the form of the library; each is converted once."""
+        if path not in self._passed:
+            self._passed[path] = cleaned(value, self.sizes, len(path) - 1)
+        return self._passed[path]
 
     def prepare(self, program: Program) -> None:
         """Evaluate the variables that an expression may refer to, after the variables that they refer to themselves."""
@@ -242,7 +264,7 @@ class EvaluationInput:
         while waiting:
             name = waiting[-1]
             variable = self._variables[name]
-            if name not in begun and name not in self._known and name not in self._failed:
+            if name not in begun and not self._is_decided(name):
                 begun.add(name)
                 # A variable that refers to itself, directly or not, finds itself failed.
                 self._failed[name] = EvaluationError(f"`variables.{name}` is not available offline")
@@ -256,17 +278,20 @@ class EvaluationInput:
     def _unknown(self, program: Program) -> list[str]:
         """Return the variables that an expression may refer to and that have not been evaluated, in reverse order."""
         names = self._variables if program.needs is None else program.needs
-        return [each for each in reversed([*names]) if each in self._variables and each not in self._known and each not in self._failed]
+        if not names:
+            return []
+        return [each for each in reversed([*names]) if each in self._variables and not (self._is_decided(each) or self._alias(each))]
+
+    def _is_decided(self, name: str) -> bool:
+        return name in self._known or name in self._failed
 
     def failure(self, program: Program) -> EvaluationError | None:
         """Return why a variable that an expression refers to has no value; None if all have one."""
         return next((self._failed[name] for name in program.needs or () if name in self._failed), None)
 
     def _evaluate(self, name: str, program: Program) -> None:
-        root = program.text.strip()
         try:
-            # Converting a whole object would take longer than most expressions.
-            value = self._values[root] if root in self._values else program.evaluate(self)
+            value = program.evaluate(self)
         except EvaluationError as error:
             cause = self.failure(program)
             text = str(cause) if cause is not None else f"`variables.{name}`: {error}"
@@ -274,7 +299,6 @@ class EvaluationInput:
         else:
             del self._failed[name]
             self._known[name] = value
-            self._activation = None
 
 
 class ExpressionScope(NamedTuple):
@@ -334,14 +358,14 @@ def _refusal(mistakes: Sequence[ExpressionMistake], text: str, scope: Expression
 def _fails(checked: Checked, node: SyntaxNode) -> bool:
     """Return whether the evaluation of an expression without variables fails; for a string literal, whether it is an invalid pattern."""
     _transferred.left = _MOST_TRANSFERRED
-    sizes = _Sizes()
-    sizes.left = _LARGEST_OBJECT
+    sizes = Sizes()
+    sizes.left = LARGEST
     environment = _environment()
     try:
         if node.kind == CONSTANT:
             _find_all("", node.text or "")
         else:
-            _plain(environment.deserialize(checked.part(node)).eval(environment.Activation({})), sizes)
+            plain(environment.deserialize(checked.part(node)).eval(environment.Activation({})), sizes)
     except (EvaluationError, RuntimeError, TypeError, ValueError, OverflowError):
         return True
     return False
@@ -549,9 +573,9 @@ def _find_all(text: str, pattern: str) -> list[str]:
     environment, program = _finder()
     try:
         _transferred.take((text,) * (_SLOW - 1))
-        sizes = _Sizes()
-        sizes.left = 2 * _LARGEST_OBJECT
-        matches = _plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})), sizes)
+        sizes = Sizes()
+        sizes.left = 2 * LARGEST
+        matches = plain(program.eval(environment.Activation({"text": text, "pattern": without_groups(pattern)})), sizes)
     except (RuntimeError, EvaluationError) as error:
         raise ValueError(reason_of(str(error)).message) from None
     return matches if isinstance(matches, list) else []
@@ -571,123 +595,3 @@ def _library_text(text: str) -> str:
     if "\0" in text:
         raise ExpressionError([ExpressionMistake("it contains a NUL character", 0, 0)])
     return text.encode("utf-8", "replace").decode()
-
-
-# Values.
-
-
-class _Sizes:
-    """The length of the longest string and of the longest list or map in data, and the number of values.
-
-    ``left``: the number of characters and values that may still be added.
-    """
-
-    def __init__(self) -> None:
-        self.text = self.items = self.values = self.left = 0
-
-    def add_text(self, length: int) -> None:
-        self.left -= length + 1
-        self.values += 1
-        self.text = max(self.text, length)
-
-    def add_items(self, length: int) -> None:
-        self.left -= 1
-        self.values += 1
-        self.items = max(self.items, length)
-
-
-def _cleaned(value: Any, sizes: _Sizes) -> Any:
-    sizes.left = _LARGEST_OBJECT
-    return _Cleaner(sizes).cleaned(value, _DEEPEST)
-
-
-_KEPT = "rules"
-"""The field of an object (a Role, a ClusterRole) in which the API server keeps null."""
-
-
-class _Cleaner:
-    def __init__(self, sizes: _Sizes) -> None:
-        self._sizes = sizes
-
-    def cleaned(self, value: Any, levels: int) -> Any:
-        kind = type(value)
-        if levels < 0:
-            raise EvaluationError("the object is nested too deeply")
-        if levels == _DEEPEST and (kind is dict or kind is list or kind is tuple):
-            self._sizes.add_items(len(value))
-        if kind is dict:
-            kept = _KEPT if levels == _DEEPEST else ""
-            return {self._key(key): self._item(each, levels) for key, each in value.items() if each is not None or key == kept}
-        if kind is list or kind is tuple:
-            return [self._item(each, levels) for each in value if each is not None]
-        return self._item(value, levels)
-
-    def _key(self, key: Any) -> str:
-        text = key if type(key) is str else str(key)
-        return text if text.isascii() and "\0" not in text else _sound(text)
-
-    def _item(self, value: Any, levels: int) -> Any:
-        kind = type(value)
-        sizes = self._sizes
-        sizes.left -= 1
-        sizes.values += 1
-        if kind is str:
-            length = len(value)
-            sizes.left -= length
-            if length > sizes.text:
-                sizes.text = length
-        elif kind is dict or kind is list or kind is tuple:
-            sizes.items = max(sizes.items, len(value))
-        if sizes.left < 0:
-            raise EvaluationError("the object is too large")
-        if kind is str:
-            return value if value.isascii() and "\0" not in value else _sound(value)
-        if kind is dict or kind is list or kind is tuple:
-            return self.cleaned(value, levels - 1)
-        if kind is int and not -(2**63) <= value < 2**63:
-            return float(value) if abs(value) < 1 << 1000 else math.inf
-        return value
-
-
-def _sound(text: str) -> str:
-    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-
-
-_SCALARS = frozenset(("BOOL", "INT", "UINT", "DOUBLE", "STRING", "TIMESTAMP", "DURATION"))
-
-
-def _plain(value: Any, sizes: _Sizes) -> Any:
-    """Convert a value of the library to plain data. The library's own conversion miscounts the references to Python's None."""
-    kind, _, _ = str(value.type()).partition("<")
-    if kind in _SCALARS:
-        scalar = value.value()
-        if kind == "STRING":
-            sizes.add_text(len(scalar))
-        else:
-            sizes.left -= 1
-        if sizes.left < 0:
-            raise EvaluationError("its result is too large")
-        return scalar
-    if kind == "NULL":
-        return None
-    if kind == "LIST":
-        items = value.value()
-        _check_size(items, sizes)
-        return [_plain(each, sizes) for each in items]
-    if kind == "MAP":
-        pairs = value.value()
-        _check_size(pairs, sizes)
-        return {key: _plain(each, sizes) for key, each in pairs.items()}
-    if kind == "ERROR":
-        try:
-            reason = value.value()
-        except TypeError:  # An optional value.
-            reason = "its result is an optional value; use `orValue` to unwrap it"
-        raise EvaluationError(*reason_of(reason))
-    raise EvaluationError(f"afflint does not support a value of type {kind.lower()}")
-
-
-def _check_size(items: Any, sizes: _Sizes) -> None:
-    sizes.add_items(len(items))
-    if len(items) > sizes.left:
-        raise EvaluationError("its result is too large")

@@ -188,7 +188,16 @@ class Reduction:
             data = documents.to_utf8(self._read(file))
         except (OSError, UnicodeDecodeError):
             data = b""
-        for document in self._cutter.documents(data, named=True):
+
+        def reading(piece: bytes, index: int, line: int) -> Document:
+            """Parse a document if it is asked for, or may be empty and then has no number."""
+            if index in missing or not prefilter.has_kind(piece):
+                return documents.read(piece, index, line)
+            counted = Document(piece, index, line)
+            counted.made_of({})
+            return counted
+
+        for document in self._cutter.documents(data, named=True, reading=reading):
             if document.index in missing:
                 missing.discard(document.index)
                 yield document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +9,10 @@ from afflint.findings.paths import Path
 from afflint.kube.manifest_reader import objects_in
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import read, split, to_utf8
+from afflint.yaml.prefilter import kinds_named
 
 if TYPE_CHECKING:
     from afflint.yaml.document import Document
-
-_KIND = re.compile(rb"""(?:^|[\s{,"'-])kind["']?\s*:\s*["']?([A-Za-z][A-Za-z0-9]*)""")
 
 
 def documents_of(source: Source, wanted: Callable[[str], bool]) -> Iterator[Document]:
@@ -23,16 +21,23 @@ def documents_of(source: Source, wanted: Callable[[str], bool]) -> Iterator[Docu
         data = to_utf8(read_bytes(source))
     except (OSError, UnicodeDecodeError):
         return
+    if _is_unwanted(data, wanted):
+        return
     index = 0
     for piece, line, problem in split(data):
-        kinds = {found[1].decode() for found in _KIND.finditer(piece)}
-        if problem is not None or (kinds and not any(wanted(kind) for kind in kinds)):
+        if problem is not None or _is_unwanted(piece, wanted):
             index += problem is None
             continue
         document = read(piece, index, line)
         index += not document.empty
         if document.problem is None:
             yield document
+
+
+def _is_unwanted(data: bytes, wanted: Callable[[str], bool]) -> bool:
+    """Return whether a text names kinds, and none that is wanted."""
+    kinds = kinds_named(data)
+    return bool(kinds) and not any(kind is None or wanted(kind.decode()) for kind in kinds)
 
 
 def objects_of(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Document, dict[str, Any], Path]]:
