@@ -323,7 +323,7 @@ def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
     if len(text) > LONGEST_EXPRESSION:
         raise OfflineError(f"it has {len(text)} characters; the limit is {LONGEST_EXPRESSION}")
     try:
-        checked = Checked(_checker(scope).compile(_has_untyped(_library_text(text))).serialize())
+        checked = Checked(_checker(_narrowed(scope, text)).compile(_has_untyped(_library_text(text))).serialize())
     except RuntimeError as error:
         raise _refusal(mistakes_in(str(error)), text, scope) from None
     further = list(further_mistakes(checked, text, lambda node: _fails(checked, node)))
@@ -333,6 +333,12 @@ def compiled(text: str, scope: ExpressionScope = EVERYTHING) -> Program:
     if taker is not None:
         raise OfflineError(f"`{taker}` receives an optional value; use `orValue` to unwrap it")
     return Program(text, checked, unwraps_any=scope.unwraps_any)
+
+
+def _narrowed(scope: ExpressionScope, text: str) -> ExpressionScope:
+    """Return a scope with only the variables that an expression names: creating a checker takes longer than most compilations."""
+    names = _named_variables(text)
+    return scope if names is None else scope._replace(variables=tuple([each for each in scope.variables if each[0] in names]))
 
 
 def _has_untyped(text: str) -> str:

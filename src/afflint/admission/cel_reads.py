@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from afflint.admission.cel_ast import CALL, CONSTANT, IDENTIFIER, SELECTION, Checked, SyntaxNode
 from afflint.admission.cel_types import field_path
@@ -10,6 +10,7 @@ from afflint.admission.cel_types import field_path
 Reads = tuple[tuple[str, ...], ...]
 """Paths of values, each from a variable on: ``("object", "metadata", "labels")``. None is a beginning of another one."""
 
+_OBJECTS = ("object", "oldObject")
 _STEPS = frozenset(("_[_]", "_?._", "_[?_]"))
 
 
@@ -46,3 +47,15 @@ def _path(node: SyntaxNode) -> tuple[str, ...]:
             return ()
         node = node.parts[0]
     return (*field_path(node.name), *reversed(steps))
+
+
+def reads_only_metadata(reads: Reads, aliases: Mapping[str, str]) -> bool:
+    """Return whether an expression reads nothing of the object but its metadata. ``aliases``: other names for values, without prefix."""
+    for root, *steps in reads:
+        if root == "variables":
+            if not steps:
+                return False
+            root, *steps = aliases.get(steps[0], ""), *steps[1:]
+        if root in _OBJECTS and steps[:1] != ["metadata"]:
+            return False
+    return True

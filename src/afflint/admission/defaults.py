@@ -264,11 +264,11 @@ _COMPLETE = frozenset((("rbac.authorization.k8s.io", "Role"), ("rbac.authorizati
 _INCOMPLETE = frozenset((("", "Service"), ("", "PersistentVolumeClaim")))
 
 
-def with_defaults(data: Object) -> Object:
-    """Return a copy of an object with the defaults that it has during admission."""
+def with_defaults(data: Object, *, spec: bool = True) -> Object:
+    """Return a copy of an object with the defaults that it has during admission; ``spec``: also those in its spec."""
     named = _group_and_kind(data)
     filled = {**data}
-    if named in _SPECS:
+    if spec and named in _SPECS:
         filled["spec"] = _SPECS[named].filled(map_at(data, "spec"))
     if named in _WHOLE:
         filled = _WHOLE[named].filled(filled)

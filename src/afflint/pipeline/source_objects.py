@@ -9,7 +9,7 @@ from afflint.findings.paths import Path
 from afflint.kube.manifest_reader import objects_in
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import read, split, to_utf8
-from afflint.yaml.prefilter import kinds_named
+from afflint.yaml.prefilter import has_kind, kinds_named
 
 if TYPE_CHECKING:
     from afflint.yaml.document import Document
@@ -25,7 +25,7 @@ def documents_of(source: Source, wanted: Callable[[str], bool]) -> Iterator[Docu
         return
     index = 0
     for piece, line, problem in split(data):
-        if problem is not None or _is_unwanted(piece, wanted):
+        if problem is not None or (_is_unwanted(piece, wanted) and has_kind(piece)):
             index += problem is None
             continue
         document = read(piece, index, line)

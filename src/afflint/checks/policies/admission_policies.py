@@ -12,6 +12,7 @@ from typing import Any
 
 from afflint.admission.api_resources import EXEMPT, resource_of
 from afflint.admission.cel import EvaluationError, EvaluationInput, Program
+from afflint.admission.cel_reads import reads_only_metadata
 from afflint.admission.defaults import are_known, with_defaults
 from afflint.checks.policies.accessed_fields import accessed_path, denial_message, depends_on, undecided_placeholder
 from afflint.checks.policies.foreign_scopes import may_select_kind, selects, severity_of
@@ -68,6 +69,8 @@ class _CompiledPolicy(NamedTuple):
     variables: Mapping[str, Program | None]
     validations: tuple[CompiledExpression, ...]
     exemptions: tuple[PolicyException | _CompiledExemption, ...] = ()
+    reads_spec: bool = True
+    """Whether an expression may read more of the object than its metadata."""
 
 
 class AdmissionEvaluator:
@@ -100,10 +103,17 @@ class AdmissionEvaluator:
         self.faults: list[Fault] = []
         compiled = (self._compiled(policy, _bindings_of(policy, admission.bindings)) for _, policy in sorted(first.items(), key=_key))
         self._policies = [each for each in compiled if each is not None]
+        self._of_kind: dict[str, list[_CompiledPolicy]] = {}
 
     def may_apply_to(self, kind: str) -> bool:
         """Return whether a policy may apply to objects of a kind."""
-        return kind not in EXEMPT and any(_may_apply_to(each.policy, kind) for each in self._policies)
+        return kind not in EXEMPT and bool(self._about(kind))
+
+    def _about(self, kind: str) -> list[_CompiledPolicy]:
+        """Return the policies that may apply to objects of a kind."""
+        if kind not in self._of_kind:
+            self._of_kind[kind] = [each for each in self._policies if _may_apply_to(each.policy, kind)]
+        return self._of_kind[kind]
 
     def evaluate(self, data: Object) -> Iterator[PolicyDenial | Unknown]:
         """Yield the denials of an object, each once with its greatest severity, and the parts that are not evaluated."""
@@ -111,13 +121,12 @@ class AdmissionEvaluator:
         if asked is None or (asked.group == GROUP and asked.kind in EXEMPT):
             return
         seen: set[PolicyDenial | Unknown] = set()
-        stored: Object | None = None
         labels = labels_at(data)
-        for each in self._policies:
-            if not each.policy.constraints.covers(asked, labels):
-                continue
-            if stored is None:
-                stored = with_defaults(data) if self._test is None else data
+        about = [each for each in self._about(asked.kind) if each.policy.constraints.covers(asked, labels)]
+        if not about:
+            return
+        stored = with_defaults(data, spec=any(each.reads_spec for each in about)) if self._test is None else data
+        for each in about:
             for result in sorted(self._of_policy(each, asked, labels, stored), key=_rank):
                 key = result._replace(severity="error") if isinstance(result, PolicyDenial) else result
                 if key not in seen:
@@ -148,7 +157,8 @@ class AdmissionEvaluator:
         sound = tuple(each for each in bindings if not each.faults)
         # If a condition cannot be evaluated, it is unknown which objects the policy applies to.
         applied = validations if len(conditions) == len(policy.conditions) else ()
-        return _CompiledPolicy(policy, sound, conditions, compiler.variables, applied, tuple(exemptions))
+        compiled = _CompiledPolicy(policy, sound, conditions, compiler.variables, applied, tuple(exemptions))
+        return compiled._replace(reads_spec=_reads_spec(compiled))
 
     def _classic_exemptions(self, policy: AdmissionPolicy) -> Iterator[PolicyException]:
         scope = policy.own_binding.scope if policy.own_binding is not None else None
@@ -225,9 +235,6 @@ class AdmissionEvaluator:
             if not isinstance(answer, bool):
                 yield answer
 
-    def _is_selected(self, binding: Binding, candidate: Candidate) -> bool:
-        return binding.scope is None or selects(binding.scope, candidate, as_written=self._test is not None)
-
     def _is_exempt(self, each: _CompiledPolicy, candidate: Candidate) -> bool:
         """Return whether an exception exempts an object from a policy. Raises UndecidedError."""
         return holds_any([partial(one.exempts, candidate) for one in each.exemptions if isinstance(one, PolicyException)])
@@ -282,6 +289,15 @@ class AdmissionEvaluator:
         return Unknown(each.policy.name, compiled.expression.place, "it evaluates to neither true nor false")
 
 
+def _reads_spec(compiled: _CompiledPolicy) -> bool:
+    expressions = [*compiled.conditions, *compiled.validations]
+    expressions += [each for one in compiled.exemptions if isinstance(one, _CompiledExemption) for each in one.conditions]
+    programs = [program for each in expressions for program in (each.program, each.message)]
+    aliases = {name: each.alias for name, each in compiled.variables.items() if each is not None and each.alias}
+    programs += [each for name, each in compiled.variables.items() if name not in aliases]
+    return not all(reads_only_metadata(each.reads, aliases) for each in programs if each is not None)
+
+
 def _key(item: tuple[tuple[str, str, str], AdmissionPolicy]) -> tuple[str, str, str]:
     return item[0]
 
@@ -310,7 +326,8 @@ _NOTHING_ALLOWED = _allowed((), ())
 
 
 def _with_severity(binding: Binding, candidate: Candidate) -> Binding:
-    return binding._replace(severity=severity_of(binding.scope, binding.severity, candidate))
+    severity = severity_of(binding.scope, binding.severity, candidate)
+    return binding if severity == binding.severity else binding._replace(severity=severity)
 
 
 _ADDED_TO_PODS = frozenset(
