@@ -18,6 +18,7 @@ from bench.clusters import CONSTRAINTS, FREE
 from bench.figures import Bar, Row, bar_line, cpu, over_rounds, ratio, rows, table, wall
 from bench.imports import Import, foundation, imports_of, unneeded
 from bench.peers import Peers, peers
+from bench.policy_cases import BUILT_IN, GATEKEEPER, IN_CEL, MANIFESTS, WITHOUT
 from bench.processes import (
     BenchError,
     Command,
@@ -159,6 +160,34 @@ def diff(settings: Settings) -> Result:
     return Result(rows("diff", usages, checked), bars, (_described("diff", tree),))
 
 
+def policy(settings: Settings) -> Result:
+    """Measure one policy at a time over 2,000 Deployments, 300 of which violate it: each built-in check, and CEL next to gator."""
+    tree = trees.policies(settings.data, max(2000 * settings.files // trees.FILES, 20))
+    manifests = os.path.join(tree.folder, MANIFESTS)
+
+    def command(name: str) -> Command:
+        return afflint(manifests, configuration=os.path.join(tree.folder, f"{name}.yaml"), options=("--exit-zero",))
+
+    commands = {name: command(name) for name in (WITHOUT, *BUILT_IN, *IN_CEL)}
+    gator = shutil.which("gator")
+    if gator is not None:
+        folders = (manifests, os.path.join(tree.folder, GATEKEEPER))
+        commands["gator"] = Command((gator, "test", *(f"--filename={each}" for each in folders)), accepted=(0, 1))
+    for each in commands.values():
+        run(each)
+    usages = in_turns(commands, settings.rounds)
+
+    def bar(name: str, base: str, limit: float) -> Bar:
+        # In processor time, because gator uses several cores.
+        value = ratio(usages[name], usages[base], cpu).median
+        return Bar(f"{name}, relative to {base}, in processor time", value, limit, settings.judged)
+
+    bars = [bar(name, WITHOUT, 1.5) for name in BUILT_IN]
+    bars += [bar(name, "gator", 1.0) for name in IN_CEL if gator is not None]
+    skipped = () if gator is not None else ("gator: skipped, not on PATH",)
+    return Result(rows("policy", usages, WITHOUT), bars, (_described("policy", tree), *skipped))
+
+
 def growth(settings: Settings) -> Result:
     """Measure four times as many files: time must not grow faster than the number of files, and memory must stay small."""
     small, large = (trees.fleet(settings.data, files) for files in (settings.files, _GROWTH * settings.files))
@@ -268,6 +297,7 @@ PARTS: dict[str, Callable[[Settings], Result]] = {
     "cache": cache,
     "policies": policies,
     "diff": diff,
+    "policy": policy,
     "growth": growth,
     "single": single,
     "nodes": nodes,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from bench.bystanders import config_map, custom_resource_definitions, helm_values
 from bench.clusters import MANIFESTS, NODES, cluster_files
+from bench.policy_cases import policy_files
 from bench.workloads import File, fleet_file
 
 SEED = 20_240
@@ -22,7 +23,7 @@ FILES = 10_000
 _CHANGES = 10
 """How many workloads the second commit of a history changes."""
 _REPLICAS = re.compile(r"^  replicas: \d+$", re.MULTILINE)
-_MAKERS = ("bystanders.py", "clusters.py", "constraints.py", "trees.py", "workloads.py", "yaml_text.py")
+_MAKERS = ("bystanders.py", "clusters.py", "constraints.py", "policy_cases.py", "trees.py", "workloads.py", "yaml_text.py")
 # Shares of the mixed tree in percent; the fleet has the other ten.
 _MIXTURE: tuple[tuple[str, int, Callable[[int, int], str]], ...] = (
     ("crds", 70, custom_resource_definitions),
@@ -143,6 +144,11 @@ def _commit(folder: str, subject: str) -> None:
 
 def _git(folder: str, *arguments: str) -> None:
     subprocess.run(["git", "-C", folder, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def policies(data: str, deployments: int) -> Tree:
+    """Return a tree of Deployments, policies, and a configuration for each of these."""
+    return _tree(data, f"policies-{deployments}", policy_files(deployments))
 
 
 def parts_of_cluster(tree: Tree) -> tuple[str, str]:
