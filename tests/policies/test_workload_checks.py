@@ -59,6 +59,52 @@ class TestMinimumReplicas:
         assert not found.fix.safe
 
 
+class TestRequiredService:
+    POLICY = policy("required-service")
+    LISTENING = NAMED.replace("image: nginx", "image: nginx, ports: [{containerPort: 80}]")
+    SERVICE = """\
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+"""
+
+    def test_a_workload_without_a_service(self, tmp_path: Path) -> None:
+        assert said(tmp_path, self.POLICY, self.LISTENING) == ["3:18 no Service selects the pods of Deployment web"]
+
+    def test_a_service_selects_the_pods(self, tmp_path: Path) -> None:
+        assert said(tmp_path, self.POLICY, self.LISTENING + self.SERVICE) == []
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("namespace: shop", "namespace: bar"),
+            ("app: web", "app: api"),
+            ("selector: {app: web}, ", ""),
+            ("spec: {", "spec: {type: ExternalName, externalName: example.com, "),
+        ],
+    )
+    def test_a_service_that_selects_other_pods_or_none(self, tmp_path: Path, old: str, new: str) -> None:
+        assert len(said(tmp_path, self.POLICY, self.LISTENING + self.SERVICE.replace(old, new))) == 1
+
+    def test_the_labels_of_the_workload_do_not_count(self, tmp_path: Path) -> None:
+        labelled = self.LISTENING.replace("{name: web, namespace: shop}", "{name: web, namespace: shop, labels: {role: web}}")
+        assert len(said(tmp_path, self.POLICY, labelled + self.SERVICE.replace("{app: web}", "{role: web}"))) == 1
+
+    def test_labels_with_a_placeholder_are_unknown(self, tmp_path: Path) -> None:
+        assert said(tmp_path, self.POLICY, self.LISTENING.replace("app: web", "app: '${APP}'") + self.SERVICE) == []
+
+    def test_without_a_port_there_is_nothing_to_select(self, tmp_path: Path) -> None:
+        assert said(tmp_path, self.POLICY, NAMED) == []
+        assert len(said(tmp_path, policy("required-service", "{exempt-without-ports: false}"), NAMED)) == 1
+
+    @pytest.mark.parametrize("replicas", ["replicas: 0", "replicas: ${REPLICAS}"])
+    def test_without_replicas_there_are_no_pods(self, tmp_path: Path, replicas: str) -> None:
+        found = said(tmp_path, self.POLICY, self.LISTENING.replace("replicas: 3", replicas))
+        assert len(found) == (replicas != "replicas: 0")
+
+
 class TestRequiredBudget:
     POLICY = policy("required-budget")
 

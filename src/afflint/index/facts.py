@@ -570,9 +570,9 @@ _OF_KUBEVIRT = frozenset(
     )
 )  # fmt: skip
 _OF_STORAGE = frozenset(("PersistentVolume", "PersistentVolumeClaim", "DataVolume", "StorageClass", "StorageProfile"))
-_SERVICE = "Service selector"
-_EVIDENCE = {"Service": _SERVICE, "PodDisruptionBudget": BUDGET_SELECTOR, "NetworkPolicy": "NetworkPolicy podSelector"}
-_REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, _SERVICE, BUDGET_SELECTOR)
+SERVICE_SELECTOR = "Service selector"
+_EVIDENCE = {"Service": SERVICE_SELECTOR, "PodDisruptionBudget": BUDGET_SELECTOR, "NetworkPolicy": "NetworkPolicy podSelector"}
+_REQUIRED = (REQUIRED_ANTI_AFFINITY, REQUIRED_AFFINITY, SERVICE_SELECTOR, BUDGET_SELECTOR)
 
 
 def _evidence(manifest: Manifest, site: Site) -> Iterator[SelectorRef]:
@@ -581,6 +581,8 @@ def _evidence(manifest: Manifest, site: Site) -> Iterator[SelectorRef]:
     if type(spec) is not dict:
         return
     if manifest.kind.name == "Service":
+        if spec.get("type") == "ExternalName":
+            return  # An alias for a name: its selector has no effect.
         field, data = "selector", {"matchLabels": spec.get("selector")} if spec.get("selector") else None
     elif manifest.kind.name == "NetworkPolicy":
         field, data = "podSelector", spec.get("podSelector")

@@ -13,7 +13,7 @@ from afflint.findings.finding import Site, folder_distance
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.similarity import Slips
 from afflint.findings.similarity import is_likely_typo as is_likely_typo
-from afflint.index.facts import BUDGET_SELECTOR, Facts, NodeDemand, Pods, PodsKey, PolicyCandidate, SelectorRef
+from afflint.index.facts import BUDGET_SELECTOR, SERVICE_SELECTOR, Facts, NodeDemand, Pods, PodsKey, PolicyCandidate, SelectorRef
 from afflint.kube.manifests import Labels
 from afflint.kube.selectors import EVERYTHING, NAMESPACE_NAME, Requirement, Selector, is_met, matches
 
@@ -319,9 +319,21 @@ class ManifestIndex:
         """Return whether a PodDisruptionBudget covers the pods."""
         return pods.key in self._budgeted or (pods.namespace or "default") in self._budgeted_namespaces
 
+    def is_exposed(self, pods: Pods) -> bool:
+        """Return whether a Service selects the pods."""
+        return pods.key in self._exposed
+
     @cached_property
     def _budgeted(self) -> frozenset[PodsKey]:
-        return frozenset(pods.key for reach in self.reaches if reach.what == BUDGET_SELECTOR for pods in self.selected(reach))
+        return self._selected_by(BUDGET_SELECTOR)
+
+    @cached_property
+    def _exposed(self) -> frozenset[PodsKey]:
+        return self._selected_by(SERVICE_SELECTOR)
+
+    def _selected_by(self, what: str) -> frozenset[PodsKey]:
+        """Return the pods that a selector of this kind selects."""
+        return frozenset(pods.key for reach in self.reaches if reach.what == what for pods in self.selected(reach))
 
     @cached_property
     def _budgeted_namespaces(self) -> frozenset[str]:

@@ -138,6 +138,14 @@ CHECKS: dict[str, PolicyCheck] = {
         reports_missing=True,
         applies_to="scalable",
     ),
+    "required-service": PolicyCheck(
+        "afflint.policies.workload_params:RequiredService",
+        "afflint.checks.policies.workloads:required_service",
+        "A Service among the manifests must select the pods of the workload. Workloads with 0 replicas are not checked.",
+        "Add a Service that selects the pods, in the namespace of the workload, or set its labels on the pod template.",
+        reports_missing=True,
+        applies_to="scalable",
+    ),
     "no-pinning": PolicyCheck(
         "afflint.policies.manifest_params:NoPinning",
         "afflint.checks.policies.nodes:no_pinning",

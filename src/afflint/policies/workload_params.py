@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from afflint.policies.params import GLOBS, number, param
+from afflint.policies.params import GLOBS, YES_NO, number, param
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,13 @@ class RequiredBudget:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequiredAutoscaler:
     """An autoscaler without further conditions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequiredService:
+    """Which workloads need a Service."""
+
+    exempt_without_ports: bool = param(YES_NO, "Whether workloads without a container port are exempt (default: true).", True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from glob import has_magic
+from typing import Any
 
 from afflint.checks.match import Match, inserting, replacing
 from afflint.checks.policies.node_requirements import name_path
@@ -18,8 +19,10 @@ from afflint.policies.workload_params import (
     RequiredAutoscaler,
     RequiredBudget,
     RequiredPriorityClass,
+    RequiredService,
 )
 from afflint.source.globs import name_matcher
+from afflint.yaml.document import list_at
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -63,6 +66,20 @@ def required_autoscaler(case: PolicySubject, _params: RequiredAutoscaler) -> Ite
             yield _candidate(case)
     elif not case.pods.scale.scaler and _scale(case).current not in (0, None):
         yield Match(name_path(case), f"no HorizontalPodAutoscaler or ScaledObject scales {case.title}")
+
+
+def required_service(case: PolicySubject, params: RequiredService) -> Iterator[Match]:
+    """Report workloads whose pods no Service selects."""
+    pods = case.pods
+    if case.manifest_index is None:
+        if not params.exempt_without_ports or _has_port(case.pod):
+            yield _candidate(case)
+    elif pods.labels_known and _scale(case).most != 0 and not case.manifest_index.is_exposed(pods):
+        yield Match(name_path(case), f"no Service selects the pods of {case.title}")
+
+
+def _has_port(pod: Mapping[str, Any]) -> bool:
+    return any(list_at(container, "ports") for container in list_at(pod, "containers"))
 
 
 def required_priority_class(case: PolicySubject, params: RequiredPriorityClass) -> Iterator[Match]:
