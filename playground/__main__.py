@@ -1,8 +1,8 @@
 """``python -m playground FOLDER``: build the page that runs afflint in a browser, with everything that it needs.
 
-The page loads nothing from other sites: Pyodide (Python for browsers) and ruamel.yaml are downloaded here, with npm and pip, at the
-versions and checksums below, and copied next to it. Any web server can serve the folder under any path, such as ``python -m http.server -d
-FOLDER``.
+The page loads nothing from other sites: Pyodide (Python for browsers) and the libraries of afflint are downloaded here, with npm and pip,
+at the versions and checksums below, and copied next to it. Any web server can serve the folder under any path, such as
+``python -m http.server -d FOLDER``.
 """
 
 from __future__ import annotations
@@ -10,27 +10,43 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
+from typing import Any
 
 _ROOT = Path(__file__).parents[1]
 _PAGE = Path(__file__).parent / "page"
 
 PYODIDE = ("pyodide", "314.0.7", "66b7949e5a0cba2250b586d7e368bf12fb482800748d182c4618254b685ffaa0")
 _PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-RUAMEL = ("ruamel.yaml", "0.19.1", "27592957fedf6e0b62f281e96effd28043345e0e66001f97683aa9a40c667c93")
-"""Name, version and SHA-256 of the archive."""
+WHEELS = (
+    ("ruamel.yaml", "0.19.1", "27592957fedf6e0b62f281e96effd28043345e0e66001f97683aa9a40c667c93"),
+    ("jsonschema", "4.26.0", "d489f15263b8d200f8387e64b4c3a75f06629559fb73deb8fdfb525f2dab50ce"),
+    ("attrs", "26.1.0", "c647aa4a12dfbad9333ca4e71fe62ddc36f4e63b2d260a37a8b83d2f043ac309"),
+    ("referencing", "0.37.0", "381329a9f99628c9069361716891d34ad94af76e461dcb0335825aecc7692231"),
+    ("jsonschema-specifications", "2025.9.1", "98802fee3a11ee76ecaca44429fda8a41bff98b00a0f2838151b113f210cc6fe"),
+)
+"""Name, version and SHA-256 of the archives; jsonschema and what it needs are there for the configuration."""
 
-_PAGE_FILES = ("index.html", "playground.css", "playground.js", "worker.js", "running.py")
-_EXAMPLES = ("shop", "customapp-typo", "customapp", "fixed")
-_SEPARATE = ("shop",)
-"""The examples whose files are separate examples; the files of the others are joined."""
+_PAGE_FILES = (
+    "index.html", "playground.css", "playground.js", "afflint.js", "editor.js", "elements.js", "links.js", "results.js", "tabs.js",
+    "names.js", "rule.js", "worker.js", "running.py", "persistent.py",
+)  # fmt: skip
+_EXAMPLES = (
+    ("Replicas that may share a node", "examples/shop/cart.yaml"),
+    ("A zone lost in a rollout", "playground/examples/rollout"),
+    ("Virtual machines that stay Pending", "examples/customapp-typo"),
+    ("Policies of a platform team", "playground/examples/policy"),
+    ("All mistakes of a shop", "examples/shop"),
+)
+"""The titles of the examples, with the file or folder of each; the first one is on the home page of the site."""
 
 
 class BuildError(Exception):
@@ -52,7 +68,7 @@ def build(target: Path, wheel: Path | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         _download_pyodide(work, target / "pyodide")
-        wheels = [wheel or _build_wheel(work), _download_ruamel(work)]
+        wheels = [wheel or _build_wheel(work), *[_download_wheel(work, *each) for each in WHEELS]]
         for each in wheels:
             shutil.copy(each, target)
     version = wheels[0].name.split("-")[1]
@@ -65,15 +81,31 @@ def build(target: Path, wheel: Path | None = None) -> None:
     )
 
 
-def examples() -> Iterator[dict[str, str]]:
-    """Yield the examples of the repository: a name, the manifests, and the nodes if there are any."""
-    for folder in (_ROOT / "examples" / name for name in _EXAMPLES):
-        files = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("*.yaml"))}
-        nodes = files.pop("nodes", "")
-        if folder.name in _SEPARATE:
-            yield from ({"name": f"{folder.name}: {name}", "manifest": text, "nodes": nodes} for name, text in files.items())
-        else:
-            yield {"name": folder.name, "manifest": "---\n".join(files.values()), "nodes": nodes}
+def examples() -> Iterator[dict[str, Any]]:
+    """Yield the examples: title, files (text by name), and the report of this afflint about them, as ``running.py`` returns it."""
+    for title, path in _EXAMPLES:
+        found = [_ROOT / path] if path.endswith(".yaml") else sorted((_ROOT / path).glob("*.yaml"), key=_last_first)
+        files = {each.name: each.read_text("utf-8") for each in found}
+        yield {"title": title, "files": files, "report": _report(files)}
+
+
+def _last_first(path: Path) -> tuple[bool, bool, str]:
+    """Return a sort key: manifests, then nodes, then the configuration."""
+    return path.name.startswith("."), path.stem == "nodes", path.name
+
+
+def _report(files: Mapping[str, str]) -> Any:
+    """Check files as the page does, with this Python instead of the one of the browser."""
+    script = "import running, sys; print(running.answer(sys.stdin.read()))"
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(_PAGE), str(_ROOT / "src")])},
+            input=json.dumps(["check", files]), capture_output=True, text=True, encoding="utf-8", check=False,
+        )  # fmt: skip
+    if done.returncode:
+        raise BuildError(f"afflint failed on an example:\n{done.stderr}")
+    return json.loads(done.stdout)
 
 
 def _download_pyodide(work: Path, target: Path) -> None:
@@ -90,12 +122,13 @@ def _download_pyodide(work: Path, target: Path) -> None:
             (target / each).write_bytes(member.read())
 
 
-def _download_ruamel(work: Path) -> Path:
-    name, version, checksum = RUAMEL
+def _download_wheel(work: Path, name: str, version: str, checksum: str) -> Path:
+    folder = work / name
     _run(
-        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(work), f"{name}=={version}"], work
+        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(folder), f"{name}=={version}"],
+        work,
     )
-    (wheel,) = work.glob("ruamel*.whl")
+    (wheel,) = folder.glob("*.whl")
     return _verify(wheel, checksum)
 
 

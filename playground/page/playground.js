@@ -1,83 +1,53 @@
-// The page: an editor for two texts, the findings in them, and a simulation of the placement.
+// The page: an editor for files, the findings in them, and a simulation of the placement.
+
+import { ask, keepOffline, start } from "./afflint.js";
+import * as editor from "./editor.js";
+import { button, byId, element, prose } from "./elements.js";
+import { LinkError, pack, unpack } from "./links.js";
+import { nameProblem } from "./names.js";
+import { item, summary } from "./results.js";
+import { paragraphs } from "./rule.js";
+import * as tabs from "./tabs.js";
 
 const BASE = new URL("./", import.meta.url).href;
-const LARGEST_LINK = 1_000_000; // Characters of an unpacked link, which anyone may have written.
-const SEVERITIES = ["info", "warning", "error"];
-const byId = (id) => document.getElementById(id);
-const [text, gutter, marks, list, status] = ["text", "gutter", "marks", "list", "status"].map(byId);
+const EMBEDDED = new URLSearchParams(location.search).has("embed"); // On the home page: Python is loaded when the user asks for it.
+const LONG_LINK = 8000; // Characters; some programs cut longer addresses.
+const NODES = "nodes.yaml";
 
-const texts = ["", ""];
-const scrolled = [0, 0];
-let open = 0; // The current tab of the editor.
-let findings = [];
-let checked = []; // The texts that the findings belong to.
+const state = { files: new Map(), open: "", view: "findings", happens: "" };
+let examples = [];
+let report = { findings: [], safe: 0, documents: 0, suppressed: 0, notes: [] };
+let checked = ""; // The files that the report is about, as JSON.
 let current = -1; // The index of the last visited finding.
 
-// Elements. Text of a manifest is never parsed as HTML.
+const given = () => Object.fromEntries(state.files);
+const isCurrent = () => checked === JSON.stringify(given());
+const say = (text) => (byId("status").textContent = text);
 
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else made.setAttribute(key, value);
-  }
-  made.append(...children);
-  return made;
-}
-
-/** Return text with the parts in backticks as code. */
-function prose(written) {
-  return written.split(/(`[^`]+`)/).filter(Boolean).map((part) => (/^`.+`$/.test(part) ? element("code", {}, part.slice(1, -1)) : part));
-}
-
-// afflint, in a worker.
-
-const asked = new Map();
-let worker;
-let number = 0;
-
-function startWorker() {
-  const source = `import { serve } from ${JSON.stringify(`${BASE}worker.js`)}; serve(${JSON.stringify(BASE)});`;
-  worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" });
-  worker.onmessage = ({ data }) => {
-    if ("ready" in data) return ready(data.ready);
-    if ("failed" in data) return failed(data.failed);
-    const { resolve, reject } = asked.get(data.id);
-    asked.delete(data.id);
-    return "error" in data ? reject(new Error(data.error)) : resolve(data.answer);
-  };
-  worker.onerror = (event) => failed(event.message || "the worker could not be started");
-}
-
-function ask(...question) {
-  return new Promise((resolve, reject) => {
-    asked.set(++number, { resolve, reject });
-    worker.postMessage({ id: number, question });
-  });
-}
+// afflint.
 
 let version = "";
 
-function ready(afflint) {
-  version = afflint;
-  byId("loading").hidden = true;
-  check();
-  if (selected("views") === 1) place();
-  keepOffline();
+function run() {
+  start((now, more) => {
+    byId("loading").hidden = now !== "loading";
+    if (now === "loading") say("Loading Python (about 6 MB, kept for the next time)…");
+    if (now === "failed") say(`afflint could not be started: ${more}`);
+    if (now !== "ready") return;
+    version = byId("status").dataset.version = more;
+    check();
+    keepOffline().then((works) => works && (byId("offline").textContent = "Works offline from now on."));
+  });
 }
 
-function failed(reason) {
-  byId("loading").hidden = true;
-  status.textContent = `afflint could not be started: ${reason}`;
-}
-
-async function keepOffline() {
+/** Ask afflint, which is started if necessary. What goes wrong is shown. */
+async function asked(...question) {
+  run();
   try {
-    await navigator.serviceWorker.register(`${BASE}service-worker.js`);
-    await navigator.serviceWorker.ready;
-    byId("offline").textContent = "Works offline from now on.";
-  } catch {
-    // Opened from a disk, or in a private window: the page still works online.
+    return await ask(...question);
+  } catch (error) {
+    say(error.message);
+    return null;
   }
 }
 
@@ -87,406 +57,311 @@ let timer = 0;
 let busy = false;
 let again = false;
 
-function changed(before) {
+function changed() {
   clearTimeout(timer);
   timer = setTimeout(check, 200);
-  draw(moved(before.split("\n"), texts[open].split("\n")));
-}
-
-/** Return the findings at their positions during typing: findings below a change move; the changed text is checked again soon. */
-function moved(before, after) {
-  let same = 0;
-  while (same < before.length && before[same] === after[same]) same++;
-  const down = after.length - before.length;
-  const last = before.length - 1;
-  let below = 0;
-  while (below < last - same && before[last - below] === after[last + down - below]) below++;
-  const kept = findings.filter(({ tab, line }) => tab !== open || line <= same || line > before.length - below);
-  return kept.map((each) => (each.tab === open && each.line > same ? { ...each, line: each.line + down, endLine: each.endLine + down } : each));
 }
 
 async function check() {
-  if (!version) return;
-  if (busy) {
-    again = true;
-    return;
-  }
+  if (!version) return run();
+  again = true;
+  if (busy) return;
   busy = true;
-  do {
+  while (again) {
     again = false;
-    const given = [...texts];
-    try {
-      const answer = await ask("check", ...given);
-      if (isCurrent(given)) show(answer, given);
-    } catch (error) {
-      status.textContent = lastLine(error);
-    }
-  } while (again);
+    const files = given();
+    const answer = await asked("check", files);
+    if (answer && JSON.stringify(files) === JSON.stringify(given())) show(answer, files);
+  }
   busy = false;
-  if (selected("views") === 1) place();
+  if (state.view === "placement") place();
 }
 
-const isCurrent = (given) => given.length === 2 && given.every((each, tab) => each === texts[tab]);
-const lastLine = (error) => `Internal error of afflint: ${error.message.trim().split("\n").at(-1)}`;
-
-function show({ findings: found, safe, documents, suppressed }, given) {
-  findings = found;
-  checked = given;
+function show(answer, files) {
+  report = answer;
+  checked = JSON.stringify(files);
   current = -1;
-  const counts = SEVERITIES.toReversed().map((severity) => {
-    const many = found.filter((each) => each.severity === severity).length;
-    return many ? `${many} ${severity}${many > 1 && severity !== "info" ? "s" : ""}` : "";
-  });
-  const summary = counts.filter(Boolean).join(", ") || (documents ? "No findings" : "No manifest yet: type one, or choose an example");
-  const read = documents ? ` in ${documents} document${documents > 1 ? "s" : ""}` : "";
-  status.textContent = `${summary}${read}.${suppressed ? ` ${suppressed} suppressed by comments.` : ""}`;
-  status.dataset.version = version;
+  say(summary(report));
   const all = byId("fix-all");
-  all.hidden = !safe;
-  all.textContent = safe > 1 ? `Apply all ${safe} safe fixes` : "Fix what is safe";
-  list.replaceChildren(...found.map(item));
-  for (const tab of [0, 1]) byId(`count-${tab}`).textContent = found.filter((each) => each.tab === tab).length || "";
-  draw(found);
-}
-
-function item(finding) {
-  const { severity, rule, line, column, tab } = finding;
-  const place = `${tab ? "nodes, line" : "line"} ${line}`;
-  const go = () => goTo(finding.number);
-  const parts = [
-    element(
-      "div",
-      { class: "head" },
-      element("span", { class: "what" }, severity),
-      element("button", { class: "plainly", type: "button", onclick: go, title: `column ${column}` }, place),
-      finding.hasPage
-        ? element("button", { class: "plainly", type: "button", onclick: () => showRule(rule), title: "The rule's page" }, rule)
-        : element("span", {}, rule),
-      element("span", { class: "soft" }, finding.object),
-    ),
-    element("p", { class: "message" }, ...prose(finding.message)),
-    element("p", { class: "help" }, ...prose(finding.help)),
-  ];
-  for (const each of finding.related) {
-    const where = element("button", { class: "plainly", type: "button", onclick: () => select(each.tab, each.line, each.column) }, `${each.tab ? "nodes, line" : "line"} ${each.line}`);
-    parts.push(element("p", { class: "related" }, where, ": ", ...prose(each.message)));
-  }
-  if (finding.fix) {
-    const fix = element("button", { type: "button", onclick: () => fixOne(finding.number) }, "Fix");
-    const unsafe = element("span", { class: "soft" }, "It may change the meaning of the manifest.");
-    parts.push(element("div", { class: "do" }, fix, ...(finding.fix === "unsafe" ? [unsafe] : [])));
-  }
-  return element("li", { class: severity, "data-number": finding.number, "data-rule": rule }, ...parts);
-}
-
-// The editor.
-
-/** Show line numbers, and mark the lines and spans of the findings. */
-function draw(found) {
-  const lines = texts[open].split("\n");
-  const here = found.filter((each) => each.tab === open);
-  const worst = new Map();
-  for (const each of here) {
-    if (SEVERITIES.indexOf(each.severity) > SEVERITIES.indexOf(worst.get(each.line))) worst.set(each.line, each.severity);
-  }
-  const numbers = document.createDocumentFragment();
-  const papers = document.createDocumentFragment();
-  lines.forEach((line, index) => {
-    const severity = worst.get(index + 1);
-    numbers.append(severity ? element("span", { class: severity }, `${index + 1}`) : `${index + 1}`, "\n");
-    const mark = element("div", severity ? { class: severity } : {});
-    const first = here.find((each) => each.line === index + 1 && each.severity === severity);
-    if (first) {
-      const points = [...line]; // Columns count code points, not UTF-16 units.
-      const end = first.endLine === first.line ? first.endColumn - 1 : points.length;
-      mark.append(points.slice(0, first.column - 1).join(""), element("u", {}, points.slice(first.column - 1, Math.max(end, first.column)).join("") || " "));
-      mark.append(points.slice(Math.max(end, first.column)).join(""));
-    }
-    papers.append(mark);
-  });
-  gutter.replaceChildren(numbers);
-  marks.replaceChildren(papers);
-  follow();
-}
-
-function follow() {
-  gutter.scrollTop = marks.scrollTop = text.scrollTop;
-  marks.scrollLeft = text.scrollLeft;
-}
-
-/** Replace the text of the editor so that it can be undone: only the difference is typed. */
-function type(tab, wanted) {
-  openFile(tab);
-  const before = text.value;
-  if (before === wanted) return;
-  let start = 0;
-  while (start < before.length && before[start] === wanted[start]) start++;
-  let end = 0;
-  while (end < before.length - start && end < wanted.length - start && before.at(-1 - end) === wanted.at(-1 - end)) end++;
-  text.focus();
-  text.setSelectionRange(start, before.length - end);
-  const inserted = wanted.slice(start, wanted.length - end);
-  const typed = inserted ? document.execCommand("insertText", false, inserted) : document.execCommand("delete");
-  if (!typed) text.value = wanted;
-  texts[tab] = text.value;
-}
-
-/** Return the index of a line and column in a text; a code point may be two UTF-16 units. */
-function offset(line, column) {
-  const lines = texts[open].split("\n");
-  const before = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0);
-  return before + [...(lines[line - 1] ?? "")].slice(0, column - 1).join("").length;
-}
-
-function select(tab, line, column, endLine = line, endColumn = column) {
-  openFile(tab);
-  const start = offset(line, column);
-  const end = Math.max(start, endLine === line ? offset(endLine, endColumn) : offset(line, Infinity));
-  const height = parseFloat(getComputedStyle(text).lineHeight);
-  text.scrollTop = Math.max(0, (line - 1) * height - text.clientHeight / 3);
-  text.focus({ preventScroll: false });
-  text.setSelectionRange(start, end);
-  follow();
+  all.hidden = !report.safe;
+  all.textContent = report.safe > 1 ? `Apply all ${report.safe} safe fixes` : "Apply the safe fix";
+  byId("notes").replaceChildren(...report.notes.map((note) => element("li", {}, ...prose(note))));
+  const explain = (rule) =>
+    EMBEDDED
+      ? element("a", { href: `../rules/${rule}.html`, target: "_top" }, rule)
+      : button(rule, () => showRule(rule), { class: "plainly", title: "The page of the rule" });
+  byId("list").replaceChildren(...report.findings.map((each) => item(each, { go: goTo, select: selectSpan, explain, fix: fixOne })));
+  drawFiles();
+  draw();
 }
 
 function goTo(which) {
-  const finding = findings[which];
+  const finding = report.findings[which];
   if (!finding) return;
   current = which;
-  for (const each of list.children) each.classList.toggle("here", each.dataset.number === String(which));
-  if (selected("views") !== 0) openView(0);
-  list.querySelector(".here")?.scrollIntoView({ block: "nearest" });
-  select(finding.tab, finding.line, finding.column, finding.endLine, finding.endColumn);
+  for (const each of byId("list").children) each.classList.toggle("here", each.dataset.number === String(which));
+  openView("findings");
+  byId("list").querySelector(".here")?.scrollIntoView({ block: "nearest" });
+  selectSpan(finding);
 }
 
-text.addEventListener("input", () => {
-  const before = texts[open];
-  texts[open] = text.value;
-  changed(before);
-});
-text.addEventListener("scroll", follow);
-new ResizeObserver(follow).observe(text);
+function selectSpan({ file, line, column, endLine, endColumn }) {
+  openFile(file);
+  editor.select(line, column, endLine, endColumn);
+}
 
-let leaving = false; // Whether Escape was pressed: Tab then moves the focus.
-text.addEventListener("keydown", (event) => {
-  const leaves = leaving;
-  leaving = event.key === "Escape";
-  if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Tab" && !leaves && !event.shiftKey) {
-    event.preventDefault();
-    document.execCommand("insertText", false, "  ");
-  } else if (event.key === "Enter" && !event.shiftKey) {
-    const line = text.value.slice(text.value.lastIndexOf("\n", text.selectionStart - 1) + 1, text.selectionStart);
-    event.preventDefault();
-    document.execCommand("insertText", false, `\n${line.match(/^ */)[0]}`);
-  }
-});
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "F8" || !findings.length) return;
+  const many = report.findings.length;
+  if (event.key !== "F8" || !many) return;
   event.preventDefault();
-  goTo((current + (event.shiftKey ? findings.length - (current < 0 ? 0 : 1) : 1)) % findings.length);
+  goTo((current + (event.shiftKey ? many - (current < 0 ? 0 : 1) : 1)) % many);
 });
 
-// Fixes.
+// Fixes. The report may be about older files for a moment; then the list is updated soon.
 
-async function fixOne(which) {
-  if (!isCurrent(checked)) return; // The text has changed since; the list will be updated soon.
-  const { tab, text: wanted, made } = await ask("fix", which);
-  if (made) type(tab, wanted);
-  else status.textContent = "This fix would change something else here; nothing was changed.";
+async function fixOne(number) {
+  if (!isCurrent()) return;
+  const done = await asked("fix", given(), number);
+  if (!done || !isCurrent()) return;
+  openFile(done.file);
+  if (done.made) editor.type(done.text);
+  else say("This fix would change something else here; nothing was changed.");
 }
 
 byId("fix-all").addEventListener("click", async () => {
-  if (!isCurrent(checked)) return;
-  const wanted = await ask("fix_all");
-  wanted.forEach((each, tab) => each !== texts[tab] && type(tab, each));
+  if (!isCurrent()) return;
+  const fixed = await asked("fix_all", given());
+  if (!fixed || !isCurrent()) return;
+  for (const [name, text] of Object.entries(fixed)) {
+    if (text === state.files.get(name)) continue;
+    openFile(name);
+    editor.type(text);
+  }
+});
+
+// Files.
+
+const scrolled = new Map();
+
+function drawFiles() {
+  const many = (name) => report.findings.filter((each) => each.file === name).length;
+  const made = [...state.files.keys()].map((name, index) => {
+    const attributes = { role: "tab", type: "button", id: `file-${index}`, "aria-controls": "editor", "data-name": name };
+    const count = many(name) ? [element("span", { class: "count", title: "findings" }, `${many(name)}`)] : [];
+    return element("button", attributes, name, " ", ...count);
+  });
+  const focused = byId("files").contains(document.activeElement);
+  byId("files").replaceChildren(...made);
+  const chosen = made.find((each) => each.dataset.name === state.open);
+  tabs.mark(byId("files"), chosen);
+  byId("editor").setAttribute("aria-labelledby", chosen.id);
+  if (focused) chosen.focus();
+  chosen.scrollIntoView({ block: "nearest", inline: "nearest" });
+  byId("delete").disabled = state.files.size === 1;
+}
+
+const draw = () => editor.draw(report.findings.filter((each) => each.file === state.open));
+
+function openFile(name) {
+  if (name === state.open || !state.files.has(name)) return;
+  scrolled.set(state.open, byId("text").scrollTop);
+  state.open = name;
+  editor.show(name, state.files.get(name));
+  byId("text").scrollTop = scrolled.get(name) ?? 0;
+  drawFiles();
+  draw();
+}
+
+/** Replace the files, and open one of them. */
+function setFiles(files, open) {
+  state.files = new Map(files);
+  state.open = open;
+  editor.show(open, state.files.get(open));
+  byId("text").scrollTop = 0;
+  drawFiles();
+  draw();
+  changed();
+}
+
+editor.onInput((text) => {
+  const before = state.files.get(state.open);
+  state.files.set(state.open, text);
+  const here = (each) => each.file === state.open;
+  const findings = editor.moved(report.findings.filter(here), before.split("\n"), text.split("\n"));
+  report = { ...report, findings: [...report.findings.filter((each) => !here(each)), ...findings] };
+  changed();
+  draw();
+});
+
+/** Ask the user for a file name; `done` gets it. `renamed` is the name of the file that gets it, if it has one. */
+function askName(title, renamed, done) {
+  const others = [...state.files.keys()].filter((name) => name !== renamed);
+  const free = ["manifest.yaml", NODES, ".afflint.yaml"].find((name) => !others.includes(name)) ?? "";
+  const dialog = byId("naming");
+  byId("naming-title").textContent = title;
+  byId("name").value = renamed ?? free;
+  byId("name-problem").textContent = "";
+  dialog.querySelector("form").onsubmit = (event) => {
+    event.preventDefault();
+    const name = byId("name").value.trim();
+    const problem = nameProblem(name, others);
+    byId("name-problem").textContent = problem;
+    if (problem) return byId("name").focus();
+    dialog.close();
+    done(name);
+    byId("text").focus();
+  };
+  dialog.showModal();
+  byId("name").select();
+}
+byId("cancel").addEventListener("click", () => byId("naming").close());
+
+byId("add").addEventListener("click", () => askName("Add a file", undefined, (name) => setFiles([...state.files, [name, ""]], name)));
+
+byId("rename").addEventListener("click", () => {
+  const renamed = state.open;
+  askName(`Rename ${renamed}`, renamed, (name) => setFiles([...state.files].map(([each, text]) => [each === renamed ? name : each, text]), name));
+});
+
+byId("delete").addEventListener("click", () => {
+  const before = [...state.files];
+  const deleted = state.open;
+  const at = before.findIndex(([name]) => name === deleted);
+  const left = before.toSpliced(at, 1);
+  setFiles(left, left[Math.max(0, at - 1)][0]);
+  const undo = () => {
+    setFiles([...state.files].toSpliced(at, 0, before[at]), deleted);
+    notice();
+  };
+  notice(`Deleted ${deleted}. `, button("Undo", undo));
 });
 
 // The placement.
 
 let placed = "";
+
 async function place() {
-  if (!version) return;
-  const happens = byId("happens").value;
-  const question = JSON.stringify([...texts, happens]);
+  run();
+  const question = JSON.stringify([given(), state.happens]);
   if (placed === question) return;
   placed = question;
+  const answer = await asked("place", given(), state.happens);
+  if (placed !== question) return;
   const frame = byId("plan");
-  try {
-    const answer = await ask("place", ...texts, happens);
-    if (placed !== question) return;
-    frame.hidden = "problem" in answer;
-    byId("place-status").replaceChildren(...prose(answer.problem ? `No placement: ${answer.problem}.` : ""));
-    if (answer.page) frame.srcdoc = answer.page;
-  } catch (error) {
-    frame.hidden = true;
-    byId("place-status").textContent = lastLine(error);
-  }
+  frame.hidden = !answer?.page;
+  const nodes = examples.find(({ files }) => NODES in files)?.files[NODES];
+  const add = button("Add three nodes", () => setFiles([...state.files, [NODES, nodes]], NODES));
+  const canAdd = answer?.needsNodes && nodes && !state.files.has(NODES);
+  const why = answer?.needsNodes ? `${answer.problem}. Add the output of kubectl get nodes -o yaml, or node pools, as a file.` : answer?.problem;
+  byId("place-status").replaceChildren(...(why ? [...prose(`No placement: ${why} `), ...(canAdd ? [add] : [])] : []));
+  if (answer?.page) frame.srcdoc = answer.page;
 }
-byId("happens").addEventListener("change", place);
 
-// Pages of rules: the subset of Markdown that they use.
+byId("happens").addEventListener("change", (event) => {
+  state.happens = event.target.value;
+  place();
+});
+
+// Views.
+
+const VIEWS = ["findings", "placement", "rule"];
+
+function openView(view) {
+  if (view !== "rule") state.view = view;
+  tabs.mark(byId("views"), byId(`view-${view}`));
+  for (const each of VIEWS) byId(each).hidden = each !== view;
+  if (view === "placement") place();
+}
 
 async function showRule(rule) {
+  const markdown = await asked("page", rule);
+  if (!markdown) return;
   const page = byId("rule");
-  const nodes = paragraphs(await ask("page", rule));
   const more = element("p", {}, element("a", { href: `../rules/${rule}.html` }, "This page on the site"));
-  page.replaceChildren(...nodes, more);
-  byId("view-2").hidden = false;
-  openView(2);
+  page.replaceChildren(...paragraphs(markdown), more);
+  byId("view-rule").hidden = false;
+  openView("rule");
   page.scrollTop = 0;
   page.focus();
 }
 
-function paragraphs(markdown) {
-  const nodes = [];
-  for (const block of markdown.matchAll(/^```([^\n]*)\n([^]*?)^```$|^(#+) (.*)$|^((?:- .*|  \S.*)(?:\n(?:- |  ).*)*)|^([^\n`#-][^]*?)(?=\n\n|\n```|\n#|\n- |\s*$(?![^]))/gm)) {
-    const [, about, code, level, heading, items, words] = block;
-    if (code !== undefined) nodes.push(...fence(about, code));
-    else if (heading) nodes.push(element(level.length > 1 ? "h3" : "h2", {}, ...inline(heading)));
-    else if (items) nodes.push(element("ul", {}, ...items.split(/\n?^- /m).filter(Boolean).map((each) => element("li", {}, ...inline(each)))));
-    else if (words) nodes.push(element("p", {}, ...inline(words)));
-  }
-  return nodes;
+tabs.operate(byId("files"), (tab) => openFile(tab.dataset.name));
+tabs.operate(byId("views"), (tab) => openView(tab.id.replace("view-", "")));
+
+// Links and examples.
+
+/** Show a message above the editor until the next one; without parts, none. */
+function notice(...parts) {
+  byId("notice").hidden = !parts.length;
+  byId("notice-text").replaceChildren(...parts);
 }
+byId("close-notice").addEventListener("click", () => notice());
 
-const ABOUT = { bad: "wrong:", good: "right:", said: "reported as:" };
-
-function fence(about, code) {
-  const label = about.split(" ").map((word) => ABOUT[word]).find(Boolean);
-  const shown = element("pre", { tabindex: "0" }, code);
-  return label ? [element("p", { class: "soft" }, label), shown] : [shown];
-}
-
-function inline(words) {
-  return words.split(/(`[^`]+`|\[[^\]]+\]\(https?:[^)\s]+\))/).filter(Boolean).map((part) => {
-    const link = part.match(/^\[([^\]]+)\]\((https?:[^)\s]+)\)$/);
-    if (link) return element("a", { href: link[2], rel: "noreferrer", target: "_blank" }, link[1].replaceAll("`", ""));
-    return /^`.+`$/.test(part) ? element("code", {}, part.slice(1, -1)) : part.replaceAll("\n", " ");
-  });
-}
-
-// Tabs.
-
-const tabsOf = (id) => [...byId(id).querySelectorAll("[role=tab]")];
-const selected = (id) => tabsOf(id).findIndex((each) => each.getAttribute("aria-selected") === "true");
-
-function chooseTab(id, which) {
-  tabsOf(id).forEach((each, index) => {
-    each.setAttribute("aria-selected", String(index === which));
-    each.tabIndex = index === which ? 0 : -1;
-  });
-}
-
-function openFile(tab) {
-  if (tab === open) return;
-  scrolled[open] = text.scrollTop;
-  open = tab;
-  chooseTab("files", tab);
-  byId("editor").setAttribute("aria-labelledby", `file-${tab}`);
-  text.setAttribute("aria-label", tab ? "Nodes, as printed by kubectl" : "Manifest, YAML or JSON");
-  text.value = texts[tab];
-  text.scrollTop = scrolled[tab];
-  draw(findings);
-}
-
-function openView(which) {
-  chooseTab("views", which);
-  ["findings", "placement", "rule"].forEach((id, index) => (byId(id).hidden = index !== which));
-  if (which === 1) place();
-}
-
-for (const [id, choose] of [["files", openFile], ["views", openView]]) {
-  tabsOf(id).forEach((tab, index) => tab.addEventListener("click", () => choose(index)));
-  byId(id).addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step) return;
-    const there = tabsOf(id).filter((each) => !each.hidden);
-    const next = there[(there.indexOf(document.activeElement) + step + there.length) % there.length];
-    choose(tabsOf(id).indexOf(next));
-    next.focus();
-  });
-}
-
-// Links: the packed texts after the `#`, which a browser does not send to the server.
-
-async function through(stream, bytes, most = Infinity) {
-  const reader = new Blob([bytes]).stream().pipeThrough(stream).getReader();
-  const chunks = [];
-  for (let size = 0, { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
-    size += value.length;
-    if (size > most) throw new Error("too large");
-    chunks.push(value);
-  }
-  return new Uint8Array(await new Blob(chunks).arrayBuffer());
-}
-
-async function packed() {
-  const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(texts)));
-  const binary = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
-  return `#1.${btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
-}
-
-/** Return the texts of a link; null if it has none. */
-async function unpacked(fragment) {
-  const found = fragment.match(/^#1\.([\w-]+)$/);
-  if (!found) return null;
-  const binary = atob(found[1].replaceAll("-", "+").replaceAll("_", "/"));
-  const bytes = await through(new DecompressionStream("deflate-raw"), Uint8Array.from(binary, (each) => each.charCodeAt(0)), LARGEST_LINK);
-  const given = JSON.parse(new TextDecoder().decode(bytes));
-  return Array.isArray(given) && given.length === 2 && given.every((each) => typeof each === "string") ? given : null;
-}
-
-byId("link").addEventListener("click", async ({ currentTarget: button }) => {
-  history.replaceState(null, "", await packed());
+byId("link").addEventListener("click", async () => {
   try {
-    await navigator.clipboard.writeText(location.href);
-    button.textContent = "Copied";
-  } catch {
-    button.textContent = "It is in the address bar";
+    history.replaceState(null, "", await pack(state));
+  } catch (error) {
+    return notice(error.message);
   }
-  setTimeout(() => (button.textContent = "Copy link"), 2000);
+  const copied = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
+  const long = location.href.length > LONG_LINK ? `It has ${location.href.length.toLocaleString("en")} characters; some programs cut long links. ` : "";
+  const where = copied ? "The link is copied" : "The link is in the address bar";
+  notice(`${where}. ${long}It contains your files after the #, which browsers do not send to a server. Everyone who has the link can read them.`);
 });
 
-function load(given) {
-  [texts[0], texts[1]] = given;
-  openFile(0);
-  text.value = texts[0];
-  text.scrollTop = 0;
-  findings = [];
-  draw([]);
-  check();
+function load({ files, open = files.keys().next().value, view = "findings", happens = "" }, known) {
+  const menu = byId("happens");
+  menu.value = happens;
+  if (menu.selectedIndex < 0) menu.value = "";
+  state.happens = menu.value;
+  report = { findings: [], safe: 0, documents: 0, suppressed: 0, notes: [] };
+  setFiles(files, open);
+  if (known) show(known, given());
+  if (known && !version) clearTimeout(timer); // The report of the build is about these files.
+  openView(view);
 }
 
-async function fromLink() {
+const loadExample = ({ files, report: known }) => load({ files: new Map(Object.entries(files)) }, known);
+
+/** Load the state in the address. Returns whether there is one; a link that cannot be read is reported. */
+async function loadLink() {
   try {
-    const given = await unpacked(location.hash);
-    if (given) load(given);
-    return given !== null;
-  } catch {
-    status.textContent = "The link is broken: it cannot be unpacked.";
-    return true;
+    const found = await unpack(location.hash);
+    if (found) load(found);
+    return found !== null;
+  } catch (error) {
+    if (!(error instanceof LinkError)) throw error;
+    notice(error.message);
+    return false;
   }
 }
-window.addEventListener("hashchange", fromLink);
 
-// Start.
+window.addEventListener("hashchange", () => {
+  notice();
+  loadLink();
+});
 
 async function main() {
-  startWorker();
-  const examples = await (await fetch(`${BASE}examples.json`)).json();
+  document.body.classList.toggle("embedded", EMBEDDED);
+  const response = await fetch(`${BASE}examples.json`);
+  examples = await response.json();
   const menu = byId("examples");
-  menu.append(...examples.map(({ name }, index) => element("option", { value: index }, name)));
+  menu.append(...examples.map(({ title }, index) => element("option", { value: index }, title)));
   menu.addEventListener("change", () => {
-    const chosen = examples[menu.value];
-    if (!chosen) return;
-    if (location.hash) history.replaceState(null, "", location.pathname);
-    load([chosen.manifest, chosen.nodes]);
+    if (!menu.value) return;
+    if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+    notice();
+    loadExample(examples[menu.value]);
   });
-  if (!(await fromLink())) {
-    load([examples[0].manifest, examples[0].nodes]);
+  byId("open").addEventListener("click", async (event) => {
+    event.preventDefault();
+    window.open(`${BASE}index.html${await pack(state)}`, "_top");
+  });
+  if (!(await loadLink())) {
+    loadExample(examples[0]);
     menu.value = "0";
   }
+  if (!EMBEDDED) run();
 }
 
 main();

@@ -1,93 +1,114 @@
-"""The interface of the page to afflint: two texts in, plain data out. It runs in a web worker of the browser, and imports only afflint.
+"""The interface of the page to afflint: files in, plain data out. It runs in a web worker of the browser, and imports only afflint.
 
-The texts are the files ``manifest.yaml`` and ``nodes.yaml`` of an otherwise empty folder, so that afflint finds the nodes in it.
+It writes the files to the working directory, which is a folder in memory, and runs afflint there: as on a disk, their names decide
+which file is the configuration and which files are read.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from afflint import config
-from afflint.checks.registry import rules
+from afflint.checks.registry import CATEGORIES, rules
+from afflint.config import ConfigError, ConfigProblem
 from afflint.findings.errors import UserError
 from afflint.findings.finding import Finding
+from afflint.findings.phrases import join_words, quoted
+from afflint.findings.repetitions import without_repetitions
 from afflint.fix.fixing import apply_fixes
-from afflint.fix.rounds import fix_text, fix_writer, is_safe
+from afflint.fix.rounds import fix_files, fix_writer, is_safe
 from afflint.pipeline.options import Options
 from afflint.pipeline.place_inputs import NO_NODES
 from afflint.pipeline.run import Outcome
 from afflint.pipeline.session import Session
 from afflint.placement.planner import DisruptionRequest, make_plan
 from afflint.report.place import page
-from afflint.source.sources import Source
 
-NAMES = ("manifest.yaml", "nodes.yaml")
-_NO_NODES = "there are no nodes: paste the output of `kubectl get nodes -o yaml`, or declarations of node pools, into the tab Nodes"
+Files = Mapping[str, str]
+"""The texts of the files by their names: relative paths with slashes."""
+
+_NAME = re.compile(r"(?!.*(?:^|/)\.{1,2}(?:/|$))[\w.-]+(?:/[\w.-]+)*", re.ASCII)
+_ROLL = "roll"
 
 
 class Playground:
-    """One page, with the result of its last check, because fixes are requested by number."""
+    """The files of one page, and the result of their last check: the page asks for a fix by the number of its finding."""
 
     def __init__(self) -> None:
-        self._texts: tuple[str, ...] = ("", "")
-        self._outcome: Outcome | None = None
+        self._files: dict[str, str] = {}
+        self._findings: list[Finding] = []
 
-    def check(self, *texts: str) -> dict[str, Any]:
-        """Return the findings in the manifest and the nodes, and the numbers of the run."""
-        self._texts = texts
-        self._outcome = _session().check(_sources(texts), Options())
-        found, summary = self._outcome.findings, self._outcome.summary
+    def check(self, files: Files) -> dict[str, Any]:
+        """Return the findings in the files, the numbers of the run, and notes about what was not checked.
+
+        Mistakes in the configuration are findings too. Nothing else is checked until they are fixed, as on the command line.
+        """
+        self._write(files)
+        try:
+            session = _session()
+            outcome = session.check(session.sources((".",)), Options())
+        except ConfigError as error:
+            return {**_NOTHING, "findings": [_problem(number, each) for number, each in enumerate(error.problems)]}
+        except UserError as error:
+            return {**_NOTHING, "notes": [str(error)]}
+        self._findings, summary = without_repetitions(outcome.findings), outcome.summary
         return {
-            "findings": [_finding(number, each) for number, each in enumerate(found)],
-            "safe": sum(map(is_safe, found)),
+            "findings": [_finding(number, each) for number, each in enumerate(self._findings)],
+            "safe": sum(map(is_safe, self._findings)),
             "documents": summary.documents,
             "suppressed": summary.suppressed,
+            "notes": _notes(files, session, outcome),
         }
 
-    def fix(self, number: int) -> dict[str, Any]:
-        """Return the text after the fix of a finding of the last check; the same text if the fix would do harm."""
-        assert self._outcome is not None
-        finding = self._outcome.findings[number]
-        tab = NAMES.index(finding.file)
-        done = apply_fixes(finding.file, self._texts[tab].encode(), [finding], fix_writer(_session().settings()))
-        return {"tab": tab, "text": done.data.decode(), "made": len(done.made)}
+    def fix(self, files: Files, number: int) -> dict[str, Any]:
+        """Return the file of a finding after its fix, by the number of the finding in a check of the same files.
 
-    def fix_all(self) -> list[str]:
-        """Return both texts with all safe fixes applied."""
-        session, texts = _session(), list(self._texts)
-        checker = fix_writer(session.settings())
-        for tab, source in enumerate(_sources(texts)):
+        The text is the same if the fix would do harm.
+        """
+        if files != self._files or number >= len(self._findings):
+            self.check(files)
+        finding = self._findings[number]
+        done = apply_fixes(finding.file, files[finding.file].encode(), [finding], fix_writer(_session().settings()))
+        return {"file": finding.file, "text": done.data.decode(), "made": len(done.made)}
 
-            def found(changed: Source, tab: int = tab) -> Iterator[Finding]:
-                sources = _sources([text if number != tab else (changed.data or b"").decode() for number, text in enumerate(texts)])
-                return (each for each in session.check(sources, Options()).findings if each.file == NAMES[tab])
+    def fix_all(self, files: Files) -> dict[str, str]:
+        """Return the files with all safe fixes applied."""
+        self._write(files)
+        session = _session()
+        changes = fix_files(session, session.sources((".",)), Options(), unsafe=False).changes
+        return {**files, **{each.source.name: each.after.decode() for each in changes}}
 
-            texts[tab] = fix_text(source, found, is_safe, checker).decode()
-        return texts
-
-    def place(self, manifest: str, nodes: str, disruption: str) -> dict[str, Any]:
+    def place(self, files: Files, disruption: str) -> dict[str, Any]:
         """Return the page of a plan, or the reason why it cannot be made.
 
-        ``disruption`` is "", ``lose:zone``, ``drain:node`` or the like, for each one.
+        ``disruption`` is "", ``roll`` for a rollout of each workload, or ``lose:zone``, ``drain:node`` or the like for each one.
         """
+        self._write(files)
         action, _, what = disruption.partition(":")
-        given: dict[str, Any] = {action: (f"each:{what}",)} if action else {}
+        given: dict[str, Any] = {action: (f"each:{what}",)} if what else {}
         asked = DisruptionRequest(**given)
         try:
-            simulation_input, problems, names, notes, _, classes, *_ = _session().simulation_input(_sources((manifest, nodes)))
+            session = _session()
+            inputs = session.simulation_input(session.sources((".",)))
             plan = make_plan(
-                simulation_input.inventory,
-                simulation_input.pod_sources,
+                inputs.simulation_input.inventory,
+                inputs.simulation_input.pod_sources,
                 asked=asked,
-                name_of=names.__getitem__,
-                budgets=simulation_input.budgets,
-                evictions=simulation_input.evictions, classes=classes,
-            )  # fmt: skip
+                name_of=inputs.names.__getitem__,
+                budgets=inputs.simulation_input.budgets,
+                evictions=inputs.simulation_input.evictions,
+                classes=inputs.classes,
+                roll=("each",) if action == _ROLL else (),
+            )
         except UserError as error:
-            return {"problem": _NO_NODES if str(error) == NO_NODES else str(error)}
-        plan = plan._replace(notes=(*problems, *notes, *plan.notes))
+            missing = str(error) == NO_NODES
+            return {"problem": "the files have no nodes" if missing else str(error), "needsNodes": missing}
+        plan = plan._replace(notes=(*inputs.problems, *inputs.notes, *plan.notes), coverage=inputs.coverage)
         # The picture is complete without its script, and no script that contains text of the user runs here.
         return {"page": page.render(plan).partition("<script>")[0]}
 
@@ -95,13 +116,66 @@ class Playground:
         """Return the page of a rule, in Markdown."""
         return rules()[rule].page()
 
+    def _write(self, files: Files) -> None:
+        """Write the files to the working directory, and delete those of the previous call that are no longer there."""
+        for name in files:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is not the name of a file below the working directory")
+        self._findings = []
+        for name in self._files:
+            os.remove(name)
+            with contextlib.suppress(OSError):  # Other files are in its folder.
+                os.removedirs(os.path.dirname(name))
+        self._files = {}
+        for name, text in files.items():
+            os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+            with open(name, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            self._files[name] = text
+
+
+_NOTHING: Mapping[str, Any] = {"findings": [], "safe": 0, "documents": 0, "suppressed": 0, "notes": []}
+
 
 def _session() -> Session:
-    return Session(config.default())
+    """Return a session with the configuration in the working directory. Raises ConfigError."""
+    path = config.find(".")
+    return Session(config.load(path, rule_names=tuple(rules()), categories=CATEGORIES, was_found=True) if path else config.default())
 
 
-def _sources(texts: Any) -> list[Source]:
-    return [Source(name, f"/playground/{name}", text.encode()) for name, text in zip(NAMES, texts, strict=True) if text.strip()]
+def _notes(files: Files, session: Session, outcome: Outcome) -> list[str]:
+    """Return sentences about what was not checked."""
+    read = {source.name for source in outcome.sources} | {config.find(".")}
+    unread = [quoted(name) for name, text in files.items() if name not in read and text.strip()]
+    notes = [f"Not checked, because of the name or the configuration: {join_words(unread)}."] if unread else []
+    if outcome.unused_nodes:
+        notes.append(f"{outcome.unused_nodes}; so no nodes are used.")
+    if outcome.undecided:
+        notes.append(f"Not evaluated, because no nodes are known: {join_words(map(quoted, outcome.undecided))}.")
+    if session.config.baseline:
+        notes.append("The `baseline` of the configuration is not applied here.")
+    return [*notes, *outcome.unevaluated]
+
+
+def _problem(number: int, problem: ConfigProblem) -> dict[str, Any]:
+    """Return a mistake in the configuration in the form of a finding."""
+    span = problem.span
+    return {
+        "number": number,
+        "rule": "configuration",
+        "hasPage": False,
+        "severity": "error",
+        "message": problem.message,
+        "help": "Nothing else is checked until the configuration is valid.",
+        "object": "",
+        "file": problem.file,
+        "line": span.line,
+        "column": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+        "fix": None,
+        "related": [],
+    }
 
 
 def _finding(number: int, finding: Finding) -> dict[str, Any]:
@@ -114,16 +188,14 @@ def _finding(number: int, finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "help": finding.help,
         "object": " ".join(part for part in (finding.object.kind, finding.object.name) if part),
-        "field": finding.field,
-        "tab": NAMES.index(finding.file),
+        "file": finding.file,
         "line": span.line,
         "column": span.column,
         "endLine": span.end_line,
         "endColumn": span.end_column,
         "fix": None if finding.fix is None else "safe" if finding.fix.safe else "unsafe",
         "related": [
-            {"tab": NAMES.index(each.file), "line": each.span.line, "column": each.span.column, "message": each.message}
-            for each in finding.related
+            {"file": each.file, "line": each.span.line, "column": each.span.column, "message": each.message} for each in finding.related
         ],
     }
 

@@ -2,18 +2,24 @@
 
 let answer;
 
+async function load(base, name) {
+  const response = await fetch(new URL(name, base));
+  if (!response.ok) throw new Error(`${name} is missing on the server`);
+  return response;
+}
+
 async function start(base) {
+  const parts = await (await load(base, "parts.json")).json();
   const { loadPyodide } = await import(new URL("pyodide/pyodide.mjs", base).href);
   const python = await loadPyodide({ indexURL: new URL("pyodide/", base).href });
-  const parts = await (await fetch(new URL("parts.json", base))).json();
   for (const name of parts.wheels) {
-    const response = await fetch(new URL(name, base));
-    if (!response.ok) throw new Error(`${name} is not there`);
-    python.unpackArchive(await response.arrayBuffer(), "zip", { extractDir: "/afflint" });
+    python.unpackArchive(await (await load(base, name)).arrayBuffer(), "zip", { extractDir: "/afflint" });
   }
-  const running = await (await fetch(new URL("running.py", base))).text();
-  python.FS.writeFile("/afflint/running.py", running);
-  python.runPython("import sys; sys.path.insert(0, '/afflint')");
+  for (const [module, name] of [["running", "running.py"], ["rpds", "persistent.py"]]) {
+    python.FS.writeFile(`/afflint/${module}.py`, await (await load(base, name)).text());
+  }
+  // The files of the page are written to a folder of their own, in memory.
+  python.runPython("import os, sys; sys.path.insert(0, '/afflint'); os.mkdir('/playground'); os.chdir('/playground')");
   answer = python.pyimport("running").answer;
   return parts.version;
 }

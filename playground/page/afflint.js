@@ -1,0 +1,56 @@
+// afflint, in a worker that is started when it is needed first: it loads Python.
+
+const BASE = new URL("./", import.meta.url).href;
+
+const asked = new Map();
+let number = 0;
+let worker; // A promise of the worker, once it has been started.
+
+/** Start Python, once. `told` is called with the state: "loading", then "ready" or "failed", and a version or a reason. */
+export function start(told) {
+  worker ??= new Promise((resolve, reject) => {
+    told("loading");
+    const fail = (reason) => {
+      told("failed", reason);
+      reject(new Error(reason));
+    };
+    const source = `import { serve } from ${JSON.stringify(`${BASE}worker.js`)}; serve(${JSON.stringify(BASE)});`;
+    const made = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" });
+    made.onerror = (event) => fail(event.message || "the worker could not be started");
+    made.onmessage = ({ data }) => {
+      if ("failed" in data) return fail(data.failed);
+      if ("id" in data) return answer(data);
+      resolve(made);
+      told("ready", data.ready);
+    };
+  });
+  worker.catch(() => {}); // Each question reports it.
+  return worker;
+}
+
+function answer({ id, answer: result, error }) {
+  const { resolve, reject } = asked.get(id);
+  asked.delete(id);
+  if (error === undefined) resolve(result);
+  else reject(new Error(`Internal error of afflint: ${error.trim().split("\n").at(-1)}`));
+}
+
+/** Ask for the result of a method of running.py. `start` must have been called. */
+export async function ask(...question) {
+  const running = await worker;
+  return new Promise((resolve, reject) => {
+    asked.set(++number, { resolve, reject });
+    running.postMessage({ id: number, question });
+  });
+}
+
+/** Keep the files of the page for the next visit, without a network. Returns whether this works. */
+export async function keepOffline() {
+  try {
+    await navigator.serviceWorker.register(`${BASE}service-worker.js`);
+    await navigator.serviceWorker.ready;
+    return true;
+  } catch {
+    return false; // A private window, or no service worker: the page still works online.
+  }
+}
