@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from afflint.scheduler import cluster
 
 if TYPE_CHECKING:
+    from browser import Browser
     from command_line import Afflint, Done
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -45,3 +47,13 @@ def afflint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return Done(code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless Chromium; the test is skipped without one, and on Windows, which has no pipes for it."""
+    pytest.importorskip("fcntl", reason="Chromium is spoken to over pipes, as Windows has none")
+    from browser import Browser
+
+    with Browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started

@@ -6,13 +6,13 @@ const asked = new Map();
 let number = 0;
 let worker; // A promise of the worker, once it has been started.
 
-/** Start Python, once. `told` is called with the state: "loading", then "ready" or "failed", and a version or a reason. */
+/** Start Python, once, and return a promise of the worker. `told` is called with the state: "loading", then "ready" with a version, or "failed". */
 export function start(told) {
   worker ??= new Promise((resolve, reject) => {
     told("loading");
     const fail = (reason) => {
-      told("failed", reason);
-      reject(new Error(reason));
+      told("failed");
+      reject(new Error(`afflint could not be started: ${reason}`));
     };
     const source = `import { serve } from ${JSON.stringify(`${BASE}worker.js`)}; serve(${JSON.stringify(BASE)});`;
     const made = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" });
@@ -24,7 +24,6 @@ export function start(told) {
       told("ready", data.ready);
     };
   });
-  worker.catch(() => {}); // Each question reports it.
   return worker;
 }
 

@@ -29,15 +29,15 @@ const say = (text) => (byId("status").textContent = text);
 let version = "";
 
 function run() {
-  start((now, more) => {
+  const running = start((now, more) => {
     byId("loading").hidden = now !== "loading";
     if (now === "loading") say("Loading Python (about 6 MB, kept for the next time)…");
-    if (now === "failed") say(`afflint could not be started: ${more}`);
     if (now !== "ready") return;
     version = byId("status").dataset.version = more;
     check();
     keepOffline().then((works) => works && (byId("offline").textContent = "Works offline from now on."));
   });
+  running.catch((error) => say(error.message));
 }
 
 /** Ask afflint, which is started if necessary. What goes wrong is shown. */

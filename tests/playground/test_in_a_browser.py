@@ -5,12 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import shutil
-import threading
 import zlib
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -20,6 +16,7 @@ from playground.__main__ import BuildError, build
 
 from browser import Browser, Page, chromium
 from checkout import ROOT
+from site_server import Site
 
 FOUND = "document.querySelectorAll('#list li').length"
 RULES = "[...document.querySelectorAll('#list li')].map((each) => each.dataset.rule)"
@@ -32,30 +29,6 @@ OPEN = "document.querySelector('#files [aria-selected=true]').dataset.name"
 PLAN = "document.getElementById('plan').contentDocument.body"
 CART = (ROOT / "examples" / "shop" / "cart.yaml").read_text("utf-8")
 FIXED = CART.replace("ssd: true", 'ssd: "true"')
-
-
-class Handler(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def handle_one_request(self) -> None:
-        super().handle_one_request()
-        self.server.asked.append(getattr(self, "path", ""))  # type: ignore[attr-defined]
-
-
-class Site:
-    """A web server over a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
-        self.asked: list[str] = []
-        self._server.asked = self.asked  # type: ignore[attr-defined]
-        self.address = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -71,15 +44,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         if "npm" in str(error) or "pip download" in str(error):
             pytest.skip(f"what the page runs cannot be fetched: {error}")
         raise
-    served = Site(folder)
-    yield served
-    served.close()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[Browser]:  # noqa: ARG001
-    with Browser(tmp_path_factory.mktemp("profile")) as started:
-        yield started
+    with Site(folder) as served:
+        yield served
 
 
 @pytest.fixture
