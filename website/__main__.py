@@ -13,6 +13,7 @@ from playground import __main__ as playground
 from website import made_pages, profile_pages, reference, rule_pages
 from website.links import PAGES, LinkError, convert_links, faults
 from website.navigation import as_toml, navigation, pages_in
+from website.search import SearchError, add_words
 
 _ROOT = Path(__file__).parents[1]
 _SETTINGS = Path(__file__).parent / "zensical.toml"
@@ -48,7 +49,7 @@ def make_pages(target: Path) -> None:
 
 
 def build(folder: Path) -> Path:
-    """Build the site in a folder and return its path. Raises SiteError and LinkError."""
+    """Build the site in a folder and return its path. Raises SiteError, LinkError and SearchError."""
     pages = folder / "pages"
     make_pages(pages)
     entries = navigation(pages, rules())
@@ -61,6 +62,7 @@ def build(folder: Path) -> Path:
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "--config-file", "zensical.toml"]
     if subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False).returncode:
         raise SiteError("Zensical rejected the pages: see above")
+    add_words(folder / "site" / "search.json")
     # Only the page: `python -m playground` downloads the files that it runs.
     playground.write_page(folder / "site" / "playground")
     wrong = list(faults(folder / "site"))
@@ -80,7 +82,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=_ROOT / "build" / "website", help="where it is built; default: %(default)s")
     try:
         site = build(parser.parse_args().folder.resolve())
-    except (LinkError, SiteError) as error:
+    except (LinkError, SearchError, SiteError) as error:
         sys.exit(str(error))
     print(f"{sum(path.suffix == '.html' for path in site.rglob('*'))} pages in {site}")
 

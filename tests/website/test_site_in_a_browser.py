@@ -1,23 +1,28 @@
-"""The built site as a visitor sees it, in Chromium: the home page, and every page on a phone."""
+"""The built site as a visitor sees it, in Chromium: the home page, what the search finds, and every page on a phone."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("fcntl", reason="Chromium is spoken to over pipes, as Windows has none")
 pytest.importorskip("zensical", reason="Zensical, which builds the site, is not installed")
 
-from browser import Browser, chromium
+from browser import Browser, Page, chromium
 from checkout import ROOT
 from site_server import Site
 from website import __main__ as website
+from website import search
 
 CART = (ROOT / "examples" / "shop" / "cart.yaml").read_text("utf-8")
 FRAME = "document.querySelector('iframe.playground')"
 LIST = f"{FRAME}.contentDocument.getElementById('list')"
+SEARCH = "([...document.querySelectorAll('*')].map((each) => each.shadowRoot).find((each) => each?.querySelector('input')))"
+HITS = f"[...{SEARCH}.querySelectorAll('a[href]')]"
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +36,71 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(built: Path) -> Iterator[Site]:
     with Site(built) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def searching(browser: Browser, site: Site) -> Page:
+    """A page with its search open."""
+    page = browser.page(f"{site.address}/install.html")
+    page.until("document.readyState === 'complete'")
+    page.until(f"!!{SEARCH}?.querySelector('dialog[open]') || (document.querySelector('.md-search__button').click(), false)")
+    return page
+
+
+def hits(page: Page, typed: str) -> list[str]:
+    """Type something into the search, and return the addresses of the hits on the site."""
+    type_into_search(page, "nomatchforthis")
+    page.until(f"{HITS}.length === 0")  # The hits of the previous test are gone.
+    type_into_search(page, typed)
+    found = [urlsplit(link) for link in page.until(f"{HITS}.length > 0 && {HITS}.map((each) => each.href)")]
+    return [f"{each.path.removeprefix('/')}{f'#{each.fragment}' if each.fragment else ''}" for each in found]
+
+
+def type_into_search(page: Page, text: str) -> None:
+    page.value(f"(() => {{ const field = {SEARCH}.querySelector('input'); field.focus(); field.select(); }})()")
+    page.type(text)
+
+
+@pytest.mark.parametrize(
+    "typed, page",
+    [
+        ("install", "install.html"),
+        ("pip", "install.html"),
+        ("baseline", "baselines.html"),
+        ("suppress", "suppressions.html"),
+        ("argo cd", "argo-cd.html"),
+        ("pre-commit", "pre-commit.html"),
+        ("vscode", "editors.html"),
+        ("visual studio code", "editors.html"),
+        ("exit code", "stability.html#exit-codes"),
+        ("kyverno", "coming-from.html"),
+        ("github action", "ci.html#github-actions"),
+        ("config", "configuration.html"),
+        ("helm", "rendering.html"),
+        ("flux", "flux.html"),
+        ("playground", "playground.html"),
+        ("fix", "commands/check.html#fixes"),
+        ("wrong-type", "rules/wrong-type.html"),
+        ("label-not-on-template", "rules/label-not-on-template.html"),
+        *((word, page) for page, words in search.WORDS.items() for word in words),
+    ],
+)
+def test_the_search_finds_the_page_first(searching: Page, typed: str, page: str) -> None:
+    first = hits(searching, typed)[0]
+    assert page in (first, first.partition("#")[0])
+
+
+def test_a_word_leads_to_an_existing_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = tmp_path / "search.json"
+    item = {"location": "a.html", "title": "A", "text": "Text", "path": ["Guide", "A"], "level": 1, "tags": []}
+    index.write_text(json.dumps({"config": {}, "items": [item]}), encoding="utf-8")
+    monkeypatch.setattr(search, "WORDS", {"a.html": ("alpha",)})
+    search.add_words(index)
+    added = {**item, "title": "alpha → A", "text": "", "path": ["alpha", "Guide", "A"]}
+    assert json.loads(index.read_text(encoding="utf-8"))["items"] == [added, item]
+    monkeypatch.setattr(search, "WORDS", {"b.html": ("beta",)})
+    with pytest.raises(search.SearchError, match=r"leads to b\.html, which does not exist"):
+        search.add_words(index)
 
 
 def test_the_home_page_shows_a_report_without_python(browser: Browser, site: Site) -> None:
