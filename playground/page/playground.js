@@ -13,10 +13,12 @@ const BASE = new URL("./", import.meta.url).href;
 const EMBEDDED = new URLSearchParams(location.search).has("embed"); // On the home page: Python is loaded when the user asks for it.
 const LONG_LINK = 8000; // Characters; some programs cut longer addresses.
 const NODES = "nodes.yaml";
+const LARGEST_FILE = 1_000_000; // Bytes.
+const NOTHING = { findings: [], safe: 0, documents: 0, suppressed: 0, notes: [] }; // The report about empty files.
 
 const state = { files: new Map(), open: "", view: "findings", happens: "" };
 let examples = [];
-let report = { findings: [], safe: 0, documents: 0, suppressed: 0, notes: [] };
+let report = NOTHING;
 let checked = ""; // The files that the report is about, as JSON.
 let current = -1; // The index of the last visited finding.
 
@@ -31,7 +33,7 @@ let version = "";
 function run() {
   const running = start((now, more) => {
     byId("loading").hidden = now !== "loading";
-    if (now === "loading") say("Loading Python (about 6 MB, kept for the next time)…");
+    if (now === "loading" && !isCurrent()) say("");
     if (now !== "ready") return;
     version = byId("status").dataset.version = more;
     check();
@@ -236,6 +238,23 @@ byId("delete").addEventListener("click", () => {
   notice(`Deleted ${deleted}. `, button("Undo", undo));
 });
 
+document.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
+document.addEventListener("drop", async (event) => {
+  const dropped = [...event.dataTransfer.files];
+  if (!dropped.length) return;
+  event.preventDefault();
+  const files = new Map(state.files);
+  const problems = [];
+  for (const file of dropped) {
+    const problem = file.size > LARGEST_FILE ? "It is larger than 1 MB." : nameProblem(file.name, [...files.keys()].filter((name) => name !== file.name));
+    if (problem) problems.push(`${file.name} is not added. ${problem} `);
+    else files.set(file.name, await file.text());
+  }
+  notice(...problems);
+  const added = dropped.find(({ name }) => files.has(name));
+  if (added) setFiles(files, added.name);
+});
+
 // The placement.
 
 let placed = "";
@@ -252,11 +271,12 @@ async function place() {
   const nodes = examples.find(({ files }) => NODES in files)?.files[NODES];
   const add = button("Add three nodes", () => setFiles([...state.files, [NODES, nodes]], NODES));
   const canAdd = answer?.needsNodes && nodes && !state.files.has(NODES);
-  const why = answer?.needsNodes ? `${answer.problem}. Add the output of kubectl get nodes -o yaml, or node pools, as a file.` : answer?.problem;
+  const why = answer?.needsNodes ? `${answer.problem}. Add the output of \`kubectl get nodes -o yaml\`, or node pools, as a file.` : answer?.problem;
   byId("place-status").replaceChildren(...(why ? [...prose(`No placement: ${why} `), ...(canAdd ? [add] : [])] : []));
   if (answer?.page) frame.srcdoc = answer.page;
 }
 
+byId("plan").addEventListener("load", ({ target: frame }) => frame.style.setProperty("--content", `${frame.contentDocument.documentElement.offsetHeight + 2}px`));
 byId("happens").addEventListener("change", (event) => {
   state.happens = event.target.value;
   place();
@@ -314,7 +334,7 @@ function load({ files, open = files.keys().next().value, view = "findings", happ
   menu.value = happens;
   if (menu.selectedIndex < 0) menu.value = "";
   state.happens = menu.value;
-  report = { findings: [], safe: 0, documents: 0, suppressed: 0, notes: [] };
+  report = NOTHING;
   setFiles(files, open);
   if (known) show(known, given());
   if (known && !version) clearTimeout(timer); // The report of the build is about these files.
@@ -351,7 +371,8 @@ async function main() {
     if (!menu.value) return;
     if (location.hash) history.replaceState(null, "", location.pathname + location.search);
     notice();
-    loadExample(examples[menu.value]);
+    if (menu.value === "empty") load({ files: new Map([["manifest.yaml", ""]]) }, NOTHING);
+    else loadExample(examples[menu.value]);
   });
   byId("open").addEventListener("click", async (event) => {
     event.preventDefault();

@@ -193,6 +193,28 @@ def test_files(page: Page) -> None:
     assert page.errors() == []
 
 
+def test_dropped_files_are_added(browser: Browser, site: Site) -> None:
+    page = browser.page(f"{site.address}/afflint/playground/?embed")
+    page.until(f"{FOUND} === 2")
+    choose(page, "examples", "An empty file")
+    assert page.value(STATUS) == "No manifest yet: type one, or choose an example."
+    page.value(
+        f"""(() => {{
+          const data = new DataTransfer();
+          const texts = [["cart.yaml", {json.dumps(CART)}], ["my cart.yaml", ""], ["large.yaml", " ".repeat(1000001)]];
+          for (const [name, text] of texts) data.items.add(new File([text], name));
+          document.body.dispatchEvent(new DragEvent("drop", {{ bubbles: true, cancelable: true, dataTransfer: data }}));
+        }})()"""
+    )
+    page.until(f"{TABS}.join() === 'manifest.yaml,cart.yaml'")
+    assert page.value(TEXT) == CART
+    told = page.value(NOTICE)
+    assert "my cart.yaml is not added. A name has letters" in told
+    assert "large.yaml is not added. It is larger than 1 MB" in told
+    page.until(f"{FOUND} === 2")
+    assert page.value(f"{STATUS}") == "1 error, 1 warning in 1 document."
+
+
 def test_a_plan_and_what_happens_when_nodes_fail(page: Page) -> None:
     click(page, "#view-placement")
     assert "the files have no nodes" in page.until("document.getElementById('place-status').textContent")
@@ -299,6 +321,18 @@ def test_it_fits_on_a_phone(browser: Browser, site: Site, query: str, dark: bool
     assert opened.value("document.documentElement.scrollWidth <= innerWidth")
     paper = opened.value("getComputedStyle(document.body).backgroundColor")
     assert paper == ("rgb(21, 21, 20)" if dark else "rgb(255, 255, 255)")
+
+
+def test_a_plan_on_a_phone_is_as_high_as_its_content(browser: Browser, site: Site) -> None:
+    opened = browser.page(f"{site.address}/afflint/playground/", width=390, height=844, phone=True)
+    opened.until(f"{FOUND} === 2")
+    choose(opened, "examples", "Virtual machines that stay Pending")
+    click(opened, "#view-placement")
+    opened.until(f"{PLAN}?.textContent.includes('replicas scheduled')")
+    plan = "document.getElementById('plan')"
+    opened.until(f"{plan}.clientHeight > innerHeight && {plan}.contentDocument.documentElement.scrollHeight <= {plan}.clientHeight")
+    assert opened.value(f"{plan}.contentDocument.documentElement.scrollWidth <= {plan}.clientWidth")
+    assert opened.value("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_controls_have_names(page: Page) -> None:
