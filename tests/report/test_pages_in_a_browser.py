@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from place_sample import large
 
 from afflint.report.place import page as place_page
 from browser import Browser, Page
+from rendering.real_tools import FOLDER
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -95,3 +97,70 @@ def test_the_page_of_a_large_cluster_finds_the_failures_that_harm_a_workload(
     left = page.value(f"{FAILURES}.filter((each) => !each.hidden && !each.closest('[hidden]')).length")
     assert 0 < left < 60, page.value(FOUND)
     assert page.errors() == []
+
+
+# All pages: on a telephone, on paper, and without a mouse.
+
+GOLDENS = ("report.html", "policies.html", "place/bakery.html")
+HEADINGS = "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map((each) => Number(each.tagName[1]))"
+FOLDED = "for (const each of document.querySelectorAll('details')) each.open = {}"
+
+
+@pytest.mark.parametrize("unfolded", ["true", "false"])
+@pytest.mark.parametrize("name", GOLDENS)
+def test_on_a_telephone_no_page_scrolls_sideways(browser: Browser, name: str, unfolded: str) -> None:
+    page = browser.page((GOLDEN / name).as_uri(), 390, 844, phone=True)
+    page.until("document.readyState == 'complete'")
+    page.value(FOLDED.format(unfolded))
+    assert page.value("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_headings_are_in_order(browser: Browser, name: str) -> None:
+    levels = opened(browser, name).value(HEADINGS)
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels)), levels
+
+
+CHOICES = ".find, .losses, .ones, .only, .choose, .tosee, .a0, .skip"
+"""What a reader uses on the screen."""
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_paper_shows_what_is_folded_and_nothing_to_click(browser: Browser, name: str) -> None:
+    page = opened(browser, name)
+    page.value(FOLDED.format("false"))
+    inside = f"[...document.querySelectorAll('details > :not(summary)')].filter((each) => !each.closest({CHOICES!r}))"
+    hidden = f"{inside}.filter((each) => !each.checkVisibility()).map((each) => each.outerHTML.slice(0, 80))"
+    choices = f"[...document.querySelectorAll({f'{CHOICES}, input, select, button'!r})].filter((each) => each.checkVisibility()).length"
+    assert page.value(f"{hidden}.length") == page.value(f"{inside}.length") > 0, "folded on the screen"
+    page.call("Emulation.setEmulatedMedia", media="print")
+    assert page.value(hidden) == []
+    assert page.value(choices) == 0
+    # No mark says that something can be unfolded.
+    mark = "getComputedStyle(each, '::before').content + getComputedStyle(each).listStyleType"
+    marks = f"[...document.querySelectorAll('summary')].map((each) => {mark})"
+    assert {mark.replace("normal", '""') for mark in page.value(marks)} == {'""none'}
+
+
+AXE = FOLDER / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+VIOLATIONS = (
+    "axe.run(document, {resultTypes: ['violations']})"
+    ".then((result) => result.violations.map((each) => each.id + ': ' + each.nodes[0].html + ' ' + each.nodes[0].failureSummary))"
+)
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: `.ci/tools` does so where npm is")
+@pytest.mark.parametrize(("width", "phone", "dark"), [(390, True, False), (1280, False, False), (1280, False, True)])
+@pytest.mark.parametrize("name", GOLDENS)
+def test_pages_are_accessible(browser: Browser, name: str, width: int, phone: bool, dark: bool) -> None:
+    """axe-core finds nothing: neither contrast below WCAG AA nor a field without a label nor a table that no key can scroll."""
+    page = browser.page((GOLDEN / name).as_uri(), width, phone=phone, dark=dark)
+    page.until("document.readyState == 'complete'")
+    page.value(f"{AXE.read_text(encoding='utf-8')}; 0")
+    page.value(FOLDED.format("true"))
+    assert page.value(VIOLATIONS) == []
+    # With a failure chosen, the replicas that it moves are pale and still readable.
+    if page.value("Boolean(document.getElementById('f1')?.click() ?? document.getElementById('f1'))"):
+        assert page.value(VIOLATIONS) == []

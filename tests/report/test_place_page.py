@@ -376,6 +376,18 @@ def test_the_page_starts_with_what_each_application_survives() -> None:
     assert "1 other workload survives everything." in page(TROUBLE).text
 
 
+def test_where_nothing_runs_there_is_nothing_to_survive() -> None:
+    nothing = BAKERY._replace(workloads=tuple(each._replace(replicas=()) for each in BAKERY.workloads))
+    nothing = nothing._replace(losses=tuple(DisruptionEffect(each.what, each.nodes, (), {}) for each in BAKERY.losses))
+    assert "What each workload survives" not in page(nothing).text
+    assert "What each workload survives" in page(BAKERY).text
+
+
+def test_notes_are_a_list_with_options_as_code() -> None:
+    text = place_page.render(BAKERY._replace(notes=("not rendered: 2 charts; `--render` places them",)))
+    assert "<li>not rendered: 2 charts; <code>--render</code> places them</li>" in text
+
+
 def test_a_cell_leads_to_its_disruption() -> None:
     text = place_page.render(TROUBLE)
     linked = re.findall(r'<td class="dead"><a href="#f([0-9]+)" data-loss="([0-9]+)">down</a>', text)

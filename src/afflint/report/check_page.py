@@ -52,7 +52,7 @@ def render(report: Report) -> Iterator[str]:
     title = report.summary.found
     parts = {
         "title": title,
-        "lead": "<br>\n".join(html_words(line) for line in summary_lines(report)),
+        "lead": "<br>\n".join(html_words(line.removeprefix("[*] ")) for line in summary_lines(report)),
         "notes": "".join((*_not_seen(report.summary.coverage.not_seen), _left_out(entries, len(report.findings)))),
         "find": _find(entries),
         "rules": "".join(_rules(entries, report.rules() if entries else ())),

@@ -36,20 +36,23 @@ class _Column(NamedTuple):
 
 
 def matrix(scene: Scene) -> Iterator[str]:
-    """Yield the section with the table; nothing without disruptions."""
+    """Yield the section with the table; nothing without disruptions or without running replicas."""
     if not scene.losses:
         return
     found = _cells(scene)
     rows = sorted(found, key=lambda name: _harm(found[name]))
     noun = harmed_noun(scene.plan)
+    number = len(_running(scene) - found.keys())
+    if not (rows or number):
+        return
     yield '<section class="resilience" aria-labelledby="resilience">\n'
     yield f'<h2 id="resilience">What each {noun} survives</h2>\n'
     if rows:
-        yield f'<p class="soft">Choose a cell to see the {"disruption" if len(scene.actions) > 1 else NOUNS[scene.actions[0]]}.</p>\n'
+        one = "disruption" if len(scene.actions) > 1 else NOUNS[scene.actions[0]]
+        yield f'<p class="soft choose">Choose a cell to see the {one}.</p>\n'
         yield from _table(scene, noun, {name: found[name] for name in rows[:_ROWS]})
     if len(rows) > _ROWS:
         yield f"<p>{len(rows) - _ROWS} more are harmed: see their entries below.</p>\n"
-    number = len(_running(scene) - found.keys())
     if number:
         others = "other " * bool(rows)
         yield f"<p>{pluralize(number, f'{others}{noun}')} {'survives' if number == 1 else 'survive'} everything.</p>\n"

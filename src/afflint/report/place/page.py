@@ -11,6 +11,7 @@ from afflint.findings.phrases import join_words, pluralize
 from afflint.kube.node_labels import HOSTNAME, domain_noun, is_machine_made, name_of_key
 from afflint.placement.plan import VOLUMES_LEFT_OUT, NodeRow, NodeVerdict, Plan, WorkloadPlan
 from afflint.report.html_page import PageMetadata, page, shown
+from afflint.report.phrases import html_words
 from afflint.report.place.deschedule_words import deschedule_lines, deschedule_result, deschedule_title
 from afflint.report.place.digest import (
     NOUNS,
@@ -208,7 +209,7 @@ def _lead_of_sequences(plan: Plan) -> Iterator[str]:
 
 
 def _notes(notes: Iterable[str], classes: str = "notes") -> str:
-    items = "".join(f"<li>{shown(note)}</li>" for note in notes)
+    items = "".join(f"<li>{html_words(note)}</li>" for note in notes)
     return f'<ul class="{classes}">{items}</ul>' if items else ""
 
 
@@ -350,7 +351,7 @@ def _pools(plan: Plan) -> Iterator[str]:
     """Yield the node pools, unbounded ones with a dashed border."""
     if not plan.pools:
         return
-    yield '<h3>Pools</h3>\n<ul class="nodes">\n'
+    yield '<h3>Pools</h3>\n<ul class="nodes pools">\n'
     for pool in plan.pools:
         unbounded = " closed" * (pool.most is None)
         guards = "".join(f'<p class="marks guard">tainted {shown(taint)}</p>' for taint in pool.taints)
@@ -371,11 +372,11 @@ def _nodes(plan: Plan) -> Iterator[str]:
     yield f'<details class="fold"{" open" * (len(plan.nodes) <= _NODES_SHOWN)}>\n<summary>Labels and taints</summary>\n'
     if common:
         yield f"<p>All nodes: <code>{_list_labels(f'{key}={value}' for key, value in sorted(common))}</code></p>\n"
-    yield '<div class="scroll"><table>\n<thead><tr><th scope="col">Nodes</th><th scope="col">Taints and labels</th></tr></thead>\n<tbody>\n'
+    yield '<table class="labels">\n<thead><tr><th scope="col">Nodes</th><th scope="col">Taints and labels</th></tr></thead>\n<tbody>\n'
     for words, nodes in alike.items():
         names = shown(list_some([node.name for node in nodes], 8))
         yield f"<tr><td><code>{names}</code></td><td><code>{_list_labels(words)}</code></td></tr>\n"
-    yield "</tbody>\n</table></div>\n</details>\n"
+    yield "</tbody>\n</table>\n</details>\n"
 
 
 def _list_labels(words: Iterable[str]) -> str:

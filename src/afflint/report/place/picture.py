@@ -46,6 +46,8 @@ _CHIPS_SHOWN = 12
 _LABELS_SHOWN = 3
 _WIDE = {" w4": 40, " w2": 12}
 """In a large cluster, the CSS class of a node with more replicas than this."""
+_GHOST = "--ghost: transparent; --ghost-ink: var(--soft); --ghost-edge: dashed;"
+"""The CSS of a replica that a disruption ends: pale, but as readable as the others."""
 
 
 PendingReplicas = dict[str, list[tuple[str, str]]]
@@ -65,7 +67,7 @@ def rules(scene: Scene) -> str:
     touched = ",".join(f"{scope} .t{number}" for number, scope in enumerate(chosen) if number)
     seen = ",".join(f"{scope} .a{number}" for number, scope in enumerate(chosen))
     return (
-        f"{lost} {{ --node: var(--lost); --strike: line-through; --lost-word: inline; --ghost: 0.65; --ghost-edge: dashed; }}\n"
+        f"{lost} {{ --node: var(--lost); --strike: line-through; --lost-word: inline; {_GHOST} }}\n"
         f"{lost},{touched} {{ display: block; }}\n"
         f"{seen} {{ display: var(--shown, block); }}\n{single}"
     )

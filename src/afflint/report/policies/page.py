@@ -141,7 +141,7 @@ def _groups(compliance: Compliance) -> Iterator[str]:
     for anchor, heading, head, groups in tables:
         since = '<th scope="col" class="number">Since</th>' if compliance.baseline else ""
         yield f'<section aria-labelledby="{anchor}">\n<h2 id="{anchor}">{heading}</h2>\n'
-        yield '<div class="scroll" tabindex="0"><table class="compliance">\n'
+        yield f'<div class="scroll" tabindex="0" role="group" aria-labelledby="{anchor}"><table class="compliance">\n'
         yield f'<thead><tr><th scope="col">{head}</th><th scope="col">Compliant</th>'
         yield f'<th scope="col" class="number">Workloads</th><th scope="col" class="number">Violations</th>{since}</tr></thead>\n<tbody>\n'
         yield from (_group(each, compliance) for each in groups[:_MAX_GROUPS])
@@ -226,7 +226,8 @@ def _name(verdict: ComplianceVerdict) -> str:
 def _breaches(unmet: Sequence[ComplianceVerdict], compliance: Compliance) -> Iterator[str]:
     owner = '<th scope="col">Owner</th>' if compliance.owner_key else ""
     since = '<th scope="col">Since</th>' if compliance.baseline else ""
-    yield f'<div class="scroll" tabindex="0"><table class="breaches">\n<thead><tr><th scope="col">Workload</th>{owner}{since}'
+    yield '<div class="scroll" tabindex="0" role="group" aria-label="Violations"><table class="breaches">\n'
+    yield f'<thead><tr><th scope="col">Workload</th>{owner}{since}'
     yield '<th scope="col">Violation</th></tr></thead>\n<tbody>\n'
     for verdict in unmet[:_MAX_WORKLOADS]:
         workload = verdict.workload
