@@ -192,6 +192,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (programs / name).chmod(0o755)
     run((*AFFLINT, "check", "deploy", "--shard", "1/1", "--output", "shard.jsonl"), folder)
     run((*AFFLINT, "check", "--write-baseline"), folder)
+    for place in (folder, folder / "governed"):
+        (place / "history").mkdir()
+    run((*AFFLINT, "check", "deploy", "--format", "json", "--output", "governed/history/2026-11-26.json"), folder)
     history = History(folder)
     commit = history.commit()
     for ref in ("heads/A", "heads/B", "heads/REF", "remotes/origin/main"):

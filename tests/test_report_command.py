@@ -257,7 +257,7 @@ def test_it_takes_policies(afflint: Afflint) -> None:
     done = afflint("report", "--no-config")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("afflint: no policies: ")
-    assert afflint("report", "--format", "sarif").err == "afflint: --format: unknown value 'sarif'; use one of text, json, html\n"
+    assert afflint("report", "--format", "sarif").err == "afflint: --format: unknown value 'sarif'; use one of text, json, html, markdown\n"
 
 
 @pytest.mark.skipif(found_tool("kustomize") is None, reason="kustomize is not installed")

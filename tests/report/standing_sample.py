@@ -1,13 +1,15 @@
-"""A hand-made standing with policies, and its reports as goldens. Run it to write the goldens anew."""
+"""A hand-made standing with policies and its trends, and its reports as goldens. Run it to write the goldens anew."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from afflint.findings.finding import ObjectRef
+from afflint.findings.finding import Finding, ObjectRef, Severity, Span
 from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, EvaluatedWorkload, PolicyCompliance
 from afflint.report.html_page import PageMetadata
-from afflint.report.policies import json_report, page, text
+from afflint.report.policies import json_report, markdown, page, text
+from afflint.report.trends.model import Trend, TrendPoint
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -60,14 +62,65 @@ STANDING = Compliance((ZONES, TOLERATIONS, LOSSES), 5, 1, "team", ".afflint-base
 MADE = PageMetadata("2026-11-22 11:04 UTC", "afflint report --format html --output policies.html")
 
 
+def point(
+    date: str,
+    by_rule: Mapping[str, int],
+    by_owner: Mapping[str, int],
+    *,
+    errors: int,
+    unknown: int = 0,
+    new: int | None = 0,
+    fixed: int | None = 0,
+    file: str | None = "",
+) -> TrendPoint:
+    """A report of that day: ``errors`` errors, and the other findings are warnings."""
+    severities: dict[Severity, int] = {"error": errors, "warning": sum(by_rule.values()) - errors}
+    file = f"history/{date}.json" if file == "" else file
+    return TrendPoint(date, file, severities, {"rule": by_rule, "owner": by_owner}, 40, unknown, new, fixed)
+
+
+def gone(rule: str, message: str, file: str) -> Finding:
+    ref = ObjectRef("apps/v1", "Deployment", "shop", file.partition(".")[0])
+    return Finding(rule, "admission", "error", message, "", file, 0, Span(9, 1, 9, 1), ref, "spec")
+
+
+TRENDS = (
+    Trend(
+        "findings",
+        (
+            point(
+                "2026-09-01",
+                {"wrong-type": 6, "empty-topology-key": 2},
+                {"storefront": 5, "ledger": 2, "": 1},
+                errors=8,
+                new=None,
+                fixed=None,
+            ),
+            point(
+                "2026-10-01", {"wrong-type": 7, "label-not-on-template": 2}, {"storefront": 8, "": 1}, errors=7, new=3, fixed=2, unknown=3
+            ),
+            point("2026-11-20 01:30", {"wrong-type": 2, "label-not-on-template": 1}, {"storefront": 3}, errors=2, new=1, fixed=7),
+        ),
+        (gone("wrong-type", "the value of `ssd` must be a string", "cart.yaml"),),
+        (gone("wrong-type", "the value of `gpu` must be a string", "web.yaml"), gone("label-not-on-template", "no label", "web.yaml")),
+    ),
+    Trend(
+        "violations",
+        (point("2026-11-22", {"at-least-two-zones": 2}, {"ledger": 1, "storefront": 1}, errors=2, new=None, fixed=None, file=None),),
+    ),
+)
+
+
 def rendered(name: str) -> str:
-    """The sample in the format of a golden."""
+    """The sample in the format of a golden; those that begin with ``trends`` have trends, too."""
+    standing = STANDING._replace(trends=TRENDS) if name.startswith("trends") else STANDING
     if name.endswith(".html"):
-        return "".join(page.render(STANDING._replace(made=MADE)))
-    return "".join(json_report.render(STANDING) if name.endswith(".json") else text.render(STANDING))
+        return "".join(page.render(standing._replace(made=MADE)))
+    renderers = {".json": json_report.render, ".md": markdown.render, ".txt": text.render}
+    return "".join(renderers[Path(name).suffix](standing))
 
 
-GOLDENS = ("policies.txt", "policies.json", "policies.html")
+GOLDENS = tuple(f"{stem}.{suffix}" for stem in ("policies", "trends") for suffix in ("txt", "json", "md", "html"))
 
 if __name__ == "__main__":
     for each in GOLDENS:

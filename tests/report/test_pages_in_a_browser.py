@@ -101,7 +101,7 @@ def test_the_page_of_a_large_cluster_finds_the_failures_that_harm_a_workload(
 
 # All pages: on a telephone, on paper, and without a mouse.
 
-GOLDENS = ("report.html", "policies.html", "place/bakery.html")
+GOLDENS = ("report.html", "policies.html", "trends.html", "place/bakery.html")
 HEADINGS = "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map((each) => Number(each.tagName[1]))"
 FOLDED = "for (const each of document.querySelectorAll('details')) each.open = {}"
 

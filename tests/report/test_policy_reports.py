@@ -8,7 +8,7 @@ import re
 import pytest
 from html_page import Page
 from jsonschema import Draft202012Validator
-from standing_sample import GOLDEN, GOLDENS, LOSSES, ORDERS, STANDING, TOLERATIONS, WEB, ZONES, rendered, workload
+from standing_sample import GOLDEN, GOLDENS, LOSSES, ORDERS, STANDING, TOLERATIONS, TRENDS, WEB, ZONES, rendered, workload
 
 from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, grouped
 from afflint.report.policies import json_report
@@ -103,7 +103,11 @@ def test_json_has_all_workloads_met_or_not() -> None:
 def test_json_is_as_its_schema_says() -> None:
     schema = json.loads((ROOT / "schemas" / "policies.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
-    for standing in (STANDING, STANDING._replace(owner_key="", policies=(ZONES._replace(only_unmet=True),))):
+    for standing in (
+        STANDING,
+        STANDING._replace(trends=TRENDS),
+        STANDING._replace(owner_key="", policies=(ZONES._replace(only_unmet=True),)),
+    ):
         Draft202012Validator(schema).validate(json.loads("".join(json_report.render(standing))))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from afflint.cli import options
 from afflint.cli.check_options import select_options
-from afflint.cli.command import Argument, Command, option
+from afflint.cli.command import MULTIPLE, Argument, Command, option
 from afflint.cli.output import ProgressLine, write_or_show
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
@@ -16,7 +16,7 @@ from afflint.findings.namedtuples import NamedTuple
 if TYPE_CHECKING:
     from afflint.report.compliance import Compliance
 
-_FORMATS = ("text", "json", "html")
+_FORMATS = ("text", "json", "html", "markdown")
 
 
 class ReportOptions(NamedTuple):
@@ -24,6 +24,7 @@ class ReportOptions(NamedTuple):
 
     paths: tuple[str, ...]
     nodes: tuple[str, ...]
+    history: tuple[str, ...]
     render: str | None
     render_network: bool
     offline: bool
@@ -61,14 +62,15 @@ def report(args: ReportOptions) -> int:
     """Show which workloads comply with which policies, by namespace and by owner.
 
     PATHS are manifests: files, folders, globs. Default: the current folder. The baseline of the configuration shows since when a
-    workload violates a policy. Exits with 0 even if there are violations; use `afflint check` to fail on them.
+    workload violates a policy. With --history, the report shows how findings and violations have changed, and needs no policies.
+    Exits with 0 even if there are violations; use `afflint check` to fail on them.
     """
     from afflint.pipeline.compliance import compliance
     from afflint.pipeline.session import Session
 
     options.check_choice("--format", args.form, _FORMATS)
     config = options.configuration(args.config_overrides)
-    if not config.policies:
+    if not (config.policies or args.history):
         raise UserError('no policies: add `policies` to the configuration, or a profile such as `extends: ["afflint:strict"]`')
     session = Session(config)
     sources = session.sources(args.paths or (".",))
@@ -76,6 +78,11 @@ def report(args: ReportOptions) -> int:
     with ProgressLine(len(sources)) as progress:
         run = options.run_options(config, progress, cache=options.cache_folder(args.cache_dir, no_cache=args.no_cache))
         result = compliance(session, *session.with_renders(sources, run, network=args.render_network, offline=args.offline), args.owner)
+    if args.history:
+        from afflint.changes.report_history import trends
+        from afflint.cli.page_metadata import today
+
+        result = result._replace(trends=trends(args.history, result, today(), besides=args.output))
     write_or_show(args.output, _chunks(result, args))
     return 0
 
@@ -90,6 +97,10 @@ def _chunks(result: Compliance, args: ReportOptions) -> Iterator[str]:
         from afflint.report.policies import page
 
         return page.render(result._replace(made=page_metadata()))
+    if args.form == "markdown":
+        from afflint.report.policies import markdown
+
+        return markdown.render(result)
     from afflint.report.policies import text
 
     return text.render(result, verbose=args.verbose)
@@ -101,7 +112,17 @@ _OUTPUT_HELP = {
 }
 """The help of options that mean more, or less, than those of `check`."""
 _SECTIONS = {
-    "Input": select_options("nodes", "render", "render_network", "offline"),
+    "Input": [
+        *select_options("nodes"),
+        option(
+            "--history",
+            metavar="PATH",
+            kind=MULTIPLE,
+            completion=options.file,
+            help_text="Show the trend from earlier JSON reports of check and report, named by day: a file or a folder. Repeatable.",
+        ),
+        *select_options("render", "render_network", "offline"),
+    ],
     "Rules and configuration": [*select_options("select", "ignore", "kubernetes_version"), *options.configured],
     "Output": (
         option("--owner", metavar="KEY", help_text="Group by this label. Default: the most frequent of owner, team and similar labels."),

@@ -38,7 +38,9 @@ def compliance(session: Session, sources: Sequence[Source], options: Options, ow
     """Return which workloads in ``sources`` comply with which policies of the configuration. ``owner``: the label that names owners."""
     config, options = session.config, session.options(options)
     settings = session.settings()
-    rules = tuple(rule for rule in settings.rules if rule.policy is not None)
+    # Without policies, a rule across manifests makes the run index the workloads, which name their owners.
+    across = tuple(rule for rule in settings.rules if rule.subject == "cross-manifest")
+    rules = tuple(rule for rule in settings.rules if rule.policy is not None) or across[:1]
     collected = reduce_run(Files(sources, session.context(), session.node_files()), settings._replace(rules=rules), options)
     pods_here = _checked(collected)
     key = owner if owner is not None else _owner_key(pods_here)
@@ -57,9 +59,12 @@ def compliance(session: Session, sources: Sequence[Source], options: Options, ow
             rule, declared[rule.name], about[rule.name], workloads, breaches.get(rule.name, {}), unevaluated.get(rule.name, ()), collected
         )
         for rule in rules
+        if rule.policy is not None
     )
     asked = {key for keys in about.values() for key in keys}
-    return Compliance(found, len(workloads), len(workloads.keys() - asked), key, config.baseline, __version__)
+    return Compliance(
+        found, len(workloads), len(workloads.keys() - asked), key, config.baseline, __version__, evaluated=(*workloads.values(),)
+    )
 
 
 def _policy_compliance(

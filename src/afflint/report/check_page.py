@@ -17,7 +17,7 @@ from afflint.findings.phrases import pluralize
 from afflint.report.fix_lines import changes
 from afflint.report.html_page import page, shown
 from afflint.report.model import Report, RuleInfo
-from afflint.report.paths import slashed
+from afflint.report.paths import folder_of, slashed
 from afflint.report.phrases import html_words, object_words, roots
 from afflint.report.snippet import Sources, ending
 from afflint.report.text import summary_lines
@@ -56,7 +56,7 @@ def render(report: Report) -> Iterator[str]:
         "notes": "".join((*_not_seen(report.summary.coverage.not_seen), _left_out(entries, len(report.findings)))),
         "find": _find(entries),
         "rules": "".join(_rules(entries, report.rules() if entries else ())),
-        "folders": "".join(_folders(report.findings, {_folder(entry.finding) for entry in entries})),
+        "folders": "".join(_folders(report.findings, {folder_of(entry.finding.file) for entry in entries})),
         "findings": "".join(_findings(entries, report)),
         "empty": "" if entries else '<p class="lead">No findings.</p>\n',
         "hidden": "" if entries else " hidden",
@@ -139,17 +139,13 @@ def _folders(findings: Sequence[Finding], listed: Collection[str]) -> Iterator[s
     """Yield a row per folder with the number of findings of each severity, named without their common prefix."""
     counts: dict[str, Counter[Severity]] = {}
     for finding in findings:
-        counts.setdefault(_folder(finding), Counter())[finding.severity] += 1
+        counts.setdefault(folder_of(finding.file), Counter())[finding.severity] += 1
     above = posixpath.commonpath(counts) if len(counts) > 1 and len({folder.startswith("/") for folder in counts}) == 1 else ""
     for folder in sorted(counts):
         cells = "".join(f"<td>{counts[folder][severity] or ''}</td>" for severity in SEVERITIES)
         name = (folder[len(above) :].lstrip("/") if above else folder) or folder or "."
         link = f'<a href="#{_anchor(folder)}">' if folder in listed else "<a>"
         yield f'<tr><th scope="row">{link}<code>{shown(name)}</code></a></th>{cells}</tr>\n'
-
-
-def _folder(finding: Finding) -> str:
-    return slashed(finding.file).rpartition("/")[0] or ("/" if finding.file.startswith("/") else "")
 
 
 def _anchor(folder: str) -> str:
@@ -161,8 +157,8 @@ def _anchor(folder: str) -> str:
 def _findings(entries: Sequence[_PageFinding], report: Report) -> Iterator[str]:
     """Yield the findings by folder and file: folders in the order of their table, findings in the order of the report."""
     sources, opened = Sources(report.source), len(entries) <= _OPEN
-    ordered = sorted(entries, key=lambda entry: _folder(entry.finding))
-    for folder, inside in groupby(ordered, key=lambda entry: _folder(entry.finding)):
+    ordered = sorted(entries, key=lambda entry: folder_of(entry.finding.file))
+    for folder, inside in groupby(ordered, key=lambda entry: folder_of(entry.finding.file)):
         yield f'<section class="folder" id="{_anchor(folder)}">\n<h3><code>{shown(folder or ".")}</code></h3>\n'
         for file, those in groupby(inside, key=lambda entry: entry.finding.file):
             group = list(those)

@@ -10,6 +10,7 @@ from afflint.findings.namedtuples import NamedTuple
 
 if TYPE_CHECKING:
     from afflint.report.html_page import PageMetadata
+    from afflint.report.trends.model import Trend
 
 State = Literal["met", "unmet", "excepted", "undecided"]
 """The compliance of a workload with a policy; ``undecided`` means not evaluated.
@@ -108,6 +109,10 @@ class Compliance(NamedTuple):
     baseline: str | None
     version: str
     made: PageMetadata | None = None
+    trends: tuple[Trend, ...] = ()
+    """How the findings and the violations of earlier reports changed, if the user names a history."""
+    evaluated: tuple[EvaluatedWorkload, ...] = ()
+    """All workloads of the run, also those that no policy applies to."""
 
     @property
     def has_undecided(self) -> bool:

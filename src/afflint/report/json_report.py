@@ -50,6 +50,7 @@ def plain_finding(finding: Finding) -> dict[str, object]:
         **_span(finding.span),
         "object": {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name},
         "field": finding.field,
+        **({"item": finding.item} if finding.item else {}),
         "related": [
             {"file": related.file, "line": related.span.line, "column": related.span.column, "message": related.message}
             for related in finding.related

@@ -16,6 +16,11 @@ def slashed(file: str, separator: str = os.sep) -> str:
     return file
 
 
+def folder_of(file: str) -> str:
+    """Return the folder of a file with slashes: "" for the current one."""
+    return slashed(file).rpartition("/")[0] or ("/" if file.startswith("/") else "")
+
+
 def uri(file: str, separator: str = os.sep) -> str:
     """Return a relative URI reference for a relative path, a ``file:`` URI for an absolute one; ASCII, percent-encoded."""
     path = slashed(file, separator)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped
+from afflint.report.trends.json_report import plain_trend
 
 VERSION = 1
 
@@ -20,6 +21,7 @@ def render(compliance: Compliance) -> Iterator[str]:
         "owners": [_group(each) for each in grouped(compliance, "owner")] if compliance.owner_key else [],
         "owner_key": compliance.owner_key or None,
         "summary": {"workloads": compliance.workloads, "outside": compliance.outside},
+        **({"trends": [plain_trend(each) for each in compliance.trends]} if compliance.trends else {}),
     }
     yield json.dumps(data, indent=2) + "\n"
 

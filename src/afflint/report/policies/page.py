@@ -11,6 +11,7 @@ from afflint.findings.phrases import pluralize
 from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped, number_new, oldest
 from afflint.report.html_page import page, shown
 from afflint.report.phrases import html_words
+from afflint.report.trends import page as trends
 
 _MAX_WORKLOADS = 400
 """Up to this many violating workloads of a policy are listed, and as many names of others; JSON has all."""
@@ -34,6 +35,9 @@ def render(compliance: Compliance) -> Iterator[str]:
     parts = {
         "title": title,
         "lead": shown(_lead(compliance)),
+        "skip": "todo" if compliance.policies else f"{compliance.trends[0].subject[0]}h" if compliance.trends else "policies",
+        "hidden": "" if compliance.policies else " hidden",
+        "trends": "".join("".join(trends.render(each)) for each in compliance.trends),
         "notes": _notes(compliance),
         "heads": _heads(compliance),
         "policies": "".join(_row(each, number, compliance) for number, each in enumerate(compliance.policies, 1)),
@@ -47,6 +51,9 @@ def render(compliance: Compliance) -> Iterator[str]:
 
 def _title(compliance: Compliance) -> str:
     applicable = compliance.applicable
+    if not compliance.policies and compliance.trends:
+        last = compliance.trends[0].points[-1]
+        return f"{pluralize(last.total, 'finding')} on {last.date}"
     if not compliance.workloads:
         return "no workload found"
     met, undecided = sum(each.is_met for each in applicable), sum(each.is_undecided for each in applicable)
@@ -54,6 +61,8 @@ def _title(compliance: Compliance) -> str:
 
 
 def _lead(compliance: Compliance) -> str:
+    if not compliance.policies:
+        return ""
     about = pluralize(compliance.workloads, "workload")
     outside = f", {compliance.outside} without a policy" if compliance.outside else ""
     unmet = [verdict for policy in compliance.policies for verdict in policy.unmet()]

@@ -7,15 +7,25 @@ from itertools import compress
 
 from afflint.findings.phrases import pluralize, visible
 from afflint.report.compliance import Compliance, ComplianceVerdict, PolicyCompliance, WorkloadGroup, grouped, number_new, oldest
+from afflint.report.trends import text as trends
+from afflint.report.trends.text import aligned
 
 _MOST = 12
 """Up to this many workloads of a policy, namespaces and owners are listed; with ``verbose`` all."""
 
 
 def render(compliance: Compliance, *, verbose: bool = False) -> Iterator[str]:
-    """Yield the report in chunks."""
-    most = None if verbose else _MOST
-    yield from _policies(compliance)
+    """Yield the report in chunks: the compliance, if there are policies, then the trends."""
+    if compliance.policies:
+        yield from _compliance(compliance, None if verbose else _MOST)
+    for number, trend in enumerate(compliance.trends):
+        yield "\n" * bool(number or compliance.policies)
+        yield from trends.render(trend, verbose=verbose)
+
+
+def _compliance(compliance: Compliance, most: int | None) -> Iterator[str]:
+    heads, *rows = policy_rows(compliance)
+    yield from aligned(heads, rows)
     for policy in compliance.policies:
         unmet = policy.unmet()
         if policy.unasked:
@@ -27,20 +37,19 @@ def render(compliance: Compliance, *, verbose: bool = False) -> Iterator[str]:
     for by, groups in (("namespace", grouped(compliance, "namespace")), (compliance.owner_key, grouped(compliance, "owner"))):
         if by and groups:
             yield "\n"
-            columns = 5 if compliance.baseline else 4
-            heads = (by if by == "namespace" else f"label {by}", "workloads", "compliant", "violations", "since")[:columns]
-            yield from _table(heads, [_group(each)[:columns] for each in groups[:most]])
+            heads = group_heads(compliance, by if by == "namespace" else f"label {by}")
+            yield from aligned(heads, [group_cells(compliance, each) for each in groups[:most]])
             if most is not None and len(groups) > most:
                 yield f"  and {len(groups) - most} more (`-v` shows all)\n"
-    yield f"\n{_summary(compliance)}\n"
+    yield f"\n{summary(compliance)}\n"
 
 
-def _policies(compliance: Compliance) -> Iterator[str]:
-    """Yield the table of policies; `not evaluated` is a column if it occurs, `new` and `since` if there is a baseline."""
+def policy_rows(compliance: Compliance) -> Iterator[list[str]]:
+    """Yield the heads of the table of policies, then its rows; `not evaluated` is one if it occurs, `new` and `since` with a baseline."""
     known = compliance.baseline is not None
     kept = (True, True, True, True, True, compliance.has_undecided, known, known)
-    heads = ("policy", "compliant", "of", "violating", "exempt", "not evaluated", "new", "since")
-    yield from _table([*compress(heads, kept)], [[*compress(_row(each), kept)] for each in compliance.policies])
+    yield [*compress(("policy", "compliant", "of", "violating", "exempt", "not evaluated", "new", "since"), kept)]
+    yield from ([*compress(_row(each), kept)] for each in compliance.policies)
 
 
 def _row(policy: PolicyCompliance) -> tuple[str, ...]:
@@ -53,8 +62,15 @@ def _row(policy: PolicyCompliance) -> tuple[str, ...]:
     return (policy.name, *counts, _day(oldest(each.since for each in unmet)))
 
 
-def _group(group: WorkloadGroup) -> tuple[str, ...]:
-    return (group.name or "(none)", str(group.workloads), str(group.content), str(group.unmet), _day(group.since))
+def group_heads(compliance: Compliance, name: str) -> list[str]:
+    """Return the heads of a table of namespaces or owners; ``name`` is the first."""
+    return [name, "workloads", "compliant", "violations", *(["since"] if compliance.baseline else [])]
+
+
+def group_cells(compliance: Compliance, group: WorkloadGroup) -> list[str]:
+    """Return the row of a group, in the columns of ``group_heads``."""
+    since = [_day(group.since)] if compliance.baseline else []
+    return [group.name or "(none)", str(group.workloads), str(group.content), str(group.unmet), *since]
 
 
 def _day(day: str | None) -> str:
@@ -82,16 +98,8 @@ def _undecided(policy: PolicyCompliance) -> Iterator[str]:
         yield from (f"    {visible(reason)}\n" for reason in dict.fromkeys(each.reason for each in undecided))
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    table = [[visible(cell) for cell in row] for row in (heads, *rows)]
-    widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
-    for row in table:
-        first, *others = row
-        cells = [f"{first:<{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))]
-        yield "  ".join(cells).rstrip() + "\n"
-
-
-def _summary(compliance: Compliance) -> str:
+def summary(compliance: Compliance) -> str:
+    """Return how many policies all workloads meet, and how many workloads there are."""
     policies = compliance.applicable
     if not compliance.workloads:
         return f"No workload found; {pluralize(len(compliance.policies), 'policy')}."

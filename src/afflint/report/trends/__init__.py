@@ -1,0 +1,1 @@
+"""How numbers of findings change over time, for ``afflint report --history``."""
