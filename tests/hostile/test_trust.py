@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import multiprocessing
 import os
 import re
@@ -25,7 +26,7 @@ from rendering.real_tools import tool
 pytestmark = pytest.mark.skipif(not can_trace(), reason="strace is not installed, or may not trace here")
 
 PAGE = (ROOT / "docs" / "security-effects.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| (`afflint[^|]*|action\.yml[^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", PAGE, re.MULTILINE)
+ROWS = re.findall(r"^\| (`(?:kubectl )?afflint[^|]*|action\.yml[^|]*) \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", PAGE, re.MULTILINE)
 COMMANDS = {row[0].strip("`"): row[1:] for row in ROWS if row[0].startswith("`")}
 STEPS: dict[str, dict[str, Any]] = {
     step["name"]: step for step in YAML(typ="safe", pure=True).load(ROOT / "action.yml")["runs"]["steps"] if "run" in step
@@ -93,6 +94,7 @@ def place(tmp_path: Path) -> Place:
         "web.yaml": POD,
         "nodes.yaml": NODE,
         "policies.yaml": "extends: ['afflint:strict']\n",
+        "history/2026-11-26.json": '{"version": 1, "findings": [], "summary": {}}',
         "examples/example.md": EXAMPLE,
         "application.yaml": APPLICATION,
         "chart/Chart.yaml": CHART,
@@ -147,7 +149,9 @@ def expect(place: Place, seen: Effects, row: tuple[str, ...]) -> None:
     assert not [*place.repository.rglob("pwned")]
 
 
-@pytest.mark.parametrize("command", [each for each in COMMANDS if not each.startswith(("afflint lsp", "afflint mcp"))])
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if each.startswith("afflint ") and not each.startswith(("afflint lsp", "afflint mcp"))]
+)
 def test_a_command_does_what_the_table_says(command: str, place: Place) -> None:
     name, *words = shlex.split(command)
     assert name == "afflint"
@@ -161,6 +165,37 @@ def test_a_command_does_what_the_table_says(command: str, place: Place) -> None:
         traced([afflint(), *shard], place.repository, place.environment, place.trace)
     code, printed, seen = traced([afflint(), *words], place.repository, place.environment, place.trace)
     assert code in (0, 1), printed
+    expect(place, seen, COMMANDS[command])
+
+
+KUBECTL = """\
+#!/bin/sh
+echo "$*" >&2
+case "$*" in
+  *api-resources*) echo nodes; echo pods;;
+  *) echo '{"apiVersion": "v1", "kind": "List", "items": [NODE, POD]}';;
+esac
+"""
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("kubectl ")])
+def test_the_plugin_of_kubectl_does_what_the_table_says(command: str, place: Place) -> None:
+    """It starts the kubectl of the user, even where the current folder has one, and the folder is hostile."""
+    own = place.repository.parent / "own"
+    own.mkdir()
+    objects = (json.dumps(YAML(typ="safe", pure=True).load(text)) for text in (NODE, POD))
+    text = KUBECTL
+    for name, data in zip(("NODE", "POD"), objects, strict=True):
+        text = text.replace(name, data)
+    (own / "kubectl").write_text(text, encoding="utf-8")
+    (own / "kubectl").chmod(0o755)
+    (place.repository / ".afflint.yaml").write_text("render: true\n", encoding="utf-8")
+    environment = {**place.environment, "PATH": f"{own}{os.pathsep}{place.environment['PATH']}"}
+    words = shlex.split(command)
+    program = [str(Path(afflint()).with_name("kubectl-afflint")), *words[2:]]
+    code, printed, seen = traced(program, place.repository, environment, place.trace)
+    assert code in (0, 1), printed
+    assert "kubectl" in seen.started
     expect(place, seen, COMMANDS[command])
 
 
@@ -265,5 +300,6 @@ def test_the_server_for_agents_does_what_the_table_says(options: list[str], plac
 
 def test_each_program_of_afflint_has_a_row() -> None:
     assert set(STEPS) == {row[0].removeprefix("action.yml, ") for row in ROWS if row[0].startswith("action")}
-    subcommands = {command.split()[1] for command in COMMANDS}
+    subcommands = {command.split()[1] for command in COMMANDS if command.startswith("afflint ")}
+    assert {command.split()[2] for command in COMMANDS if command.startswith("kubectl ")} == {"place", "why", "check"}
     assert subcommands >= {"check", "config", "diff", "init", "lsp", "mcp", "merge", "place", "report", "rule", "test"}
