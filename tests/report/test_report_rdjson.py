@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import Any
 
-from report_sample import finding, rendered, report
+from report_sample import FINDINGS, finding, rendered, report
 
-from afflint.findings.finding import Edit, Fix, Span
+from afflint.findings.finding import Edit, Fix, Related, Span
+from rendering.real_tools import tool
 
 ZONE = 'zone: "Z\u00fcrich \U0001f3d4": bad\n'
 
@@ -47,3 +49,22 @@ def test_a_safe_fix_of_one_edit_is_a_suggestion() -> None:
 def test_names_from_manifests_can_not_break_the_report() -> None:
     (found,) = diagnostics(finding("\x1b[31m \udc80", file="a.yaml"))
     assert "\x1b" not in found["message"]
+
+
+def test_related_places_are_where_they_are_in_their_own_file() -> None:
+    related = (Related("b.yaml", Span(1, 7, 1, 17), "selects it"),)
+    result = json.loads(rendered("rdjson", report(finding(related=related), sources={"a.yaml": "a\n", "b.yaml": ZONE})))
+    (other,) = result["diagnostics"][0]["related_locations"]
+    assert (other["message"], other["location"]["path"]) == ("selects it", "b.yaml")
+    assert other["location"]["range"]["end"] == {"line": 1, "column": 21}
+
+
+def test_reviewdog_reads_all_of_it() -> None:
+    """A real reviewdog writes what it has read in the same format, with the source at each diagnostic."""
+    text = rendered("rdjson", report(*FINDINGS))
+    command = [tool("reviewdog"), "-f=rdjson", "-name=afflint", "-reporter=rdjson", "-filter-mode=nofilter", "-fail-level=error"]
+    done = subprocess.run(command, input=text, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 1, "it fails for the errors"
+    assert json.loads(done.stdout)["diagnostics"] == [
+        {**each, "source": {"name": "afflint"}} for each in json.loads(text)["diagnostics"]
+    ], done.stderr

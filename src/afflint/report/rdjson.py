@@ -21,21 +21,24 @@ def render(report: Report) -> Iterator[str]:
     """Yield a JSON object with one diagnostic per finding."""
     sources = Sources(report.source)
     frame = {"source": {"name": "afflint"}, "diagnostics": []}
-    diagnostics = (_diagnostic(finding, sources.lines(finding.source)) for finding in report.findings)
+    diagnostics = (_diagnostic(finding, sources) for finding in report.findings)
     return document(frame, "diagnostics", diagnostics, indent=2)
 
 
-def _diagnostic(finding: Finding, lines: Sequence[str]) -> dict[str, object]:
+def _diagnostic(finding: Finding, sources: Sources) -> dict[str, object]:
+    lines = sources.lines(finding.source)
     message = "\n".join([visible(sentence) for sentence in (finding.message, finding.help) if sentence])
     diagnostic: dict[str, object] = {
         "message": message,
-        "location": {
-            "path": slashed(finding.file).encode("utf-8", "backslashreplace").decode("utf-8"),
-            "range": _range(finding.span, lines),
-        },
+        "location": _location(finding.file, finding.span, lines),
         "severity": _SEVERITIES[finding.severity],
         "code": {"value": finding.rule},
     }
+    if finding.related:
+        diagnostic["related_locations"] = [
+            {"message": visible(each.message), "location": _location(each.file, each.span, sources.lines(each.source))}
+            for each in finding.related
+        ]
     fix = finding.fix
     # Each suggestion is a change that a reviewer can apply alone, so a fix of several edits is not one.
     if fix is not None and fix.safe and len(fix.edits) == 1:
@@ -43,6 +46,10 @@ def _diagnostic(finding: Finding, lines: Sequence[str]) -> dict[str, object]:
         text = edit.text.encode("utf-8", "backslashreplace").decode("utf-8")
         diagnostic["suggestions"] = [{"range": _range(edit.span, lines), "text": text}]
     return diagnostic
+
+
+def _location(file: str, span: Span, lines: Sequence[str]) -> dict[str, object]:
+    return {"path": slashed(file).encode("utf-8", "backslashreplace").decode("utf-8"), "range": _range(span, lines)}
 
 
 def _range(span: Span, lines: Sequence[str]) -> dict[str, object]:
