@@ -1,0 +1,61 @@
+"""The extension for Zed: what it declares, and that it compiles against the interface of Zed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from afflint import __version__
+from checkout import ROOT, clean_environment
+from rendering.real_tools import FOLDER
+
+EXTENSION = ROOT / "editors" / "zed"
+
+
+def toml(path: Path) -> dict[str, Any]:
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.11 reads TOML")
+    data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return data
+
+
+def test_it_declares_the_languages_that_the_server_knows() -> None:
+    manifest = toml(EXTENSION / "extension.toml")
+    # https://zed.dev/docs/extensions/developing-extensions
+    assert manifest.keys() == {"id", "name", "description", "version", "schema_version", "authors", "repository", "language_servers"}
+    assert (manifest["id"], manifest["schema_version"]) == ("afflint", 1)
+    server = manifest["language_servers"]["afflint"]
+    assert server["languages"] == [*server["language_ids"]] == ["YAML", "JSON", "Helm"]
+    vscode = json.loads((ROOT / "editors" / "vscode" / "package.json").read_text(encoding="utf-8"))
+    events = {event.removeprefix("onLanguage:") for event in vscode["activationEvents"] if event.startswith("onLanguage:")}
+    assert {*server["language_ids"].values()} == events
+
+
+def test_it_has_the_version_of_the_package() -> None:
+    versions = {toml(EXTENSION / "extension.toml")["version"], toml(EXTENSION / "Cargo.toml")["package"]["version"]}
+    assert versions == {__version__}
+
+
+def test_the_documented_settings_are_those_that_it_reads() -> None:
+    text = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8").partition("## Zed")[2].partition("\n## ")[0]
+    settings = json.loads(re.findall(r"```json\n(.*?)```", text, re.DOTALL)[0])["lsp"]["afflint"]
+    program = (EXTENSION / "src" / "lib.rs").read_text(encoding="utf-8")
+    assert settings.keys() == {"binary", "settings"}
+    assert all(f".{name}" in program for name in (*settings, *settings["binary"]))
+    assert settings["binary"]["arguments"] == ["lsp"]
+
+
+def test_it_compiles() -> None:
+    """The first time downloads and compiles its dependencies, which `Cargo.lock` pins by hash; they are kept for the next."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        pytest.skip("cargo is not installed")
+    environment = clean_environment(CARGO_TARGET_DIR=str(FOLDER / "zed"))
+    command = [cargo, "check", "--locked", "--quiet"]
+    done = subprocess.run(command, cwd=EXTENSION, env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr) == (0, "")
