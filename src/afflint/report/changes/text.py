@@ -51,7 +51,7 @@ def placement_title(report: ChangeReport) -> str:
     if not placement.workloads:
         return f"Placement unchanged{basis}"
     number = len(placement.workloads)
-    return f"Placement of {pluralize(number, 'workload')} {'changes' if number == 1 else 'change'}{basis}"
+    return f"Placement of {pluralize(number, 'workload')} changes{basis}"
 
 
 def count_words(findings: Sequence[Finding]) -> str:
