@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from afflint.changes.states import State, States, finding_changes
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.place_inputs import SeveralClustersError
+from afflint.report import Summary
 from afflint.report.changes.model import ChangeReport, PlacementChanges
+from afflint.report.coverage import not_seen_lines
 from afflint.source.sources import Source
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ def compare_states(states: States, options: Options, request: DiffRequest) -> Ch
     """Return what differs between two states. Raises UserError if one of them cannot be read."""
     mapper = states.mapper(options, placing=request.placement)
     options = options._replace(mapper=mapper, reader=mapper.reader)
-    outcome, changes = finding_changes(states, options, mapper, network=request.network, offline=request.offline)
+    states = states.rendered(options, network=request.network, offline=request.offline)
+    outcome, changes = finding_changes(states, options, mapper)
     placement = PlacementChanges((), 0, "")
     if request.placement:
         placement = _placement(states, options._replace(baseline=None), request)
@@ -48,9 +51,16 @@ def compare_states(states: States, options: Options, request: DiffRequest) -> Ch
         [(each.before, each.after) for each in changes.moved],
         changes.silenced,
         placement,
-        states.notes,
+        (*states.notes, *_not_seen(outcome.summary)),
         outcome.text,
+        not_rendered=states.not_rendered,
     )
+
+
+def _not_seen(summary: Summary) -> Iterator[str]:
+    """Yield notes about the sources of workloads that were not seen. Roots that cannot be rendered have notes of their own."""
+    lines = not_seen_lines(summary.renders, summary.coverage, "compares", summary.missing_tools)
+    yield from (f"{line[0].lower()}{line[1:].removesuffix('.')}" for line in lines)
 
 
 def _placement(states: States, options: Options, request: DiffRequest) -> PlacementChanges:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from afflint.config import Config
     from afflint.pipeline.options import Options
     from afflint.pipeline.place_inputs import PlaceInputs
+    from afflint.pipeline.rendered import RenderedRun
     from afflint.pipeline.run import Outcome
     from afflint.pipeline.session import Session
 
@@ -52,7 +53,7 @@ class State:
         self._paths = paths
         self._skipped = skipped
         self._force_exclude = force_exclude
-        self._rendered: tuple[Sequence[Source], Options] | None = None
+        self._rendered: tuple[Sequence[Source], RenderedRun | None] | None = None
 
     @contextmanager
     def entered(self) -> Iterator[Session]:
@@ -73,14 +74,20 @@ class State:
             return list(self._paths)
         return [path for path in self._paths if _exists(path)]
 
-    def check(self, options: Options, *, network: bool = False, offline: bool = False) -> Outcome:
+    def render(self, options: Options, *, network: bool = False, offline: bool = False) -> RenderedRun | None:
+        """Render the kustomizations and charts of this state, once; return None if none are rendered."""
+        if self._rendered is None:
+            sources, with_renders = self.session.with_renders(self.sources(), options, network=network, offline=offline)
+            self._rendered = sources, with_renders.renders
+        return self._rendered[1]
+
+    def check(self, options: Options) -> Outcome:
         """Return the findings of this state."""
-        sources, options = self._with_renders(options, network=network, offline=offline)
-        return self.session.check(sources, options)
+        return self.session.check(*self._with_renders(options))
 
     def place(self, options: Options, node_files: Sequence[Source] | None, pods: Sequence[str], **more: Any) -> PlaceInputs:
-        """Return the input of the simulation of this state. Call ``check`` first, which renders."""
-        sources, options = self._with_renders(options, network=False, offline=False)
+        """Return the input of the simulation of this state."""
+        sources, options = self._with_renders(options)
         running = [self._snapshot.path_of(path) for path in pods] if self._snapshot is not None else pods
         session, config = self.session, self.session.config
         if config.select is not None or config.ignore:
@@ -88,11 +95,24 @@ class State:
             session = session.under(config._replace(select=None, ignore=()))
         return session.simulation_input(sources, running, options=options, node_files=node_files, lines=False, needs_nodes=False, **more)
 
-    def _with_renders(self, options: Options, *, network: bool, offline: bool) -> tuple[Sequence[Source], Options]:
-        if self._rendered is None:
-            self._rendered = self.session.with_renders(self.sources(), options, network=network, offline=offline)
-        sources, rendered = self._rendered
-        return sources, options._replace(renders=rendered.renders)
+    def shown(self, text: str) -> str:
+        """Return the output of another program with the paths of the repository in place of those of the snapshot."""
+        return text if self._snapshot is None else text.replace(self._snapshot.top, "")
+
+    def _with_renders(self, options: Options) -> tuple[Sequence[Source], Options]:
+        renders = self.render(options)
+        assert self._rendered is not None
+        sources = self._rendered[0] if renders is None else renders.sources
+        return sources, options._replace(renders=renders)
+
+
+@contextmanager
+def of_base(name: str) -> Iterator[None]:
+    """Say in errors about the usage that they are about the base."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"in the base ({name}): {error}") from None
 
 
 def _exists(path: str) -> bool:
@@ -117,6 +137,33 @@ class States(NamedTuple):
     contents: Mapping[str, bytes]
     """The checksums of the files of commits, by their absolute paths."""
     notes: tuple[str, ...] = ()
+    not_rendered: int = 0
+    """How many kustomizations and charts are not compared because they cannot be rendered."""
+
+    def rendered(self, options: Options, *, network: bool = False, offline: bool = False) -> States:
+        """Render both sides, and return them with notes about the roots that are not compared.
+
+        A root that cannot be rendered on one side is not compared: what it contains would seem to be new, or to be gone.
+        """
+        with self.head.entered():
+            head = self.head.render(options, network=network, offline=offline)
+        with self.base.entered(), of_base(self.base_name):
+            base = self.base.render(options, network=network, offline=offline)
+        if head is None or base is None:
+            return self
+        failed = {
+            **{root: self.base.shown(reason) for root, reason in base.failed.items()},
+            **{root: self.head.shown(reason) for root, reason in head.failed.items()},
+        }
+        if failed:
+            names = head.leave_out(failed.keys()) | base.leave_out(failed.keys())
+            head.drop(names)
+            base.drop(names)
+        notes = []
+        for (tool, name), reason in sorted(failed.items()):
+            where = [state for state, renders in ((self.base_name, base), (self.head_name, head)) if (tool, name) in renders.failed]
+            notes.append(f"{name} is not compared, because {tool} cannot render it in {' and '.join(where)}: {reason}")
+        return self._replace(notes=(*self.notes, *notes), not_rendered=len(failed))
 
     def mapper(self, options: Options, *, placing: bool) -> MapOnce:
         """Return a map step for both sides that maps a file once if both have it."""
@@ -328,19 +375,16 @@ def renamed_files(base: Sequence[Source], head: Sequence[Source], content: Calla
 
 
 def finding_changes(
-    states: States, options: Options, mapper: MapOnce, *, network: bool = False, offline: bool = False, judge_fixed: bool = True
+    states: States, options: Options, mapper: MapOnce, *, judge_fixed: bool = True
 ) -> tuple[Outcome, findings.FindingChanges]:
     """Return the outcome of the head, and how its findings differ from those of the base. ``mapper`` knows the content of files.
 
     With ``judge_fixed``, fixed findings are distinguished from those that are only suppressed.
     """
     with states.head.entered():
-        outcome = states.head.check(options, network=network, offline=offline)
-    with states.base.entered():
-        try:
-            before = states.base.check(options._replace(baseline=None), network=network, offline=offline)
-        except UserError as error:
-            raise UserError(f"in the base ({states.base_name}): {error}") from None
+        outcome = states.head.check(options)
+    with states.base.entered(), of_base(states.base_name):
+        before = states.base.check(options._replace(baseline=None))
         contents = {each: mapper.content(each) for each in before.sources}
     with states.head.entered():
         renamed = renamed_files(before.sources, outcome.sources, lambda each: contents.get(each) or mapper.content(each))

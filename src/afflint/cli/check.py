@@ -129,7 +129,8 @@ def _check_index(session: Session, args: CheckOptions, cluster: DaskMapper | Non
                 return _show_files(index.state.sources())
             if cluster is None:
                 options = options._replace(mapper=index.mapper(options))
-            outcome = index.state.check(options, network=args.render_network, offline=args.offline)
+            index.state.render(options, network=args.render_network, offline=args.offline)
+            outcome = index.state.check(options)
         for note in (*notes(moved), *index.notes):
             notify(f"afflint: {visible(note)}")
         note_unused_render(session.config)

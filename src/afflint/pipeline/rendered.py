@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from afflint.rendering.source_documents import ONLY_A_VARIABLE, SourcePlace, Sou
 from afflint.report import RenderSummary as Count
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
-from afflint.source.sources import Source, relative
+from afflint.source.sources import CHART, Source, relative
 from afflint.yaml.cursor import cursor_at
 from afflint.yaml.embedded import document_in_block
 
@@ -63,16 +63,37 @@ class RenderedRun:
 
     def __init__(self, given: Sequence[Source], wanted: RenderOptions, excluded: Callable[[str], bool]) -> None:
         self._rendered = render_roots([each.path for each in given if each.data is None], wanted)
-        builds, values, self._crew = self._rendered.builds, self._rendered.values, self._rendered.runner
-        # The output counts as a file in the folder of its root, with a path that does not exist.
-        self._builds = {build.path: build for build in builds}
+        values, self._crew = self._rendered.values, self._rendered.runner
         self._excluded = excluded
         self._given = {path: each._replace(values=each.values or path in values) for each in given if (path := _real(each.path))}
+        self._use(self._rendered.builds)
+
+    def _use(self, builds: Sequence[Build]) -> None:
+        # The output counts as a file in the folder of its root, with a path that does not exist.
+        self._builds = {build.path: build for build in builds}
         covered = frozenset(file for build in builds for file in build.covered)
         self.sources = [each for path, each in self._given.items() if path not in covered]
         self.sources += [Source(f"<{build.tool} {build.name}>", path, build.output) for path, build in self._builds.items()]
         self.covered = [self._given[path] for path in sorted(covered & self._given.keys())]
         """The files of the run that are checked only as part of rendered output."""
+
+    @property
+    def failed(self) -> dict[tuple[str, str], str]:
+        """The roots that cannot be rendered, by tool and name, each with the reason."""
+        return {(each.tool, each.name): each.reason for each in self._rendered.failures}
+
+    def leave_out(self, roots: Collection[tuple[str, str]]) -> frozenset[str]:
+        """Leave out the output of some roots, and return the names of the files that it is made of. ``roots`` are tools and names."""
+        left_out = [build for build in self._builds.values() if (build.tool, build.name) in roots]
+        charts = [os.path.dirname(each.file) for each in self._rendered.failures if os.path.basename(each.file) == CHART]
+        self._use([build for build in self._builds.values() if (build.tool, build.name) not in roots])
+        paths = {file for build in left_out for file in build.covered}
+        paths |= {path for path in self._given if any(is_inside(path, _real(chart)) for chart in charts)}
+        return frozenset(self._given[path].name for path in paths & self._given.keys())
+
+    def drop(self, names: Collection[str]) -> None:
+        """Leave out files by their names, unless they are covered by a root that is rendered."""
+        self.sources = [each for each in self.sources if each.name not in names]
 
     def count(self) -> Count:
         """Return the number of rendered roots, and the roots that failed."""

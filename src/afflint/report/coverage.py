@@ -22,6 +22,10 @@ def rendered_lines(renders: RenderSummary, verbose: bool) -> Iterator[str]:
     ]
     yield f"Rendered {' and '.join(parts)}." if parts else "No kustomization or chart found to render."
     yield from _failed_lines([(f"{name} ({tool})", reason) for tool, name, reason in renders.failed], verbose)
+    yield from _partial_lines(renders, verbose)
+
+
+def _partial_lines(renders: RenderSummary, verbose: bool) -> Iterator[str]:
     for name, reason in renders.unread if verbose else renders.unread[:_MAX_FAILED]:
         yield f"Cannot determine what {visible(name)} renders: {visible(reason)}"
     if not verbose and len(renders.unread) > _MAX_FAILED:
@@ -65,6 +69,15 @@ def coverage_lines(
             are = "it is" if len(missing_tools) == 1 else "they are"
             needs = f" (install {join_words([f'`{each}`' for each in missing_tools])} first: {are} not on PATH)"
         yield f"Not rendered: {_counted_kinds(coverage.not_seen)}; `--render` {reads} what they create{needs}."
+
+
+def not_seen_lines(renders: RenderSummary | None, coverage: Coverage, reads: str, missing_tools: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the same lines without those about what was rendered, and without the roots that failed."""
+    if renders is None:
+        yield from coverage_lines(None, coverage, False, reads, missing_tools)
+        return
+    yield from _partial_lines(renders, verbose=False)
+    yield from _missing_lines(coverage, verbose=False)
 
 
 def _missing_lines(coverage: Coverage, verbose: bool) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from afflint.findings.finding import SEVERITIES, Finding
 from afflint.report.changes.model import ChangeReport, Direction, WorkloadChange
-from afflint.report.changes.text import count_words, placement_title
+from afflint.report.changes.text import count_words, not_rendered_words, placement_title
 from afflint.report.markdown import MOST_BYTES, code, prose
 from afflint.report.paths import slashed
 
@@ -73,6 +73,8 @@ def headline(report: ChangeReport) -> str:
     found.append(f"new findings: {count_words(report.new)}" if report.new else "no new findings")
     if report.fixed:
         found.append(f"{len(report.fixed)} fixed")
+    if report.not_rendered:
+        found.append(not_rendered_words(report))
     return ", ".join(found)
 
 

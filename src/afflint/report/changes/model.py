@@ -70,3 +70,5 @@ class ChangeReport(NamedTuple):
     notes: tuple[str, ...]
     source: Callable[[FileId], str | None]
     made: PageMetadata | None = None
+    not_rendered: int = 0
+    """How many kustomizations and charts are not compared because they cannot be rendered on both sides; notes name them."""

@@ -43,15 +43,21 @@ def render(report: ChangeReport, *, color: bool = False) -> Iterator[str]:
 
 
 def placement_title(report: ChangeReport) -> str:
-    """Return ``Placement of 2 workloads changes (6 nodes)``, or ``Placement unchanged (6 nodes)``."""
+    """Return ``The placement of 2 workloads changes (6 nodes)``, or ``Placement unchanged (6 nodes)``."""
     placement = report.placement
     if not placement.basis:
         return "Placement not compared"
     basis = f" ({placement.basis})"
+    if report.not_rendered:
+        basis += f"; {not_rendered_words(report)}"
     if not placement.workloads:
         return f"Placement unchanged{basis}"
-    number = len(placement.workloads)
-    return f"Placement of {pluralize(number, 'workload')} changes{basis}"
+    return f"The placement of {pluralize(len(placement.workloads), 'workload')} changes{basis}"
+
+
+def not_rendered_words(report: ChangeReport) -> str:
+    """Return how many kustomizations and charts are not compared, in words."""
+    return f"{report.not_rendered} of the kustomizations and charts not compared"
 
 
 def count_words(findings: Sequence[Finding]) -> str:
