@@ -6,7 +6,8 @@ with the pod management policy OrderedReady they are created one after another, 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import partial
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.placement.rollout_orders import Event, Nodes, RolloutStates, with_number, without_number
@@ -74,14 +75,11 @@ class OrderedStates(RolloutStates[OrderedState]):
         old = [node for _, node in self.old[: len(self.old) - state.removed] if node is not None and node not in self.silent]
         return tuple(sorted((*old, *[node for _, node in state.ready])))
 
-    def next_steps(self, state: OrderedState) -> Iterator[tuple[Event, OrderedState]]:
+    def next_steps(self, state: OrderedState) -> Iterator[tuple[Event, Callable[[], OrderedState]]]:
         left = len(self.old) - state.removed
         down = sum(not self._is_ready(each) for each in range(left))
         for started in dict.fromkeys(state.new):
-            yield (
-                Event("ready", started[1]),
-                state._replace(new=without_number(state.new, started), ready=with_number(state.ready, started)),
-            )
+            yield Event("ready", started[1]), partial(_with_ready, state, started)
         for ordinal in self._missing(state):
             # An ordered set creates no pod while an earlier one is not ready.
             if self.ordered and (down or any(started < ordinal or not self._distinct for started, _ in state.new)):
@@ -89,11 +87,11 @@ class OrderedStates(RolloutStates[OrderedState]):
             occupancy = state.removed, tuple(sorted((*state.new, *state.ready))), ordinal
             for node in self.best_nodes(state, occupancy, self._new_pod(ordinal)):
                 replaced = (ordinal,) if self._distinct else ()
-                yield Event("scheduled", node, replaced), state._replace(new=with_number(state.new, (ordinal, node)))
+                yield Event("scheduled", node, replaced), partial(_with_new, state, (ordinal, node))
             if self.ordered:
                 break
         if state.removed < self.to_replace and self._may_remove(state, left, down):
-            yield Event("removed", None, (left - 1,)), state._replace(removed=state.removed + 1)
+            yield Event("removed", None, (left - 1,)), partial(state._replace, removed=state.removed + 1)
 
     def pods(self, state: OrderedState) -> dict[object, tuple[Pod, int]]:
         started = (*state.new, *state.ready)
@@ -131,3 +129,11 @@ class OrderedStates(RolloutStates[OrderedState]):
             return False  # The controller stops at the first pod that is not ready.
         unavailable = state.missing + len(state.new) + down
         return unavailable < self.unavailable or (not self._is_ready(left - 1) and unavailable <= self.unavailable)
+
+
+def _with_ready(state: OrderedState, started: tuple[int, int]) -> OrderedState:
+    return state._replace(new=without_number(state.new, started), ready=with_number(state.ready, started))
+
+
+def _with_new(state: OrderedState, started: tuple[int, int]) -> OrderedState:
+    return state._replace(new=with_number(state.new, started))

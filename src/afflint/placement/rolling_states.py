@@ -8,6 +8,7 @@ that its ReplicaSets should have, which may remove them later: a new pod may be 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 
 from afflint.controllers.rollouts import RollingUpdate
@@ -92,25 +93,27 @@ class RollingStates(RolloutStates[RollingState]):
     def ready_nodes(self, state: RollingState) -> Nodes:
         return tuple(sorted((*state.ready, *[node for each in state.old if (node := self._ready_on(each)) is not None])))
 
-    def next_steps(self, state: RollingState) -> Iterator[tuple[Event, RollingState]]:
+    def next_steps(self, state: RollingState) -> Iterator[tuple[Event, Callable[[], RollingState]]]:
         for node in filter(self._attachable(state), dict.fromkeys(state.new)):
-            yield Event("ready", node), state._replace(new=without_number(state.new, node), ready=with_number(state.ready, node))
+            yield Event("ready", node), partial(_with_ready, state, node)
         for one in {self._class(each): each for each in reversed(state.dying)}.values():
             if self.old[one].node not in self.silent:
-                yield Event("gone", self.old[one].node, (one,)), state._replace(dying=without_number(state.dying, one))
+                yield Event("gone", self.old[one].node, (one,)), partial(_without_dying, state, one)
         number = len(state.old) - state.old_wanted
         if state.pending:
             occupancy = self._nodes_of(state.old), self._nodes_of(state.dying), tuple(sorted((*state.new, *state.ready)))
             for node in self.best_nodes(state, occupancy):
-                overtaken = state.overtaken or number > 0
-                yield Event("scheduled", node), state._replace(new=with_number(state.new, node), overtaken=overtaken)
+                yield Event("scheduled", node), partial(_with_new, state, node, number > 0)
         for chosen in self._removals(state, number) if number > 0 else ():
-            dying = tuple(sorted([*state.dying, *filter(self._takes_time, chosen)]))
-            left = tuple([each for each in state.old if each not in chosen])
-            yield Event("removed", None, chosen), state._replace(old=left, dying=dying)
+            yield Event("removed", None, chosen), partial(self._without_old, state, chosen)
         scaled = self._scaled(state)
         if scaled != state:
-            yield Event("scaled"), scaled
+            yield Event("scaled"), lambda: scaled
+
+    def _without_old(self, state: RollingState, chosen: tuple[int, ...]) -> RollingState:
+        """Return the state after the deletion of some old pods."""
+        dying = tuple(sorted([*state.dying, *filter(self._takes_time, chosen)]))
+        return state._replace(old=tuple([each for each in state.old if each not in chosen]), dying=dying)
 
     def _attachable(self, state: RollingState) -> Callable[[int], bool]:
         """Return whether the volume of the pods can be attached to a node: not while a pod on another node has it."""
@@ -188,6 +191,19 @@ class RollingStates(RolloutStates[RollingState]):
 
     def _nodes_of(self, indexes: Sequence[int]) -> Nodes:
         return tuple(sorted([node for each in indexes if (node := self.old[each].node) is not None]))
+
+
+def _with_ready(state: RollingState, node: int) -> RollingState:
+    return state._replace(new=without_number(state.new, node), ready=with_number(state.ready, node))
+
+
+def _without_dying(state: RollingState, one: int) -> RollingState:
+    return state._replace(dying=without_number(state.dying, one))
+
+
+def _with_new(state: RollingState, node: int, early: bool) -> RollingState:
+    """Return the state after a new pod was scheduled; ``early``: before an old one was removed that no longer counts."""
+    return state._replace(new=with_number(state.new, node), overtaken=state.overtaken or early)
 
 
 def _is_seen_in_deletion(pod: Pod) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import insort
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from random import Random
 from typing import Generic, TypeVar
 
@@ -79,8 +79,8 @@ class RolloutStates(ABC, Generic[S]):
         """Return the nodes of the ready pods of both revisions."""
 
     @abstractmethod
-    def next_steps(self, state: S) -> Iterator[tuple[Event, S]]:
-        """Yield what may happen next, each time with the state after it."""
+    def next_steps(self, state: S) -> Iterator[tuple[Event, Callable[[], S]]]:
+        """Yield what may happen next, each time with a function for the state after it: random orders use one of many."""
 
     @abstractmethod
     def pods(self, state: S) -> dict[object, tuple[Pod, int]]:
@@ -143,7 +143,7 @@ class RolloutStates(ABC, Generic[S]):
         return steps
 
     def _orderly(self, state: S) -> tuple[Event, S] | None:
-        by_kind: dict[str, list[tuple[Event, S]]] = {}
+        by_kind: dict[str, list[tuple[Event, Callable[[], S]]]] = {}
         for step in self.next_steps(state):
             by_kind.setdefault(step[0].what, []).append(step)
         kind = next((what for what in ("scaled", "removed", "gone", "scheduled", "ready") if what in by_kind), None)
@@ -152,7 +152,8 @@ class RolloutStates(ABC, Generic[S]):
         load: dict[int | None, int] = {}
         for _, node in self.pods(state).values():
             load[node] = load.get(node, 0) + 1
-        return min(by_kind[kind], key=lambda step: load.get(step[0].node, 0) if kind == "scheduled" else 0)
+        event, after = min(by_kind[kind], key=lambda step: load.get(step[0].node, 0) if kind == "scheduled" else 0)
+        return event, after()
 
     def explore(self, domains: Sequence[object], most: int = MOST_STATES) -> Exploration[S]:
         """Examine all states if there are at most ``most``, otherwise random orders; ``domains`` has the topology domain of each node."""
@@ -161,7 +162,7 @@ class RolloutStates(ABC, Generic[S]):
         stack = [self.start]
         while stack and len(seen) <= most:
             state = stack.pop()
-            after = [step[1] for step in self.next_steps(state)]
+            after = [step[1]() for step in self.next_steps(state)]
             found.add(state, last=not after)
             new = [each for each in after if each not in seen]
             seen.update(new)
@@ -182,12 +183,12 @@ class RolloutStates(ABC, Generic[S]):
                 found.add(state, last=not options)
                 if not options:
                     break
-                state = self._drawn(options, random, towards, domains)[1]
+                state = self._drawn(options, random, towards, domains)
                 steps += 1
 
-    def _drawn(self, options: Sequence[tuple[Event, S]], random: Random, towards: object, domains: Sequence[object]) -> tuple[Event, S]:
-        """Return one of several steps; with ``towards``, one that brings the new pods together in that domain."""
-        by_kind: dict[str, list[tuple[Event, S]]] = {}
+    def _drawn(self, options: Sequence[tuple[Event, Callable[[], S]]], random: Random, towards: object, domains: Sequence[object]) -> S:
+        """Return the state after one of several steps; with ``towards``, after one that brings the new pods together in that domain."""
+        by_kind: dict[str, list[tuple[Event, Callable[[], S]]]] = {}
         for step in options:
             by_kind.setdefault(step[0].what, []).append(step)
         kind = random.choice(list(by_kind))
@@ -196,9 +197,10 @@ class RolloutStates(ABC, Generic[S]):
             steps = [step for step in steps if step[0].node is not None and domains[step[0].node] == towards] or steps
         if towards is not None and kind == "removed":
             # A domain accepts more new pods if its old pods go first.
-            counts = [sum(domains[node] == towards for node in self.ready_nodes(state)) for _, state in steps]
-            steps = [step for step, count in zip(steps, counts, strict=True) if count == min(counts)]
-        return random.choice(steps)
+            states = [after() for _, after in steps]
+            counts = [sum(domains[node] == towards for node in self.ready_nodes(state)) for state in states]
+            return random.choice([state for state, count in zip(states, counts, strict=True) if count == min(counts)])
+        return random.choice(steps)[1]()
 
 
 class _Reached(Generic[S]):
