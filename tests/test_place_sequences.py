@@ -127,3 +127,40 @@ def test_mistakes_are_one_line(folder: Path, afflint: Afflint, words: list[str],
     code, said = place(afflint, *words)
     assert code == 2
     assert said.removeprefix("afflint: ").partition("; did you")[0] == message.partition("; did you")[0]
+
+
+ALONE = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: alone, namespace: shop}
+spec: {nodeSelector: {topology.kubernetes.io/zone: b}, containers: [{name: c, image: c}]}
+"""
+
+
+def placed(afflint: Afflint, folder: Path, manifests: str, *words: str) -> str:
+    """The report on manifests and the two nodes."""
+    folder.joinpath("web.yaml").write_text(manifests, encoding="utf-8")
+    return afflint("place", ".", "--nodes", "nodes.yaml", *words).out
+
+
+def test_an_upgrade_ends_a_pod_without_a_controller(afflint: Afflint, folder: Path) -> None:
+    report = placed(afflint, folder, ALONE, "--upgrade", "each")
+    assert "shop/alone does not run again, once pods leave w2" in report
+    assert "for a time" not in report
+
+
+def test_an_upgrade_names_the_replicas_of_another_scheduler(afflint: Afflint, folder: Path) -> None:
+    other = WEB.replace("    spec:\n", "    spec:\n      schedulerName: other\n").replace("MIN", "0")
+    report = placed(afflint, folder, other, "--upgrade", "each")
+    assert "not evaluated  2 replicas of shop/web: the configuration of the scheduler other is not known" in report
+
+
+def test_the_page_has_a_heading_for_what_is_simulated_over_time(afflint: Afflint, folder: Path) -> None:
+    page = placed(afflint, folder, WEB.replace("MIN", "0"), "--format", "html", "--upgrade", "each", "--roll", "each")
+    assert '<h2 id="sequences">Rollouts and upgrades</h2>' in page
+    assert 'id="sequences"' not in placed(afflint, folder, WEB.replace("MIN", "0"), "--format", "html")
+
+
+def test_a_node_with_pods_of_daemon_sets_only(afflint: Afflint, folder: Path) -> None:
+    agent = WEB.partition("---")[0].replace("Deployment", "DaemonSet").replace("  replicas: 2\n", "")
+    assert "survives  only pods of DaemonSets run there" in placed(afflint, folder, agent, "--lose", "w1")

@@ -133,6 +133,11 @@ def test_one_value_may_be_each() -> None:
         planned(SIX, [], drain=["each:node"], lose=["each:zone"], together=True)
 
 
+def test_combinations_that_are_the_same_without_failed_nodes_are_simulated_once() -> None:
+    plan = planned(zoned(a1="a", b1="b", b2="b"), [pod_source("web")], lose=["zone=b"], drain=["each:node"], remove=["a1"], together=True)
+    assert [loss.what for loss in plan.losses] == ["lose zone=b; drain node a1; remove node a1", "lose zone=b; remove node a1"]
+
+
 def test_reports_show_a_combined_disruption() -> None:
     plan = planned(SIX, [pod_source("web", replicas=3)], lose=["a1"], drain=["b1"], together=True)
     text = "".join(table.render(plan, color=False, width=120))

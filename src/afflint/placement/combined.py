@@ -33,7 +33,8 @@ def combinations(cluster: Cluster, asked: Iterable[Sequence[str]]) -> list[tuple
     if len(several) > 1:
         raise UserError(f"--together takes only one each:…, not {' and '.join(several)}")
     choices = [[Stage(action, *part) for part in failures(cluster, each)] for action, each in named]
-    return [stages for stages in map(_without_repeats, product(*choices)) if stages]
+    # Without nodes that have failed before, several of them may be equal.
+    return [stages for stages in dict.fromkeys(map(_without_repeats, product(*choices))) if stages]
 
 
 def _without_repeats(stages: Iterable[Stage]) -> tuple[Stage, ...]:

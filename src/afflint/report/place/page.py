@@ -72,7 +72,8 @@ def render(plan: Plan, made: PageMetadata | None = None) -> str:
         "notes": _notes(plan.notes),
         "key": shown(name_of_key(plan.group_by)),
         "still": '<p class="still">The tables show the cluster before any disruption.</p>\n' if plan.losses else "",
-        "picture": "".join([*_pools(plan), *_violations(plan), *_preempted(plan), *_sequences(plan), *_rollouts(plan), *picture(scene)]),
+        "sequences": "".join(_sequences(plan)),
+        "picture": "".join([*_pools(plan), *_violations(plan), *_preempted(plan), *picture(scene)]),
         "workloads": "".join(_workloads(scene, named)),
         "nodes": "".join(_nodes(plan)) + "".join(named.listing()),
     }
@@ -110,6 +111,17 @@ def _preempted(plan: Plan) -> Iterator[str]:
 
 
 def _sequences(plan: Plan) -> Iterator[str]:
+    """Yield the section about rollouts, upgrades and deschedulers, if any are simulated."""
+    several = (("rollouts", plan.rollouts), ("upgrades", plan.upgrades), ("deschedulers", plan.descheduling))
+    present = [name for name, simulated in several if simulated]
+    if present:
+        yield f'<section aria-labelledby="sequences">\n<h2 id="sequences">{join_words(present).capitalize()}</h2>\n'
+        yield from _rollouts(plan)
+        yield from _upgrades(plan)
+        yield "</section>\n"
+
+
+def _upgrades(plan: Plan) -> Iterator[str]:
     """Yield the upgrades of node pools, and what deschedulers do."""
     for upgrade in plan.upgrades:
         result = "survives" if upgrade.is_harmless else "blocked" if not upgrade.completes else "degraded"

@@ -456,7 +456,8 @@ def _surviving(loss: DisruptionEffect, context: FailureContext) -> Iterator[tupl
     members = {key: each.outcome for each in loss.applications for key in each.workloads}
     moved = [effect for effect in affected if members.get(effect.workload, effect.outcome) == "survives"]
     if moved or not (affected or loss.blocked or loss.unevaluated):
-        yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(_survival_words(moved, context))
+        words = _survival_words(moved, context) if any(each.moves for each in moved) else _untouched_words(loss, context)
+        yield Cell(VERDICT_WORDS["survives"], "survives"), Cell(words)
     for each in loss.preempted[:LISTED]:
         yield Cell(""), Cell(visible(f"{each.pod} {preempted_words(each)} on {each.node}"))
     if len(loss.preempted) > LISTED:
@@ -515,10 +516,14 @@ def _survival_words(moved: Sequence[Effect], context: FailureContext) -> str:
     return f"{_moving(moved, context.moves)}; the volumes of {list_some(volumes, 3)} may tie {them} to a zone or node: not considered"
 
 
+def _untouched_words(loss: DisruptionEffect, context: FailureContext) -> str:
+    """Describe nodes without a replica that moves."""
+    daemons = (replica for each in context.workloads.values() if each.kind == "DaemonSet" for replica in each.replicas)
+    return "only pods of DaemonSets run there" if any(each.node in loss.nodes for each in daemons) else "no replica runs there"
+
+
 def _moving(moved: Sequence[Effect], listed: int) -> str:
     moves = [move for effect in moved for move in effect.moves]
-    if not moves:
-        return "no replica runs there"
     if len(moves) <= listed:
         return "; ".join([*moves_words(moves), *(f"{visible(move.pod)} stops with its node" for move in moves if move.target is None)])
     number = sum(move.target is not None for move in moves)

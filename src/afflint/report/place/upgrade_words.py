@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, pluralize
@@ -37,10 +37,16 @@ def upgrade_lines(plan: Plan, upgrade: UpgradeEffect) -> Iterator[UpgradeLine]:
     names = short_names(plan.workloads)
     for pool in upgrade.pools:
         yield from _pool_lines(pool, names, alone=len(upgrade.pools) == 1)
-    yield from _outage_lines(upgrade.outages, names)
+    ended = {each.workload for each in upgrade.replicas if each.fate == "gone" and upgrade.left.get(each.workload) == 0}
+    yield from _outage_lines(upgrade.outages, names, ended)
     yield from _pending_lines(upgrade.replicas)
     if upgrade.unevaluated:
         yield UpgradeLine("unjudged", "not evaluated", unevaluated_words(upgrade.unevaluated, upgrade.unjudged))
+    for workload in plan.workloads:
+        without_node = sum(each.node is None for each in workload.replicas)
+        if workload.unjudged and without_node:
+            text = f"{pluralize(without_node, 'replica')} of {names.get(workload.key, workload.key)}: {workload.unjudged}"
+            yield UpgradeLine("unjudged", "not evaluated", text)
     yield from _move_lines(upgrade.replicas)
     for change in sorted(upgrade.domains, key=_loss)[:_LISTED]:
         text = f"{names.get(change.workload, change.workload)}: {change_words(plan.group_by, change)}"
@@ -77,8 +83,11 @@ def _pace(pool: PoolUpgrade) -> str:
     return f"{pace}, replaced by new nodes" if pool.replaces else pace
 
 
-def _outage_lines(outages: Sequence[Outage], names: Mapping[str, str]) -> Iterator[UpgradeLine]:
-    """Yield the applications with fewer running replicas for a time, each with its worst moment."""
+def _outage_lines(outages: Sequence[Outage], names: Mapping[str, str], ended: Container[str]) -> Iterator[UpgradeLine]:
+    """Yield the applications with fewer running replicas for a time, each with its worst moment.
+
+    ``ended`` are the workloads with pods that are not recreated.
+    """
     worst: dict[str, list[Outage]] = {}
     for outage in outages:
         known = worst.setdefault(outage.application, [])
@@ -88,9 +97,11 @@ def _outage_lines(outages: Sequence[Outage], names: Mapping[str, str]) -> Iterat
     for name, times in listed[:_LISTED]:
         left, replicas = times[0].left, times[0].replicas
         when = list_some([join_words(list(each.nodes)) if len(each.nodes) < 4 else pluralize(len(each.nodes), "node") for each in times], 3)
-        what = f"keeps {left} of {replicas} for a time" if left else "has no running replica for a time"
+        what = f"keeps {left} of {replicas} for a time, while" if left else "has no running replica for a time, while"
+        if name in ended:
+            what = "does not run again, once"
         state, word = ("degraded", "degraded") if left else ("interrupted", "down")
-        yield UpgradeLine(state, word, f"{names.get(name, name)} {what}, while pods leave {when}")
+        yield UpgradeLine(state, word, f"{names.get(name, name)} {what} pods leave {when}")
     if len(listed) > _LISTED:
         yield UpgradeLine("interrupted", "degraded", f"{len(listed) - _LISTED} more applications for a time")
 
