@@ -21,7 +21,7 @@ from afflint.pipeline.foreign_tests import FAIL, PASS, ForeignVerdict, files_wit
 
 PAGE = Path(__file__).parents[1] / "docs" / "exactness.md"
 BEGIN, END = "<!-- begin policy libraries -->\n", "<!-- end policy libraries -->\n"
-_NOT_IN_CEL = ("has no code for the engine", "contain no policy", "only rules with `validate.cel`")
+_NOT_IN_CEL = ("is in Rego", "contain no policy", "afflint evaluates only")
 
 
 class Library(NamedTuple):

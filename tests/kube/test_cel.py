@@ -306,7 +306,7 @@ def test_unknown_values_have_no_result() -> None:
     assert value("namespaceObject.metadata.labels['env'] == 'prod' || true") is True
     with pytest.raises(EvaluationError) as raised:
         value("namespaceObject == null")
-    assert str(raised.value) == "the value of `namespaceObject` is unknown"
+    assert str(raised.value) == "it depends on the namespace, which the object does not set"
 
 
 def test_the_fields_that_an_expression_names() -> None:

@@ -246,10 +246,14 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
     assert run(tmp_path, anything, f"{lease}---\n{role}") == ([], [])
     ran = run(tmp_path, anything, deployment())
     assert ran.found == []
-    why = "`userInfo` does not exist (at 1:29 of the expression); the policy is not evaluated for Deployment web in web.yaml and 1 more"
+    why = "`userInfo` does not exist (at 1:29 of the expression), but the cluster may set it; "
+    why += "the policy is not evaluated for Deployment web in web.yaml and 1 more"
     assert ran.said == [f"admission.yaml:11:37: policy `demo`: {why}"]
     known = anything.replace("  - {name: no-kubelets, expression: '!(\"system:nodes\" in request.userInfo.groups)'}\n", "")
     assert "3:18 error demo: failed expression: object.metadata.name.startsWith('demo')" in run(tmp_path, known, deployment()).found
+
+
+FOR_WEB = "the policy is not evaluated for Deployment web in web.yaml"
 
 
 @pytest.mark.parametrize(
@@ -258,15 +262,15 @@ def test_conditions_choose_the_objects_and_who_asks_is_not_known(tmp_path: Path)
         ("authorizer.group('apps').resource('deployments').check('delete').allowed()", "`authorizer` needs a cluster"),
         (
             "request.userInfo.username == 'alice'",
-            "`userInfo` does not exist (at 1:9 of the expression); the policy is not evaluated for Deployment web in web.yaml",
+            f"`userInfo` does not exist (at 1:9 of the expression), but the cluster may set it; {FOR_WEB}",
         ),
         (
             "namespaceObject.metadata.labels.team == 'red'",
-            "the value of `namespaceObject` is unknown; the policy is not evaluated for Deployment web in web.yaml",
+            f"it depends on the namespace `shop`, whose manifest is not among the files; {FOR_WEB}",
         ),
         (
             "object.metadata.managedFields.size() == 0",
-            "`managedFields` does not exist (at 1:17 of the expression); the policy is not evaluated for Deployment web in web.yaml",
+            f"`managedFields` does not exist (at 1:17 of the expression), but the cluster may set it; {FOR_WEB}",
         ),
     ],
 )

@@ -69,7 +69,8 @@ def test_an_expression_that_does_not_hold_is_a_finding_where_it_looks(tmp_path: 
 def test_the_namespace_is_looked_at_where_it_is_among_the_manifests(tmp_path: Path) -> None:
     params = "    expression: namespaceObject.metadata.labels.environment != 'prod'\n    message: in production\n"
     assert run(tmp_path, params, NAMESPACE + DEPLOYMENT) == (["7:34 in production"], [])
-    reason = "policy `own`: the value of `namespaceObject` is unknown; the policy is not evaluated for Deployment web in web.yaml"
+    reason = "policy `own`: it depends on the namespace `shop`, whose manifest is not among the files; "
+    reason += "the policy is not evaluated for Deployment web in web.yaml"
     assert run(tmp_path, params) == ([], [reason])
 
 

@@ -124,7 +124,7 @@ def test_other_objects_are_looked_up_among_the_manifests(tmp_path: Path) -> None
 def test_a_list_is_not_evaluated_unless_the_manifests_are_complete(tmp_path: Path) -> None:
     ran = run(tmp_path, listing(), deployment())
     assert ran.found == []
-    assert "the manifests may not contain all `horizontalpodautoscalers`" in ran.said[0]
+    assert "it needs all `horizontalpodautoscalers`, and the manifests may not be all" in ran.said[0]
 
 
 def getting() -> str:
@@ -267,7 +267,72 @@ spec:
 def test_other_rules_are_named(tmp_path: Path) -> None:
     other = "  - {name: pattern, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {spec: {hostNetwork: false}}}}\n"
     ran = run(tmp_path, classic() + other, pod(labels="team: a"))
-    assert ran.said == ["admission.yaml:15:6: policy `team`: afflint evaluates only rules with `validate.cel`, and not the rule `pattern`"]
+    assert ran.said == ["admission.yaml:15:6: policy `team`: the rule `pattern` uses `pattern`; afflint evaluates only `validate.cel`"]
+
+
+def test_a_policy_with_many_other_rules_is_one_line(tmp_path: Path) -> None:
+    matched = "match: {any: [{resources: {kinds: [Pod]}}]}"
+    other = "".join(
+        f"  - {{name: {name}, {matched}, {does}}}\n"
+        for name, does in (
+            ("a", "validate: {pattern: {}}"),
+            ("b", "validate: {foreach: []}"),
+            ("signed", "verifyImages: []"),
+            ("labels", "mutate: {patchStrategicMerge: {}}"),
+            ("copies", "generate: {kind: ConfigMap}"),
+        )
+    )
+    (said,) = run(tmp_path, classic() + other, pod(labels="team: a")).said
+    rules = "the rules `a`, `b` and `signed` use `pattern`, `foreach` and `verifyImages`"
+    assert said.endswith(f"policy `team`: {rules}; afflint evaluates only `validate.cel`")
+
+
+def test_of_many_policies_in_other_languages_some_are_named(tmp_path: Path) -> None:
+    rule = "{name: a, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {}}}"
+    others = "".join(
+        f"---\n{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: p{number:02}}}, spec: {{rules: [{rule}]}}}}\n"
+        for number in range(14)
+    )
+    said = run(tmp_path, classic() + others, pod(labels="team: a")).said
+    assert len(said) == 11
+    assert said[-1].endswith("this policy and 3 more are not in CEL, and not evaluated either")
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (
+            "apiVersion: policy.kyverno.io/v1\nkind: ValidatingPolicy",
+            "`policy.kyverno.io/v1` has no ValidatingPolicy, so this policy is not read; its API group is `policies.kyverno.io`",
+        ),
+        (
+            "apiVersion: policies.kyverno.io/v1beta7\nkind: ValidatingPolicy",
+            "afflint does not know the version `v1beta7` of ValidatingPolicy, and reads it as `v1`; did you mean `v1beta1`?",
+        ),
+        (
+            "apiVersion: policies.kyverno.io/v1\nkind: ImageValidatingPolicy",
+            "policy `other` is not evaluated: it verifies images, which needs a network",
+        ),
+        ("apiVersion: mutations.gatekeeper.sh/v1\nkind: Assign", "afflint does not apply mutations of Gatekeeper, such as this Assign"),
+    ],
+)
+def test_what_is_not_read_as_a_policy_is_named(tmp_path: Path, header: str, message: str) -> None:
+    said = run(tmp_path, classic() + f"---\n{header}\nmetadata: {{name: other}}\nspec: {{}}\n", pod(labels="team: a")).said
+    assert [each.partition(": ")[2] for each in said] == [message]
+
+
+def test_an_exception_from_an_unknown_policy_is_named(tmp_path: Path) -> None:
+    exempt = """\
+---
+apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: web, namespace: shop}
+spec: {policyRefs: [{name: teams, kind: ValidatingPolicy}]}
+"""
+    said = run(tmp_path, classic() + exempt, pod(labels="team: a")).said
+    assert [each.partition(": ")[2] for each in said] == [
+        "no ValidatingPolicy `teams` is among the files, but the PolicyException `web` is about it; did you mean `team`?"
+    ]
 
 
 # Gatekeeper.
@@ -362,7 +427,7 @@ def test_a_template_without_a_constraint_or_in_rego_is_named(tmp_path: Path) -> 
     idle = TEMPLATE.replace("RequiredLabels", "Idle").replace("requiredlabels", "idle")
     policies = TEMPLATE + constraint() + "---\n" + rego + "---\n" + idle
     assert [each.partition(": ")[2] for each in run(tmp_path, policies, pod(labels="team: a")).said] == [
-        "the template of `Other` has no code for the engine `K8sNativeValidation`",
+        "the template of `Other` is in Rego; afflint evaluates only CEL, the engine `K8sNativeValidation`",
         "no constraint of the kind `Idle` applies this template",
     ]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from afflint.admission import cel_kyverno
 from afflint.admission.cel_ast import CONSTANT, Checked, SyntaxNode
 from afflint.admission.cel_checks import growth, may_be_optional, misused_optional
-from afflint.admission.cel_messages import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of
+from afflint.admission.cel_messages import UNDECLARED, ExpressionMistake, in_words, mistakes_in, place_of, reason_of, value_unknown
 from afflint.admission.cel_reads import reads_of
 from afflint.admission.cel_values import KEPT, LARGEST, Sizes, cleaned, plain
 from afflint.admission.cel_values import EvaluationError as EvaluationError
@@ -24,6 +24,7 @@ from afflint.distribution import extra_needed
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.findings.phrases import quoted
 
 if TYPE_CHECKING:
     from afflint.admission.cel_functions import Function
@@ -114,7 +115,7 @@ class Program:
         """Return the result as plain data. Raises EvaluationError."""
         inputs.prepare(self)
         if self._needs_namespace and inputs.only_names_namespace:
-            raise EvaluationError("the value of `namespaceObject` is unknown")
+            raise EvaluationError(inputs.unknown_namespace())
         activation = inputs.activation(self)
         if self._is_too_much(inputs.sizes):
             raise EvaluationError("it may create values from the object that exceed the memory limit")
@@ -136,6 +137,8 @@ class Program:
         inputs.sizes.left = left
         if cel_kyverno.STATE.unknown:
             raise EvaluationError(cel_kyverno.STATE.unknown) from None
+        if str(failure) == value_unknown("namespaceObject"):
+            raise EvaluationError(inputs.unknown_namespace()) from None
         where = place_of(failure.word, self.text, _QUIET) if failure.word else ""
         raise EvaluationError(f"{failure}{where}", failure.word, failure.certain, failure.is_missing_key) from None
 
@@ -206,6 +209,13 @@ class EvaluationInput:
     def value(self, name: str) -> Any:
         """Return the value of one of VARIABLES."""
         return self._values.get(name)
+
+    def unknown_namespace(self) -> str:
+        """Return the reason why little or nothing is known about the namespace of the object."""
+        known = self._values.get("namespaceObject")
+        if known is None:
+            return "it depends on the namespace, which the object does not set"
+        return f"it depends on the namespace {quoted(known['metadata']['name'])}, whose manifest is not among the files"
 
     def variable(self, name: str) -> Program | None:
         """Return the program of a variable; None if it cannot be evaluated."""
@@ -294,8 +304,10 @@ class EvaluationInput:
             value = program.evaluate(self)
         except EvaluationError as error:
             cause = self.failure(program)
-            text = str(cause) if cause is not None else f"`variables.{name}`: {error}"
-            self._failed[name] = EvaluationError(text, error.word, error.certain and (cause is None or cause.certain), error.is_missing_key)
+            if cause is not None:
+                self._failed[name] = EvaluationError(str(cause), cause.word, error.certain and cause.certain, cause.is_missing_key)
+            else:
+                self._failed[name] = EvaluationError(f"`variables.{name}`: {error}", error.word, error.certain, error.is_missing_key)
         else:
             del self._failed[name]
             self._known[name] = value

@@ -204,11 +204,16 @@ class UnevaluatedReason(NamedTuple):
     is_missing_key: bool = False
 
 
+def value_unknown(name: str) -> str:
+    """Return the reason why an expression that reads a name without a value has no result."""
+    return f"the value of {quoted(name)} is unknown"
+
+
 def reason_of(error: str) -> UnevaluatedReason:
     """Rewrite the error message of an evaluation."""
     text = _STATUS.sub("", error.strip())
     if match := _NO_VALUE.search(text):
-        return UnevaluatedReason(f"the value of {quoted(match[1])} is unknown")
+        return UnevaluatedReason(value_unknown(match[1]))
     if match := _NO_KEY.search(text):
         return UnevaluatedReason(f"{quoted(match[1])} does not exist", match[1], certain=True, is_missing_key=True)
     if match := _NO_OVERLOADS.match(text):

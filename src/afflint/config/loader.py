@@ -227,7 +227,7 @@ class _Loader:
             ensure_available()
         else:
             path = next(iter(manifests.values()))
-            fault = ConfigMistake(file.located.span(path), f"none of these manifests contains a policy in CEL{_reason(admission.problems)}")
+            fault = ConfigMistake(file.located.span(path), f"none of these manifests contains a policy in CEL{_reason(admission.reasons)}")
             self.problems.append(file.problem(fault))
         self.admission |= policies.keys()
         return _ConfigValues({"policies": policies}, origins)

@@ -78,9 +78,7 @@ def admitted(
     paths = {os.path.realpath(source.path): file for file, source in sources.items()}
     faults = [_of_fault(each, severities[each.policy], paths) for each in evaluator.faults]
     unevaluated = [UnevaluatedPolicy(each.policy, each.reason, each.place) for each in evaluator.unknown]
-    for problem in admission.problems:
-        place, _, reason = problem.partition(": ")
-        unevaluated.append(UnevaluatedPolicy("", reason, place))
+    unevaluated += _unread(admission)
     found: list[tuple[FileId, Found]] = []
     for file in sorted(checked):
         if file in readable and not is_patch(readable[file].path):
@@ -103,6 +101,20 @@ def wanted_objects(policies: Iterable[AdmissionPolicy]) -> Callable[[str], bool]
     if not lookups:
         return kinds.__contains__
     return lambda kind: kind in kinds or any(resource_of(kind) in text for text in lookups)
+
+
+def _unread(admission: Admission) -> Iterator[UnevaluatedPolicy]:
+    """Yield what of the files of policies is not evaluated. Where many policies are in other languages than CEL, only some are named."""
+    for message in (*admission.problems, *admission.foreign[:_MOST_FOREIGN]):
+        place, _, reason = message.partition(": ")
+        yield UnevaluatedPolicy("", reason, place)
+    more = admission.foreign[_MOST_FOREIGN:]
+    if more:
+        others = f"this policy and {len(more) - 1} more are" if len(more) > 1 else "this policy is"
+        yield UnevaluatedPolicy("", f"{others} not in CEL, and not evaluated either", more[0].partition(": ")[0])
+
+
+_MOST_FOREIGN = 10
 
 
 def _of_fault(fault: Fault, severity: Severity, paths: Mapping[str, FileId]) -> Finding:

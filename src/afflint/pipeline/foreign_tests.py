@@ -193,7 +193,7 @@ class _KyvernoTest:
         rule = text_at(result, "rule").removeprefix("autogen-cronjob-").removeprefix("autogen-")
         known = [each for each in self._admission.policies if each.name == policy and (not each.rule or not rule or each.rule == rule)]
         if not known:
-            problem = next(iter((*self._problems, *self._admission.problems)), "")
+            problem = next(iter((*self._problems, *self._admission.reasons)), "")
             return UNKNOWN, problem or f"the files of the test contain no policy `{policy}` in CEL that validates"
         evaluator = self._evaluator(request)
         asked = [data]
@@ -313,7 +313,7 @@ def _reviewed(files: _TestFiles, admission: Admission, case: Mapping[str, Any]) 
     if files.problems:
         return [], files.problems[0]
     if not admission.policies:
-        return [], next((each.partition(": ")[2] for each in admission.problems), "the test has no constraint")
+        return [], next((each.partition(": ")[2] for each in admission.reasons), "the test has no constraint")
     if len(objects) != 1:
         return [], f"the file of the object contains {len(objects)} objects"
     data, operation, user = objects[0], "CREATE", None

@@ -260,6 +260,8 @@ class PolicyReader:
             name = f"{_prefix(data)}/{name}"
         self.data, self.origin = data, PolicyOrigin(name, file, document, data, base)
         self.problems: list[str] = []
+        self.foreign: list[str] = []
+        """Messages about what is in another language than CEL."""
 
     def policy(self) -> Iterator[AdmissionPolicy]:
         spec, name = map_at(self.data, "spec"), self.origin.policy
@@ -325,6 +327,10 @@ class PolicyReader:
     def add_problem(self, path: Path, message: str) -> None:
         """Add a message about a path below the object to ``problems``."""
         self.problems.append(f"{self.origin.place(path)}: {message}")
+
+    def add_foreign(self, path: Path, message: str) -> None:
+        """Add a message about a path below the object to ``foreign``."""
+        self.foreign.append(f"{self.origin.place(path)}: {message}")
 
     def expressions(self, *steps: Step, key: str = "expression") -> Iterator[Expression]:
         """Yield the expressions of a list, which ``steps`` lead to."""

@@ -23,7 +23,7 @@ from afflint.policies.admission_manifests import (
 )
 from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
 
-_TEMPLATE, _TEMPLATE_GROUP, _CONSTRAINT_GROUP = "ConstraintTemplate", "templates.gatekeeper.sh", "constraints.gatekeeper.sh"
+KIND, GROUP, _CONSTRAINT_GROUP = "ConstraintTemplate", "templates.gatekeeper.sh", "constraints.gatekeeper.sh"
 ENGINE = "K8sNativeValidation"
 _SEVERITIES: Mapping[str, Severity] = {"deny": "error", "warn": "warning", "dryrun": "info"}
 _GIVEN = {
@@ -35,7 +35,7 @@ _GIVEN = {
 
 def is_template(data: Mapping[str, Any]) -> bool:
     """Return whether an object is a ConstraintTemplate."""
-    return data.get("kind") == _TEMPLATE and is_of(data, _TEMPLATE_GROUP)
+    return data.get("kind") == KIND and is_of(data, GROUP)
 
 
 def is_constraint(data: Mapping[str, Any]) -> bool:
@@ -50,7 +50,8 @@ def policies_of(readers: Sequence[PolicyReader]) -> Iterator[AdmissionPolicy]:
     used = {each.data.get("kind") for each in constraints}
     for kind, template in templates.items():
         if _source(template.data) is None:
-            template.add_problem(("metadata", "name"), f"the template of {quoted(kind)} has no code for the engine `{ENGINE}`")
+            message = f"the template of {quoted(kind)} is in Rego; afflint evaluates only CEL, the engine `{ENGINE}`"
+            template.add_foreign(("metadata", "name"), message)
         elif kind not in used:
             template.add_problem(("metadata", "name"), f"no constraint of the kind {quoted(kind)} applies this template")
     for each in constraints:

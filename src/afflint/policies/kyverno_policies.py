@@ -10,7 +10,7 @@ from typing import Any
 
 from afflint.findings.finding import Severity
 from afflint.findings.paths import Path
-from afflint.findings.phrases import quoted
+from afflint.findings.phrases import join_words, quoted
 from afflint.policies.admission_manifests import EVERYTHING, AdmissionPolicy, Binding, KyvernoScope, PolicyReader, is_of
 from afflint.yaml.document import list_at, map_at, text_at, texts_at
 
@@ -71,16 +71,31 @@ def _namespace(data: Mapping[str, Any]) -> str:
 
 
 def _rules(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
-    others = []
+    others: list[tuple[str, str]] = []
+    first: Path | None = None
     for index, rule in enumerate(list_at(reader.data, "spec", "rules")):
-        if isinstance(map_at(rule, "validate").get("cel"), dict):
+        language = _language(rule)
+        if language == "cel":
             yield _rule(reader, rule, ("spec", "rules", index))
-        elif map_at(rule, "validate"):
-            others.append(index)
-    for index in others:
-        rule = quoted(text_at(reader.data, "spec", "rules", index, "name"))
-        message = f"policy {quoted(reader.origin.policy)}: afflint evaluates only rules with `validate.cel`, and not the rule {rule}"
-        reader.add_problem(("spec", "rules", index), message)
+        elif language:
+            first = first or ("spec", "rules", index)
+            others.append((quoted(text_at(rule, "name")), quoted(language)))
+    if first is not None:
+        names = join_words(name for name, _ in others)
+        used = join_words(dict.fromkeys(language for _, language in others))
+        rules = f"the rule {names} uses" if len(others) == 1 else f"the rules {names} use"
+        reader.add_foreign(first, f"policy {quoted(reader.origin.policy)}: {rules} {used}; afflint evaluates only `validate.cel`")
+
+
+def _language(rule: Any) -> str:
+    """Return the field with what a rule requires of objects; "" for a rule that changes or creates objects."""
+    validate = map_at(rule, "validate")
+    if "verifyImages" in map_at(rule):
+        return "verifyImages"
+    return next((each for each in ("cel", *_LANGUAGES) if each in validate), "validate" if validate else "")
+
+
+_LANGUAGES = ("pattern", "anyPattern", "deny", "foreach", "podSecurity", "manifests", "assert")
 
 
 def _rule(reader: PolicyReader, rule: dict[str, Any], path: Path) -> AdmissionPolicy:

@@ -10,7 +10,9 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifest_reader import objects_in
 from afflint.policies import constraint_templates, kyverno_policies
 from afflint.policies.admission_manifests import BINDING, POLICY, AdmissionPolicy, Binding, PolicyReader, is_kind
+from afflint.policies.unread_objects import unknown_exceptions, unread
 from afflint.source.files import read_regular
+from afflint.yaml.document import text_at
 from afflint.yaml.documents import read, split, to_utf8
 
 _MAX_BYTES = 8 << 20
@@ -24,6 +26,13 @@ class Admission(NamedTuple):
     objects: tuple[dict[str, Any], ...]
     problems: tuple[str, ...] = ()
     """Messages about objects that cannot be used, each with its position."""
+    foreign: tuple[str, ...] = ()
+    """The same about policies, and rules of policies, in another language than CEL."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The messages about all objects that are not evaluated."""
+        return (*self.problems, *self.foreign)
 
 
 def looks_like_manifest(raw: bytes) -> bool:
@@ -48,10 +57,17 @@ def read_admission(paths: Iterable[str], reserved: Collection[str] = ()) -> Admi
         else:
             policies += kyverno_policies.policies_of(each)
     policies += constraint_templates.policies_of(readers)
+    named = frozenset(text_at(each.data, "metadata", "name") for each in readers if kyverno_policies.is_policy(each.data))
     for each in readers:
+        for field, message in unread(each.data):
+            each.add_problem((field,), message)
+        for message in unknown_exceptions(each.data, named):
+            each.add_problem(("spec", "policyRefs"), message)
         problems += each.problems
     others = [each.data for each in readers if not (is_kind(each.data, POLICY) or is_kind(each.data, BINDING))]
-    return Admission(tuple(policies), tuple(bindings), tuple(others), tuple(problems))
+    return Admission(
+        tuple(policies), tuple(bindings), tuple(others), tuple(problems), tuple([one for each in readers for one in each.foreign])
+    )
 
 
 def readers_of(path: str, problems: list[str], reserved: Collection[str] = ()) -> Iterator[PolicyReader]:

@@ -283,7 +283,8 @@ class AdmissionEvaluator:
                 reason = f"no such key: {error.word}" if error.is_missing_key and of_variable is None else str(error)
                 message = f"expression '{compiled.expression.text.strip()}' resulted in error: {reason}"
                 return self._denial(each, severity, compiled, given, message)
-            return Unknown(each.policy.name, compiled.expression.place, str(error))
+            may_be_set = error.is_missing_key and error.word in _ADDED_TO_PODS | _ADDED_ANYWHERE
+            return Unknown(each.policy.name, compiled.expression.place, f"{error}{', but the cluster may set it' if may_be_set else ''}")
         if isinstance(answer, bool):
             return answer
         return Unknown(each.policy.name, compiled.expression.place, "it evaluates to neither true nor false")

@@ -99,7 +99,7 @@ class KnownCluster:
     def list(self, api_version: str, resource: str, namespace: str, labels: Mapping[str, str]) -> Object:
         """Return the objects of a resource, as ``resource.List`` does. Raises NotKnownError."""
         if not self._is_complete:
-            raise NotKnownError(f"the manifests may not contain all `{resource}`; `complete: true` in the configuration says that they do")
+            raise NotKnownError(f"it needs all `{resource}`, and the manifests may not be all; set `complete: true` if they are")
         found = [each for each in self._resources(api_version, resource, namespace) if labels.items() <= labels_at(each).items()]
         return {"apiVersion": api_version, "kind": "List", "items": found}
 
