@@ -422,22 +422,26 @@ def test_findings_are_silenced_ignored_and_rated_by_the_name_of_the_policy(tmp_p
     ]
 
 
-def test_patterns_find_manifests(tmp_path: Path) -> None:
-    (tmp_path / "admission").mkdir()
-    (tmp_path / "admission" / "policy.yaml").write_text(policy(FIVE), encoding="utf-8")
-    (tmp_path / "admission" / "binding.yaml").write_text(binding(), encoding="utf-8")
-    assert [each.name for each in configured(tmp_path, "policies: ['admission/*.yaml']\n").config.policies] == ["demo"]
+@pytest.mark.parametrize("named", ["admission/policies/*.yaml", "admission", "admission/"])
+def test_patterns_and_folders_find_manifests(tmp_path: Path, named: str) -> None:
+    (tmp_path / "admission" / "policies").mkdir(parents=True)
+    (tmp_path / "admission" / "README.md").write_text("apiVersion: none\n", encoding="utf-8")
+    (tmp_path / "admission" / "policies" / "policy.yaml").write_text(policy(FIVE), encoding="utf-8")
+    (tmp_path / "admission" / "policies" / "binding.yaml").write_text(binding(), encoding="utf-8")
+    assert [each.name for each in configured(tmp_path, f"policies: ['{named}']\n").config.policies] == ["demo"]
 
 
 @pytest.mark.parametrize(
     "named, mistake",
     [
         ("'admission/*.yaml'", "1:12: `admission/*.yaml` matches no file with policies and no manifest"),
+        ("empty", "1:12: `empty` matches no file with policies and no manifest"),
         ("web.yaml", "1:12: none of these manifests contains a policy in CEL"),
     ],
 )
 def test_names_that_lead_to_no_policy_are_mistakes(tmp_path: Path, named: str, mistake: str) -> None:
     (tmp_path / "web.yaml").write_text(deployment(), encoding="utf-8")
+    (tmp_path / "empty").mkdir()
     with pytest.raises(configuration.ConfigError) as raised:
         configured(tmp_path, f"policies: [{named}]\n")
     assert str(raised.value).replace(f"{tmp_path}/.afflint.yaml:", "").replace(f"{tmp_path}/", "") == mistake

@@ -166,8 +166,9 @@ class _Loader:
         found = _NOTHING
         manifests: dict[str, Path] = {}
         for path, target in _texts(file.located, ("policies",)):
-            for name in self._matching_files(file, path, target) if has_magic(target) else [_resolve_path(file.name, target)]:
-                shown_name = name if has_magic(target) else target
+            glob = target if has_magic(target) else f"{target.rstrip('/')}/**/*" if self._is_folder(file, target) else ""
+            for name in self._matching_files(file, path, target, glob) if glob else [_resolve_path(file.name, target)]:
+                shown_name = name if glob else target
                 try:
                     self._check_inside(name)
                     if _holds_manifests(name):
@@ -177,6 +178,14 @@ class _Loader:
                 except ReadError as refused:
                     self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(shown_name)} {refused.message}")))
         return found.under(self._admission_policies(file, manifests)) if manifests else found
+
+    def _is_folder(self, file: _File, target: str) -> bool:
+        name = _resolve_path(file.name, target)
+        try:
+            self._check_inside(name)
+        except ReadError:
+            return False
+        return os.path.isdir(name)
 
     def _policies_of(self, file: _File, path: Path, names: tuple[str, str], chain: tuple[str, ...]) -> _ConfigValues:
         """Load the policies of one file; ``names`` are its name in ``policies`` and its path. Raises ReadError."""
@@ -189,23 +198,24 @@ class _Loader:
         origins = {key: origin for key, origin in values.origins.items() if key.startswith("policies")}
         return _ConfigValues({key: value for key, value in values.values.items() if key == "policies"}, origins)
 
-    def _matching_files(self, file: _File, path: Path, pattern: str) -> list[str]:
-        """Find the files that match a pattern and contain policies or manifests; other files are skipped."""
+    def _matching_files(self, file: _File, path: Path, target: str, glob: str) -> list[str]:
+        """Find the files that match a glob and contain policies or manifests; others are skipped. Messages name them as ``target``."""
         found = []
+        suffixes = "" if glob == target else (".yaml", ".yml", ".json")
         folder = os.path.dirname(file.name) or os.curdir
         outside: list[str] = []
-        for name in [_resolve_path(file.name, each) for each in paths_like(folder, pattern, lambda each: self._may_enter(each, outside))]:
+        for name in [_resolve_path(file.name, each) for each in paths_like(folder, glob, lambda each: self._may_enter(each, outside))]:
             try:
                 self._check_inside(name)
-                if os.path.isfile(name) and (_holds_manifests(name) or _holds_policies(name)):
+                if name.endswith(suffixes) and os.path.isfile(name) and (_holds_manifests(name) or _holds_policies(name)):
                     found.append(name)
             except ReadError as refused:  # noqa: PERF203 - each one is a mistake of its own
                 self.problems.append(file.problem(ConfigMistake(file.located.span(path), f"{quoted(name)} {refused.message}")))
         if outside:
-            message = f"{quoted(pattern)} leads outside the repository; {NEEDS_CONFIG}"
+            message = f"{quoted(target)} leads outside the repository; {NEEDS_CONFIG}"
             self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         elif not found:
-            message = f"{quoted(pattern)} matches no file with policies and no manifest"
+            message = f"{quoted(target)} matches no file with policies and no manifest"
             self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         return found
 
@@ -272,10 +282,10 @@ def _texts(located: Located, path: Path, key: str | None = None) -> Iterator[tup
     if isinstance(value, str):
         yield path, value
     for index, item in enumerate(value if isinstance(value, list) else ()):
-        if key is not None and isinstance(item, dict):
-            item = item.get(key)
-        if isinstance(item, str):
-            yield (*path, index, *([key] if key else [])), item
+        below = (key,) if key is not None and isinstance(item, dict) else ()
+        text = item.get(key) if below else item
+        if isinstance(text, str):
+            yield (*path, index, *below), text
 
 
 def _keys(located: Located, key: str) -> list[str]:
@@ -318,6 +328,8 @@ def _policy_faults(located: Located, reserved: set[str]) -> Iterator[ConfigMista
                     yield ConfigMistake(located.span(("policies", index, *path)), message)
     seen: set[str] = set()
     for path, name in _texts(located, ("policies",), "name"):
+        if path[-1] != "name":
+            continue  # A file or folder of policies.
         if name in reserved:
             yield ConfigMistake(
                 located.span(path), f"{quoted(name)} is the name of a rule or category of afflint; choose another name for the policy"
