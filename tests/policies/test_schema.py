@@ -23,7 +23,7 @@ def _policies() -> dict[str, Any]:
     return {
         "title": "a list of policies",
         "description": "Policies: each names a check, its parameters and the workloads that it applies to. An item can also be the path "
-        "of a file with policies, or of manifests with policies in CEL. "
+        "of a file with policies, or of a file or folder of manifests with policies in CEL. "
         "A later policy replaces an earlier one of the same name.",
         "type": "array",
         "items": {
