@@ -54,6 +54,24 @@ EXPECTED = """\
 """
 
 
+def test_a_test_of_kyverno_says_what_images_contain(tested: Run) -> None:
+    expression = "object.spec.containers.all(each, image.GetMetadata(each.image).config.os == 'linux')"
+    policy = validating(f'  - expression: "{expression}"\n').replace("'team' in variables.labels", "true")
+    images = "[{image: web, config: {os: windows}}, {image: api, config: {os: linux}}]"
+    context = f"apiVersion: cli.kyverno.io/v1alpha1\nkind: Context\nmetadata: {{name: context}}\nspec: {{images: {images}}}\n"
+    pods = "---\n".join(pod(f"  containers: [{{name: a, image: {name}}}]\n", name=name) for name in ("web", "api", "other"))
+    files = {"policy.yaml": policy, "t/resource.yaml": pods, "t/context.yaml": context}
+    results = EXPECTED.replace("web]", "web], rule: team") + "- {policy: team, kind: Pod, resources: [other], result: pass}\n"
+    code, said = tested({**files, "t/kyverno-test.yaml": kyverno_test(results, "context: context.yaml\n")})
+    assert (code, said.splitlines()) == (
+        0,
+        [
+            "./t/kyverno-test.yaml:10:4: policy `team` is not evaluated for Pod other: `image.GetMetadata` needs a network",
+            "3 verdicts of tests of Kyverno and Gatekeeper, 1 not evaluated",
+        ],
+    )
+
+
 def test_a_test_of_kyverno_runs_with_its_own_policies_and_objects(tested: Run) -> None:
     files = {"policy.yaml": validating(), ".kyverno-test/resource.yaml": PODS, ".kyverno-test/kyverno-test.yaml": kyverno_test(EXPECTED)}
     assert tested(files) == (0, "2 verdicts of tests of Kyverno and Gatekeeper, all as expected\n")

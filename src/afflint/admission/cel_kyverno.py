@@ -1,7 +1,7 @@
 """The functions that Kyverno adds to CEL, and those among them that manifests do not answer.
 
 After extensions/cel/libs of github.com/kyverno/sdk: resource, image and user. ``resource.Get`` and ``resource.List`` look into the
-manifests of a run.
+manifests of a run, ``image.GetMetadata`` into what a test says of images.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ OFFLINE: Mapping[str, str] = {
     "http": f"`http` {_NETWORK}",
     "globalContext": f"`globalContext` {_CLUSTER}",
     "images": "afflint does not evaluate `images`",
-    "image": f"`image.GetMetadata` {_NETWORK}",
     "resource": f"`resource.Post` {_CLUSTER}",
     "time": "`time` depends on when the object is created",
     "random": "`random` has another result each time",
@@ -47,6 +46,10 @@ class Lookup(Protocol):
 
     def list(self, api_version: str, resource: str, namespace: str, labels: Mapping[str, str]) -> dict[str, Any]:
         """Return a list of objects under ``items``, of all namespaces if ``namespace`` is empty. Raises NotKnownError."""
+        ...
+
+    def image(self, name: str) -> dict[str, Any]:
+        """Return the manifest and the configuration of an image. Raises NotKnownError."""
         ...
 
 
@@ -86,6 +89,13 @@ def _get(api_version: str, resource: str, namespace: str, name: str) -> Any:
 def _list(api_version: str, resource: str, namespace: str, labels: Mapping[str, str] | None = None) -> Any:
     try:
         return STATE.asked().list(api_version, resource, namespace, labels or {})
+    except NotKnownError as error:
+        raise STATE.failed(error) from None
+
+
+def _metadata(name: str) -> Any:
+    try:
+        return STATE.asked().image(name)
     except NotKnownError as error:
         raise STATE.failed(error) from None
 
@@ -136,6 +146,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("resource.Get", ("string",) * 4, "dyn", _get, member=False),
     Function("resource.List", ("string",) * 3, "dyn", _list, member=False),
     Function("resource.List", (*("string",) * 3, "map<string, string>"), "dyn", _list, member=False),
+    Function("image.GetMetadata", ("string",), "dyn", _metadata, member=False),
     Function("image", ("string",), _IMAGE, _image, member=False),
     Function("isImage", ("string",), "bool", _is_image, member=False),
     *(Function(name, (_IMAGE,), "string", _part(name)) for name in ("registry", "repository", "tag", "digest")),

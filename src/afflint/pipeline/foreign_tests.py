@@ -149,7 +149,7 @@ class _KyvernoTest:
         self._objects = [_in_default_namespace(each) for each in files.objects(texts_at(test, "resources"))]
         values = [map_at(test, "values"), *files.objects([text_at(test, "variables")] if text_at(test, "variables") else ())]
         self._values = [{**each, **map_at(each, "spec")} for each in values]
-        context = files.objects([text_at(test, "context")] if text_at(test, "context") else ())
+        context = [*files.objects([text_at(test, "context")] if text_at(test, "context") else ())]
         named = [*texts_at(test, "exceptions"), *texts_at(test, "clusterResources"), *texts_at(test, "paramResources")]
         users = files.objects([text_at(test, "userinfo")] if text_at(test, "userinfo") else ())
         self._user = next((map_at(each, "userInfo") for each in users if map_at(each, "userInfo")), None)
@@ -159,6 +159,7 @@ class _KyvernoTest:
             *(each for one in context for each in maps_at(one, "spec", "resources")),
             *self._namespaces(),
         ]
+        self._images = {text_at(each, "image"): each for one in context for each in maps_at(one, "spec", "images")}
         self._problems = files.problems
         self._evaluators: dict[TestedRequest, AdmissionEvaluator] = {}
 
@@ -199,8 +200,8 @@ class _KyvernoTest:
         asked = [data]
         if data.get("kind") in _CONTROLLERS and not _names_kind(known, data):
             asked = [*_pods_of(data)] if any(str(data["kind"]) in _autogen(each) for each in known) else []
-        outcomes = [each for one in asked for each in evaluator.evaluate(one) if each.policy == policy]
-        outcomes += [each for each in evaluator.unknown if each.policy == policy]
+        outcomes: list[PolicyDenial | Unknown] = [each for each in evaluator.unknown if each.policy == policy]
+        outcomes += [each for one in asked for each in evaluator.evaluate(one) if each.policy == policy]
         return _given(outcomes, rule)
 
     def _operation(self, policy: str, result: Mapping[str, Any], data: Object) -> str:
@@ -217,7 +218,9 @@ class _KyvernoTest:
         if request not in self._evaluators:
             names = [each.name for each in self._admission.policies]
             asked = request._replace(user=self._user)
-            self._evaluators[request] = AdmissionEvaluator(self._admission, names, self._known, is_complete=True, test=asked)
+            self._evaluators[request] = AdmissionEvaluator(
+                self._admission, names, self._known, is_complete=True, test=asked, images=self._images
+            )
         return self._evaluators[request]
 
 
@@ -269,7 +272,7 @@ def _pods_of(data: Object) -> Iterator[Object]:
 
 def _given(outcomes: Sequence[PolicyDenial | Unknown], rule: str = "") -> tuple[str, str]:
     """Return the verdict that outcomes mean, with a message or the reason."""
-    denials = [each for each in outcomes if isinstance(each, PolicyDenial) and rule in ("", each.rule, *([""] if not each.rule else []))]
+    denials = [each for each in outcomes if isinstance(each, PolicyDenial) and ("" in (rule, each.rule) or rule == each.rule)]
     if denials:
         return FAIL, denials[0].message
     unknown = next((each.reason for each in outcomes if isinstance(each, Unknown)), None)

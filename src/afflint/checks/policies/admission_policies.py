@@ -87,16 +87,18 @@ class AdmissionEvaluator:
         *,
         is_complete: bool = False,
         test: TestedRequest | None = None,
+        images: Mapping[str, Object] | None = None,
     ) -> None:
         """Compile the policies named ``names``.
 
         ``objects``: further objects, which may be namespaces, parameters, exceptions, or what functions of Kyverno ask for.
-        ``is_complete``: these are all objects of the cluster. ``test``: objects are judged as they are written, for a test of policies.
+        ``is_complete``: these are all objects of the cluster. ``test``: objects are judged as they are written, for a test of policies, and
+        ``images`` is what it says of images.
         """
         self._test = test
         self.unknown: list[Unknown] = []
         known = [*admission.objects, *objects]
-        self._cluster = KnownCluster(known, is_complete=is_complete, test=test)
+        self._cluster = KnownCluster(known, is_complete=is_complete, test=test, images=images)
         self._objects = [each for each in known if each.get("kind") == EXCEPTION]
         wanted = frozenset(names)
         first = {(each.name, each.dialect, each.rule): each for each in reversed(admission.policies) if each.name in wanted}

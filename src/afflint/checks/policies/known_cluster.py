@@ -33,8 +33,19 @@ class TestedRequest(NamedTuple):
 class KnownCluster:
     """The objects of a cluster among the manifests, which may be namespaces or parameters."""
 
-    def __init__(self, objects: Iterable[Object], *, is_complete: bool = False, test: TestedRequest | None = None) -> None:
-        """``is_complete``: the manifests contain all objects of the cluster. ``test``: the request of a test of policies."""
+    def __init__(
+        self,
+        objects: Iterable[Object],
+        *,
+        is_complete: bool = False,
+        test: TestedRequest | None = None,
+        images: Mapping[str, Object] | None = None,
+    ) -> None:
+        """``is_complete``: the manifests contain all objects of the cluster. ``test``: the request of a test of policies.
+
+        ``images``: what a test says of images, by their names.
+        """
+        self._images = images or {}
         self._objects = [*objects]
         self._is_complete = is_complete
         self._is_test, self._request = test is not None, test or TestedRequest()
@@ -102,6 +113,12 @@ class KnownCluster:
             raise NotKnownError(f"it needs all `{resource}`, and the manifests may not be all; set `complete: true` if they are")
         found = [each for each in self._resources(api_version, resource, namespace) if labels.items() <= labels_at(each).items()]
         return {"apiVersion": api_version, "kind": "List", "items": found}
+
+    def image(self, name: str) -> Object:
+        """Return what is known of an image, as ``image.GetMetadata`` does. Raises NotKnownError."""
+        if name not in self._images:
+            raise NotKnownError("`image.GetMetadata` needs a network")
+        return {"resolvedImage": "", "registry": "", "repository": "", **self._images[name]}
 
     def _resources(self, api_version: str, resource: str, namespace: str) -> Iterator[Object]:
         group = api_version.rpartition("/")[0]
