@@ -437,10 +437,16 @@ def test_patterns_and_folders_find_manifests(tmp_path: Path, named: str) -> None
         ("'admission/*.yaml'", "1:12: `admission/*.yaml` matches no file with policies and no manifest"),
         ("empty", "1:12: `empty` matches no file with policies and no manifest"),
         ("web.yaml", "1:12: none of these manifests contains a policy in CEL"),
+        (
+            "changing.yaml",
+            "1:12: none of these manifests contains a policy in CEL; a policy that changes objects belongs under `context`",
+        ),
     ],
 )
 def test_names_that_lead_to_no_policy_are_mistakes(tmp_path: Path, named: str, mistake: str) -> None:
     (tmp_path / "web.yaml").write_text(deployment(), encoding="utf-8")
+    changing = "apiVersion: policies.kyverno.io/v1\nkind: MutatingPolicy\nmetadata: {name: labels}\n"
+    (tmp_path / "changing.yaml").write_text(changing, encoding="utf-8")
     (tmp_path / "empty").mkdir()
     with pytest.raises(configuration.ConfigError) as raised:
         configured(tmp_path, f"policies: [{named}]\n")

@@ -237,8 +237,9 @@ class _Loader:
             ensure_available()
         else:
             path = next(iter(manifests.values()))
-            fault = ConfigMistake(file.located.span(path), f"none of these manifests contains a policy in CEL{_reason(admission.reasons)}")
-            self.problems.append(file.problem(fault))
+            reason = f"; {admission.first_reason}" if admission.first_reason else ""
+            message = f"none of these manifests contains a policy in CEL{reason}"
+            self.problems.append(file.problem(ConfigMistake(file.located.span(path), message)))
         self.admission |= policies.keys()
         return _ConfigValues({"policies": policies}, origins)
 
@@ -267,11 +268,6 @@ class _Loader:
             faults = [*_policy_faults(file.located, {*self.rule_names, *self.categories, ALL})]
             faults += islice(_name_faults(file.located, known, self.categories), MOST_PROBLEMS)
             self.problems += map(file.problem, faults)
-
-
-def _reason(problems: tuple[str, ...]) -> str:
-    """Return the first reason why a manifest contains no policy that afflint evaluates."""
-    return f"; {problems[0]}" if problems else ""
 
 
 def _texts(located: Located, path: Path, key: str | None = None) -> Iterator[tuple[Path, str]]:

@@ -12,7 +12,7 @@ from afflint.policies import constraint_templates, kyverno_policies
 from afflint.policies.admission_manifests import BINDING, POLICY, AdmissionPolicy, Binding, PolicyReader, is_kind
 from afflint.policies.unread_objects import unknown_exceptions, unread
 from afflint.source.files import read_regular
-from afflint.yaml.document import text_at
+from afflint.yaml.document import maps_at, text_at
 from afflint.yaml.documents import read, split, to_utf8
 
 _MAX_BYTES = 8 << 20
@@ -33,6 +33,20 @@ class Admission(NamedTuple):
     def reasons(self) -> tuple[str, ...]:
         """The messages about all objects that are not evaluated."""
         return (*self.problems, *self.foreign)
+
+    @property
+    def first_reason(self) -> str:
+        """The first reason why there may be no policy; "" without one."""
+        if self.reasons:
+            return self.reasons[0]
+        return "a policy that changes objects belongs under `context`" if any(map(_changes_objects, self.objects)) else ""
+
+
+def _changes_objects(data: dict[str, Any]) -> bool:
+    return text_at(data, "kind") in _CHANGING or any("mutate" in rule for rule in maps_at(data, "spec", "rules"))
+
+
+_CHANGING = ("MutatingPolicy", "NamespacedMutatingPolicy", "MutatingAdmissionPolicy")
 
 
 def looks_like_manifest(raw: bytes) -> bool:
