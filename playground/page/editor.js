@@ -51,7 +51,7 @@ export function type(wanted) {
   while (start < before.length && before[start] === wanted[start]) start++;
   let end = 0;
   while (end < before.length - start && end < wanted.length - start && before.at(-1 - end) === wanted.at(-1 - end)) end++;
-  text.focus();
+  text.focus({ preventScroll: true });
   text.setSelectionRange(start, before.length - end);
   const inserted = wanted.slice(start, wanted.length - end);
   const typed = inserted ? document.execCommand("insertText", false, inserted) : document.execCommand("delete");
@@ -59,6 +59,7 @@ export function type(wanted) {
     text.value = wanted;
     text.dispatchEvent(new Event("input"));
   }
+  if (matchMedia("(hover: none)").matches) text.blur(); // Without it, the keyboard of a phone covers the result.
 }
 
 /** Return the index of a line and column in the shown text; a code point may be two UTF-16 units. */

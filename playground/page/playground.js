@@ -158,7 +158,7 @@ function drawFiles() {
   tabs.mark(byId("files"), chosen);
   byId("editor").setAttribute("aria-labelledby", chosen.id);
   if (focused) chosen.focus();
-  chosen.scrollIntoView({ block: "nearest", inline: "nearest" });
+  byId("files").scrollLeft = chosen.offsetLeft - byId("files").offsetLeft - chosen.offsetWidth; // Only the tabs scroll, not the page.
   byId("delete").disabled = state.files.size === 1;
 }
 

@@ -310,6 +310,31 @@ def test_the_home_page_loads_python_only_when_it_is_needed(browser: Browser, sit
     assert opened.value(TEXT) == FIXED
 
 
+def test_the_page_does_not_scroll_by_itself(browser: Browser, site: Site) -> None:
+    """On a phone, a new report leaves the page where the visitor has scrolled to."""
+    opened = live(browser, f"{site.address}/afflint/playground/", width=390, height=844, phone=True)
+    choose(opened, "examples", "All mistakes of a shop")
+    opened.until(f"{STATUS} === '6 errors, 1 warning in 6 documents.'")
+    opened.value("document.querySelector('#list li:last-child').scrollIntoView()")
+    before = opened.value("scrollY")
+    assert before > 844
+    click(opened, "#list li:last-child .do button")
+    opened.until(f"{FOUND} === 6")
+    assert opened.value("scrollY > 844")
+    # The tab of the fixed file is visible.
+    assert opened.value(OPEN) == "web.yaml"
+    tab = "document.querySelector('#files [aria-selected=true]').getBoundingClientRect()"
+    assert opened.value(f"{tab}.left >= 0 && {tab}.right <= innerWidth")
+
+
+def test_the_home_page_opens_the_playground_with_its_files(browser: Browser, site: Site) -> None:
+    opened = browser.page(f"{site.address}/afflint/playground/index.html?embed")
+    opened.until(f"{FOUND} === 2")
+    write(opened, "# Mine.\n")
+    click(opened, "#open")
+    opened.until(f"location.search === '' && location.hash.startsWith('#2.') && document.getElementById('text') && {TEXT} === '# Mine.\\n'")
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("query", ["", "?embed"])
 def test_it_fits_on_a_phone(browser: Browser, site: Site, query: str, dark: bool) -> None:
