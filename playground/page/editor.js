@@ -2,7 +2,7 @@
 
 import { byId, element } from "./elements.js";
 
-export const SEVERITIES = ["info", "warning", "error"];
+const SEVERITIES = ["info", "warning", "error"];
 const [text, gutter, marks] = ["text", "gutter", "marks"].map(byId);
 
 /** Show a text under a name. */

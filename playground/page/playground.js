@@ -5,7 +5,7 @@ import * as editor from "./editor.js";
 import { button, byId, element, prose } from "./elements.js";
 import { LinkError, pack, unpack } from "./links.js";
 import { nameProblem } from "./names.js";
-import { item, summary } from "./results.js";
+import { item } from "./results.js";
 import { paragraphs } from "./rule.js";
 import * as tabs from "./tabs.js";
 
@@ -14,7 +14,7 @@ const EMBEDDED = new URLSearchParams(location.search).has("embed"); // On the ho
 const LONG_LINK = 8000; // Characters; some programs cut longer addresses.
 const NODES = "nodes.yaml";
 const LARGEST_FILE = 1_000_000; // Bytes.
-const NOTHING = { findings: [], safe: 0, documents: 0, suppressed: 0, notes: [] }; // The report about empty files.
+const NOTHING = { findings: [], safe: 0, summary: "Type or paste a manifest, or drop files on the page.", notes: [] };
 
 const state = { files: new Map(), open: "", view: "findings", happens: "" };
 let examples = [];
@@ -83,7 +83,7 @@ function show(answer, files) {
   report = answer;
   checked = JSON.stringify(files);
   current = -1;
-  say(summary(report));
+  say(report.summary);
   const all = byId("fix-all");
   all.hidden = !report.safe;
   all.textContent = report.safe > 1 ? `Apply all ${report.safe} safe fixes` : "Apply the safe fix";

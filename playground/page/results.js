@@ -1,18 +1,6 @@
 // The list of findings.
 
 import { button, element, prose } from "./elements.js";
-import { SEVERITIES } from "./editor.js";
-
-/** Return the sentence above the list. */
-export function summary({ findings, documents, suppressed }) {
-  const counts = SEVERITIES.toReversed().map((severity) => {
-    const many = findings.filter((each) => each.severity === severity).length;
-    return many ? `${many} ${severity}${many > 1 && severity !== "info" ? "s" : ""}` : "";
-  });
-  const found = counts.filter(Boolean).join(", ") || (documents ? "No findings" : "No manifest yet: type one, or choose an example");
-  const read = documents ? ` in ${documents} document${documents > 1 ? "s" : ""}` : "";
-  return `${found}${read}.${suppressed ? ` ${suppressed} suppressed by comments.` : ""}`;
-}
 
 /** Return the element of a finding. `go`, `select`, `explain` and `fix` are called when the user asks for it. */
 export function item(finding, { go, select, explain, fix }) {

@@ -10,7 +10,8 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from afflint import config
@@ -27,7 +28,10 @@ from afflint.pipeline.place_inputs import NO_NODES
 from afflint.pipeline.run import Outcome
 from afflint.pipeline.session import Session
 from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.report.coverage import coverage_lines
+from afflint.report.model import Report
 from afflint.report.place import page
+from afflint.report.text import summary_lines
 
 Files = Mapping[str, str]
 """The texts of the files by their names: relative paths with slashes."""
@@ -44,7 +48,7 @@ class Playground:
         self._findings: list[Finding] = []
 
     def check(self, files: Files) -> dict[str, Any]:
-        """Return the findings in the files, the numbers of the run, and notes about what was not checked.
+        """Return the findings in the files, the number of safe fixes, a summary, and notes about what was not checked.
 
         Mistakes in the configuration are findings too. Nothing else is checked until they are fixed, as on the command line.
         """
@@ -53,16 +57,17 @@ class Playground:
             session = _session()
             outcome = session.check(session.sources((".",)), Options())
         except ConfigError as error:
-            return {**_NOTHING, "findings": [_problem(number, each) for number, each in enumerate(error.problems)]}
+            found = [_problem(number, each) for number, each in enumerate(error.problems)]
+            return {"findings": found, "safe": 0, "summary": "The configuration is invalid; nothing was checked.", "notes": []}
         except UserError as error:
-            return {**_NOTHING, "notes": [str(error)]}
-        self._findings, summary = without_repetitions(outcome.findings), outcome.summary
+            return {"findings": [], "safe": 0, "summary": "Nothing was checked.", "notes": [str(error)]}
+        self._findings = without_repetitions(outcome.findings)
+        summary, *notes = _summary(session, outcome, self._findings)
         return {
             "findings": [_finding(number, each) for number, each in enumerate(self._findings)],
             "safe": sum(map(is_safe, self._findings)),
-            "documents": summary.documents,
-            "suppressed": summary.suppressed,
-            "notes": _notes(files, session, outcome),
+            "summary": summary,
+            "notes": [*notes, *_notes(files, session, outcome)],
         }
 
     def fix(self, files: Files, number: int) -> dict[str, Any]:
@@ -108,7 +113,8 @@ class Playground:
         except UserError as error:
             missing = str(error) == NO_NODES
             return {"problem": "the files have no nodes" if missing else str(error), "needsNodes": missing}
-        plan = plan._replace(notes=(*inputs.problems, *inputs.notes, *plan.notes), coverage=inputs.coverage)
+        unseen = [line.removesuffix(".") for line in coverage_lines(None, inputs.coverage, verbose=False, reads="places")]
+        plan = plan._replace(notes=(*inputs.problems, *unseen, *inputs.notes, *plan.notes))
         # The picture is complete without its script, and no script that contains text of the user runs here.
         return {"page": page.render(plan).partition("<script>")[0]}
 
@@ -134,13 +140,19 @@ class Playground:
             self._files[name] = text
 
 
-_NOTHING: Mapping[str, Any] = {"findings": [], "safe": 0, "documents": 0, "suppressed": 0, "notes": []}
-
-
 def _session() -> Session:
     """Return a session with the configuration in the working directory. Raises ConfigError."""
     path = config.find(".")
     return Session(config.load(path, rule_names=tuple(rules()), categories=CATEGORIES, was_found=True) if path else config.default())
+
+
+def _summary(session: Session, outcome: Outcome, findings: Sequence[Finding]) -> list[str]:
+    """Return the summary of the text report, and its sentences about what was not rendered."""
+    counts = Counter(each.severity for each in findings)
+    summary = outcome.summary._replace(errors=counts["error"], warnings=counts["warning"], info=counts["info"])
+    # Without findings, it does not name the options that fix them.
+    report = Report((), summary, tuple, outcome.text, "", verbose=False, quiet=False, has_rules=bool(session.settings().rules))
+    return list(summary_lines(report))
 
 
 def _notes(files: Files, session: Session, outcome: Outcome) -> list[str]:
@@ -166,7 +178,7 @@ def _problem(number: int, problem: ConfigProblem) -> dict[str, Any]:
         "hasPage": False,
         "severity": "error",
         "message": problem.message,
-        "help": "Nothing else is checked until the configuration is valid.",
+        "help": "",
         "object": "",
         "file": problem.file,
         "line": span.line,

@@ -107,7 +107,7 @@ def link_to(state: object, version: int = 2) -> str:
 
 def test_findings_and_fixes(page: Page) -> None:
     # Findings are at their lines, in the list and in the editor.
-    page.until(f"{STATUS} === '1 error, 1 warning in 1 document.'")
+    page.until(f"{STATUS} === 'Found 1 error, 1 warning. Read 1 document in 1 file.'")
     assert page.value(TEXT) == CART
     assert page.value(RULES) == ["label-not-on-template", "wrong-type"]
     assert page.value("[...document.querySelectorAll('#gutter span')].map((each) => each.textContent)") == ["7", "19"]
@@ -197,7 +197,7 @@ def test_dropped_files_are_added(browser: Browser, site: Site) -> None:
     page = browser.page(f"{site.address}/afflint/playground/?embed")
     page.until(f"{FOUND} === 2")
     choose(page, "examples", "An empty file")
-    assert page.value(STATUS) == "No manifest yet: type one, or choose an example."
+    assert page.value(STATUS) == "Type or paste a manifest, or drop files on the page."
     page.value(
         f"""(() => {{
           const data = new DataTransfer();
@@ -211,8 +211,7 @@ def test_dropped_files_are_added(browser: Browser, site: Site) -> None:
     told = page.value(NOTICE)
     assert "my cart.yaml is not added. A name has letters" in told
     assert "large.yaml is not added. It is larger than 1 MB" in told
-    page.until(f"{FOUND} === 2")
-    assert page.value(f"{STATUS}") == "1 error, 1 warning in 1 document."
+    page.until(f"{STATUS} === 'Found 1 error, 1 warning. Read 1 document in 2 files.'")
 
 
 def test_a_plan_and_what_happens_when_nodes_fail(page: Page) -> None:
@@ -299,7 +298,7 @@ def test_the_home_page_loads_python_only_when_it_is_needed(browser: Browser, sit
     site.asked.clear()
     opened = browser.page(f"{site.address}/afflint/playground/index.html?embed")
     opened.until(f"{FOUND} === 2")
-    assert opened.value(STATUS) == "1 error, 1 warning in 1 document."
+    assert opened.value(STATUS) == "Found 1 error, 1 warning. Read 1 document in 1 file."
     choose(opened, "examples", "A zone lost in a rollout")
     opened.until(f"{RULES}.join() === 'spread-lost-in-rollout'")
     assert not opened.value(LIVE)
@@ -314,7 +313,7 @@ def test_the_page_does_not_scroll_by_itself(browser: Browser, site: Site) -> Non
     """On a phone, a new report leaves the page where the visitor has scrolled to."""
     opened = live(browser, f"{site.address}/afflint/playground/", width=390, height=844, phone=True)
     choose(opened, "examples", "All mistakes of a shop")
-    opened.until(f"{STATUS} === '6 errors, 1 warning in 6 documents.'")
+    opened.until(f"{STATUS} === 'Found 6 errors, 1 warning. Read 6 documents in 5 files.'")
     opened.value("document.querySelector('#list li:last-child').scrollIntoView()")
     before = opened.value("scrollY")
     assert before > 844

@@ -19,6 +19,7 @@ from running import Playground, answer
 
 EXAMPLES = {each["title"]: each for each in examples()}
 CART = (ROOT / "examples" / "shop" / "cart.yaml").read_text("utf-8")
+FIXED = (ROOT / "examples" / "fixed" / "cart.yaml").read_text("utf-8")
 NODES = (ROOT / "examples" / "customapp" / "nodes.yaml").read_text("utf-8")
 POLICIES = EXAMPLES["Policies of a platform team"]["files"]
 
@@ -46,7 +47,25 @@ def test_findings_have_positions_and_fixes() -> None:
         ("wrong-type", "cart.yaml", 19, 14, "safe"),
     ]
     assert found[1]["help"] == 'Quote it: `"true"`.'
-    assert asked("check", {"a.yaml": ""}) == {"findings": [], "safe": 0, "documents": 0, "suppressed": 0, "notes": []}
+    assert asked("check", {"a.yaml": ""}) == {"findings": [], "safe": 0, "summary": "No manifest found in 1 file.", "notes": []}
+
+
+def test_the_summary_is_the_one_of_the_text_report() -> None:
+    assert asked("check", {"cart.yaml": CART})["summary"] == "Found 1 error, 1 warning. Read 1 document in 1 file."
+    assert asked("check", POLICIES)["summary"] == "Found 1 error, 1 warning. Read 2 documents in 2 files."
+    ignored = CART.replace("ssd: true", "ssd: true # afflint: ignore[wrong-type] -- an example")
+    assert asked("check", {"cart.yaml": ignored})["summary"] == "Found 1 warning. Read 1 document in 1 file. 1 finding suppressed."
+    ignoring = {".afflint.yaml": "ignore: [all]\n", "cart.yaml": CART}
+    assert asked("check", ignoring)["summary"] == "Nothing was checked, because no rule is selected."
+
+
+def test_what_is_not_rendered_is_named() -> None:
+    chart = {"Chart.yaml": "apiVersion: v2\nname: a\nversion: 1.0.0\n", "templates/a.yaml": "kind: {{ .Values.kind }}\n"}
+    files = chart | {"kustomization.yaml": "resources: [cart.yaml]\n", "cart.yaml": FIXED}
+    answered = asked("check", files)
+    assert answered["summary"].startswith("No findings in what was read")
+    assert answered["notes"][-1] == "Not rendered: 1 chart and 1 kustomization; `--render` checks what they create."
+    assert "Not rendered: 1 chart and 1 kustomization" in asked("place", files | {"nodes.yaml": NODES}, "")["page"]
 
 
 def test_a_fix_changes_the_file_of_its_finding() -> None:
