@@ -21,6 +21,7 @@ class Site:
     """A web server over a folder. ``asked`` are the paths of the requests so far."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
         self.asked: list[str] = []
         self._server.asked = self.asked  # type: ignore[attr-defined]

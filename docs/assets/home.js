@@ -1,7 +1,12 @@
-// The playground on the home page: as high as its content on a phone, and in the colours of the site.
+// The playground on the home page: as high as its content on a phone, and in the colours of the site. From a disk, browsers do not run it.
 document.addEventListener("DOMContentLoaded", () => {
   const frame = document.querySelector("iframe.playground");
-  if (!frame || location.protocol === "file:") return; // From a disk, browsers do not run the playground.
+  if (!frame) return;
+  if (location.protocol === "file:") {
+    frame.remove();
+    document.querySelector("article details").open = true;
+    return;
+  }
   const narrow = matchMedia("(max-width: 60rem)");
   const fit = () => {
     const page = frame.contentDocument.documentElement;

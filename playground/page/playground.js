@@ -362,7 +362,7 @@ window.addEventListener("hashchange", () => {
 });
 
 async function main() {
-  document.body.classList.toggle("embedded", EMBEDDED);
+  document.body.className = EMBEDDED ? "embedded" : "";
   const response = await fetch(`${BASE}examples.json`);
   examples = await response.json();
   const menu = byId("examples");
@@ -385,4 +385,4 @@ async function main() {
   if (!EMBEDDED) run();
 }
 
-main();
+main().catch((error) => say(`The playground could not be loaded: ${error.message}`));

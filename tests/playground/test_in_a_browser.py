@@ -359,6 +359,14 @@ def test_a_plan_on_a_phone_is_as_high_as_its_content(browser: Browser, site: Sit
     assert opened.value("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_the_documented_size(site: Site) -> None:
+    """A server compresses what is not compressed yet."""
+    files = [path.read_bytes() for path in site.folder.rglob("*") if path.is_file()]
+    assert abs(sum(min(len(zlib.compress(data)), len(data)) for data in files) / 1e6 - 8) < 1
+    for page in ("docs/index.md", "docs/playground.md", "playground/page/index.html"):
+        assert "8 MB" in (ROOT / page).read_text("utf-8")
+
+
 def test_controls_have_names(page: Page) -> None:
     """What a screen reader announces: the computed name of every button, field and menu."""
     nodes = page.call("Accessibility.getFullAXTree")["nodes"]

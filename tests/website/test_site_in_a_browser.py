@@ -117,6 +117,12 @@ def test_the_home_page_shows_a_report_without_python(browser: Browser, site: Sit
     assert "/playground/parts.json" in site.asked
 
 
+def test_the_home_page_on_a_disk_shows_the_report_of_the_terminal(browser: Browser, built: Path) -> None:
+    page = browser.page((built / "index.html").as_uri())
+    assert page.until("document.querySelector('article details').open")
+    assert page.value("document.querySelector('iframe.playground')") is None
+
+
 def test_the_report_has_the_colours_of_the_site(browser: Browser, site: Site) -> None:
     page = browser.page(f"{site.address}/index.html")
     page.until(f"{LIST}?.children.length")
@@ -134,6 +140,7 @@ def test_the_report_has_no_scroll_bars_on_a_phone(browser: Browser, site: Site) 
 
 
 def test_every_page_fits_on_a_phone(browser: Browser, site: Site, built: Path) -> None:
+    browser.events.clear()  # Errors of the tests before.
     page = browser.page(f"{site.address}/index.html", width=390, height=844, phone=True)
     wide = []
     for path in sorted(built.rglob("*.html")):
