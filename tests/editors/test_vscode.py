@@ -58,6 +58,17 @@ def test_the_folder_that_is_open_can_neither_render_nor_start_another_program() 
     assert MANIFEST["capabilities"]["untrustedWorkspaces"]["supported"] is False
 
 
+def test_the_page_on_the_marketplace_has_what_people_look_for() -> None:
+    icon = (EXTENSION / MANIFEST["icon"]).read_bytes()
+    assert (icon[:8], icon[16:24]) == (b"\x89PNG\r\n\x1a\n", (128).to_bytes(4, "big") * 2)
+    # The Marketplace takes at most 30 keywords, and these categories.
+    assert len(MANIFEST["keywords"]) <= 30
+    assert set(MANIFEST["categories"]) == {"Linters", "Programming Languages"}
+    links = [MANIFEST["homepage"], MANIFEST["repository"]["url"], MANIFEST["bugs"]["url"]]
+    assert all(link.startswith("https://github.com/OWNER/afflint") for link in links), "the release replaces OWNER"
+    assert MANIFEST["galleryBanner"] == {"color": "#12343b", "theme": "dark"}
+
+
 def test_each_command_is_registered() -> None:
     declared = {command["command"] for command in MANIFEST["contributes"]["commands"]}
     assert declared == {f"afflint.{name}" for name in re.findall(r'\bcommand\("(\w+)"', PROGRAM)}
@@ -74,7 +85,7 @@ def test_the_package_contains_what_it_runs_and_nothing_else(packed: Path) -> Non
         names = {name.removeprefix("extension/") for name in archive.namelist() if name.startswith("extension/")}
         manifest = archive.read("extension.vsixmanifest").decode()
     (wheel,) = [name for name in names if name.endswith(".whl")]
-    assert names == {"LICENSE.txt", "readme.md", "package.json", "dist/extension.js", "schemas/config.schema.json", wheel}
+    assert names == {"LICENSE.txt", "readme.md", "package.json", "icon.png", "dist/extension.js", "schemas/config.schema.json", wheel}
     assert 'Id="Microsoft.VisualStudio.Code.Engine"' in manifest
 
 

@@ -47,11 +47,12 @@ class VSCode:
 
 
 @contextmanager
-def running(folder: Path, extension: Path) -> Iterator[VSCode]:
-    """Visual Studio Code with its data in ``folder`` and with an extension (a .vsix) installed."""
+def running(folder: Path, *extensions: Path, trusted: bool = True) -> Iterator[VSCode]:
+    """Visual Studio Code with its data in ``folder`` and with extensions (.vsix) installed. ``trusted``: it trusts each folder."""
     settings = folder / "data" / "User" / "settings.json"
     settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps(_QUIET))
+    # A folder that is not trusted opens in restricted mode, without a question.
+    settings.write_text(json.dumps({**_QUIET, "security.workspace.trust.startupPrompt": "never"}))
     command = [
         code_server(),
         "--config",
@@ -63,12 +64,13 @@ def running(folder: Path, extension: Path) -> Iterator[VSCode]:
     ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("AFFLINT")}
     with (folder / "log").open("w") as log:
-        subprocess.run([*command, "--install-extension", extension], env=environment, stdout=log, stderr=log, check=True)
+        for extension in extensions:
+            subprocess.run([*command, "--install-extension", extension], env=environment, stdout=log, stderr=log, check=True)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         command += ["--auth", "none", "--bind-addr", f"127.0.0.1:{port}", "--disable-telemetry", "--disable-update-check"]
-        command += ["--disable-workspace-trust", "--disable-getting-started-override"]
+        command += ["--disable-getting-started-override", *(["--disable-workspace-trust"] if trusted else [])]
         server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             wait_until(lambda: _answers(port), "code-server answers")

@@ -2,8 +2,8 @@
 
 import * as vscode from "vscode";
 import { LanguageClient, type LanguageClientOptions, type ServerOptions, State } from "vscode-languageclient/node";
-import { showPlacement, why } from "./placement";
-import { find, install, type Program } from "./program";
+import { nodes, showPlacement, why } from "./placement";
+import { configuredPath, find, install, type Program, watchPython } from "./program";
 
 const SETTINGS = ["diagnostics", "syntaxErrors", "unknownFields", "hints", "completion", "hover"];
 const LANGUAGES = ["yaml", "json", "helm"];
@@ -18,7 +18,6 @@ class Extension implements vscode.Disposable {
 
   constructor(private readonly context: vscode.ExtensionContext) {
     this.status.name = "afflint";
-    this.status.command = { command: "afflint.showLog", title: "Log" };
   }
 
   /** Starts the server, or starts it again. Calls wait for each other. */
@@ -41,7 +40,8 @@ class Extension implements vscode.Disposable {
     try {
       this.client = new LanguageClient("afflint", "afflint", serverOptions(command), clientOptions(this.log));
       this.client.onDidChangeState((change) => {
-        // After a crash the client starts the server again by itself.
+        // After a crash the client starts the server again by itself, unless it crashes too often.
+        if (change.newState === State.Starting) this.show("starting", vscode.LanguageStatusSeverity.Information, { busy: true });
         if (change.newState === State.Stopped) this.show("stopped", vscode.LanguageStatusSeverity.Error);
         if (change.newState === State.Running) this.show(version, vscode.LanguageStatusSeverity.Information, { detail: `from ${origin}` });
       });
@@ -63,10 +63,12 @@ class Extension implements vscode.Disposable {
     this.status.severity = severity;
     this.status.busy = busy;
     this.status.detail = detail;
+    const failed = severity === vscode.LanguageStatusSeverity.Error;
+    this.status.command = failed ? { command: "afflint.restart", title: "Restart" } : { command: "afflint.showLog", title: "Log" };
   }
 
   private async offerToInstall(): Promise<void> {
-    const configured = vscode.workspace.getConfiguration("afflint").get<string>("path", "").trim();
+    const configured = configuredPath();
     const message = configured
       ? `afflint.path is ${configured}, which does not start.`
       : "afflint was not found: not in the Python environment of this workspace, and not on PATH.";
@@ -107,11 +109,9 @@ class Extension implements vscode.Disposable {
 }
 
 function serverOptions(command: string): ServerOptions {
-  const configuration = vscode.workspace.getConfiguration("afflint");
   // Relative files of nodes are those of the first folder, where the server starts.
-  const nodes = configuration.get<string[]>("nodes", []).flatMap((file) => ["--nodes", file]);
-  const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
-  return { command, args: ["lsp", ...nodes], options: cwd ? { cwd } : {} };
+  const folder = vscode.workspace.workspaceFolders?.[0];
+  return { command, args: ["lsp", ...(folder ? nodes(folder) : [])], options: folder ? { cwd: folder.uri.fsPath } : {} };
 }
 
 function clientOptions(log: vscode.LogOutputChannel): LanguageClientOptions {
@@ -157,6 +157,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     }),
   );
   await extension.restart();
+  // Another interpreter is another environment, unless the setting names afflint.
+  const watching = await watchPython(() => void (configuredPath() || extension.restart()));
+  if (watching) context.subscriptions.push(watching);
 }
 
 /** VS Code waits for the server to end. */

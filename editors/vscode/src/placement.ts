@@ -54,7 +54,8 @@ async function here(): Promise<{ folder: vscode.WorkspaceFolder; workload: Workl
   return { folder, workload: workloadAt(editor.document.getText().split(/\r?\n/), editor.selection.active.line) };
 }
 
-function nodes(folder: vscode.WorkspaceFolder): string[] {
+/** The options for the files with nodes. They are full paths, so that none is an option or `-`. */
+export function nodes(folder: vscode.WorkspaceFolder): string[] {
   const files = vscode.workspace.getConfiguration("afflint", folder.uri).get<string[]>("nodes", []);
   return files.flatMap((file) => ["--nodes", path.resolve(folder.uri.fsPath, file)]);
 }

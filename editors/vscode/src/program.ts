@@ -19,7 +19,7 @@ export interface Program {
 
 /** The first `afflint` that starts. A path in the settings is the only candidate: a mistake there is reported, not passed over. */
 export async function find(context: vscode.ExtensionContext, log: vscode.LogOutputChannel): Promise<Program | undefined> {
-  const setting = vscode.workspace.getConfiguration("afflint").get<string>("path", "").trim();
+  const setting = configuredPath();
   if (setting) {
     const command = path.resolve(firstFolder() ?? homedir(), setting.replace(/^~(?=\/|$)/, homedir()));
     const version = await versionOf(command, log);
@@ -31,6 +31,11 @@ export async function find(context: vscode.ExtensionContext, log: vscode.LogOutp
     if (version !== undefined) return { command, version, origin };
   }
   return undefined;
+}
+
+/** The path of afflint in the settings; empty if there is none. */
+export function configuredPath(): string {
+  return vscode.workspace.getConfiguration("afflint").get<string>("path", "").trim();
 }
 
 async function* candidates(context: vscode.ExtensionContext, log: vscode.LogOutputChannel): AsyncGenerator<[string, string]> {
@@ -47,12 +52,21 @@ async function* candidates(context: vscode.ExtensionContext, log: vscode.LogOutp
   yield [ownCommand(context), "this extension"];
 }
 
+/** What the Python extension says about environments, if that extension is installed. */
+async function pythonEnvironments() {
+  return (await vscode.extensions.getExtension("ms-python.python")?.activate())?.environments;
+}
+
+/** Calls `changed` after the user has selected another interpreter in the Python extension. */
+export async function watchPython(changed: () => void): Promise<vscode.Disposable | undefined> {
+  const environments = await pythonEnvironments().catch(() => undefined);
+  return environments?.onDidChangeActiveEnvironmentPath?.(changed);
+}
+
 /** The interpreter that the user selected in the Python extension. */
 async function selectedPython(log: vscode.LogOutputChannel): Promise<string | undefined> {
-  const extension = vscode.extensions.getExtension("ms-python.python");
-  if (!extension) return undefined;
   try {
-    const environments = (await extension.activate())?.environments;
+    const environments = await pythonEnvironments();
     const selected = environments?.getActiveEnvironmentPath?.(vscode.workspace.workspaceFolders?.[0]?.uri);
     const environment = selected && (await environments.resolveEnvironment(selected));
     return environment?.executable?.uri?.fsPath;
