@@ -164,3 +164,14 @@ def test_pages_are_accessible(browser: Browser, name: str, width: int, phone: bo
     # With a failure chosen, the replicas that it moves are pale and still readable.
     if page.value("Boolean(document.getElementById('f1')?.click() ?? document.getElementById('f1'))"):
         assert page.value(VIOLATIONS) == []
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_the_first_stop_of_the_tab_key_skips_to_the_results(browser: Browser, name: str) -> None:
+    page = opened(browser, name)
+    page.press("Tab", code="Tab", windowsVirtualKeyCode=9)
+    assert page.value("document.activeElement.className") == "skip"
+    assert page.value("document.activeElement.getBoundingClientRect().top >= 0"), "it is seen as soon as it has the focus"
+    assert page.value("Boolean(document.querySelector(document.activeElement.hash))")
+    # All others come in the order of the page: nothing jumps ahead.
+    assert page.value("[...document.querySelectorAll('[tabindex]')].every((each) => each.tabIndex <= 0)")

@@ -38,16 +38,21 @@ def test_the_chart_has_a_title_a_description_and_a_table_with_its_numbers() -> N
 def test_points_are_as_far_apart_as_their_days_and_as_high_as_their_numbers() -> None:
     chart = "".join(line_chart("f", "t", "d", ["2026-01-01", "2026-01-02", "2026-01-11"], {"total": [0, 10, 5]}))
     assert 'points="34,158 65.8,8 352,83"' in chart
-    # Reports of one minute are apart, and one report is in the middle.
+    # Reports of one minute are apart.
     assert 'points="34,158 352,8"' in "".join(line_chart("f", "t", "d", ["2026-01-01"] * 2, {"total": [0, 1]}))
-    assert 'points="193,158"' in "".join(line_chart("f", "t", "d", ["2026-01-01"], {"total": [0]}))
+
+
+def test_a_single_report_has_no_line() -> None:
+    text = "".join(page.render(ALONE._replace(trends=(VIOLATIONS,))))
+    assert "Policy violations over time" in text
+    assert "<svg" not in text
 
 
 def test_lines_differ_by_more_than_their_colour() -> None:
     text = rendered("trends.html")
     styles = dict(re.findall(r"^\.line\.(\w+) \{ (.*) \}$", text, re.MULTILINE))
     assert len({re.sub(r"stroke: [^;]*;", "", style) for style in styles.values()}) == 3
-    assert re.findall(r'<svg class="sample".*?</svg> ([\w ]+)</span>', text) == ["all findings", "errors", "warnings", "all violations"]
+    assert re.findall(r'<svg class="sample".*?</svg> ([\w ]+)</span>', text) == ["all findings", "errors", "warnings"]
 
 
 def test_what_was_not_checked_has_a_column_only_where_there_is_any() -> None:

@@ -19,7 +19,10 @@ _STEPS = (1, 2, 5)
 
 
 def line_chart(name: str, title: str, description: str, dates: Sequence[str], lines: Mapping[str, Sequence[int]]) -> Iterator[str]:
-    """Yield a chart with a line per CSS class in ``lines``: a number per date, oldest first. ``name`` makes its ids unique."""
+    """Yield a chart with a line per CSS class in ``lines``: a number for each of two or more dates, oldest first.
+
+    ``name`` makes its ids unique.
+    """
     top = _nice(max((number for numbers in lines.values() for number in numbers), default=0))
     xs = _positions(dates)
     yield f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-labelledby="{name}t {name}d">\n'
@@ -27,9 +30,8 @@ def line_chart(name: str, title: str, description: str, dates: Sequence[str], li
     for value in (0, top // 2, top) if top % 2 == 0 else (0, top):
         y = _y(value, top)
         yield f'<path class="grid" d="M{_LEFT} {y}H{_WIDTH - _RIGHT}"/><text class="tick" x="{_LEFT - 5}" y="{y + 3.5:g}">{value}</text>\n'
-    for place, date in dict.fromkeys(((_LEFT, dates[0]), (_WIDTH - _RIGHT, dates[-1]))) if len(dates) > 1 else ((xs[0], dates[0]),):
-        anchor = "middle" if len(dates) == 1 else "start" if place == _LEFT else "end"
-        yield f'<text x="{place:g}" y="{_HEIGHT - 6}" text-anchor="{anchor}">{shown(date[:10])}</text>\n'
+    for place, date, anchor in ((_LEFT, dates[0], "start"), (_WIDTH - _RIGHT, dates[-1], "end")):
+        yield f'<text x="{place}" y="{_HEIGHT - 6}" text-anchor="{anchor}">{shown(date[:10])}</text>\n'
     for kind, numbers in lines.items():
         points = " ".join(f"{x:g},{_y(number, top):g}" for x, number in zip(xs, numbers, strict=True))
         yield f'<polyline class="line {kind}" points="{points}"/>\n'
@@ -55,8 +57,6 @@ def sparkline(dates: Sequence[str], numbers: Sequence[int]) -> str:
 def _positions(dates: Sequence[str]) -> list[float]:
     """Return the horizontal positions of the dates, in proportion to time; evenly if all dates are the same."""
     width = _WIDTH - _LEFT - _RIGHT
-    if len(dates) == 1:
-        return [_LEFT + width / 2]
     times = [(datetime.fromisoformat(date) - datetime.min).total_seconds() for date in dates]
     if times[-1] <= times[0]:
         times = [float(number) for number in range(len(dates))]

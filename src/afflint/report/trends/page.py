@@ -32,11 +32,15 @@ def render(trend: Trend) -> Iterator[str]:
     """Yield a section: the last number, the chart, the reports, the groups, and the new and fixed findings."""
     name = trend.subject[0]
     yield f'<section class="trend" aria-labelledby="{name}h">\n<h2 id="{name}h">{trend.title}</h2>\n'
-    yield f'<p class="lead">{html_words(summary(trend))}</p>\n<div class="views two">\n<div>\n'
-    yield from _chart(trend, name)
-    yield "</div>\n<div>\n"
-    yield from _reports(trend, name)
-    yield "</div>\n</div>\n"
+    yield f'<p class="lead">{html_words(summary(trend))}</p>\n'
+    if len(trend.points) > 1:
+        yield '<div class="views two">\n<div>\n'
+        yield from _chart(trend, name)
+        yield "</div>\n<div>\n"
+        yield from _reports(trend, name)
+        yield "</div>\n</div>\n"
+    else:
+        yield from _reports(trend, name)
     for dimension in DIMENSIONS[trend.subject]:
         yield from _groups(trend, dimension)
     for title, found in (("New", trend.new), ("Fixed", trend.fixed)):
@@ -64,7 +68,7 @@ def _chart(trend: Trend, name: str) -> Iterator[str]:
 
 def _reports(trend: Trend, name: str) -> Iterator[str]:
     """Yield the numbers of the chart, the newest report first."""
-    yield f'<div class="scroll" tabindex="0" role="group" aria-labelledby="{name}h"><table class="compliance numbers">\n'
+    yield f'<div class="scroll" tabindex="0" role="group" aria-labelledby="{name}h"><table class="compliance numbers dates">\n'
     yield f"<thead><tr>{_heads(heads(trend))}</tr></thead>\n<tbody>\n"
     for point in trend.points[: -_MOST_POINTS - 1 : -1]:
         first, *others = cells(trend, point)
@@ -82,11 +86,13 @@ def _groups(trend: Trend, dimension: Dimension) -> Iterator[str]:
     title = f"By {heading(trend.subject, dimension)}"
     dates = [point.date for point in trend.points]
     yield f'<h3>{title}</h3>\n<div class="scroll" tabindex="0" role="group" aria-label="{title}"><table class="compliance numbers">\n'
-    yield f'<thead><tr>{_heads(row_heads(trend, dimension))}<th scope="col">Trend</th></tr></thead>\n<tbody>\n'
+    head = '<th scope="col">Trend</th>' if len(dates) > 1 else ""
+    yield f"<thead><tr>{_heads(row_heads(trend, dimension))}{head}</tr></thead>\n<tbody>\n"
     for row in found[:_MOST_ROWS]:
         _, *others = row_cells(dimension, row)
         label = f"<code>{shown(row.name)}</code>" if row.name else f'<span class="soft">{group_name(dimension, "")}</span>'
-        yield f'<tr><th scope="row">{label}</th>{_numbers(others)}<td>{sparkline(dates, row.numbers)}</td></tr>\n'
+        line = f"<td>{sparkline(dates, row.numbers)}</td>" if len(dates) > 1 else ""
+        yield f'<tr><th scope="row">{label}</th>{_numbers(others)}{line}</tr>\n'
     yield "</tbody>\n</table></div>\n"
     if len(found) > _MOST_ROWS:
         yield f'<p class="soft">and {len(found) - _MOST_ROWS} more</p>\n'
