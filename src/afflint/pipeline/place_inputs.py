@@ -18,7 +18,7 @@ from afflint.index.facts import Facts, Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.declared_nodes import assumption_note, pools_with_expected_labels
 from afflint.inventory.node_files import NodeFact, NodeFileError, ParsedFiles, bytes_of, documents_of, nodes_of
-from afflint.inventory.pod_files import RUNNING_KINDS, has_other_objects, may_be_stored, running_pods
+from afflint.inventory.pod_files import RUNNING_KINDS, RunningPods, has_other_objects, may_be_stored, running_pods
 from afflint.inventory.pool_files import Pools
 from afflint.inventory.scheduler_profiles import profiles_of
 from afflint.inventory.simulation_input import SimulationInput, SimulationOptions, build_simulation_input
@@ -83,6 +83,17 @@ class SeveralClustersError(UserError):
 _NO_COUNTS: Mapping[str, int] = {}
 
 
+class _PlaceRequest(NamedTuple):
+    """What the caller of ``read_place_inputs`` asks for, by the names of its parameters."""
+
+    resources: bool
+    only_running: bool
+    replan: bool
+    counts: Mapping[str, int]
+    needs_nodes: bool
+    kinds: Collection[str]
+
+
 def read_place_inputs(
     sources: Sequence[Source],
     node_files: Sequence[Source],
@@ -114,99 +125,173 @@ def read_place_inputs(
     Raises NodeFileError if there are neither nodes nor pools, or if a node, a pool or a pod is invalid, UnknownPoolError, and
     SeveralClustersError.
     """
-    parsed, running_files = ParsedFiles(), each_once(pod_files)
-    given = [source for identity, source in each_once(sources).items() if identity not in running_files]
-    stored = [each for each in each_once([*node_files, *pod_files]).values() if has_other_objects(parsed.documents(each))]
-    files = Files([*given, *stored, *pod_files], context, node_files)
-    dumped = {files.numbers[identity] for identity in each_once([*stored, *pod_files])} - {files.numbers[each] for each in each_once(given)}
-    nodes = nodes_of(files.of(files.nodes), resources=resources, parsed=parsed)
     admission = tuple([rule for rule in settings.rules if rule.category == "admission" and rule.name not in UNREADABLE])
     settings = settings._replace(rules=(*bind_rules(UNREADABLE), *admission), inventory=True, resources=resources, lines=lines)
-    mapper = options.mapper or map_files
-    not_mapped = {files.numbers[identity] for identity in running_files} - {files.numbers[identity] for identity in each_once(stored)}
-    read = files.of(file for file in files.given if file not in not_mapped)
-    results = dict(zip(read, _mapped(read, dumped, settings, mapper), strict=True))
-    others = dict(zip(files.context, mapper(files.of(files.context).values(), settings._replace(rules=(), inventory=False)), strict=True))
-    kustomizations = files.kustomizations()
-    results, undecided = _as_stored(files, results, others, settings, kustomizations)
-    if not node_files and settings.auto_nodes:
-        holding = {file: read[file] for file, result in results.items() if result.facts.holds_nodes}
-        nodes = nodes_of(holding, resources=resources)
-    mapped = _with_node_files(files, results, settings)
-    pools = pools_of(files, mapped, settings)
-    classes = _classes(files, pools, counts, with_least=not nodes)
-    if needs_nodes and not (nodes or classes):
-        raise NodeFileError(NO_NODES)
-    counted = resources and any([*[each.node.allocatable for each in nodes], *[each.allocatable for each in classes]])
-    running = running_pods(
-        {files.numbers[identity]: source for identity, source in running_files.items()},
-        resources=resources,
-        dumps=_dumps(files, results, parsed),
-        parsed=parsed,
-    )
-    facts = [_context_facts(each.facts.of_file(file, files.folder(file))) for file, each in others.items()]
-    facts += [located_facts(files, file, result, kustomizations, placed=True) for file, result in results.items()]
-    manifest_index = ManifestIndex(
-        facts,
-        plugins=settings.target.admission_plugins,
-        node_labels=[node.labels for node in nodes],
-        kubevirt_version=settings.target.kubevirt_version,
-    )
-    workloads = [
-        manifest_index.with_scale(pods)
-        for each in facts
-        for pods in each.pods
-        if (pods.site.file, pods.site.document, pods.site.base) not in running.sites
-    ]
-    workloads = _without_controlled(workloads)
-    reduction = Reduction(settings, Checker(settings).triage, files.names, lambda _: b"")
-    suppression_filter = SuppressionFilter(reduction, options, kustomizations)
-    origins = None
-    if options.renders is not None:
-        _check_one_cluster(files, workloads, options.renders, kustomizations)
-        with_positions = [file for file, result in results.items() if result.facts.pods or result.found or result.facts.unusable]
-        origins = options.renders.origins(files.sources, with_positions, suppression_filter.remaining_in_source)
-    place_problems = PlaceProblems(files, results, workloads, suppression_filter, origins)
-    workloads = [_at_origin(place_problems.accepted(pods), origins) for pods in workloads]
-    problems = place_problems.listed()
-    names = files.names if origins is None else origins.names
-    target = settings.target
-    name_of = names.__getitem__
-    simulation_input = build_simulation_input(
-        nodes,
-        manifest_index,
-        workloads,
-        SimulationOptions(target.version, target.feature_gates, counted, only_running, replan, has_pools=bool(classes)),
-        running.pods,
-        name_of=name_of,
-        machines=running.machines,
-        machine_workloads=running.machine_workloads,
-    )
-    simulation_input = _with_priorities(simulation_input, files, {**others, **results})
-    if resources and not counted and (nodes or classes):
-        from afflint.inventory.uncounted import with_uncounted_requests
+    request = _PlaceRequest(resources, only_running, replan, counts, needs_nodes, kinds)
+    return _PlaceReading(_PlaceFiles(sources, node_files, pod_files, context), settings, options, request).inputs()
 
-        simulation_input = simulation_input._replace(pod_sources=with_uncounted_requests(simulation_input.pod_sources))
-    declared = [*[each.name for each in nodes if each.declared], *[each.title for each in classes]]
-    classes = pools_with_expected_labels(classes, simulation_input.expected)
-    assumed = assumption_note(declared, simulation_input.expected)
-    if _have_known_zones(classes, nodes) and (manifest_index.holds_storage or any(each.volumes for each in simulation_input.pod_sources)):
-        simulation_input = _with_storage(simulation_input, manifest_index, parsed, (*stored, *pod_files), target)
-    empty = tuple([names[file] for file, result in results.items() if is_empty(result)])
-    unused = profiles_of(manifest_index.schedulers).notes(name_of) if manifest_index.schedulers else ()
-    notes = (*_skipped_manifests(workloads, name_of), *_rejected_manifests(problems), *undecided, *([assumed] if assumed else []), *unused)
-    if manifest_index.maintenance:
-        from afflint.inventory.uncounted import maintenance_notes
 
-        notes = (*notes, *maintenance_notes(manifest_index.maintenance, [each.node for each in nodes]))
-    if options.renders is None:
-        coverage, count = coverage_of((names[file], result) for file, result in results.items()), None
-    else:
-        coverage, count = options.renders.coverage(), options.renders.count()
-    everywhere = pools_of(files, mapped, settings, everywhere=True) if kinds else None
-    all_pools = tuple(_each_once(files, everywhere.whole)) if everywhere is not None else ()
-    objects = tuple(_objects(files, kinds)) if kinds else ()
-    return PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes, coverage, count, all_pools, objects)
+class _PlaceFiles:
+    """The files of a simulation, by what they are read for."""
+
+    def __init__(
+        self, sources: Sequence[Source], node_files: Sequence[Source], pod_files: Sequence[Source], context: Iterable[Source]
+    ) -> None:
+        self.parsed = ParsedFiles()
+        running = each_once(pod_files)
+        given = [source for identity, source in each_once(sources).items() if identity not in running]
+        stored = [each for each in each_once([*node_files, *pod_files]).values() if has_other_objects(self.parsed.documents(each))]
+        self.files = Files([*given, *stored, *pod_files], context, node_files)
+        numbers = self.files.numbers
+        self.names_nodes = bool(node_files)
+        self.running = {numbers[identity]: source for identity, source in running.items()}
+        """The files with running pods."""
+        self.dumps = (*stored, *pod_files)
+        self.dumped = {numbers[identity] for identity in each_once(self.dumps)} - {numbers[each] for each in each_once(given)}
+        """The files whose objects the API server has accepted."""
+        not_mapped = self.running.keys() - {numbers[identity] for identity in each_once(stored)}
+        self.mapped = self.files.of(file for file in self.files.given if file not in not_mapped)
+        """The files with manifests."""
+
+
+class _PlaceReading:
+    """One reading of the input: the results of the map step, and what follows from all of them together."""
+
+    def __init__(self, given: _PlaceFiles, settings: MapSettings, options: Options, request: _PlaceRequest) -> None:
+        self._given, self._settings, self._options, self._request = given, settings, options, request
+        self._files = files = given.files
+        self._kustomizations = files.kustomizations()
+        nodes = nodes_of(files.of(files.nodes), resources=request.resources, parsed=given.parsed)
+        mapper = options.mapper or map_files
+        results = dict(zip(given.mapped, _mapped(given.mapped, given.dumped, settings, mapper), strict=True))
+        of_context = mapper(files.of(files.context).values(), settings._replace(rules=(), inventory=False))
+        self._context = dict(zip(files.context, of_context, strict=True))
+        self._results, self._undecided = _as_stored(files, results, self._context, settings, self._kustomizations)
+        if not given.names_nodes and settings.auto_nodes:
+            holding = {file: given.mapped[file] for file, result in self._results.items() if result.facts.holds_nodes}
+            nodes = nodes_of(holding, resources=request.resources)
+        self._nodes = nodes
+        self._with_nodes = _with_node_files(files, self._results, settings)
+        """The results, with those of the node files."""
+        self._classes = _classes(files, pools_of(files, self._with_nodes, settings), request.counts, with_least=not nodes)
+        if request.needs_nodes and not (nodes or self._classes):
+            raise NodeFileError(NO_NODES)
+
+    def inputs(self) -> PlaceInputs:
+        """Return the input of the simulation."""
+        manifest_index, running, workloads = self._workloads()
+        origins, place_problems = self._reviewed(workloads)
+        workloads = [_at_origin(place_problems.accepted(pods), origins) for pods in workloads]
+        problems = place_problems.listed()
+        names = self._files.names if origins is None else origins.names
+        simulation_input = self._simulation_input(manifest_index, running, workloads, names.__getitem__)
+        expected = simulation_input.expected
+        classes = pools_with_expected_labels(self._classes, expected)
+        if self._knows_volumes(simulation_input, manifest_index, classes):
+            storage = self._given.parsed, self._given.dumps, self._settings.target
+            simulation_input = _with_storage(simulation_input, manifest_index, *storage)
+        assumed = assumption_note([*[each.name for each in self._nodes if each.declared], *[each.title for each in classes]], expected)
+        notes = (
+            *_skipped_manifests(workloads, names.__getitem__),
+            *_rejected_manifests(problems),
+            *self._undecided,
+            *([assumed] if assumed else []),
+            *self._notes(manifest_index, names.__getitem__),
+        )
+        empty = tuple([names[file] for file, result in self._results.items() if is_empty(result)])
+        read = PlaceInputs(simulation_input, tuple(problems), names, notes, empty, classes)
+        return self._with_objects(self._with_coverage(read))
+
+    def _workloads(self) -> tuple[ManifestIndex, RunningPods, list[Pods]]:
+        """Return the index of all manifests, the running pods, and the workloads that are not among these."""
+        running = running_pods(
+            self._given.running,
+            resources=self._request.resources,
+            dumps=_dumps(self._files, self._results, self._given.parsed),
+            parsed=self._given.parsed,
+        )
+        files, target = self._files, self._settings.target
+        facts = [_context_facts(each.facts.of_file(file, files.folder(file))) for file, each in self._context.items()]
+        facts += [located_facts(files, file, result, self._kustomizations, placed=True) for file, result in self._results.items()]
+        manifest_index = ManifestIndex(
+            facts,
+            plugins=target.admission_plugins,
+            node_labels=[node.labels for node in self._nodes],
+            kubevirt_version=target.kubevirt_version,
+        )
+        workloads = [
+            manifest_index.with_scale(pods)
+            for each in facts
+            for pods in each.pods
+            if (pods.site.file, pods.site.document, pods.site.base) not in running.sites
+        ]
+        return manifest_index, running, _without_controlled(workloads)
+
+    def _reviewed(self, workloads: list[Pods]) -> tuple[RunOrigins | None, PlaceProblems]:
+        """Return where rendered manifests come from, and what the API server rejects."""
+        files, results, renders = self._files, self._results, self._options.renders
+        reduction = Reduction(self._settings, Checker(self._settings).triage, files.names, lambda _: b"")
+        suppression_filter = SuppressionFilter(reduction, self._options, self._kustomizations)
+        origins = None
+        if renders is not None:
+            _check_one_cluster(files, workloads, renders, self._kustomizations)
+            with_positions = [file for file, result in results.items() if result.facts.pods or result.found or result.facts.unusable]
+            origins = renders.origins(files.sources, with_positions, suppression_filter.remaining_in_source)
+        return origins, PlaceProblems(files, results, workloads, suppression_filter, origins)
+
+    def _simulation_input(
+        self, manifest_index: ManifestIndex, running: RunningPods, workloads: list[Pods], name_of: Callable[[FileId], str]
+    ) -> SimulationInput:
+        request, target = self._request, self._settings.target
+        allocatable = [*[each.node.allocatable for each in self._nodes], *[each.allocatable for each in self._classes]]
+        counted = request.resources and any(allocatable)
+        simulation_input = build_simulation_input(
+            self._nodes,
+            manifest_index,
+            workloads,
+            SimulationOptions(
+                target.version, target.feature_gates, counted, request.only_running, request.replan, has_pools=bool(self._classes)
+            ),
+            running.pods,
+            name_of=name_of,
+            machines=running.machines,
+            machine_workloads=running.machine_workloads,
+        )
+        simulation_input = _with_priorities(simulation_input, self._files, {**self._context, **self._results})
+        if request.resources and not counted and (self._nodes or self._classes):
+            from afflint.inventory.uncounted import with_uncounted_requests
+
+            return simulation_input._replace(pod_sources=with_uncounted_requests(simulation_input.pod_sources))
+        return simulation_input
+
+    def _knows_volumes(self, simulation_input: SimulationInput, manifest_index: ManifestIndex, classes: Sequence[NodeClass]) -> bool:
+        """Return whether there are volumes, and which of them the nodes can use is known."""
+        uses_volumes = manifest_index.holds_storage or any(each.volumes for each in simulation_input.pod_sources)
+        return uses_volumes and _have_known_zones(classes, self._nodes)
+
+    def _notes(self, manifest_index: ManifestIndex, name_of: Callable[[FileId], str]) -> Iterator[str]:
+        """Yield the notes about the configuration of the scheduler, and about maintenance."""
+        if manifest_index.schedulers:
+            yield from profiles_of(manifest_index.schedulers).notes(name_of)
+        if manifest_index.maintenance:
+            from afflint.inventory.uncounted import maintenance_notes
+
+            yield from maintenance_notes(manifest_index.maintenance, [each.node for each in self._nodes])
+
+    def _with_coverage(self, inputs: PlaceInputs) -> PlaceInputs:
+        renders = self._options.renders
+        if renders is not None:
+            return inputs._replace(coverage=renders.coverage(), renders=renders.count())
+        return inputs._replace(coverage=coverage_of((inputs.names[file], result) for file, result in self._results.items()))
+
+    def _with_objects(self, inputs: PlaceInputs) -> PlaceInputs:
+        """Return the input with the pools of all clusters, and the objects that the caller asked for."""
+        kinds = self._request.kinds
+        if not kinds:
+            return inputs
+        everywhere = pools_of(self._files, self._with_nodes, self._settings, everywhere=True)
+        pools = () if everywhere is None else tuple(_each_once(self._files, everywhere.whole))
+        return inputs._replace(pools=pools, objects=tuple(_objects(self._files, kinds)))
 
 
 def _objects(files: Files, kinds: Collection[str]) -> Iterator[Mapping[str, Any]]:
