@@ -484,8 +484,8 @@ def test_several_reports_of_one_run(history: History, afflint: Afflint) -> None:
             deployment(constraints=affinity(f"{PREFERS_SSD}, {requires('DoesNotExist')}")),
             [
                 "nodes that it can use: 6 → 5",
-                "survives the failure of any zone (before, it is interrupted after that of zone a)",
-                "survives the failure of any node (before, it is interrupted after that of node a1)",
+                "survives the failure of any zone (before, it is interrupted after that of a zone)",
+                "survives the failure of any node (before, it is interrupted after that of a node)",
                 "the preference for nodes with disk=ssd (weight 9) no longer counts: its pods cannot use such a node",
             ],
             id="a preference that stopped counting",
@@ -529,8 +529,11 @@ def test_a_budget_that_blocks_drains(history: History, afflint: Afflint) -> None
     history.commit({"pdb.yaml": budget % 1})
     history.write({"pdb.yaml": budget % 0})
     (text,) = changes(report(afflint))["Deployment shop/web"]
-    assert text.startswith("drains of node ")
-    assert "no longer complete: PodDisruptionBudget web (maxUnavailable 0) requires 3 of 3 pods" in text
+    why = "PodDisruptionBudget web (maxUnavailable 0) requires 3 of 3 pods"
+    assert text.startswith(f"drains of a node with its pods no longer complete: {why}")
+    history.commit()
+    history.write({"pdb.yaml": budget % 1})
+    assert changes(report(afflint, "HEAD"))["Deployment shop/web"] == ["no longer blocks drains"]
 
 
 def test_new_and_removed_workloads(history: History, afflint: Afflint) -> None:
@@ -573,6 +576,20 @@ def test_the_order_of_manifests_and_the_names_of_files_change_nothing(history: H
     data = report(afflint)
     assert data["placement"] == []
     assert data["summary"]["workloads"] == 7
+
+
+def test_what_depends_on_the_order_is_not_named(history: History, afflint: Afflint) -> None:
+    """Two replicas must be in one zone. Which zone depends on the order of scheduling; that its failure takes both down does not."""
+    near = (
+        "      affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+        "[{labelSelector: {matchLabels: {app: NAME}}, topologyKey: topology.kubernetes.io/zone}]}}\n"
+    )
+    history.commit({"api.yaml": deployment("api", replicas=1, constraints=""), "web.yaml": deployment(replicas=2, constraints="")})
+    history.write({"web.yaml": deployment(replicas=2, constraints=near)})
+    assert changes(report(afflint))["Deployment shop/web"] == [
+        "now must share a zone with pods app=web",
+        "no longer survives the failure of a zone: it is down",
+    ]
 
 
 def test_which_workload_lacks_room_is_not_certain(history: History, afflint: Afflint) -> None:

@@ -363,65 +363,82 @@ class _PlacementComparison:
     def _is_undecidable(self, key: str) -> bool:
         return key in self.before.given.undecidable or key in self.after.given.undecidable
 
-    def _samples(self, side: _Side, key: str, measure: Callable[[Sample], int]) -> tuple[int, int, Sample]:
-        """Return the least and the greatest measure in all orders, and what the first one shows."""
-        samples = [side.trial(order).sample(key) for order in (*_ORDERS, "manifests")]
-        measured = [measure(each) for each in samples]
-        return min(measured), max(measured), samples[0]
+    def _samples(self, side: _Side, key: str) -> list[Sample]:
+        """Return what all schedules that are tried show of a workload."""
+        return [side.trial(order).sample(key) for order in (*_ORDERS, "manifests")]
 
-    def _differs(self, key: str, measure: Callable[[Sample], int]) -> tuple[Sample, Sample] | None:
-        """Return what the first order shows of both sides, if the measure is greater, or less, in every order of the head."""
+    def _differs(self, key: str, measure: Callable[[Sample], int]) -> tuple[list[Sample], list[Sample]] | None:
+        """Return what the schedules of both sides show, if the measure is different and does not depend on the order on either side."""
         first = [measure(side.trial("").sample(key)) for side in (self.before, self.after)]
         if first[0] == first[1]:
             return None
-        low, high, one = self._samples(self.before, key, measure)
-        least, most, other = self._samples(self.after, key, measure)
-        return (one, other) if least > high or most < low else None
+        before, after = self._samples(self.before, key), self._samples(self.after, key)
+        was, now = {measure(each) for each in before}, {measure(each) for each in after}
+        return (before, after) if len(was) == len(now) == 1 and was != now else None
 
     def _scheduling(self, key: str, one: Requirements, other: Requirements) -> Iterator[PlacementEffect]:
         found = self._differs(key, lambda sample: sample.missing) if not other.daemon else None
         if found is None:
             return
         before, after = found
-        scheduled = f"{after.scheduled} of {pluralize(other.replicas, 'replica')} can be scheduled"
-        if after.missing > before.missing:
-            yield PlacementEffect(f"{scheduled}: {after.why}" if after.why else scheduled, "worse")
+        scheduled = f"{after[0].scheduled} of {pluralize(other.replicas, 'replica')} can be scheduled"
+        if after[0].missing > before[0].missing:
+            yield PlacementEffect(f"{scheduled}: {after[0].why}" if after[0].why else scheduled, "worse")
         else:
-            yield PlacementEffect(f"{scheduled} (before: {before.scheduled} of {one.replicas})", "better")
+            yield PlacementEffect(f"{scheduled} (before: {before[0].scheduled} of {one.replicas})", "better")
 
     def _survival(self, key: str) -> Iterator[PlacementEffect]:
         for word in ("zone", "node"):
             found = self._differs(key, lambda sample, word=word: getattr(sample, word)[0])  # type: ignore[misc]
-            if found is None or not (found[0].scheduled and found[1].scheduled):
+            if found is None or not all(sample.scheduled for samples in found for sample in samples):
                 continue
-            (was, before), (now, after) = (getattr(sample, word) for sample in found)
+            was, before = self._failure(self.before, key, word, found[0])
+            now, after = self._failure(self.after, key, word, found[1])
             if now > was and not was:
-                yield PlacementEffect(f"no longer survives the failure of {_named(word, after)}: it {_OUTCOME_WORDS[now]}", "worse")
+                yield PlacementEffect(f"no longer survives the failure of {after}: it {_OUTCOME_WORDS[now]}", "worse")
             elif now > was:
-                text = f"the failure of {_named(word, after)} now {_HARM[now][0]}; before, it only {_HARM[was][1]}"
-                yield PlacementEffect(text, "worse")
+                yield PlacementEffect(f"the failure of {after} now {_HARM[now][0]}; before, it only {_HARM[was][1]}", "worse")
             elif now:
-                text = f"the failure of {_named(word, before)} no longer {_HARM[was][0]}; it only {_HARM[now][0]}"
-                yield PlacementEffect(text, "better")
+                yield PlacementEffect(f"the failure of {before} no longer {_HARM[was][0]}; it only {_HARM[now][0]}", "better")
             else:
-                known = f"before, it {_OUTCOME_WORDS[was]} after that of {_named(word, before)}"
+                known = f"before, it {_OUTCOME_WORDS[was]} after that of {before}"
                 yield PlacementEffect(f"survives the failure of any {word} ({known})", "better")
+
+    def _failure(self, side: _Side, key: str, word: str, samples: Sequence[Sample]) -> tuple[int, str]:
+        """Return the severity of the worst failure of a zone or node, and its name.
+
+        It is named only if it is the worst in all schedules, and the pods run in no other zone, or on no other node, for certain.
+        """
+        reach, found = side.reach(key), [getattr(each, word) for each in samples]
+        names = frozenset.intersection(*[frozenset(names) for _, names in found])
+        is_certain = names >= (reach.domains[ZONE] if word == "zone" else reach.nodes)
+        return found[0][0], _named(word, sorted(names) if is_certain else ())
 
     def _eviction(self, key: str) -> Iterator[PlacementEffect]:
         found = self._differs(key, lambda sample: bool(sample.blocking))
         if found is not None:
             before, after = found
-            if after.blocking:
-                yield PlacementEffect(f"drains of {_named('node', after.blocking)} no longer complete: {after.blocked_why}", "worse")
+            if after[0].blocking:
+                names = self._blocked(self.after, key, after)
+                named = _named("node", names) if names else "a node with its pods"
+                yield PlacementEffect(f"drains of {named} no longer complete: {after[0].blocked_why}", "worse")
             else:
-                yield PlacementEffect(f"no longer blocks drains (before: of {_named('node', before.blocking)})", "better")
+                names = self._blocked(self.before, key, before)
+                known = f" (before: of {_named('node', names)})" if names else ""
+                yield PlacementEffect(f"no longer blocks drains{known}", "better")
         found = self._differs(key, lambda sample: bool(sample.held))
         if found is not None:
-            before, after = found
-            if after.held:
-                yield PlacementEffect(f"{after.held} of its VMs can no longer migrate: {after.held_why}", "worse")
+            held = {each.held for each in found[1]}
+            if min(held):
+                number = str(min(held)) if len(held) == 1 else "some"
+                yield PlacementEffect(f"{number} of its VMs can no longer migrate: {found[1][0].held_why}", "worse")
             else:
                 yield PlacementEffect("its VMs can migrate", "better")
+
+    def _blocked(self, side: _Side, key: str, samples: Sequence[Sample]) -> list[str]:
+        """Return the nodes whose drain a workload blocks, if it is certain which."""
+        names = frozenset.intersection(*[frozenset(each.blocking) for each in samples])
+        return sorted(names) if names >= side.reach(key).nodes else []
 
     def _preferences(self, key: str) -> Iterator[PlacementEffect]:
         was, now = self.before.preferences(key), self.after.preferences(key)
@@ -446,13 +463,12 @@ class _PlacementComparison:
             return
         if not self.after.has_nodes or key in self.after.given.undecidable or requirements.daemon:
             return
-        least, most, sample = self._samples(self.after, key, lambda sample: sample.scheduled)
-        if most < requirements.replicas:
+        samples = self._samples(self.after, key)
+        scheduled, sample = {each.scheduled for each in samples}, samples[0]
+        if len(scheduled) == 1 and sample.missing:
             why = f": {sample.why}" if sample.why else ""
-            yield PlacementEffect(
-                f"{most if least == most else f'at most {most}'} of {pluralize(requirements.replicas, 'replica')} can be scheduled{why}",
-                "worse",
-            )
+            text = f"{sample.scheduled} of {pluralize(requirements.replicas, 'replica')} can be scheduled{why}"
+            yield PlacementEffect(text, "worse")
 
     def _facts(self, side: _Side, key: str) -> dict[str, Any]:
         """Return what is known of a workload in a state, as plain data."""
@@ -484,7 +500,8 @@ def _outcome(severity: int) -> Outcome:
 
 
 def _named(word: str, names: Sequence[str]) -> str:
-    return f"{word} {summarize_names(names, 'or', 2)}"
+    """Return ``zone a or b``; ``a zone`` if it is not certain which."""
+    return f"{word} {summarize_names(names, 'or', 2)}" if names else f"a {word}"
 
 
 def _reach_effects(was: Reach, now: Reach, *, daemon: bool) -> Iterator[PlacementEffect]:
