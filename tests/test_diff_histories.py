@@ -1,4 +1,4 @@
-"""Statements of `afflint diff` are confirmed by `afflint place` in both states, here for a short history; `tools/` does it for real ones."""
+"""`afflint place` confirms what `afflint diff` states, in both states: here over a short history, in `tools/` over real ones."""
 
 from __future__ import annotations
 
