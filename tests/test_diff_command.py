@@ -412,7 +412,7 @@ class TestSince:
 def test_markdown_begins_with_the_marker_and_escapes_what_manifests_say(history: History, afflint: Afflint) -> None:
     history.write({"web.yaml": deployment(constraints=SELECTOR), "evil.yaml": deployment('"a|b</details>@all"', constraints=BROKEN)})
     text = afflint("diff", "--format", "markdown").out
-    assert text.startswith(f"{MARKER}\n### afflint: placement gets worse for 2 workloads, ")
+    assert text.startswith(f"{MARKER}\n### afflint: placement gets worse for 2 workloads; ")
     assert "zones: 3 → 1" in text
     assert "</details>@all" not in text
 
@@ -435,6 +435,7 @@ def test_several_reports_of_one_run(history: History, afflint: Afflint) -> None:
     page = (history.root / "d.html").read_text(encoding="utf-8")
     assert "Before and after" in page
     assert page.count('<span class="name">a1</span>') == 2
+    assert "<td>fewer replicas</td><td>down</td>" in page
 
 
 # Placement. The words are those for a reviewer.

@@ -60,7 +60,7 @@ def _chunks(report: ChangeReport) -> Iterator[str]:
 
 
 def headline(report: ChangeReport) -> str:
-    """Return what a change does, in a few words: ``placement gets worse for 2 workloads, 1 new error``."""
+    """Return what a change does, in a few words: ``placement gets worse for 2 workloads; 1 new finding (1 error); 3 fixed``."""
     workloads = report.placement.workloads
     worse = sum(each.direction == "worse" for each in workloads)
     found = []
@@ -70,12 +70,13 @@ def headline(report: ChangeReport) -> str:
         found.append(f"placement of {len(workloads)} workload{'s' * (len(workloads) > 1)} changes")
     elif report.placement.basis:
         found.append("placement unchanged")
-    found.append(f"new findings: {count_words(report.new)}" if report.new else "no new findings")
+    number = f"{len(report.new)} new finding{'s' * (len(report.new) > 1)}"
+    found.append(f"{number} ({count_words(report.new)})" if report.new else "no new findings")
     if report.fixed:
         found.append(f"{len(report.fixed)} fixed")
     if report.not_rendered:
         found.append(not_rendered_words(report))
-    return ", ".join(found)
+    return "; ".join(found)
 
 
 def _workload(change: WorkloadChange) -> str:

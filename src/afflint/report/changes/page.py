@@ -8,7 +8,7 @@ from typing import Any
 from afflint.findings.finding import Finding
 from afflint.placement.plan import Plan
 from afflint.report.changes.markdown import headline
-from afflint.report.changes.model import ChangeReport, WorkloadChange
+from afflint.report.changes.model import ChangeReport, Direction, WorkloadChange
 from afflint.report.changes.text import count_words, placement_title
 from afflint.report.html_page import asset, page, shown
 from afflint.report.paths import slashed
@@ -26,6 +26,11 @@ _FACTS = {
     "blocks_drains": "blocks drains of",
 }
 """What the table of a workload shows of each side."""
+
+
+_OUTCOMES = {"dead": "down", "degraded": "fewer replicas"}
+"""Plain words for the outcomes of failures, where those of the simulation are not."""
+_DIRECTIONS: Mapping[Direction, str] = {"worse": "worse", "better": "better", "neutral": "changed"}
 
 
 def render(report: ChangeReport) -> str:
@@ -47,15 +52,15 @@ def render(report: ChangeReport) -> str:
 
 def _workload(change: WorkloadChange) -> str:
     effects = "".join(
-        f'<li><span><b class="state {each.direction}">{each.direction}</b></span><span>{html_words(each.text)}</span></li>\n'
+        f'<li><span><b class="state {each.direction}">{_DIRECTIONS[each.direction]}</b></span><span>{html_words(each.text)}</span></li>\n'
         for each in change.effects
     )
-    facts = "".join(_facts(change.before, change.after))
+    facts = "".join(_facts(change.before, change.after)) if change.before is not None and change.after is not None else ""
     title = f"<h3><code>{shown(change.workload)}</code></h3>"
     return f'<article class="change {change.direction}">\n{title}\n<ul>\n{effects}</ul>\n{facts}</article>\n'
 
 
-def _facts(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Iterator[str]:
+def _facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
     """Yield a table with what is known of both sides."""
     rows = [(title, _value(before, key), _value(after, key)) for key, title in _FACTS.items()]
     rows = [row for row in rows if row[1] != row[2]]
@@ -68,11 +73,11 @@ def _facts(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) ->
     yield "</tbody>\n</table>\n"
 
 
-def _value(facts: Mapping[str, Any] | None, key: str) -> str:
-    value = None if facts is None else facts.get(key)
+def _value(facts: Mapping[str, Any], key: str) -> str:
+    value = facts.get(key)
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "none"
-    return "" if value is None else str(value)
+    return "" if value is None else _OUTCOMES.get(str(value), str(value))
 
 
 def _pictures(report: ChangeReport, before: Plan, after: Plan) -> Iterator[str]:
