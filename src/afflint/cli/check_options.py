@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from afflint.cli import options
-from afflint.cli.command import MULTIPLE, NUMBER, Option, flag, option
+from afflint.cli.command import MULTIPLE, NUMBER, Option, flag, option, select
 from afflint.cli.options import ConfigOverrides
 from afflint.cli.reporting import ReportingOptions
 from afflint.config import RENDERERS
@@ -229,4 +229,4 @@ SECTIONS: Mapping[str, Sequence[Option]] = {
 
 def select_options(*names: str) -> list[Option]:
     """Return the options with these names, in the order of the help."""
-    return [each for section in SECTIONS.values() for each in section if each.name in names]
+    return select(SECTIONS, names)

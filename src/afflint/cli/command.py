@@ -1,6 +1,6 @@
 """Commands as data: their options and arguments, for the parsers of the command line and for its help."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from afflint.findings.namedtuples import NamedTuple
@@ -63,6 +63,11 @@ def option(
     return Option(spellings, help_text, kind, metavar, dest, default, envvar, completion, bare_value)
 
 
+def select(sections: Mapping[str, Sequence[Option]], names: Collection[str]) -> list[Option]:
+    """Return the options with these names, in the order of the help."""
+    return [each for section in sections.values() for each in section if each.name in names]
+
+
 class Argument(NamedTuple):
     """The positional argument of a command: any number of strings, at least one if it is ``required``; or at most one."""
 
@@ -90,6 +95,10 @@ class Command(NamedTuple):
     def invoke(self, values: Mapping[str, Any]) -> int:
         """Run the command with the values that a parser found for its options and its argument, by name; return the exit code."""
         return self.run(self.options_type(**values))
+
+    def select(self, *names: str) -> list[Option]:
+        """Return the options with these names, for another command that has the same ones."""
+        return select(self.sections, names)
 
     @property
     def options(self) -> list[Option]:

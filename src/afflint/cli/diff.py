@@ -10,6 +10,7 @@ from afflint.cli import options
 from afflint.cli.check_options import select_options
 from afflint.cli.command import MULTIPLE, Argument, Command, flag, option
 from afflint.cli.output import FOUND, ProgressLine, colored, write_or_show
+from afflint.cli.place import COMMAND as PLACE
 from afflint.cli.place import parse_counts
 from afflint.cli.reporting import note_unused_render
 from afflint.findings.errors import UserError
@@ -172,20 +173,12 @@ def _fails(report: ChangeReport, fail_on: Severity) -> bool:
 _SECTIONS = {
     "Input": (
         options.nodes,
-        option("--count", dest="counts", metavar="POOL=N", kind=MULTIPLE, help_text="Assume N nodes in a pool. Repeatable."),
-        option(
-            "--pods",
-            metavar="FILE",
-            kind=MULTIPLE,
-            completion=options.file,
-            help_text="Read running pods (or VMIs) from a dump. Repeatable.",
-        ),
+        *PLACE.select("counts", "pods"),
         *select_options("render", "render_network", "offline"),
     ),
     "Placement": (
         flag("--no-placement", help_text="Compare findings only."),
-        flag("--no-resources", help_text="Ignore requests for CPU, memory and other resources."),
-        flag("--only-running", help_text="Leave out virtual machines that do not start by themselves."),
+        *PLACE.select("no_resources", "only_running"),
     ),
     "Rules and configuration": (*select_options("select", "extend_select", "ignore", "kubernetes_version"), *options.configured),
     "Output": (

@@ -114,14 +114,13 @@ def _chunks(explanation: Explanation, args: WhyOptions) -> Iterator[str]:
     return why_text.render(explanation, color=color, width=width)
 
 
-_PLACE_OUTPUT = {each.name: each for each in PLACE.sections["Output"]}
 _SECTIONS = {
     "Input": PLACE.sections["Input"],
     "Scheduling": PLACE.sections["Scheduling"],
     "Output": (
         options.format_option(_FORMATS),
         option("--output", metavar="FILE", completion=options.file, help_text="Write the answer to a file. Default: standard output."),
-        _PLACE_OUTPUT["exit_zero"]._replace(help_text="Exit with 0 even if the workload does not run or survive."),
+        *(each._replace(help_text="Exit with 0 even if the workload does not run or survive.") for each in PLACE.select("exit_zero")),
         options.color,
     ),
 }
