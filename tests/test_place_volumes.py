@@ -363,6 +363,18 @@ class TestVolumesOfOneNode:
         found = situation.plan(zoned(a1="a", a2="a"), manifests)
         assert [each["why"] for each in found.replicas.values()] == ["", ""]
 
+    def test_a_driver_without_a_csi_driver_object_attaches_its_volumes(self, situation: Situation) -> None:
+        """Only if the dump has the CSIDrivers of the cluster; without any, the driver may have one that attaches nothing."""
+        kept = volume("pv", "data", ZONE, "a")
+        kept["spec"]["csi"] = {"driver": "csi.example.com", "volumeHandle": "1"}
+        other = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "ebs.csi.aws.com"}, "spec": {}}
+        data = claim("data", "some")
+        data["spec"]["volumeName"] = "pv"
+        manifests = [storage_class("some", "csi.example.com"), deployment("web", 2, "data", **apart(HOST, "web"))]
+        for dumped, waits in (([data, kept], False), ([data, kept, other], True)):
+            found = situation.plan(zoned(a1="a", a2="a"), manifests, dumped=dumped)
+            assert [bool(each["why"]) for each in found.replicas.values()] == [False, waits]
+
     def test_the_waiting_pod_gets_the_volume_when_the_other_is_drained(self, situation: Situation) -> None:
         manifests = [ZONAL, claim("data", "zonal"), deployment("web", 2, "data", **apart(HOST, "web"))]
         found = situation.plan(zoned(a1="a", a2="a", a3="a"), manifests, "--drain", "a1")

@@ -142,6 +142,15 @@ def test_a_budget_protects_pods_only_if_there_is_another_choice() -> None:
     assert [preempted(each)[0][0] for each in (free, held, both)] == ["web-a", "api-a", "web-a"]
 
 
+def test_a_budget_counts_only_pods_that_are_ready() -> None:
+    workloads = [asks("web", replicas=2), asks("api", priority=10, preempts=False), asks("gold", priority=GOLD)]
+    waiting = {**runs("web-b", "n2"), "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}}
+    for second, victim in ((runs("web-b", "n2"), "web-a"), (waiting, "api-a")):
+        running = [runs("web-a", "n1"), second, runs("api-a", "n3", priority=10)]
+        plan = planned([sized("n1"), sized("n2"), sized("n3")], workloads, running, [budget("web", 1)])
+        assert [each[0] for each in preempted(plan)] == [victim]
+
+
 def test_each_preemption_uses_up_the_budget() -> None:
     workloads = [asks("web", replicas=2), asks("api", priority=10, preempts=False), asks("gold", replicas=2, priority=GOLD)]
     running = [runs("web-a", "n1"), runs("web-b", "n2"), runs("api-a", "n3", priority=10)]

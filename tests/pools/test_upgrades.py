@@ -23,6 +23,10 @@ EKS = "apiVersion: eks.services.k8s.aws/v1alpha1\nkind: Nodegroup\nmetadata: {na
 HOSTED = "apiVersion: hypershift.openshift.io/v1beta1\nkind: NodePool\nmetadata: {name: p}\nspec:\n  clusterName: c\n"
 SHOOT = "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: p}\nspec:\n  provider: {workers: [{name: p%s}]}\n"
 
+KOPS = "apiVersion: kops.k8s.io/v1alpha2\nkind: InstanceGroup\nmetadata: {name: p}\nspec:\n  role: %s\n  machineType: %s\n"
+AKS = "apiVersion: containerservice.azure.com/v1api20240901\nkind: ManagedClustersAgentPool\nmetadata: {name: p}\nspec:\n  owner: {}\n"
+RANCHER = "apiVersion: provisioning.cattle.io/v1\nkind: Cluster\nmetadata: {name: p}\nspec: {rkeConfig: {machinePools: [{name: p%s}]}}\n"
+
 
 @pytest.mark.parametrize(
     ("text", "at_once"),
@@ -41,6 +45,15 @@ SHOOT = "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: 
         (EKS + "  updateConfig: {maxUnavailablePercentage: 33}", (4, 4)),
         (HOSTED, (1, 1)),
         (HOSTED + "  management: {upgradeType: InPlace, inPlace: {maxUnavailable: 2}}", (2, 0)),
+        (KOPS % ("Node", "t3.medium"), (1, 1)),
+        (KOPS % ("Node", "n1-standard-2"), (1, 0)),
+        (KOPS % ("Node", "n1-standard-2") + "  rollingUpdate: {maxUnavailable: 20%}", (2, 0)),
+        (KOPS % ("ControlPlane", "t3.medium"), (1, 0)),
+        (AKS, (1, 1)),
+        (AKS + "  upgradeSettings: {maxSurge: 33%}", (4, 4)),
+        (AKS + "  upgradeSettings: {maxSurge: '0', maxUnavailable: 20%}", (2, 0)),
+        (RANCHER % "", (1, 1)),
+        (RANCHER % ", rollingUpdate: {maxSurge: 10%, maxUnavailable: 10%}", (2, 1)),
         (SHOOT % "", (1, 1)),
         (SHOOT % ", maxSurge: 0, maxUnavailable: 1", (1, 0)),
     ],
@@ -49,6 +62,12 @@ def test_how_many_of_ten_nodes_are_drained_at_once_after_how_many_new_ones(text:
     strategy = pool(text).upgrade
     assert strategy is not None
     assert strategy.at_once(10) == at_once
+
+
+def test_a_large_pool_of_aks_gets_a_tenth_of_its_nodes_first() -> None:
+    strategy = pool(AKS).upgrade
+    assert strategy is not None
+    assert strategy.at_once(25) == (3, 3)
 
 
 def test_a_budget_of_no_nodes_allows_no_upgrade() -> None:

@@ -85,10 +85,11 @@ def priorities_of(pod_sources: Iterable[PodSource], pods: Sequence[object], budg
     known = {each.priority for each in pod_sources if each.priority is not None}.union(priority for priority, _ in stored.values())
     if len(known) < 2:
         return None
+    from afflint.placement.disruption_budgets import unready_pods
     from afflint.placement.preemption import Priorities
     from afflint.scheduler.preemption import Rank
 
-    return Priorities({key: Rank(*each) for key, each in stored.items()}, budgets)
+    return Priorities({key: Rank(*each) for key, each in stored.items()}, budgets, unready_pods(pods))
 
 
 def _stored(pod: object) -> Iterator[tuple[PodKey, int]]:

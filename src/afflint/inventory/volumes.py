@@ -313,6 +313,11 @@ class _StorageReader:
         return frozenset([key for key, claim in self.claims.items() if self._is_exclusive(claim)])
 
     def _is_exclusive(self, claim: Object) -> bool:
+        """Return whether a volume is attached to one node at a time, as far as it is known.
+
+        `attachRequired` of a CSIDriver is true by default, and a driver without that object attaches too (`skipAttach`, pkg/volume/csi).
+        Only a dump that has the CSIDrivers of the cluster shows that an unknown driver has none.
+        """
         volume = map_at(self._volumes.get(text_at(claim, "spec", "volumeName")), "spec")
         modes = texts_at(volume or claim, *(() if volume else ("spec",)), "accessModes")
         if "ReadWriteOnce" not in modes or not {SHARED, "ReadOnlyMany"}.isdisjoint(modes):
@@ -322,7 +327,9 @@ class _StorageReader:
         if declared is not None and map_at(declared, "spec").get("attachRequired") is False:
             return False
         known = is_for_one_node(driver)
-        return declared is not None if known is None else known
+        if known is not None:
+            return known
+        return declared is not None or bool(self.dumped.get("CSIDriver") and text_at(volume, "csi", "driver"))
 
     # --- the cluster ---------------------------------------------------------------------------------------------------
 

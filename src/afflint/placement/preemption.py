@@ -20,10 +20,14 @@ from afflint.scheduler.preemption import Allowance, PreemptingRun, Rank, Victim
 
 
 class Priorities(NamedTuple):
-    """What preemption needs beyond the workloads: the ranks of the running pods of a dump, and the PodDisruptionBudgets."""
+    """What preemption needs beyond the workloads: the ranks of the running pods of a dump, and the PodDisruptionBudgets.
+
+    ``unready`` are the running pods that are not ready, with their phases.
+    """
 
     running: Mapping[PodKey, Rank]
     budgets: Sequence[Budget] = ()
+    unready: Mapping[PodKey, str] = {}
 
 
 Settled = tuple[dict[PodKey, str], dict[PodKey, Mapping[str, str]], dict[PodKey, str], tuple[Victim, ...]]
@@ -84,12 +88,17 @@ class Standings:
         return source is not None and source.preempts
 
     def allowances(self) -> Sequence[Allowance]:
-        """Return the PodDisruptionBudgets with the disruptions that they allow now."""
+        """Return the PodDisruptionBudgets with the disruptions that they allow now.
+
+        The scheduler reads these from their status (`filterPodsWithPDBViolation`), where the disruption controller counts ready pods only.
+        """
         if not self._priorities.budgets:
             return ()
         disruptions = self._disruptions
         healthy = [status.healthy for status in disruptions.covered]
         for pod, step in self._changes:
+            if step < 0 and pod.key in disruptions.unready:
+                continue
             for number in disruptions.of(pod):
                 healthy[number] += step
         return [
@@ -122,7 +131,8 @@ class Standings:
 
     @cached_property
     def _disruptions(self) -> Disruptions:
-        return Disruptions(self._cluster, self._workloads, self._priorities.budgets)
+        unready = {pod: phase for pod, phase in self._priorities.unready.items() if pod not in self._recreated}
+        return Disruptions(self._cluster, self._workloads, self._priorities.budgets, unready)
 
 
 def comes_again(source: PodSource) -> bool:

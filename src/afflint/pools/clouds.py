@@ -23,7 +23,7 @@ from afflint.pools.fields import (
     zone,
 )
 from afflint.pools.pool import Declared, Label, Pool, Reader
-from afflint.pools.upgrades import eks_update, gke_upgrade, rolling_update
+from afflint.pools.upgrades import aks_upgrade, eks_update, gke_upgrade
 from afflint.yaml.document import list_at, map_at
 
 
@@ -169,7 +169,7 @@ def _azure(declared: Declared, spec: dict[str, Any], base: Path, name: str, clus
         most=number(spec, "maxCount") if scaled else count,
         zones=zones,
         faults=taints.faults,
-        upgrade=rolling_update(spec, "upgradeSettings"),
+        upgrade=aks_upgrade(spec),
     )
 
 

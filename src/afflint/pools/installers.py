@@ -33,7 +33,7 @@ from afflint.pools.fields import (
 )
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT, Registration, registration
 from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolPart, PoolTaint, Reader
-from afflint.pools.upgrades import eks_update, rolling_update
+from afflint.pools.upgrades import eks_update, kops_update
 from afflint.yaml.document import list_at, map_at
 
 _TAG = "is a tag of cloud resources"
@@ -121,7 +121,7 @@ def _instance_group(declared: Declared) -> Iterator[Pool]:
         least, most = 0, None
     kind = text(spec, "machineType")
     yield declared.pool(declared.name, "InstanceGroup", declared.base, "described", cluster)._replace(
-        upgrade=rolling_update(spec, "rollingUpdate"),
+        upgrade=kops_update(spec, control_plane=control_plane),
         labels=(*labels, *zone(zones, (*base, "zones")), *([label(INSTANCE_TYPE, kind, (*base, "machineType"))] if kind else [])),
         taints=tuple(all_taints),
         closed=not is_open(own, kubelet.get("nodeLabels")),

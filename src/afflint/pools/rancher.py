@@ -28,7 +28,10 @@ from afflint.yaml.document import list_at, map_at
 
 
 def _cluster(declared: Declared) -> Iterator[Pool]:
-    """Yield the machine pools of a Cluster, whose labels the kubelet sets (pkg/capr/planner of rancher)."""
+    """Yield the machine pools of a Cluster, whose labels the kubelet sets (pkg/capr/planner of rancher).
+
+    Each becomes a MachineDeployment of Cluster API, with its `rollingUpdate` and the defaults of that (RKEMachinePool of rke.cattle.io).
+    """
     config, base = map_at(declared.data, "spec", "rkeConfig"), (*declared.base, "spec", "rkeConfig", "machinePools")
     for index, pool in enumerate(list_at(config, "machinePools")):
         if type(pool) is not dict:

@@ -81,6 +81,28 @@ def hosted_pool(spec: Mapping[str, Any]) -> UpgradeStrategy:
     return rolling_update(management, "replace", "rollingUpdate")
 
 
+def aks_upgrade(spec: Mapping[str, Any]) -> UpgradeStrategy:
+    """Return the strategy of an agent pool of AKS: 10 % of its nodes are added by default.
+
+    Source: https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling and `maxSurge` of `AgentPoolUpgradeSettings`. Pools that
+    were created before this default may have 1, which a manifest without the field does not show.
+    """
+    return rolling_update(spec, "upgradeSettings", surge="10%")
+
+
+def kops_update(spec: Mapping[str, Any], *, control_plane: bool) -> UpgradeStrategy:
+    """Return the strategy of an instance group of kOps: it adds a node first on AWS, but never to the control plane.
+
+    Source: `resolveSettings` (pkg/instancegroups), and `maxSurge` of the InstanceGroupSpec: 1 on AWS, 0 otherwise. An instance group does
+    not name its cloud: machine types of AWS have a dot, and those of most others have none.
+    """
+    kind = text(spec, "machineType")
+    if control_plane:
+        return rolling_update({"maxUnavailable": map_at(spec, "rollingUpdate").get("maxUnavailable")}, surge=0, unavailable=1)
+    on_aws = not kind or "." in kind
+    return rolling_update(spec, "rollingUpdate", surge=1 if on_aws else 0)
+
+
 def gke_upgrade(spec: Mapping[str, Any]) -> UpgradeStrategy:
     """Return the strategy of a GKE node pool: surge upgrades by default."""
     settings = spec.get("upgradeSettings")
