@@ -83,11 +83,30 @@ def _merge_label_keys(constraint: Object, labels: Mapping[str, str]) -> None:
         selector["matchExpressions"] = [*selector.get("matchExpressions", []), *merged]
 
 
+def patched(manifests: Iterable[Object], key: str, patch: Object) -> list[Object]:
+    """The manifests with a merge patch of one workload."""
+
+    def merged(value: Any, change: Any) -> Any:
+        if not (isinstance(value, dict) and isinstance(change, dict)):
+            return change
+        return {**value, **{field: merged(value.get(field, {}), part) for field, part in change.items()}}
+
+    return [merged(each, patch) if f"{each['kind']}/{each['metadata']['name']}" == key else each for each in manifests]
+
+
 def inputs(
-    nodes: Sequence[Object], manifests: Sequence[Object], pods: Iterable[Mapping[str, Any]], *, resources: bool = True
+    nodes: Sequence[Object],
+    manifests: Sequence[Object],
+    pods: Iterable[Mapping[str, Any]],
+    *,
+    resources: bool = True,
+    before: Sequence[Object] | None = None,
 ) -> PlaceInputs:
-    """The input of `afflint place` for nodes and manifests with these recorded pods running."""
-    running = [pod_object(each, manifests) for each in pods if each.get("node")]
+    """The input of `afflint place` for nodes and manifests with these recorded pods running.
+
+    ``before`` are the manifests that the pods were created from, if these are others.
+    """
+    running = [pod_object(each, manifests if before is None else before) for each in pods if each.get("node")]
     with TemporaryDirectory() as folder:
         file = Path(folder, "cluster.json")
         objects = [*nodes, *[each for each in manifests if each["kind"] != "Pod"], *running]

@@ -17,18 +17,19 @@ from afflint.placement.failures import Disruption
 from afflint.placement.node_loss import FIRST_NODE
 from afflint.placement.plan import DisruptionEffect, Plan, RolloutEffect
 from afflint.placement.planner import NOTHING, make_plan
+from afflint.placement.rolling_states import OldPod, RollingStates
 from afflint.placement.rollout_orders import MOST_STATES
 from afflint.placement.rollouts import ClusterSettings, Rollouts
 from afflint.placement.schedule import build_schedule
 from exactness import counted
-from living import ZONE, Object, inputs, recorded_runs, zones_of
+from living import ZONE, Object, inputs, patched, recorded_runs, zones_of
 
 VERSION = (1, 37)
 MANY_STATES = 20_000
 TIES = {"shipped": "equal nodes in order", "random": "equal nodes at random"}
 NOUNS = {"drain": "drains", "lose": "failures of nodes", "remove": "removals of nodes"}
 RUNS = recorded_runs()
-ROLLS = [case for case in RUNS if case["kind"] == "roll" and all(each["do"] == "roll" for each in case["event"])]
+ROLLS = [case for case in RUNS if case["kind"] == "roll"]
 DISRUPTIONS = [case for case in RUNS if case["kind"] in ("drain", "lose", "remove")]
 Effects = dict[tuple[str, str], RolloutEffect]
 
@@ -49,8 +50,10 @@ def placed_as(pods: Sequence[Mapping[str, Any]]) -> str:
 # --- rollouts ----------------------------------------------------------------------------------------------------------
 
 
-def rollout_of(case: Object, target: str, before: Sequence[Object], most: int = MOST_STATES) -> RolloutEffect:
-    given = inputs(case["nodes"], case["manifests"], before).simulation_input
+def rollout_of(case: Object, event: Object, before: Sequence[Object], most: int = MOST_STATES) -> RolloutEffect:
+    target = event["target"]
+    manifests = patched(case["manifests"], target, event.get("patch", {}))
+    given = inputs(case["nodes"], manifests, before, before=case["manifests"]).simulation_input
     arrangement = build_schedule(given.inventory, given.pod_sources)
     rolled = next(each for each in arrangement.workloads if f"{each.pod_source.kind}/{each.pod_source.name}" == target)
     return Rollouts(arrangement, ZONE, ClusterSettings(VERSION), most).roll(rolled)
@@ -70,9 +73,9 @@ def rollouts_disagree(case: Object) -> bool:
         pods = [each for each in step["pods"] if each["workload"] == target and not each.get("terminating")]
         key = target, placed_as(before)
         if key not in known:
-            known[key] = rollout_of(case, target, before)
+            known[key] = rollout_of(case, event, before)
         if not ends_as_foretold(known[key], pods, zones) and not known[key].exhaustive:
-            known[key] = rollout_of(case, target, before, MANY_STATES)
+            known[key] = rollout_of(case, event, before, MANY_STATES)
         if not ends_as_foretold(known[key], pods, zones):
             return True
     return len(case["event"]) == 1 and meanwhile_disagrees(case, known)
@@ -153,3 +156,59 @@ def test_as_many_pods_run_after_a_disruption(kind: str, monkeypatch: pytest.Monk
     wrong = [(case["id"], case["note"]) for case in cases if disruptions_disagree(case, monkeypatch)]
     assert wrong == []
     counted(f"{NOUNS[kind]} in a running control plane: pods that run afterwards", len(cases) - len(wrong), len(cases))
+
+
+# --- scaling -----------------------------------------------------------------------------------------------------------
+
+
+def left_after_removal(case: Object, target: str, before: Sequence[Object], number: int) -> list[dict[str, int]]:
+    """In which zones ``number`` pods of a workload may be left when its controller removes the others."""
+    given = inputs(case["nodes"], case["manifests"], before).simulation_input
+    arrangement = build_schedule(given.inventory, given.pod_sources)
+    placed = next(each for each in arrangement.workloads if f"{each.pod_source.kind}/{each.pod_source.name}" == target)
+    zones, table = zones_of(case["nodes"]), arrangement.cluster.table
+    if placed.pod_source.kind == "StatefulSet":
+        # The highest ordinals go first.
+        kept = sorted(placed.nodes, key=lambda identity: int(identity[1].rpartition("-")[2]))[:number]
+        return [dict(Counter(zones[placed.nodes[identity]] for identity in kept))]
+    old = [OldPod(pod, table.numbers[placed.nodes[pod.key]]) for pod in placed.pods if pod.key in placed.nodes]
+    states = RollingStates(arrangement.cluster.copy(), old, placed.pods[0], len(old), None)
+    removals = [after() for event, after in states.next_steps(states.start._replace(old_wanted=number)) if event.what == "removed"]
+    return [dict(Counter(zones[table.names[node]] for node in states.ready_nodes(state))) for state in removals]
+
+
+def scaling_disagrees(case: Object) -> bool:
+    zones = zones_of(case["nodes"])
+    for event, before, step in steps_of(case):
+        target, number = event["target"], event["replicas"]
+        pods = [each for each in step["pods"] if each["workload"] == target and not each.get("terminating")]
+        there = [each for each in before if each["workload"] == target]
+        if number < len(there):
+            found = dict(Counter(zones[each["node"]] for each in pods))
+            if found not in left_after_removal(case, target, before, number):
+                return True
+            continue
+        manifests = patched(case["manifests"], target, {"spec": {"replicas": number}})
+        given = inputs(case["nodes"], manifests, before).simulation_input
+        plan = make_plan(given.inventory, given.pod_sources, budgets=given.budgets, evictions=given.evictions)
+        key = target.replace("/", " shop/")
+        runs = next(sum(replica.node is not None for replica in each.replicas) for each in plan.workloads if each.key == key)
+        if runs != sum(bool(each.get("node")) for each in pods):
+            return True
+    return False
+
+
+@pytest.mark.skipif(not RUNS, reason="recorded runs are not beside this checkout")
+def test_scaling_leaves_pods_where_they_may_be_left() -> None:
+    cases = [case for case in RUNS if case["kind"] == "scale"]
+    wrong = [(case["id"], case["note"]) for case in cases if scaling_disagrees(case)]
+    assert wrong == []
+    counted("scaled workloads in a running control plane: which pods are removed, how many run", len(cases) - len(wrong), len(cases))
+
+
+@pytest.mark.skipif(not RUNS, reason="recorded runs are not beside this checkout")
+def test_scaling_down_may_leave_fewer_zones_than_a_spread_constraint_allows_to_fill() -> None:
+    """A ReplicaSet first removes pods that share a node, whatever their zones."""
+    case = next(case for case in RUNS if case["id"] == "scale-005")
+    before = case["observed"][0]["initial"]["pods"]
+    assert {len(zones) for zones in left_after_removal(case, "Deployment/web", before, 2)} == {1, 2}
