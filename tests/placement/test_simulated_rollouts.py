@@ -88,17 +88,29 @@ def test_pods_that_share_a_node_with_another_are_removed_first() -> None:
     assert steps[0].node == steps[1].node
 
 
-def test_a_pod_whose_deletion_costs_more_is_kept_longer() -> None:
-    def running(name: str, on: str, cost: str) -> Object:
-        made = pod(name, {"app": "web", "pod-template-hash": "5bd4c8f7c9"}, on=on)
-        made["metadata"].update(
-            annotations={"controller.kubernetes.io/pod-deletion-cost": cost},
-            ownerReferences=[{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5bd4c8f7c9", "controller": True}],
-        )
-        return made
+def running(name: str, on: str, cost: str = "0", *, ready: bool = True) -> Object:
+    """A pod of ``web`` in a dump."""
+    made = pod(f"web-5bd4c8f7c9-{name}", {"app": "web", "pod-template-hash": "5bd4c8f7c9"}, on=on)
+    made["metadata"].update(
+        annotations={"controller.kubernetes.io/pod-deletion-cost": cost},
+        ownerReferences=[{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5bd4c8f7c9", "controller": True}],
+    )
+    made["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": str(ready)}]}
+    return made
 
+
+def test_a_pod_that_is_not_ready_is_removed_before_those_that_are() -> None:
+    web = pod_source("web", replicas=3, strategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
+    ready = rolled(THREE, web, pods=[running("x", "a1"), running("y", "b1"), running("z", "c1")])
+    assert ready.least_ready == 3
+    effect = rolled(THREE, web, pods=[running("x", "a1"), running("y", "b1", ready=False), running("z", "c1")])
+    assert next(step for step in effect.steps if step.action == "removed").node == "b1"
+    assert (effect.result, effect.least_ready) == ("completes", 2)
+
+
+def test_a_pod_whose_deletion_costs_more_is_kept_longer() -> None:
     nodes = zoned(a1="a", b1="b", c1="c", d1="d")
-    pods = [running("web-5bd4c8f7c9-x", "a1", "100"), running("web-5bd4c8f7c9-y", "b1", "-5")]
+    pods = [running("x", "a1", "100"), running("y", "b1", "-5")]
     effect = rolled(nodes, pod_source("web", replicas=2, affinity=apart_by(HOST, "web")), pods=pods)
     assert [step.node for step in effect.steps if step.action == "removed"] == ["b1", "a1"]
 

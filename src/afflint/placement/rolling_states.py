@@ -30,6 +30,7 @@ class OldPod(NamedTuple):
     pod: Pod
     node: int | None
     cost: int = 0
+    ready: bool = True
 
 
 class RollingState(NamedTuple):
@@ -123,7 +124,7 @@ class RollingStates(RolloutStates[RollingState]):
     def pods(self, state: RollingState) -> dict[object, tuple[Pod, int]]:
         found = self.new_pods((*state.new, *state.ready))
         for one in (*state.old, *state.dying):
-            pod, node, _ = self.old[one]
+            pod, node = self.old[one][:2]
             if node is not None:
                 ending = one in state.dying
                 seen = pod._replace(subject=pod.subject._replace(terminating=True)) if ending else pod
@@ -167,7 +168,7 @@ class RollingStates(RolloutStates[RollingState]):
 
         def rank(one: int) -> tuple[bool, bool, int, int]:
             node = self.old[one].node
-            return node is not None, node not in self.silent, self.old[one].cost, -related[node]
+            return node is not None, self._ready_on(one) is not None, self.old[one].cost, -related[node]
 
         ranked = sorted(state.old, key=rank)
         last = rank(ranked[number - 1])
@@ -179,15 +180,15 @@ class RollingStates(RolloutStates[RollingState]):
                 seen.add(kind)
                 yield tuple(sorted((*certain, *chosen)))
 
-    def _class(self, one: int) -> tuple[int, int]:
+    def _class(self, one: int) -> tuple[int, int, bool]:
         """Return what distinguishes an old pod from others."""
         node = self.old[one].node
-        return -1 if node is None else node, self.old[one].cost
+        return -1 if node is None else node, self.old[one].cost, self.old[one].ready
 
     def _ready_on(self, one: int) -> int | None:
         """Return the node of an old pod if it is ready."""
         node = self.old[one].node
-        return None if node is None or node in self.silent else node
+        return None if node is None or node in self.silent or not self.old[one].ready else node
 
     def _nodes_of(self, indexes: Sequence[int]) -> Nodes:
         return tuple(sorted([node for each in indexes if (node := self.old[each].node) is not None]))

@@ -139,7 +139,12 @@ class Rollouts:
         label = REVISION_LABELS[own.kind]
         nodes = placed.nodes
         old = [
-            OldPod(previous_revision(pod, label), numbers[nodes[pod.key]] if pod.key in nodes else None, costs.get(pod.key, 0))
+            OldPod(
+                previous_revision(pod, label),
+                numbers[nodes[pod.key]] if pod.key in nodes else None,
+                costs.get(pod.key, 0),
+                pod.key not in self.arrangement.unready,
+            )
             for pod in placed.pods
             if pod.key not in placed.held
         ]
