@@ -33,6 +33,8 @@ from afflint.policies.kyverno_policies import EXCEPTION
 from afflint.policies.policy_files import Admission, read_admission
 from afflint.source.sources import Source
 from afflint.yaml.document import map_at
+from afflint.yaml.documents import read
+from afflint.yaml.prefilter import Reading
 
 if TYPE_CHECKING:
     from afflint.checks.registry import BoundRule
@@ -60,12 +62,14 @@ def admitted(
     stored: Mapping[FileId, Source] | None = None,
     *,
     is_complete: bool = False,
+    reading: Reading = read,
 ) -> Admitted:
     """Apply the policies to the ``checked`` files. ``is_complete``: the files contain all objects of their namespaces.
 
     ``sources`` are all files of the run, ``results`` those of the map step; any file may define parameters and namespaces.
     ``is_patch``: returns whether a kustomization uses the file at a path as a patch. ``stored``: the files in which objects differ from
-    those in ``sources``, which are then used for the pods that controllers create. Raises UserError if a policy file cannot be read.
+    those in ``sources``, which are then used for the pods that controllers create. ``reading`` replaces ``documents.read``. Raises
+    UserError if a policy file cannot be read.
     """
     policies = [rule.policy for rule in bound if rule.subject == "admission" and rule.policy is not None]
     names = [policy.name for policy in policies]
@@ -82,7 +86,7 @@ def admitted(
     found: list[tuple[FileId, Found]] = []
     for file in sorted(checked):
         if file in readable and not is_patch(readable[file].path):
-            for each in _results_of_file(evaluator, readable[file], (stored or {}).get(file)):
+            for each in _results_of_file(evaluator, readable[file], (stored or {}).get(file), reading):
                 if isinstance(each, Found):
                     found.append((file, each))
                 else:
@@ -138,17 +142,19 @@ def _admission(paths: Iterable[str]) -> Admission:
         raise UserError(f"the policy file {error.filename!r} cannot be read: {error.strerror}") from None
 
 
-def _results_of_file(evaluator: AdmissionEvaluator, source: Source, stored: Source | None) -> Iterator[Found | UnevaluatedPolicy]:
+def _results_of_file(
+    evaluator: AdmissionEvaluator, source: Source, stored: Source | None, reading: Reading
+) -> Iterator[Found | UnevaluatedPolicy]:
     """Yield the results of the policies for the objects of a file and for the pods that controllers create from them."""
     if stored is None:
-        yield from _results_of_source(evaluator, source)
+        yield from _results_of_source(evaluator, source, reading=reading)
     else:
         yield from _results_of_source(evaluator, stored, with_pods=False)
         yield from _results_of_source(evaluator, source, with_objects=False)
 
 
 def _results_of_source(
-    evaluator: AdmissionEvaluator, source: Source, *, with_objects: bool = True, with_pods: bool = True
+    evaluator: AdmissionEvaluator, source: Source, *, with_objects: bool = True, with_pods: bool = True, reading: Reading = read
 ) -> Iterator[Found | UnevaluatedPolicy]:
     def wanted(kind: str) -> bool:
         return evaluator.may_apply_to(kind) or (about_pods and kind in making)
@@ -157,7 +163,7 @@ def _results_of_source(
     making = frozenset(kind.name for kind in KINDS if kind.templates and not kind.kubevirt) if about_pods else frozenset()
     manifests: dict[Path, list[Manifest]] = {}
     last: Document | None = None
-    for document, data, base in objects_of(source, wanted):
+    for document, data, base in objects_of(source, wanted, reading):
         if document is not last:
             last, manifests = document, {}
             for each in manifests_in(document):

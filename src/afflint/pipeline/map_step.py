@@ -150,8 +150,9 @@ def _certain(found: list[Found], name: str, data: bytes, *, is_broken: bool) -> 
 class Checker:
     """Checks files under one set of settings. Each process creates one."""
 
-    def __init__(self, settings: MapSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: MapSettings, reading: prefilter.Reading = documents.read) -> None:
+        """``reading`` replaces ``documents.read`` for the documents of files."""
+        self._settings, self._reading = settings, reading
         self._fixing = {each.name: each.rule.fix for each in settings.rules}
         self._dispatch = Dispatch(settings.rules, settings.target)
         self._custom = {(kind.group, kind.name): kind for kind in settings.custom}
@@ -245,7 +246,7 @@ class Checker:
     def _document_results(self, data: bytes, skipped: list[str], kept: "DocumentCache | None") -> "list[_DocumentResult]":
         """Return the results of the documents that may matter, and add the kinds of the others to ``skipped``."""
         if kept is None:
-            return [self._result_of(document) for document in self.triage.documents(data, passed=skipped)]
+            return [self._result_of(document) for document in self.triage.documents(data, passed=skipped, reading=self._reading)]
         kept.begin(self)
         return [kept.result(document) for document in self.triage.documents(data, passed=skipped, reading=kept.read)]
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, MapSettings
 from afflint.source.sources import Source, read_bytes
+from afflint.yaml.documents import read
+from afflint.yaml.prefilter import Reading
 
 if TYPE_CHECKING:
     from afflint.pipeline.cache import Cache
@@ -45,18 +47,20 @@ def map_files(
     cache: str | None = None,
     contents: Contents | None = None,
     texts: Texts = _NO_TEXTS,
+    reading: Reading = read,
 ) -> Iterator[FileResult]:
     """Return the results of the map step in the order of the sources, with any number of processes.
 
     ``cache`` is the folder of the cache, or DEFAULT_CACHE. A file whose checksum is in ``contents`` and whose result is in the cache is
-    not read; checksums of files that are read are added to ``contents``.
+    not read; checksums of files that are read are added to ``contents``. ``reading`` replaces ``documents.read`` in a single process
+    without a cache.
     """
     if cache is not None and is_worth_cache(sources):
         yield from _through_cache(list(sources), settings, jobs, progress, cache, {} if contents is None else contents, texts)
     elif jobs > 1 and len(sources) >= _WORTH_PROCESSES:
         yield from _in_processes(partial(map_here, settings), list(sources), jobs, progress, map_here(settings, texts))
     else:
-        yield from _here(map_here(settings, texts), sources, progress)
+        yield from _here(map_here(settings, texts, reading), sources, progress)
 
 
 def is_worth_cache(sources: Collection[Source]) -> bool:
@@ -84,9 +88,9 @@ def _in_processes(
     return map_in_processes(make, sources, jobs, progress, own)
 
 
-def map_here(settings: MapSettings, texts: Texts = _NO_TEXTS) -> Callable[[Source], FileResult]:
+def map_here(settings: MapSettings, texts: Texts = _NO_TEXTS, reading: Reading = read) -> Callable[[Source], FileResult]:
     """Return the map step of one file in this process."""
-    return partial(result_of, Checker(settings), texts=texts)
+    return partial(result_of, Checker(settings, reading), texts=texts)
 
 
 def result_of(checker: Checker, source: Source, kept: DocumentCache | None = None, texts: Texts = _NO_TEXTS) -> FileResult:

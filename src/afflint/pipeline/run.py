@@ -21,6 +21,8 @@ from afflint.pipeline.unrendered import coverage_of
 from afflint.report import Summary
 from afflint.source.kustomizations import NAMES, Kustomizations
 from afflint.source.sources import Source, read_bytes
+from afflint.yaml.documents import read
+from afflint.yaml.prefilter import Reading
 
 if TYPE_CHECKING:
     from afflint.inventory.node_files import NodeFact
@@ -88,7 +90,8 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
     reader = options.reader or DefinitionReader()
     settings = with_definitions(files, settings, reader, options.definitions)
     # Map: each file once, without looking at others.
-    results = _mapped(files, files.checked, settings, options, reader)
+    reading = _recent_documents() if _has_cluster_policies(settings) else read
+    results = _mapped(files, files.checked, settings, options, reader, reading)
     context = _mapped(files, files.context, settings._replace(rules=()), options, reader)
     node_files = [file for file in files.nodes if file not in results and file not in context]
     mapped = {**_mapped(files, node_files, settings._replace(rules=()), options, reader), **context, **results}
@@ -98,7 +101,7 @@ def _map_and_reduce(files: Files, settings: MapSettings, options: Options, kusto
     if any(result.may_change_objects for result in mapping.of_manifests.values()):
         reduced = _with_mutations(reduced, mapping, options, kustomizations)
     else:
-        reduced = _with_cluster_policies(reduced)
+        reduced = _with_cluster_policies(reduced, reading=reading)
     return _with_kustomizations(reduced)
 
 
@@ -149,13 +152,13 @@ def _reduced(files: Files, mapping: Mapped, settings: MapSettings, options: Opti
 
 
 def _mapped(
-    files: Files, numbers: Collection[FileId], settings: MapSettings, options: Options, reader: DefinitionReader
+    files: Files, numbers: Collection[FileId], settings: MapSettings, options: Options, reader: DefinitionReader, reading: Reading = read
 ) -> dict[FileId, FileResult]:
     """Return the results of the map step over some files."""
     sources = files.of(numbers).values()
     if options.mapper is not None:
         return dict(zip(numbers, options.mapper(sources, settings), strict=True))
-    results = map_files(sources, settings, options.jobs, options.progress, options.cache, options.contents, reader.texts)
+    results = map_files(sources, settings, options.jobs, options.progress, options.cache, options.contents, reader.texts, reading)
     return dict(zip(numbers, results, strict=True))
 
 
@@ -204,10 +207,17 @@ def _has_cluster_policies(settings: MapSettings) -> bool:
     return any(each.subject == "admission" for each in settings.rules)
 
 
-def _with_cluster_policies(reduced: ReducedRun, stored: Mapping[FileId, Source] | None = None) -> ReducedRun:
+def _recent_documents() -> Reading:
+    from afflint.yaml.recent_documents import RecentDocuments
+
+    return RecentDocuments().read
+
+
+def _with_cluster_policies(reduced: ReducedRun, stored: Mapping[FileId, Source] | None = None, *, reading: Reading = read) -> ReducedRun:
     """Return the same with the results of the cluster's own policies, if there are any.
 
     ``stored``: the files whose objects mutating policies have changed, without the changes in the pods that the objects create.
+    ``reading`` replaces ``documents.read``.
     """
     if not _has_cluster_policies(reduced.settings):
         return reduced
@@ -218,7 +228,14 @@ def _with_cluster_policies(reduced: ReducedRun, stored: Mapping[FileId, Source] 
     sources = {file: files.sources[file] for file in reduced.all_results}
     is_complete = reduced.settings.target.complete
     admission = admitted(
-        reduced.settings.rules, sources, reduced.all_results, checked, kustomizations.is_patch, stored, is_complete=is_complete
+        reduced.settings.rules,
+        sources,
+        reduced.all_results,
+        checked,
+        kustomizations.is_patch,
+        stored,
+        is_complete=is_complete,
+        reading=reading,
     )
     across = {file: [*found] for file, found in reduced.across.items()}
     for file, found in admission.found:

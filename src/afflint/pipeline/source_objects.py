@@ -9,14 +9,17 @@ from afflint.findings.paths import Path
 from afflint.kube.manifest_reader import objects_in
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import read, split, to_utf8
-from afflint.yaml.prefilter import has_kind, kinds_named
+from afflint.yaml.prefilter import Reading, has_kind, kinds_named
 
 if TYPE_CHECKING:
     from afflint.yaml.document import Document
 
 
-def documents_of(source: Source, wanted: Callable[[str], bool]) -> Iterator[Document]:
-    """Yield the documents of a file that may have an object of a wanted kind, numbered as in the map step. Broken ones are skipped."""
+def documents_of(source: Source, wanted: Callable[[str], bool], reading: Reading = read) -> Iterator[Document]:
+    """Yield the documents of a file that may have an object of a wanted kind, numbered as in the map step. Broken ones are skipped.
+
+    ``reading`` replaces ``documents.read``.
+    """
     try:
         data = to_utf8(read_bytes(source))
     except (OSError, UnicodeDecodeError):
@@ -28,7 +31,7 @@ def documents_of(source: Source, wanted: Callable[[str], bool]) -> Iterator[Docu
         if problem is not None or (_is_unwanted(piece, wanted) and has_kind(piece)):
             index += problem is None
             continue
-        document = read(piece, index, line)
+        document = reading(piece, index, line)
         index += not document.empty
         if document.problem is None:
             yield document
@@ -40,9 +43,9 @@ def _is_unwanted(data: bytes, wanted: Callable[[str], bool]) -> bool:
     return bool(kinds) and not any(kind is None or wanted(kind.decode()) for kind in kinds)
 
 
-def objects_of(source: Source, wanted: Callable[[str], bool]) -> Iterator[tuple[Document, dict[str, Any], Path]]:
+def objects_of(source: Source, wanted: Callable[[str], bool], reading: Reading = read) -> Iterator[tuple[Document, dict[str, Any], Path]]:
     """Yield the objects of a file that have a wanted kind or contain such objects. Documents with placeholders are skipped."""
-    for document in documents_of(source, wanted):
+    for document in documents_of(source, wanted, reading):
         if not document.filled:
             for each, base in objects_in(document):
                 if wanted(str(each.get("kind"))):
