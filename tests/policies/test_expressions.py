@@ -66,6 +66,21 @@ def test_an_expression_that_does_not_hold_is_a_finding_where_it_looks(tmp_path: 
     assert run(tmp_path, params) == (found, [])
 
 
+KEPT = "object.spec.revisionHistoryLimit"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        f"    expression: object.metadata.name == 'api'\n    messageExpression: \"'revisions: ' + string({KEPT})\"\n",
+        f"    variables: [{{name: kept, expression: {KEPT} == 10}}]\n    expression: '!variables.kept'\n    message: 'revisions: 10'\n",
+    ],
+)
+def test_the_defaults_of_the_spec_are_known_wherever_they_are_read(tmp_path: Path, params: str) -> None:
+    found, unevaluated = run(tmp_path, params)
+    assert ([each.partition(" ")[2] for each in found], unevaluated) == (["revisions: 10"], [])
+
+
 def test_the_namespace_is_looked_at_where_it_is_among_the_manifests(tmp_path: Path) -> None:
     params = "    expression: namespaceObject.metadata.labels.environment != 'prod'\n    message: in production\n"
     assert run(tmp_path, params, NAMESPACE + DEPLOYMENT) == (["7:34 in production"], [])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from afflint.admission import cel
+from afflint.admission.cel_reads import reads_only_metadata
 from afflint.admission.defaults import with_defaults
 from afflint.checks.match import Match
 from afflint.checks.policies.accessed_fields import accessed_path, denial_message, depends_on, undecided_placeholder
@@ -49,7 +51,8 @@ def expression(case: PolicySubject, params: Validation) -> Iterator[Match]:
 def _inputs(case: PolicySubject, params: Validation, variables: Mapping[str, cel.Program | None]) -> cel.EvaluationInput:
     """Return what the expression may read: no user, and of a namespace without a manifest only its name."""
     data = case.object or {}
-    values: dict[str, Any] = {"object": with_defaults(data), "oldObject": None, "params": params.params}
+    spec = not _reads_only_metadata(params.expression, params.messageExpression, tuple([each.expression for each in params.variables]))
+    values: dict[str, Any] = {"object": with_defaults(data, spec=spec), "oldObject": None, "params": params.params}
     asked = resource(data)
     if asked is not None:
         values["request"] = request(asked)
@@ -58,3 +61,10 @@ def _inputs(case: PolicySubject, params: Validation, variables: Mapping[str, cel
         known = None if namespace is None else {"metadata": {"labels": dict(namespace.labels)}}
         values["namespaceObject"] = namespace_object(case.pods.namespace, known)
     return cel.EvaluationInput(values, variables, only_names_namespace=namespace is None)
+
+
+@lru_cache
+def _reads_only_metadata(expression: str, message: str | None, variables: tuple[str, ...]) -> bool:
+    programs = [cel.compiled(each) for each in (expression, *variables, *((message,) if message else ()))]
+    # Variables that are other names for the object read all of it here, which is never too little.
+    return all(reads_only_metadata(each.reads, {}) for each in programs)
