@@ -6,12 +6,12 @@ const asked = new Map();
 let number = 0;
 let worker; // A promise of the worker, once it has been started.
 
-/** Start Python, once, and return a promise of the worker. `told` is called with the state: "loading", then "ready" with a version, or "failed". */
-export function start(told) {
+/** Start Python, once, and return a promise of the worker. `onState` is called with the state: "loading", then "ready" with a version, or "failed". */
+export function start(onState) {
   worker ??= new Promise((resolve, reject) => {
-    told("loading");
+    onState("loading");
     const fail = (reason) => {
-      told("failed");
+      onState("failed");
       reject(new Error(`afflint could not be started: ${reason}`));
     };
     const source = `import { serve } from ${JSON.stringify(`${BASE}worker.js`)}; serve(${JSON.stringify(BASE)});`;
@@ -21,7 +21,7 @@ export function start(told) {
       if ("failed" in data) return fail(data.failed);
       if ("id" in data) return answer(data);
       resolve(made);
-      told("ready", data.ready);
+      onState("ready", data.ready);
     };
   });
   return worker;

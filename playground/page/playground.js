@@ -20,7 +20,7 @@ const state = { files: new Map(), open: "", view: "findings", happens: "" };
 let examples = [];
 let report = NOTHING;
 let checked = ""; // The files that the report is about, as JSON.
-let current = -1; // The index of the last visited finding.
+let current = -1; // The number of the last visited finding.
 
 const given = () => Object.fromEntries(state.files);
 const isCurrent = () => checked === JSON.stringify(given());
@@ -98,7 +98,7 @@ function show(answer, files) {
 }
 
 function goTo(which) {
-  const finding = report.findings[which];
+  const finding = report.findings.find(({ number }) => number === which);
   if (!finding) return;
   current = which;
   for (const each of byId("list").children) each.classList.toggle("here", each.dataset.number === String(which));
@@ -317,12 +317,21 @@ function notice(...parts) {
 }
 byId("close-notice").addEventListener("click", () => notice());
 
-byId("link").addEventListener("click", async () => {
+/** Return the part of a link after the `#`. If the files are too large for one, this is reported, and null is returned. */
+async function packed() {
   try {
-    history.replaceState(null, "", await pack(state));
+    return await pack(state);
   } catch (error) {
-    return notice(error.message);
+    if (!(error instanceof LinkError)) throw error;
+    notice(error.message);
+    return null;
   }
+}
+
+byId("link").addEventListener("click", async () => {
+  const fragment = await packed();
+  if (!fragment) return;
+  history.replaceState(null, "", fragment);
   const copied = await navigator.clipboard.writeText(location.href).then(() => true, () => false);
   const long = location.href.length > LONG_LINK ? `It has ${location.href.length.toLocaleString("en")} characters; some programs cut long links. ` : "";
   const where = copied ? "The link is copied" : "The link is in the address bar";
@@ -376,7 +385,8 @@ async function main() {
   });
   byId("open").addEventListener("click", async (event) => {
     event.preventDefault();
-    window.open(`${BASE}index.html${await pack(state)}`, "_top");
+    const fragment = await packed();
+    if (fragment) window.open(`${BASE}index.html${fragment}`, "_top");
   });
   if (!(await loadLink())) {
     loadExample(examples[0]);

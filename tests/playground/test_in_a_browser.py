@@ -254,6 +254,28 @@ def test_a_link_has_the_state_of_the_page(page: Page, browser: Browser, site: Si
     opened.until("document.getElementById('place-status').textContent.includes('have no nodes')")
 
 
+def test_files_that_are_too_large_for_a_link(browser: Browser, site: Site) -> None:
+    page = browser.page(f"{site.address}/afflint/playground/?embed")
+    page.until(f"{FOUND} === 2")
+    write(page, f"# {'a' * 1_000_000}")
+    for control in ("#link", "#open"):
+        click(page, "#close-notice")
+        click(page, control)
+        page.until(f"{NOTICE}.includes('The files are too large for a link')")
+    assert page.value("location.hash") == ""
+
+
+def test_findings_move_while_text_is_typed(browser: Browser, site: Site) -> None:
+    """Before the next check, which needs Python."""
+    page = browser.page(f"{site.address}/afflint/playground/?embed")
+    page.until(f"{FOUND} === 2")
+    page.value("document.getElementById('text').focus(); document.getElementById('text').setSelectionRange(0, 0)")
+    page.type("# One.\n# Two.\n")
+    assert page.value("[...document.querySelectorAll('#gutter span')].map((each) => each.textContent)") == ["9", "21"]
+    click(page, "#list li[data-rule=wrong-type] .head button")
+    assert page.value(f"{TEXT}.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)") == "true"
+
+
 @pytest.mark.parametrize(
     "link, problem",
     [
