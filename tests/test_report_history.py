@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from afflint.changes import report_history
 from command_line import Afflint, Done
 
 BROKEN = """\
@@ -146,6 +147,9 @@ FINDING = {
 }
 
 
+BASELINE = '{"version": 1, "findings": []}'
+
+
 def report(*findings: object, **more: object) -> str:
     return json.dumps({"version": 1, "findings": findings, "summary": {"documents": 1}, **more})
 
@@ -158,7 +162,11 @@ def report(*findings: object, **more: object) -> str:
         ("2026-10-01.json", "\ufeff{}", None),
         ("2026-10-01.json", "[]", "not a report: write the reports with `afflint check --format json` or `afflint report --format json`"),
         ("2026-10-01.json", '{"version": 2}', "not a report of version 1"),
-        ("2026-10-01.json", '{"version": 1, "findings": []}', None),  # a baseline
+        (
+            "2026-10-01.json",
+            BASELINE,
+            "not a report: write the reports with `afflint check --format json` or `afflint report --format json`",
+        ),
         ("2026-10-01.json", report({}), "findings[0].rule is not a string"),
         ("2026-10-01.json", report({**FINDING, "severity": "fatal"}), "findings[0].severity is not one of error, warning, info"),
         ("2026-10-01.json", report({**FINDING, "line": "1"}), "findings[0].line is not a number"),
@@ -187,6 +195,45 @@ def test_names_and_numbers_of_a_hostile_report_are_only_shown(afflint: Afflint, 
         assert (done.code, done.err) == (0, "")
         assert "\x1b" not in done.out
         assert "<script>\u202e" not in done.out
+
+
+def test_a_report_of_policies_is_read_with_all_states_of_workloads(afflint: Afflint, history: Path) -> None:
+    def workload(name: str, state: str, *messages: str) -> dict[str, Any]:
+        ref = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": None, "name": name}
+        breaches = [{"message": message, "file": f"{name}.yaml", "line": 7} for message in messages]
+        return {"object": ref, "owner": "ledger", "state": state, "breaches": breaches}
+
+    workloads = [workload("a", "met"), workload("b", "undecided"), workload("c", "excepted", "x"), workload("d", "unmet", "y", "z")]
+    policies = [
+        {"name": "spread", "severity": "warning", "unasked": None, "workloads": workloads},
+        {"name": "fits", "severity": "error", "unasked": "no nodes are known", "workloads": []},
+    ]
+    data = {"version": 1, "policies": policies, "summary": {"workloads": 4}}
+    (history / "2026-10-01.json").write_text(json.dumps(data), encoding="utf-8")
+    more = [workload("d", "unmet", "y"), workload("e", "unmet", "z")]
+    (history / "2026-10-02.json").write_text(
+        json.dumps({**data, "policies": [{**policies[0], "workloads": more}], "summary": {"workloads": True}}), encoding="utf-8"
+    )
+    trend = trends(afflint)["violations"]
+    first, second = trend["points"]
+    assert (first["total"], first["unknown"], first["scope"], first["by"]["owner"]) == (2, 2, 4, {"ledger": 2})
+    assert (second["total"], second["unknown"], second["scope"], second["new"], second["fixed"]) == (2, 0, None, 1, 1)
+    assert [(each["rule"], each["file"], each["line"]) for each in trend["new"]] == [("spread", "e.yaml", 7)]
+
+
+def test_a_file_that_is_too_large_is_not_read(afflint: Callable[..., Done], history: Path) -> None:
+    (history / "2026-10-01.json").touch()
+    os.truncate(history / "2026-10-01.json", (64 << 20) + 1)
+    done = afflint("report", "--history", "history")
+    assert (done.code, done.err) == (2, "afflint: --history: history/2026-10-01.json: larger than 64 MB\n")
+
+
+def test_a_folder_of_something_else_is_not_read_whole(afflint: Callable[..., Done], history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_history, "_MOST_FILES", 1)
+    (history / "2026-10-01.json").write_text(report(), encoding="utf-8")
+    assert afflint("report", "--history", "history").code == 0
+    (history / "2026-10-02.json").write_text(report(), encoding="utf-8")
+    assert afflint("report", "--history", "history").err == "afflint: --history: 'history' has 2 JSON files; at most 1 are read\n"
 
 
 def test_links_in_the_history_are_not_followed(afflint: Afflint, history: Path) -> None:
