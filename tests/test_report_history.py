@@ -135,6 +135,14 @@ def test_files_are_named_one_by_one_too(afflint: Afflint) -> None:
     assert done.out.startswith("Findings over time: 1 finding on 2026-10-02: 0 new and 0 fixed since 2026-10-01.\n")
 
 
+def test_reports_of_one_day_are_in_the_order_of_their_names(afflint: Afflint) -> None:
+    recorded(afflint, "2026-10-01-a.json")
+    Path("web.yaml").write_text(FIXED, encoding="utf-8")
+    recorded(afflint, "2026-10-01-b.json")
+    done = afflint("report", "--history", "history/2026-10-01-b.json", "--history", "history/2026-10-01-a.json")
+    assert done.out.startswith("Findings over time: 0 findings on 2026-10-01: 0 new and 1 fixed since 2026-10-01.\n")
+
+
 FINDING = {
     "rule": "r",
     "category": "c",

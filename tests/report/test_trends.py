@@ -10,7 +10,7 @@ from standing_sample import STANDING, TRENDS, point, rendered
 
 from afflint.report.policies import markdown, page, text
 from afflint.report.trends.chart import line_chart
-from afflint.report.trends.model import Trend, heads, rows, summary
+from afflint.report.trends.model import Trend, heads, rows, summary, tables
 
 FINDINGS, VIOLATIONS = TRENDS
 ALONE = STANDING._replace(policies=(), workloads=0, trends=(FINDINGS,))
@@ -67,6 +67,21 @@ def test_groups_are_sorted_by_their_last_number_and_need_another_one() -> None:
         ("", (1, 1, 0), -1),
     ]
     assert rows(VIOLATIONS, "rule") == []
+
+
+def test_a_group_has_its_first_previous_and_last_number_and_the_change() -> None:
+    def table(reports: int) -> list[list[str]]:
+        shorter = FINDINGS._replace(points=FINDINGS.points[-reports:])
+        (_, _, (heads, rows, _)) = tables(shorter)
+        return [heads, rows[0]]
+
+    assert table(3) == [["owner", "2026-09-01", "2026-10-01", "2026-11-20 01:30", "change"], ["storefront", "5", "8", "3", "-5"]]
+    assert table(2) == [["owner", "2026-10-01", "2026-11-20 01:30", "change"], ["storefront", "8", "3", "-5"]]
+
+
+def test_of_groups_with_one_last_number_that_with_the_highest_earlier_one_comes_first() -> None:
+    days = [point(f"2026-01-0{day}", counts, {}, errors=0) for day, counts in ((1, {"a": 1, "b": 9}), (2, {"a": 4, "b": 1}), (3, {}))]
+    assert [row.name for row in rows(Trend("findings", tuple(days)), "rule")] == ["b", "a"]
 
 
 def test_without_policies_the_report_is_about_trends_only() -> None:

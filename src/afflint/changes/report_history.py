@@ -93,7 +93,7 @@ def read_report(path: str, owners: Owners) -> EarlierReport:
     except _MalformedError as error:
         reason = str(error)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = f"{error.strerror}"
     except RecursionError:
         reason = "the JSON is nested too deep"
     except ValueError as error:
@@ -119,7 +119,7 @@ def _date(path: str, given: Any) -> str:
     folder, name = os.path.split(os.path.normpath(path))
     for text in (given, name, os.path.basename(folder)):
         for match in _DATE.finditer(text) if isinstance(text, str) else ():
-            year, month, day, hour, minute = match.groups(default="")
+            year, month, day, hour, minute = match.groups()
             try:
                 when = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0))
             except ValueError:
@@ -211,7 +211,7 @@ def _of_run(current: Compliance, today: str) -> EarlierReport:
 
 def _violations(policy: str, severity: Severity, verdict: ComplianceVerdict) -> Iterator[Finding]:
     for each in verdict.breaches:
-        yield _violation(policy, severity, each.message, each.file, Span(each.line, 1, each.line, 1), verdict.workload.object)
+        yield _violation(policy, severity, each.message, each.file, _span(each.line), verdict.workload.object)
 
 
 # Values of a report. All of them raise _MalformedError.
@@ -250,7 +250,11 @@ def _severity(data: Mapping[str, Any], at: str) -> Severity:
 
 
 def _line(data: Mapping[str, Any], at: str) -> Span:
-    line = _of_type(data, "line", at, int, "a number")
+    return _span(_of_type(data, "line", at, int, "a number"))
+
+
+def _span(line: int) -> Span:
+    """Return the position of a line; a trend shows no column."""
     return Span(line, 1, line, 1)
 
 
