@@ -121,7 +121,8 @@ def commands() -> Iterator[str]:
     named = named.replace("NAME", "wrong-type").replace("`afflint merge`", "`afflint merge shard.jsonl`")
     named = named.replace("`afflint test`", "`afflint test tests/policies`")
     named = named.replace("`afflint mcp FOLDER`", "`afflint mcp .`")
-    yield from re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", named)
+    # A run with --watch ends only when it is interrupted.
+    yield from (each for each in re.findall(r"`(afflint [a-z]+(?: [^`]*)?)`", named) if "--watch" not in each)
 
 
 def task() -> dict[str, Any]:
