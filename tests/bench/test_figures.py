@@ -88,6 +88,7 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
         "cache",
         "policies",
         "policy",
+        "diff",
         "growth",
         "single",
         "nodes",
