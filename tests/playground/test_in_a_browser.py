@@ -222,8 +222,7 @@ def test_a_plan_and_what_happens_when_nodes_fail(page: Page) -> None:
     assert page.value(TABS) == ["cart.yaml", "nodes.yaml"]
     choose(page, "examples", "Virtual machines that stay Pending")
     click(page, "#view-placement")
-    page.until(f"{PLAN}?.textContent.includes('replicas scheduled')")
-    assert page.value(f"{PLAN}.querySelector('#workloads') !== null")
+    page.until(f"{PLAN}?.textContent.includes('virt-launcher-appliance') && {PLAN}.querySelector('#workloads') !== null")
     choose(page, "happens", "each zone fails")
     page.until(f"{PLAN}?.textContent.includes('Of 3 failures') && {PLAN}.querySelectorAll('input[type=radio]').length > 1")
     choose(page, "examples", "A zone lost in a rollout")
