@@ -263,7 +263,7 @@ def test_the_first_run_creates_the_comment_and_the_next_replaces_it(pull_request
     ended = pull_request.run(comment="true")
     body = pull_request.temp / "afflint-diff.md"
     assert body.read_text(encoding="utf-8").startswith(
-        "<!-- afflint diff -->\n### afflint: placement gets worse for 1 workload, new findings: 1 error\n"
+        "<!-- afflint diff -->\n### afflint: placement gets worse for 1 workload; 1 new finding (1 error)\n"
     )
     assert ended.summary.count("### afflint") == 2
     assert ended.code == 1, "the exit code of `afflint check`"
