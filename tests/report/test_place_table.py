@@ -207,6 +207,16 @@ def test_a_daemon_that_ends_with_its_node_is_no_harm() -> None:
     assert text.endswith("\n1 failure: 1 is survived by every workload.\n")
 
 
+def test_a_workload_without_a_running_replica_survives_nothing() -> None:
+    web = workload("Deployment shop/web", [verdict("n1", "lacks disk=ssd")], [Replica("web-0", None)])
+    losses = tuple([DisruptionEffect("node n1", ("n1",), (), {}, action) for action in ("lose", "drain")])
+    text = table(Plan("zone", (node("n1", "a"),), (web,), losses, ()))
+    assert text.splitlines()[-2:] == [
+        "1 failure: 1 is survived by every workload that runs.",
+        "1 drain: 1 is survived by every workload that runs.",
+    ]
+
+
 def test_two_kinds_of_one_name_are_told_apart() -> None:
     pair = [workload(f"{kind} shop/web", [verdict("n1")], [Replica(f"{kind}-0", "n1")]) for kind in ("Job", "Deployment")]
     moves = tuple(ReplicaMove(each.key, each.replicas[0].pod, "n1", None) for each in pair)

@@ -333,11 +333,20 @@ def harmed_noun(plan: Plan) -> str:
     return f"evaluated {noun}" if any(workload.unjudged for workload in plan.workloads) else noun
 
 
-def tally_words(verdict: Verdict, number: int, noun: str) -> str:
-    """Return what ``number`` disruptions with the verdict do to a ``workload`` or an ``application``: ``degrades a workload``."""
+def tally_words(plan: Plan, verdict: Verdict, number: int) -> str:
+    """Return what ``number`` disruptions with the verdict do to a workload or an application of the plan: ``degrades a workload``."""
+    noun = harmed_noun(plan)
     some = f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
     one, several = _TALLIED[verdict]
-    return (several if number > 1 else one).format(some=some, noun=noun)
+    return (several if number > 1 else one).format(some=some, every=f"{noun} that runs" if _has_idle(plan) else noun)
+
+
+def _has_idle(plan: Plan) -> bool:
+    """Return whether all replicas of a workload are Pending, so that a disruption takes nothing from it."""
+    return any(
+        workload.replicas and not workload.unjudged and all(replica.node is None for replica in workload.replicas)
+        for workload in plan.workloads
+    )
 
 
 _TALLIED: dict[Verdict, tuple[str, str]] = {
@@ -345,7 +354,7 @@ _TALLIED: dict[Verdict, tuple[str, str]] = {
     "degraded": ("degrades {some}", "degrade {some}"),
     "interrupted": ("interrupts {some}", "interrupt {some}"),
     "unjudged": ("is not evaluated", "are not evaluated"),
-    "survives": ("is survived by every {noun}", "are survived by every {noun}"),
+    "survives": ("is survived by every {every}", "are survived by every {every}"),
 }
 
 

@@ -23,7 +23,6 @@ from afflint.report.place.digest import (
     domain_words,
     feasible_count,
     groups,
-    harmed_noun,
     is_in_trouble,
     list_some,
     marks,
@@ -202,7 +201,7 @@ def _lead(plan: Plan) -> str:
         blocked = sum(bool(loss.blocked) for loss in plan.losses)
         counts = tally(worst(loss) for loss in plan.losses if not loss.blocked)
         parts = [f"{blocked} never {'complete' if blocked > 1 else 'completes'}"] * bool(blocked)
-        parts += [f"{number} {tally_words(outcome, number, harmed_noun(plan))}" for outcome, number in counts.items() if number]
+        parts += [f"{number} {tally_words(plan, outcome, number)}" for outcome, number in counts.items() if number]
         totals = [pluralize(len(losses), NOUNS[action]) for action, losses in by_action(plan.losses).items()]
         text += f" Of {join_words(totals)}: {', '.join(parts)}."
     return " ".join([text, *_lead_of_sequences(plan)])

@@ -37,7 +37,6 @@ from afflint.report.place.digest import (
     effects,
     feasible_count,
     groups,
-    harmed_noun,
     is_harmless,
     is_in_trouble,
     keeping_words,
@@ -557,7 +556,7 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
 
         yield f"{pluralize(len(plan.rollouts), 'rollout')}: {rollout_tally(plan.rollouts, plan.group_by)}."
     for action, losses in by_action(plan.losses).items():
-        yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(losses, harmed_noun(plan), paint)) + "."
+        yield f"{pluralize(len(losses), NOUNS[action])}: " + ", ".join(_tally(plan, losses, paint)) + "."
     for upgrade in plan.upgrades:
         result = Cell("completes", "survives") if upgrade.completes else Cell("never completes", "blocked")
         yield f"Upgrade of {visible(upgrade.what)}: {paint(result)}."
@@ -566,7 +565,7 @@ def _summary(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
         yield f"{visible(deschedule_title(effect))} {paint(Cell(word, state))}."
 
 
-def _tally(losses: Sequence[DisruptionEffect], noun: str, paint: Paint) -> Iterator[str]:
+def _tally(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint) -> Iterator[str]:
     """Count the disruptions by their worst effect, worst first; a drain that never completes counts as that only."""
     for result, words in (("blocked", ("is blocked", "are blocked")), ("refused", ("is refused", "are refused"))):
         number = sum(loss.result == result for loss in losses)
@@ -574,7 +573,7 @@ def _tally(losses: Sequence[DisruptionEffect], noun: str, paint: Paint) -> Itera
             yield paint(Cell(f"{number} {words[number > 1]}", result))
     for outcome, number in tally(worst(loss) for loss in losses if not loss.blocked).items():
         if number:
-            yield paint(Cell(f"{number} {tally_words(outcome, number, noun)}", outcome))
+            yield paint(Cell(f"{number} {tally_words(plan, outcome, number)}", outcome))
     number = sum(bool(loss.volumes) for loss in losses)
     if number:
         yield f"{number} of them only if volumes can be used on other nodes"
