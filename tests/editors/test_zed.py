@@ -50,12 +50,15 @@ def test_the_documented_settings_are_those_that_it_reads() -> None:
     assert settings["binary"]["arguments"] == ["lsp"]
 
 
-def test_it_compiles() -> None:
-    """The first time downloads and compiles its dependencies, which `Cargo.lock` pins by hash; they are kept for the next."""
+def test_it_compiles(tmp_path: Path) -> None:
+    """The first time downloads and compiles its dependencies; they are kept for the next."""
     cargo = shutil.which("cargo")
     if cargo is None:
         pytest.skip("cargo is not installed")
-    environment = clean_environment(CARGO_TARGET_DIR=str(FOLDER / "zed"))
-    command = [cargo, "check", "--locked", "--quiet"]
-    done = subprocess.run(command, cwd=EXTENSION, env=environment, capture_output=True, encoding="utf-8", check=False)
+    folder = shutil.copytree(EXTENSION, tmp_path / "zed", ignore=shutil.ignore_patterns("target", "Cargo.lock"))
+    # The newest versions of its dependencies that the installed compiler knows.
+    environment = clean_environment(CARGO_TARGET_DIR=str(FOLDER / "zed"), CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS="fallback")
+    done = subprocess.run([cargo, "check", "--quiet"], cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False)
+    if "Could not resolve host" in done.stderr:
+        pytest.skip("the dependencies cannot be downloaded")
     assert (done.returncode, done.stderr) == (0, "")
