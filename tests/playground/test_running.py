@@ -127,7 +127,7 @@ def test_what_is_not_checked_is_named() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["../a.yaml", "/tmp/a.yaml", "a/../../b.yaml", "", "a//b.yaml", "./a.yaml", "a\\b.yaml", "a\n.yaml"])
+@pytest.mark.parametrize("name", ["../a.yaml", "/a.yaml", "a/../../b.yaml", "", "a//b.yaml", "./a.yaml", "a\\b.yaml", "a\n.yaml"])
 def test_no_name_leads_out_of_the_folder(folder: Path, name: str) -> None:
     with pytest.raises(ValueError, match="not the name of a file"):
         asked("check", {name: CART})

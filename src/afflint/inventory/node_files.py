@@ -172,20 +172,6 @@ def with_kubelet_labels(nodes: Sequence[NodeFact], asked: Iterable[str]) -> list
     return [_labelled(node, assumed) for node in nodes] if assumed else list(nodes)
 
 
-def texts(data: Any) -> Iterator[str]:
-    """Yield every string in some data, keys included: what constraints may require."""
-    pending = [data]
-    while pending:
-        each = pending.pop()
-        if type(each) is str:
-            yield each
-        elif type(each) is dict:
-            for key, value in reversed(each.items()):
-                pending += (value, key)
-        elif type(each) is list:
-            pending += reversed(each)
-
-
 def refuse_object(name: str, document: Document, path: Path, error: InventoryError) -> NoReturn:
     """Raise NodeFileError for a malformed object."""
     raise _fault(document, name, path, str(error)) from None

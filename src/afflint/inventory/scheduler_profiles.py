@@ -42,8 +42,8 @@ NO_PROFILES = Profiles({}, {})
 
 def profiles_of(configurations: Iterable[SchedulerConfiguration]) -> Profiles:
     """Return the profiles that some configurations define. A profile that several define in the same way counts once."""
-    from afflint.inventory.node_files import texts
     from afflint.scheduler.configuration import profile_names, raw_profile, read_profile
+    from afflint.yaml.document import all_texts
     from afflint.yaml.placeholders import is_placeholder
 
     defining: dict[str, list[SchedulerConfiguration]] = {}
@@ -57,7 +57,7 @@ def profiles_of(configurations: Iterable[SchedulerConfiguration]) -> Profiles:
         if any(raw_profile(each.data, name) != raw for each in found[1:]):
             ambiguous[name] = tuple(found)
             continue
-        text = next(filter(is_placeholder, texts(raw)), None)
+        text = next(filter(is_placeholder, all_texts(raw)), None)
         why = f"the configuration of the scheduler {name} contains the placeholder {quoted(text or '')}"
         by_name[name] = read_profile(found[0].data, name) if text is None else unknown_profile(name, why)
     return Profiles(by_name, ambiguous)

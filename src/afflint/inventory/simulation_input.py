@@ -17,7 +17,7 @@ from afflint.index.facts import Pods
 from afflint.index.manifest_index import ManifestIndex
 from afflint.inventory.admission import after_admission
 from afflint.inventory.declared_nodes import NOTHING, ExpectedLabels, expected_labels, with_expected_labels
-from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, texts, with_kubelet_labels
+from afflint.inventory.node_files import KUBELET_LABELS, NodeFact, with_kubelet_labels
 from afflint.inventory.scheduler_profiles import NO_PROFILES, profiles_of
 from afflint.inventory.undecidable import undecidable_workloads
 from afflint.inventory.virtual_machines import with_virtualization
@@ -25,6 +25,7 @@ from afflint.placement.node_classes import NodeClass
 from afflint.placement.schedule import Inventory
 from afflint.scheduler.namespaces import Namespace, namespace_by_name
 from afflint.scheduler.node_fit import SCHEDULER
+from afflint.yaml.document import all_texts
 
 _NONE: Mapping[tuple[str, str], Any] = {}
 
@@ -176,7 +177,7 @@ def _choose(workloads: Iterable[Pods], manifest_index: ManifestIndex, *, at_leas
 
 def _kubelet_labels(pod_source: PodSource, pods: Pods) -> Set[str]:
     """Return the labels of kubelets that a workload may use."""
-    return KUBELET_LABELS.keys() & {*texts(pods.spec), *texts(pod_source.pod.get("nodeSelector"))}
+    return KUBELET_LABELS.keys() & {*all_texts(pods.spec), *all_texts(pod_source.pod.get("nodeSelector"))}
 
 
 def _assumption(label: str) -> str:

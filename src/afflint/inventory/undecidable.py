@@ -13,9 +13,9 @@ from afflint.findings.phrases import quoted
 from afflint.index.facts import REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, SPREAD, PodsKey, SelectorRef
 from afflint.index.manifest_index import ManifestIndex, Scope
 from afflint.inventory.admission import affects
-from afflint.inventory.node_files import texts
 from afflint.inventory.scheduler_profiles import NO_PROFILES, Profiles
 from afflint.kube.selectors import EVERYTHING, Selector
+from afflint.yaml.document import all_texts
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -25,7 +25,7 @@ def undecidable_workloads(manifest_index: ManifestIndex, profiles: Profiles = NO
     for pods in manifest_index.pods:
         if pods.pod_source is not None and not pods.pod_source.node_name and not profiles.of(pods.pod_source).proves:
             found[pods.key] = ""
-        text = next(filter(is_placeholder, texts(pods.spec)), None)
+        text = next(filter(is_placeholder, all_texts(pods.spec)), None)
         if text is not None:
             found[pods.key] = f"{quoted(text)} is a placeholder; the simulation uses it literally"
         admission = manifest_index.admission(pods.pod_source.namespace) if pods.pod_source is not None else None

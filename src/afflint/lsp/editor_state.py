@@ -53,10 +53,9 @@ class EditorState:
             return os.path.join(folder, name if name.endswith((".yaml", ".yml", ".json")) else f"{name}.yaml")
         return to_path(uri)
 
-    def open_folder(self, path: str) -> Project:
+    def open_folder(self, path: str) -> None:
         """Add the project of a folder that is open in the editor."""
         self.projects[path] = self._new_project(path, True)
-        return self.projects[path]
 
     def project_of(self, path: str) -> Project:
         """Return the project of the innermost folder that contains a file.

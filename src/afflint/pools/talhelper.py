@@ -15,7 +15,7 @@ from afflint.pools.fields import is_known, is_open, label, labels_of, parse_pair
 from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
 from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolTaint, Reader
 from afflint.pools.talos import rejected_labels, schedulable_control_planes
-from afflint.yaml.document import list_at, map_at
+from afflint.yaml.document import all_texts, list_at, map_at
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -37,7 +37,7 @@ def _talconfig(declared: Declared) -> Iterator[Pool]:
     data = declared.data
     cluster = text(data, "clusterName")
     schedulable = any(data.get(field) is True for field in ("allowSchedulingOnMasters", "allowSchedulingOnControlPlanes"))
-    written = "\n".join(_texts(data))
+    written = "\n".join(all_texts(data))
     restricted = not any(word in written for word in _LIFTING)
     for index, node in enumerate(list_at(data, "nodes")):
         if type(node) is not dict:
@@ -169,22 +169,9 @@ def _line(value: Any) -> str:
 def _json_patched(result: _Patches, operations: list[Any]) -> _Patches:
     """Return the patches with a JSON patch. Only its paths and words are read."""
     paths = [text(each, "path") for each in operations]
-    values = "\n".join(_texts(operations))
+    values = "\n".join(all_texts(operations))
     known = not any("/nodeLabels" in path or "/kubelet" in path for path in paths) or not any(word in values for word in _OF_NODES)
     return result._replace(known=result.known and known, schedulable=None if "allowScheduling" in values else result.schedulable)
-
-
-def _texts(data: Any) -> Iterator[str]:
-    """Yield every text in some data, keys included."""
-    waiting = [data]
-    while waiting:
-        each = waiting.pop()
-        if type(each) is str:
-            yield each
-        elif type(each) is dict:
-            waiting += [*each, *each.values()]
-        elif type(each) is list:
-            waiting += each
 
 
 READERS: Mapping[tuple[str, str], Reader] = {("", ""): _talconfig}

@@ -372,3 +372,17 @@ def text_at(data: object, *steps: object) -> str:
 def texts_at(data: object, *steps: object) -> list[str]:
     """Return the items of the list at these steps that are strings."""
     return [each for each in list_at(data, *steps) if type(each) is str]
+
+
+def all_texts(data: Any) -> Iterator[str]:
+    """Yield every string in some data, keys included, in the order of the data."""
+    pending = [data]
+    while pending:
+        each = pending.pop()
+        if type(each) is str:
+            yield each
+        elif type(each) is dict:
+            for key, value in reversed(each.items()):
+                pending += (value, key)
+        elif type(each) is list:
+            pending += reversed(each)

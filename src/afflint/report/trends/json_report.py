@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from afflint.findings.finding import SEVERITIES, Finding
+from afflint.report.json_report import plain_finding
 from afflint.report.trends.model import Trend, TrendPoint
 
 
@@ -32,15 +33,7 @@ def _point(point: TrendPoint) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    ref = finding.object
-    return {
-        "rule": finding.rule,
-        "category": finding.category,
-        "severity": finding.severity,
-        "message": finding.message,
-        "file": finding.file,
-        "line": finding.span.line,
-        "object": {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name},
-        "field": finding.field,
-    }
+def _finding(finding: Finding) -> dict[str, object]:
+    """Return what identifies a finding, as every JSON report has it."""
+    plain = plain_finding(finding)
+    return {key: plain[key] for key in ("rule", "category", "severity", "message", "file", "line", "object", "field")}
