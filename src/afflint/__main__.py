@@ -7,13 +7,13 @@ import sys
 
 
 def main() -> None:
-    """Run the command line and exit with one of its exit codes; an interrupt at any time exits with 130 and without a message."""
+    """Run the command line and exit with one of its exit codes; an interrupt exits with 130 at any time, and without a message."""
     try:
         from afflint.cli import main as run
 
         run()
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except KeyboardInterrupt as interrupt:
+        sys.exit(128 + getattr(interrupt, "number", 2))
 
 
 if __name__ == "__main__":

@@ -160,16 +160,6 @@ class TestFiles:
         with pytest.raises(UserError, match="does not have all files"):
             list(Repository(str(history.root)).blobs(["0" * 40]))
 
-    def test_a_path_out_of_the_folder_is_left_out(self, history: History) -> None:
-        """Git itself creates no such entries, but a hostile tree object may have them."""
-        history.commit({"a.yaml": "a: 1\n"})
-        blob = history.git("rev-parse", "HEAD:a.yaml")
-        tree = b"100644 ..\0" + bytes.fromhex(blob) + b"100644 .GIT\0" + bytes.fromhex(blob) + b"100644 a.yaml\0" + bytes.fromhex(blob)
-        (history.root / "tree").write_bytes(tree)
-        made = history.git("hash-object", "-t", "tree", "--literally", "-w", "tree")
-        commit = history.git("commit-tree", made, "-m", "hostile")
-        assert [each.path for each in Repository(str(history.root)).entries(commit)] == ["a.yaml"]
-
 
 def test_the_configuration_of_a_hostile_repository_starts_nothing(history: History, tmp_path: Path) -> None:
     """A file system monitor, hooks, filters, a text converter, a pager, an alias, and a promisor that would be asked for objects."""

@@ -66,9 +66,9 @@ def test_helm_gets_values_files_as_separate_arguments(programs: Path, tmp_path: 
     program(programs, "helm", 'for each in "$@"; do echo "# $each"; done')
     chart = tmp_path / "a chart; rm -rf x"
     chart.mkdir()
-    data = rendering.helm(str(chart), ["v 1.yaml"]).data
+    data = rendering.helm(str(chart), [str(tmp_path / "v 1.yaml")]).data
     assert data is not None
-    assert data.decode().splitlines() == ["# template", "# release", f"# {chart}", "# --values", "# v 1.yaml"]
+    assert data.decode().splitlines() == ["# template", "# release", f"# {chart}", "# --values", f"# {tmp_path / 'v 1.yaml'}"]
 
 
 def test_a_path_is_never_taken_for_an_option(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,8 +78,8 @@ def test_a_path_is_never_taken_for_an_option(programs: Path, tmp_path: Path, mon
     for name in ("--post-renderer=x", "-k", "-v.yaml"):
         (tmp_path / name).mkdir()
     chart, folder = rendering.helm("--post-renderer=x", ["-v.yaml"]).data, rendering.kustomize("-k").data
-    assert chart == b"# template\n# release\n# ./--post-renderer=x\n# --values\n# ./-v.yaml\n"
-    assert folder == b"# build\n# ./-k\n"
+    assert chart == f"# template\n# release\n# {tmp_path}/--post-renderer=x\n# --values\n# {tmp_path}/-v.yaml\n".encode()
+    assert folder == f"# build\n# {tmp_path}/-k\n".encode()
 
 
 APPLICATION = """\
@@ -218,7 +218,12 @@ def test_an_interrupt_ends_running_programs(jobs: str, programs: Path, tmp_path:
         ("from https://me:secret@host/x: 404", "from https://host/x: 404"),
         ("HTTPS://secret@host/x", "HTTPS://host/x"),
         ("ssh://git:secret@host/x and git@host:x", "ssh://git@host/x and git@host:x"),
-        ("http://host:80/a@b", "http://host:80/a@b"),
+        ("http://host:80/a@b", "http://b"),
+        ("'https://me:sec@ret@host/x/y?ref=1'", "'https://host/x/y?ref=1'"),
+        ("https://me:sec/ret@host/x//y", "https://host/x//y"),
+        ("git::https://me:sec'ret@host/x", "git::https://host/x"),
+        ('cannot get "https://host/x?token=secret&ref=v1": 404', 'cannot get "https://host/x?ref=v1": 404'),
+        ("no address: me@host and a?b=c", "no address: me@host and a?b=c"),
     ],
 )
 def test_credentials_in_an_address_are_not_shown(text: str, shown: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.rendering import sandbox
+from afflint.programs import sandbox
 from afflint.rendering.programs import ProgramRunner, RenderError
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
@@ -91,7 +91,7 @@ def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypa
 @on_linux
 def test_a_tool_has_no_network_interface(tmp_path: Path) -> None:
     tool = stand_in(tmp_path, "exec /bin/cat /proc/net/dev")
-    if not sandbox.without_network(tool):
+    if not any("unshare" in each for each in sandbox.prefix(tool, network=False)):
         pytest.skip("this system allows no network namespaces")
     own = Path("/proc/net/dev").read_text(encoding="utf-8")
     shown = ProgramRunner(network=False).output([tool], "it").decode()
@@ -104,7 +104,7 @@ def test_a_tool_has_no_network_interface(tmp_path: Path) -> None:
 def test_a_tool_cannot_reach_a_loopback_address(tmp_path: Path) -> None:
     connect = f"exec {sys.executable} -c 'import socket; socket.create_connection((\"127.0.0.1\", 9))'"
     tool = stand_in(tmp_path, connect)
-    if not sandbox.without_network(tool):
+    if not any("unshare" in each for each in sandbox.prefix(tool, network=False)):
         pytest.skip("this system allows no network namespaces")
     with pytest.raises(RenderError) as error:
         ProgramRunner(network=False).output([tool], "it")
@@ -115,12 +115,12 @@ def test_without_namespaces_the_tool_still_runs(monkeypatch: pytest.MonkeyPatch)
     def refused(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
         return subprocess.CompletedProcess([], 1)
 
-    sandbox._namespace.cache_clear()
+    sandbox._allowed.cache_clear()
     monkeypatch.setattr(sandbox.subprocess, "run", refused)
     try:
-        assert sandbox.without_network("/usr/bin/helm") == ()
+        assert sandbox.prefix("/usr/bin/helm", network=False) == ()
     finally:
-        sandbox._namespace.cache_clear()
+        sandbox._allowed.cache_clear()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")

@@ -7,18 +7,25 @@ file system monitor is started, and no object is fetched. Git refuses a reposito
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import IO
+from contextlib import contextmanager
 
+from afflint.changes.git_folders import verify_git_folder
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest, quoted
-from afflint.rendering import sandbox
+from afflint.programs import sandbox
+from afflint.programs.processes import GuardedProcess, OutputLimitError, TimeLimitError
 from afflint.source.sources import LARGEST
+from afflint.source.trees import MOST_ENTRIES
 
 _PATIENCE = 60.0
+"""Seconds for a command that lists something."""
+_PATIENCE_FOR_ALL = 300.0
+"""Seconds for the contents of all files."""
+_LARGEST_LISTING = 64 << 20
+_LONGEST_NAME = 1 << 16
 _KEPT_PREFIX = "GIT_CONFIG_"
 """The variables with the user's own settings, such as `safe.directory` in a container."""
 _DEFAULT_BRANCHES = (
@@ -63,6 +70,7 @@ class Repository:
         root = _root(os.path.realpath(folder))
         if root is None:
             raise UserError("not in a Git repository: this folder and those above it have no `.git`")
+        verify_git_folder(root)
         self.root = root
         self._command = [found, "-C", root, "--no-pager", *sandbox.GIT_SETTINGS]
         own = {name: value for name, value in os.environ.items() if name.startswith(_KEPT_PREFIX)}
@@ -155,22 +163,21 @@ class Repository:
     # Objects.
 
     def entries(self, commit: str) -> list[TreeEntry]:
-        """Return the files, links and submodules of a commit. Names that no checkout could create are left out. Raises UserError."""
-        code, output, complaint = self._run("ls-tree", "-r", "-z", "--full-tree", commit)
-        if code:
-            raise UserError(f"Git cannot list the files of {self.name(commit)}: {complaint}")
-        return [TreeEntry(mode, blob, path) for (mode, _, blob), path in _records(output)]
+        """Return the files, links and submodules of a commit. Raises UserError, also if there are too many.
+
+        Git lists whatever names the author of a commit has chosen: see ``source.trees``.
+        """
+        what = f"the files of {self.name(commit)}"
+        listed = self._records(what, "ls-tree", "-r", "-z", "--full-tree", commit)
+        return [TreeEntry(mode, blob, path) for (mode, _, blob), path in listed]
 
     def index_entries(self) -> list[TreeEntry]:
         """Return the files, links and submodules of the index, as ``entries`` does. Raises UserError, also if a file is not merged.
 
         In a Git hook, this is the index of the commit that is being made: Git names it in ``GIT_INDEX_FILE``.
         """
-        code, output, complaint = self._run("ls-files", "--stage", "-z")
-        if code:
-            raise UserError(f"Git cannot list the files of the index: {complaint}")
         found = []
-        for (mode, blob, stage), path in _records(output):
+        for (mode, blob, stage), path in self._records("the files of the index", "ls-files", "--stage", "-z"):
             if stage != _MERGED:
                 raise UserError(f"{quoted(path)} is not merged: resolve the conflict and add the file")
             found.append(TreeEntry(mode, blob, path))
@@ -180,54 +187,58 @@ class Repository:
         """Yield the content of each object, None for one of more than 256 MB. Raises UserError if one is missing."""
         if not ids:
             return
-        with tempfile.TemporaryFile() as asked:
-            asked.write("".join(f"{each}\n" for each in ids).encode("ascii"))
-            asked.seek(0)
-            command = [*self._command, "cat-file", "--batch"]
-            with subprocess.Popen(
-                command, stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self._environment, bufsize=1 << 18
-            ) as process:
-                assert process.stdout is not None
-                try:
-                    for _ in ids:
-                        yield _next_blob(process.stdout)
-                finally:
-                    process.kill()
+        with self._started(_PATIENCE_FOR_ALL, "cat-file", "--batch", given="".join(f"{each}\n" for each in ids)) as process:
+            for _ in ids:
+                yield _next_blob(process)
 
     def size(self, ids: Sequence[str]) -> int:
         """Return how many bytes objects have together, without reading them; those that Git does not have count as empty."""
-        asked = "".join(f"{each}\n" for each in ids).encode("ascii")
-        _, output, _ = self._run("cat-file", "--batch-check=%(objectsize)", given=asked)
+        output = self._run("cat-file", "--batch-check=%(objectsize)", given="".join(f"{each}\n" for each in ids))[1]
         return sum(int(each) for each in output.split(b"\n") if each.isdigit())
 
-    def _run(self, *arguments: str, given: bytes = b"") -> tuple[int, bytes, str]:
+    def _records(self, what: str, *arguments: str) -> Iterator[tuple[list[str], str]]:
+        """Yield the three words about each file that Git lists, and its path. Raises UserError for more files than a snapshot may have."""
+        with self._started(_PATIENCE, *arguments) as process:
+            size, count, rest = 0, 0, b""
+            for block in process.blocks():
+                size += len(block)
+                *records, rest = (rest + block).split(b"\0")
+                count += len(records)
+                if size > _LARGEST_LISTING or count > MOST_ENTRIES or len(rest) > _LONGEST_NAME:
+                    raise UserError(f"{what} cannot be compared: they are more than {MOST_ENTRIES:,}, or their names are too long")
+                for record in records:
+                    about, _, name = record.partition(b"\t")
+                    yield about.decode("ascii", "replace").split(" "), os.fsdecode(name)
+            if process.wait():
+                raise UserError(f"Git cannot list {what}: {_first_line(process)}")
+
+    def _run(self, *arguments: str, given: str = "") -> tuple[int, bytes, str]:
         """Run a command of Git with ``given`` as its input; return its exit code, its output and the first line of its error output."""
+        with self._started(_PATIENCE, *arguments, given=given) as process:
+            output = process.output(_LARGEST_LISTING)
+            return process.wait(), output, _first_line(process)
+
+    @contextmanager
+    def _started(self, seconds: float, *arguments: str, given: str = "") -> Iterator[GuardedProcess]:
+        """Start a command of Git. Raises UserError if it cannot be started, or exceeds the limits of time and output."""
         try:
-            done = subprocess.run(
-                [*self._command, *arguments],
-                input=given,
-                capture_output=True,
-                env=self._environment,
-                timeout=_PATIENCE,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise UserError(f"`git {arguments[0]}` failed: {error}") from None
-        lines = done.stderr.decode("utf-8", "replace").strip().split("\n")
-        return done.returncode, done.stdout, lines[0].removeprefix("fatal: ")
+            with tempfile.TemporaryFile() as asked:
+                asked.write(given.encode("ascii"))
+                asked.seek(0)
+                with GuardedProcess([*self._command, *arguments], self._environment, seconds=seconds, given=asked) as process:
+                    yield process
+        except (TimeLimitError, OutputLimitError) as error:
+            raise UserError(f"`git {arguments[0]}` was stopped: {error}") from None
+        except OSError as error:
+            raise UserError(f"`git {arguments[0]}` failed: {error.strerror or error}") from None
 
 
-def _records(output: bytes) -> Iterator[tuple[list[str], str]]:
-    """Yield the three words about each file that Git lists, and its path. Names that no checkout could create are left out."""
-    for record in output.split(b"\0"):
-        about, tab, name = record.partition(b"\t")
-        path = os.fsdecode(name)
-        if tab and _is_safe(path):
-            yield about.decode("ascii", "replace").split(" "), path
+def _first_line(process: GuardedProcess) -> str:
+    return process.complaint.decode("utf-8", "replace").strip().partition("\n")[0].removeprefix("fatal: ")
 
 
-def _next_blob(output: IO[bytes]) -> bytes | None:
-    header = output.readline().split()
+def _next_blob(output: GuardedProcess) -> bytes | None:
+    header = output.read_line().split()
     if len(header) != 3 or header[1] != b"blob":
         name = header[0].decode("ascii", "replace")[:_SHORT] if header else "an object"
         raise UserError(
@@ -254,11 +265,3 @@ def _root(folder: str) -> str | None:
             return None
         folder = above
     return folder
-
-
-def _is_safe(path: str) -> bool:
-    """Return whether a path stays below the folder that it is relative to, and outside of `.git`."""
-    parts = path.split("/")
-    if any(part in ("", os.curdir, os.pardir) or part.lower() == ".git" for part in parts):
-        return False
-    return os.name != "nt" or not any(character in path for character in '\\:*?"<>|')

@@ -6,9 +6,9 @@ The work tree is not touched.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 
 from afflint.changes.git import LINK, REGULAR, SUBMODULE, Repository, TreeEntry
 from afflint.config import CONFIG_FILES
@@ -18,18 +18,20 @@ from afflint.pipeline.results import checksum
 from afflint.source.kustomizations import NAMES
 from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART, SUFFIXES
+from afflint.source.temporary_folders import temporary_folder
+from afflint.source.trees import TreeLimits, TreeWriter, writing
 
 _ALWAYS = frozenset((*NAMES, CHART, ".gitignore", *CONFIG_FILES))
 """The names of files that affect how others are read, wherever they are."""
 _ENDINGS = (*SUFFIXES, ".toml")
 """How the names of manifests and of configuration files end."""
 _LFS = b"version https://git-lfs.github.com/spec/"
-_MOST_BYTES = 4 << 30
 _MEMORY_FOLDER = "/dev/shm"
 """The file system in memory that Linux has."""
 _BLOCK = 4096
 _SPARE = 4
 """A snapshot is in memory if that file system has four times the room that the snapshot needs."""
+_MOST_IN_MEMORY = 1 << 30
 
 
 class Snapshot(NamedTuple):
@@ -49,6 +51,8 @@ class Snapshot(NamedTuple):
     submodules: tuple[str, ...] = ()
     pointers: tuple[str, ...] = ()
     """The files that Git LFS keeps: the commit has only pointers to their content."""
+    left_out: Mapping[str, str] = MappingProxyType({})
+    """The files that are not in the snapshot because of their names, with the reasons."""
 
     def path_of(self, path: str) -> str:
         """Return where a file or folder of the repository is in the snapshot; a path outside the repository itself.
@@ -67,8 +71,13 @@ class Snapshot(NamedTuple):
         return os.path.normpath(os.path.join(self.original, os.path.relpath(os.path.abspath(path), self.root)))
 
     def folder_of(self, folder: str) -> str:
-        """Return the folder that takes the place of a folder of the repository, or above it; it is created if it does not exist."""
-        moved = _below(self.top, os.path.realpath(folder))
+        """Return the folder that takes the place of a folder of the repository; it is created if it does not exist.
+
+        It is the root if the snapshot has a link or a file there that does not lead to a folder inside it.
+        """
+        moved = os.path.realpath(_below(self.top, os.path.realpath(folder)))
+        if not is_inside(moved, self.root):
+            return self.root
         with suppress(OSError):
             os.makedirs(moved, exist_ok=True)
         return moved if os.path.isdir(moved) else self.root
@@ -93,8 +102,8 @@ def wanted_files(tops: Sequence[str], *, whole: bool, any_name: bool) -> Callabl
 
 
 @contextmanager
-def temporary_folder(repository: Repository, entries: Iterable[TreeEntry], is_wanted: Callable[[str], bool]) -> Iterator[str]:
-    """Create a folder for the wanted files, and remove it in the end.
+def snapshot_folder(repository: Repository, entries: Iterable[TreeEntry], is_wanted: Callable[[str], bool]) -> Iterator[str]:
+    """Create a folder for the wanted files, links resolved, and remove it in the end.
 
     It is in memory if there is plenty of room, because on some disks ten thousand small files take longer to create and remove than to
     check. A folder for temporary files that the user has chosen is respected.
@@ -102,9 +111,9 @@ def temporary_folder(repository: Repository, entries: Iterable[TreeEntry], is_wa
     chosen = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
     room = 0 if chosen else _room_in_memory()
     blobs = {each.blob for each in entries if each.mode.startswith(REGULAR) and is_wanted(each.path)} if room else set()
-    is_plenty = room > _SPARE * (repository.size(sorted(blobs)) + _BLOCK * len(blobs))
-    parent_folder = _MEMORY_FOLDER if is_plenty else None
-    with tempfile.TemporaryDirectory(prefix="afflint-", dir=parent_folder, ignore_cleanup_errors=True) as folder:
+    size = repository.size(sorted(blobs)) + _BLOCK * len(blobs) if room else 0
+    is_plenty = room > _SPARE * size and size < _MOST_IN_MEMORY
+    with temporary_folder(_MEMORY_FOLDER if is_plenty else None) as folder:
         yield folder
 
 
@@ -119,45 +128,76 @@ def _room_in_memory() -> int:
 def extract(
     repository: Repository, entries: Sequence[TreeEntry], folder: str, is_wanted: Callable[[str], bool], like: Snapshot | None = None
 ) -> Snapshot:
-    """Write the wanted files of a commit or the index into an empty folder.
+    """Write the wanted files of a commit or the index into an empty folder, links resolved.
 
-    Files that ``like`` has with the same content are linked, not read.
+    Files that ``like`` has with the same content, and those with the same content here, are linked and not read again.
     Raises UserError if the files cannot be read, or are too large together.
     """
-    top = os.path.realpath(folder)
-    root = _below(top, repository.root)
+    root = _below(folder, repository.root)
     os.makedirs(os.path.join(root, ".git"))
     _keep_remotes(repository.root, root)
-    writer = _Writer(root)
     files = [each for each in entries if each.mode.startswith(REGULAR) and is_wanted(each.path)]
     known = {blob: os.path.join(like.root, path) for path, blob in like.blobs.items()} if like is not None else {}
-    contents: dict[str, bytes] = {}
-    blobs: dict[str, str] = {}
-    missing: dict[str, list[TreeEntry]] = {}
-    for each in files:
-        if each.blob in known and like is not None and writer.link(known[each.blob], each.path):
-            blobs[each.path] = each.blob
-            contents[os.path.join(root, each.path)] = like.contents[known[each.blob]]
-        else:
-            missing.setdefault(each.blob, []).append(each)
+    extraction = _Extraction(root, known, {} if like is None else like.contents)
     pointers = set() if like is None else {like.blobs[path] for path in like.pointers}
-    for same, data in zip(missing.values(), repository.blobs(list(missing)), strict=True):
-        if data is None:
-            continue
-        if data.startswith(_LFS):
-            pointers.add(same[0].blob)
-        content = checksum(data)
-        for each in same:
-            if writer.write(each.path, data):
-                blobs[each.path] = each.blob
-                contents[os.path.join(root, each.path)] = content
-    # Links come last, so that no file is written through one of them.
-    for each, target in _links(repository, entries):
-        writer.link_to(target, each.path)
-    submodules = tuple([each.path for each in entries if each.mode == SUBMODULE])
+    try:
+        with writing(root, TreeLimits("the commit")) as tree:
+            missing = extraction.link_known(tree, files)
+            for same, data in zip(missing.values(), repository.blobs(list(missing)), strict=True):
+                if data is not None:
+                    extraction.write(tree, same, data)
+                    pointers.update([same[0].blob] if data.startswith(_LFS) else [])
+            for each, target in _links(repository, entries):
+                tree.link(each.path, os.fsdecode(target))
+    except OSError as error:
+        raise UserError(f"cannot write the files of the commit: {error.strerror or error}; name the paths to compare") from None
+    blobs = extraction.blobs
     return Snapshot(
-        top, root, repository.root, contents, blobs, submodules, tuple([path for path, blob in blobs.items() if blob in pointers])
+        folder,
+        root,
+        repository.root,
+        extraction.contents,
+        blobs,
+        tuple([each.path for each in entries if each.mode == SUBMODULE]),
+        tuple([path for path, blob in blobs.items() if blob in pointers]),
+        tree.left_out,
     )
+
+
+class _Extraction:
+    """The files of a snapshot below ``root`` that are written so far.
+
+    ``known`` are files of another snapshot by their blobs, ``contents`` their checksums by their paths.
+    """
+
+    def __init__(self, root: str, known: Mapping[str, str], contents: Mapping[str, bytes]) -> None:
+        self._root, self._known, self._known_contents = root, known, contents
+        self.contents: dict[str, bytes] = {}
+        self.blobs: dict[str, str] = {}
+
+    def link_known(self, tree: TreeWriter, files: Iterable[TreeEntry]) -> dict[str, list[TreeEntry]]:
+        """Link the files that are known; return the others by their blobs."""
+        missing: dict[str, list[TreeEntry]] = {}
+        for each in files:
+            known = self._known.get(each.blob)
+            if known is not None and tree.repeat(each.path, known):
+                self._add(each, self._known_contents[known])
+            elif each.path not in tree.left_out:
+                missing.setdefault(each.blob, []).append(each)
+        return missing
+
+    def write(self, tree: TreeWriter, same: Sequence[TreeEntry], data: bytes) -> None:
+        """Write the files that have the same content, all but the first as links to it."""
+        content, first = checksum(data), ""
+        for each in same:
+            is_linked = bool(first) and tree.repeat(each.path, os.path.join(self._root, first))
+            if is_linked or (each.path not in tree.left_out and tree.write(each.path, data)):
+                first = first or each.path
+                self._add(each, content)
+
+    def _add(self, entry: TreeEntry, content: bytes) -> None:
+        self.blobs[entry.path] = entry.blob
+        self.contents[os.path.join(self._root, entry.path)] = content
 
 
 def _links(repository: Repository, entries: Sequence[TreeEntry]) -> Iterator[tuple[TreeEntry, bytes]]:
@@ -165,62 +205,6 @@ def _links(repository: Repository, entries: Sequence[TreeEntry]) -> Iterator[tup
     for each, data in zip(links, repository.blobs([each.blob for each in links]), strict=True):
         if data is not None and b"\0" not in data:
             yield each, data
-
-
-class _Writer:
-    """Writes files below a folder that no other program uses."""
-
-    def __init__(self, root: str) -> None:
-        self._root = root
-        self._folders = {root}
-        self._room = _MOST_BYTES
-
-    def write(self, path: str, data: bytes) -> bool:
-        """Write a file; return False if the system cannot have a file with this name."""
-        self._room -= len(data)
-        if self._room < 0:
-            raise UserError(f"the files of the commit have more than {_MOST_BYTES >> 30} GB; name the paths to compare")
-        target = self._target(path)
-        if target is None:
-            return False
-        try:
-            with open(target, "xb", buffering=0) as file:
-                file.write(data)
-        except FileExistsError:
-            return False  # Names that this system does not distinguish.
-        except OSError as error:
-            raise UserError(f"cannot write the files of the commit: {error.strerror}") from None
-        return True
-
-    def link(self, known: str, path: str) -> bool:
-        """Give a file that is known a further name; return False if that is impossible."""
-        target = self._target(path)
-        if target is None:
-            return False
-        try:
-            os.link(known, target)
-        except OSError:
-            return False
-        return True
-
-    def link_to(self, target: bytes, path: str) -> None:
-        """Create a symbolic link, unless the system cannot."""
-        place = self._target(path)
-        if place is not None:
-            with suppress(OSError, ValueError, NotImplementedError):
-                os.symlink(os.fsdecode(target), place)
-
-    def _target(self, path: str) -> str | None:
-        """Return the absolute path of a new file, with its folder; None if the name is impossible here."""
-        target = os.path.join(self._root, path)
-        folder = os.path.dirname(target)
-        if folder not in self._folders:
-            try:
-                os.makedirs(folder, exist_ok=True)
-            except (OSError, ValueError):
-                return None
-            self._folders.add(folder)
-        return target
 
 
 def _keep_remotes(original: str, root: str) -> None:

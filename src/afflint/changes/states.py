@@ -11,7 +11,7 @@ from afflint.changes import findings
 from afflint.changes.configurations import Load, config_of
 from afflint.changes.git import Range, Repository, TreeEntry
 from afflint.changes.map_once import MapOnce
-from afflint.changes.snapshot import Snapshot, extract, temporary_folder, wanted_files, working_in
+from afflint.changes.snapshot import Snapshot, extract, snapshot_folder, wanted_files, working_in
 from afflint.config import CONFIG_FILES
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
@@ -190,7 +190,7 @@ def opened(
     of_base, of_head = repository.entries(base), repository.entries(head) if head is not None else []
     configured = load is not None and any(each.path.rpartition("/")[2] in CONFIG_FILES for each in (*of_base, *of_head))
     tops, is_wanted = _tops_and_wanted(repository, session.config, paths, more, configured=configured)
-    with temporary_folder(repository, (*of_base, *of_head), is_wanted) as folder:
+    with snapshot_folder(repository, (*of_base, *of_head), is_wanted) as folder:
 
         def extracted(commit: str, name: str, entries: Sequence[TreeEntry], like: Snapshot | None = None) -> _ExtractedCommit:
             snapshot = extract(repository, entries, _new(folder, name), is_wanted, like)
@@ -204,7 +204,7 @@ def opened(
         second = extracted(head, "head", of_head, first.snapshot) if head is not None else None
         commits = [first, *([second] if second is not None else [])]
         snapshots = [each.snapshot for each in commits]
-        skipped = _without_content(snapshots, tops)
+        skipped, notes = _skipped(snapshots, tops, "compared", "commits do")
         relative = _relative(repository, skipped)
 
         def state(commit: _ExtractedCommit | None) -> State:
@@ -219,7 +219,7 @@ def opened(
             second.name if second is not None else WORK_TREE,
             {path: content for each in snapshots for path, content in each.contents.items()},
             (
-                *_skipped_notes(skipped),
+                *notes,
                 *_unusable(commits),
                 *(_config_notes(repository, snapshots, more[0]) if load is None else ()),
             ),
@@ -271,10 +271,9 @@ def opened_index(session: Session, paths: Sequence[str], config_file: str | None
     repository = Repository(os.getcwd())
     tops, is_wanted = _tops_and_wanted(repository, session.config, paths, (config_file,))
     entries = repository.index_entries()
-    with temporary_folder(repository, entries, is_wanted) as folder:
+    with snapshot_folder(repository, entries, is_wanted) as folder:
         snapshot = extract(repository, entries, folder, is_wanted)
-        skipped = _without_content((snapshot,), tops)
-        notes = [*_skipped_notes(skipped, "checked", "the index does")]
+        skipped, notes = _skipped((snapshot,), tops, "checked", "the index does")
         if (changed := _changed_file(repository, config_file, (snapshot,))) is not None:
             notes.append(f"{quoted(changed)} is not staged as it is in the work tree; the configuration of the work tree is used")
         moved, _ = config_of(snapshot, session.config, None)
@@ -330,18 +329,30 @@ def _inside(repository: Repository, path: str) -> str | None:
     return os.path.relpath(real, repository.root).replace(os.sep, "/")
 
 
-def _without_content(snapshots: Sequence[Snapshot], tops: Sequence[str]) -> list[str]:
-    """Return the submodules and the files of Git LFS among the paths, relative to the root: Git does not have their content."""
-    found = {path for each in snapshots for path in (*each.submodules, *each.pointers)}
+def _skipped(snapshots: Sequence[Snapshot], tops: Sequence[str], verb: str, owner: str) -> tuple[list[str], list[str]]:
+    """Return what among the paths is not in a snapshot, relative to the root, with the notes about it.
+
+    Git does not have the content of submodules and of files of Git LFS, and some names are not written.
+    """
     everything = os.curdir in tops
-    return sorted(path for path in found if everything or any(is_inside(path, top) or is_inside(top, path) for top in tops))
+
+    def among_paths(paths: Iterable[str]) -> list[str]:
+        return sorted(path for path in {*paths} if everything or any(is_inside(path, top) or is_inside(top, path) for top in tops))
+
+    without_content = among_paths(path for each in snapshots for path in (*each.submodules, *each.pointers))
+    reasons = {path: reason for each in snapshots for path, reason in each.left_out.items()}
+    names = among_paths(reasons)
+    notes = []
+    if without_content:
+        notes.append(f"not {verb}, because {owner} not have their content (submodules and files of Git LFS): {_shortened(without_content)}")
+    if names:
+        notes.append(f"not {verb}, because of their names: {_shortened(names)} ({reasons[names[0]]})")
+    return [*without_content, *names], notes
 
 
-def _skipped_notes(skipped: Sequence[str], verb: str = "compared", owner: str = "commits do") -> Iterator[str]:
-    if skipped:
-        more = f" and {len(skipped) - _MOST_NAMED} more" if len(skipped) > _MOST_NAMED else ""
-        listed = ", ".join(map(quoted, skipped[:_MOST_NAMED]))
-        yield f"not {verb}, because {owner} not have their content (submodules and files of Git LFS): {listed}{more}"
+def _shortened(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(quoted, names[:_MOST_NAMED])) + more
 
 
 def _config_notes(repository: Repository, snapshots: Sequence[Snapshot], config_file: str | None) -> Iterator[str]:

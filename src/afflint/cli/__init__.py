@@ -38,8 +38,10 @@ def _run_and_report_errors() -> int:
     gc.disable()
     try:
         return _run(sys.argv[1:])
-    except KeyboardInterrupt:
-        return notify("", 130)  # The shell prompt begins on a new line, not behind ^C.
+    except KeyboardInterrupt as interrupt:
+        from afflint.source.termination import exit_code
+
+        return notify("", exit_code(interrupt))  # The shell prompt begins on a new line, not behind ^C.
     except UserError as error:
         return notify("\n".join(f"afflint: {visible(line)}" for line in str(error).splitlines()), USAGE)
     except OSError as error:

@@ -38,8 +38,10 @@ def run() -> int:
         result = cli.main(prog_name="afflint", standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
-    except click.Abort:
-        return 130
+    except click.Abort as abort:
+        from afflint.source.termination import exit_code
+
+        return exit_code(abort.__cause__)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return USAGE

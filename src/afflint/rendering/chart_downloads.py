@@ -15,12 +15,12 @@ from weakref import finalize
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
+from afflint.programs.sandbox import program
 from afflint.rendering.chart_archives import LARGEST, SUFFIX, unpack
 from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
 from afflint.rendering.git_downloads import GitFolder, fetch_repository
 from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.remote_bases import RemoteFile, fetch_file
-from afflint.rendering.sandbox import program
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART

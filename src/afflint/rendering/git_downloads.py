@@ -13,7 +13,7 @@ import tempfile
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
-from afflint.rendering import sandbox
+from afflint.programs import sandbox
 from afflint.rendering.chart_archives import LARGEST, MOST_UNPACKED
 from afflint.rendering.programs import ProgramRunner, RenderError
 

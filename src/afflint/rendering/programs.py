@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from afflint.findings.errors import UserError
-from afflint.rendering.sandbox import MOST_MEMORY, NO_PROXY, environment, limit_resources, program, ran_out_of_memory, without_network
+from afflint.programs.processes import GuardedProcess, OutputLimitError, TimeLimitError
+from afflint.programs.sandbox import MOST_MEMORY, NO_PROXY, environment, program, ran_out_of_memory
 from afflint.source.sources import LARGEST, Source
+from afflint.source.termination import clean_up_when_terminated
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -25,8 +25,6 @@ EACH_LIMIT = 30.0
 ALL_LIMIT = 600.0
 """Seconds for all render roots together."""
 _MAX_OUTPUT = LARGEST
-_MAX_STDERR = 1 << 20
-_BLOCK = 1 << 16
 _MAX_REASON = 300
 _REASON_START = 80
 _NO_VARIABLES: Mapping[str, str] = {}
@@ -44,12 +42,32 @@ class RenderError(UserError):
         self.needs_network = needs_network
 
 
-_CREDENTIALS = re.compile(r"(https?://)[^/@\s'\"]*@|(://[^/@:\s'\"]*):[^/@\s'\"]*(?=@)", re.IGNORECASE)
+_WORD = re.compile(r"\S+")
+_USER = re.compile(r"[\w.-]{1,64}")
+_QUERY = re.compile(r"\?[^\s'\"`<>]*")
+_SHOWN_PARAMETERS = ("ref", "version", "submodules", "timeout", "depth")
 
 
 def without_credentials(text: str) -> str:
-    """Return a text without the credentials in its URLs: what is before the `@` of HTTP, and passwords elsewhere."""
-    return _CREDENTIALS.sub(r"\1\2", text)
+    """Return a text without the credentials in its URLs: what is before the last `@`, except the user of SSH, and unknown parameters.
+
+    A password may have `@` and `/`, so what is before an `@` of a path is left out as well.
+    """
+    return _WORD.sub(lambda match: _without_credentials(match[0]), text) if "://" in text else text
+
+
+def _without_credentials(word: str) -> str:
+    scheme, found, rest = word.partition("://")
+    if not found:
+        return word
+    before, at, address = rest.rpartition("@")
+    user = "" if scheme.lower().endswith(("http", "https")) else before.partition(":")[0]
+    return f"{scheme}{found}{f'{user}{at}' if _USER.fullmatch(user) else ''}{_QUERY.sub(_known_parameters, address)}"
+
+
+def _known_parameters(query: re.Match[str]) -> str:
+    kept = [each for each in query[0][1:].split("&") if each.partition("=")[0] in _SHOWN_PARAMETERS]
+    return f"?{'&'.join(kept)}" if kept else ""
 
 
 def kustomize(folder: str, time_limit: float = TIME_LIMIT) -> Source:
@@ -89,8 +107,8 @@ def helm_command() -> list[str] | None:
 
 
 def as_path(path: str) -> str:
-    """Return the path in a form that no program mistakes for an option."""
-    return path if os.path.isabs(path) else os.path.join(os.curdir, path)
+    """Return the path in a form that a program in another folder understands, and does not mistake for an option."""
+    return os.path.join(os.getcwd(), path)
 
 
 def _rendered(name: str, command: list[str], time_limit: float) -> Source:
@@ -114,7 +132,7 @@ class ProgramRunner:
         self._each = each
         self._end = None if all_together is None else time.monotonic() + all_together
         self._jobs = jobs
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[GuardedProcess] = set()
         self._lock = threading.Lock()
         self._stopped = False
 
@@ -131,54 +149,38 @@ class ProgramRunner:
                 f"{about} was not rendered: the time limit for all render roots was reached",
                 "the time limit for all render roots was reached",
             )
-        before = () if network else without_network(command[0])
-        process = self._start([*before, *command], about, tool, {**environment(network=network), **variables})
+        process = self._start(command, about, {**environment(network=network), **variables}, network=network, seconds=limit)
         with process:
             try:
-                output, stderr = _communicate(process, limit)
-            except _TooMuchError:
-                _end(process)
-                reason = f"{tool} wrote more than {_MAX_OUTPUT >> 20} MB"
+                output, code = process.output(_MAX_OUTPUT), process.wait()
+            except (OutputLimitError, TimeLimitError) as error:
+                reason = f"{tool} {str(error).removeprefix('it ')}"
                 raise RenderError(f"{reason}: {about}", reason) from None
-            except subprocess.TimeoutExpired:
-                _end(process)
-                reason = f"{tool} did not finish within {limit:.0f} seconds"
-                raise RenderError(f"{reason}: {about}", reason) from None
-            except BaseException:
-                _end(process)
-                raise
             finally:
                 with self._lock:
                     self._running.discard(process)
-        if process.returncode != 0:
+        if code != 0:
+            stderr = bytes(process.complaint)
             remote = None if network else _blocked_url(stderr)
             reason = _reason(stderr) or "it printed no error message"
             if remote is not None:
                 reason = network_reason(remote)
             elif ran_out_of_memory(stderr):
                 reason = f"{tool} needed more than {MOST_MEMORY >> 20} MB of memory"
-            message = f"{tool} failed with exit code {process.returncode} for {about}: {reason}"
+            message = f"{tool} failed with exit code {code} for {about}: {reason}"
             raise RenderError(message, reason, needs_network=remote is not None)
         return output
 
-    def _start(self, command: Sequence[str], about: str, tool: str, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def _start(self, command: Sequence[str], about: str, variables: Mapping[str, str], *, network: bool, seconds: float) -> GuardedProcess:
         """Start a program and register it, so that an interrupt ends it. Raises RenderError."""
         with self._lock:
             if self._stopped:
                 raise RenderError(f"{about} was not rendered", "afflint was interrupted")
             try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    env=variables,
-                    start_new_session=True,  # So that the processes that it starts end with it.
-                )
+                process = GuardedProcess(command, variables, seconds=seconds, network=network)
             except OSError as error:
-                raise RenderError(f"{tool} could not be started: {error.strerror}") from None
+                raise RenderError(f"{os.path.basename(command[0])} could not be started: {error.strerror}") from None
             self._running.add(process)
-            limit_resources(process.pid)
             return process
 
     def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
@@ -190,6 +192,7 @@ class ProgramRunner:
         waiting = list(items)
         if not waiting:
             return []
+        clean_up_when_terminated()
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(max(self._jobs, 1)) as pool:
@@ -205,50 +208,7 @@ class ProgramRunner:
         with self._lock:
             running = list(self._running)
         for process in running:
-            _end(process)
-
-
-class _TooMuchError(Exception):
-    """A program exceeded the limit of its output."""
-
-
-def _communicate(process: subprocess.Popen[bytes], limit: float) -> tuple[bytes, bytes]:
-    """Return standard output and the beginning of standard error. Raises TimeoutExpired and _TooMuchError."""
-    if os.name != "posix":  # Selectors do not support pipes on Windows.
-        return process.communicate(timeout=limit)
-    from selectors import EVENT_READ, DefaultSelector
-
-    end = time.monotonic() + limit
-    output, stderr = bytearray(), bytearray()
-    with DefaultSelector() as waiting:
-        waiting.register(process.stdout, EVENT_READ, output)  # type: ignore[arg-type]
-        waiting.register(process.stderr, EVENT_READ, stderr)  # type: ignore[arg-type]
-        while waiting.get_map():
-            ready = waiting.select(max(end - time.monotonic(), 0))
-            if not ready:
-                raise subprocess.TimeoutExpired(process.args, limit)
-            for key, _ in ready:
-                block = os.read(key.fd, _BLOCK)
-                if not block:
-                    waiting.unregister(key.fileobj)
-                elif key.data is output or len(stderr) < _MAX_STDERR:
-                    key.data.extend(block)
-            if len(output) > _MAX_OUTPUT:
-                raise _TooMuchError
-    process.wait(max(end - time.monotonic(), 0.1))
-    return bytes(output), bytes(stderr)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program and the processes that it has started."""
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    except OSError:
-        pass  # The program has already ended.
-    process.wait()
+            process.end()
 
 
 def network_reason(remote: str) -> str:

@@ -18,7 +18,7 @@ class TerminatedError(KeyboardInterrupt):
         self.number = number
 
 
-def exit_code(interrupt: KeyboardInterrupt) -> int:
+def exit_code(interrupt: BaseException | None) -> int:
     """Return the exit code of an interrupted run, as a shell reports it: 128 and the number of the signal."""
     return 128 + (interrupt.number if isinstance(interrupt, TerminatedError) else int(signal.SIGINT))
 

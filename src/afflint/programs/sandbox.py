@@ -1,4 +1,4 @@
-"""Limits for programs that render: their environment and memory, and on Linux a network namespace without interfaces."""
+"""Limits for programs: their environment, memory and processor time, and on Linux a network namespace without interfaces."""
 
 from __future__ import annotations
 
@@ -53,6 +53,11 @@ Only root may use the first.
 """
 
 
+_END_WITH_AFFLINT = ("--pdeathsig", "KILL")
+"""Options of `setpriv` with which the system ends a program when afflint ends, in whatever way."""
+_MOST_PROCESSORS = 4
+
+
 def program(name: str) -> str | None:
     """Return the absolute path of a program on PATH; None if it is not installed. On Windows, the current folder is not searched."""
     found = which(name)
@@ -78,35 +83,44 @@ def environment(*, network: bool) -> Mapping[str, str]:
     return {**known, "GIT_ALLOW_PROTOCOL": "none"}
 
 
-def without_network(tool: str) -> Sequence[str]:
-    """Return the arguments in front of a command that start it in its own network namespace; none if the system does not allow that."""
+def prefix(tool: str, *, network: bool) -> Sequence[str]:
+    """Return the arguments in front of a command that starts the program ``tool``, as far as the system allows each of them.
+
+    They end the program with afflint and, without ``network``, start it in its own network namespace.
+    """
     # Programs from a snap need setuid, which does not work in a user namespace.
-    return () if os.path.basename(os.path.realpath(tool)) == "snap" else _namespace()
+    is_isolated = not network and os.path.basename(os.path.realpath(tool)) != "snap"
+    return _allowed(is_isolated)
 
 
 @cache
-def _namespace() -> Sequence[str]:
-    unshare, true = program("unshare"), program("true")
-    if unshare is None or true is None:
-        return ()
-    for options in _NAMESPACES:
-        command = [unshare, *options, "--"]
+def _allowed(is_isolated: bool) -> Sequence[str]:
+    """Return the first of the possible prefixes that the system allows. The namespace comes first: it resets the signal."""
+    unshare, setpriv, true = program("unshare"), program("setpriv"), program("true")
+    namespaces = [[unshare, *options, "--"] for options in _NAMESPACES] if is_isolated and unshare is not None else []
+    ending = [setpriv, *_END_WITH_AFFLINT, "--"] if setpriv is not None else []
+    candidates = [[*each, *ending] for each in namespaces] + (namespaces if ending else []) + ([ending] if ending else [])
+    for command in candidates:
+        if true is None:
+            break
         with suppress(OSError, subprocess.TimeoutExpired):
             if subprocess.run([*command, true], stdin=_NULL, stdout=_NULL, stderr=_NULL, timeout=_PATIENCE, check=False).returncode == 0:
                 return command
     return ()
 
 
-def limit_resources(process: int) -> None:
-    """Limit the memory of a process and its children, and the files that they write, if the system can do that.
+def limit_resources(process: int, seconds: float) -> None:
+    """Limit the memory and the processor time of a process and its children, and the files that they write, if the system can do that.
 
-    Go programs exit when they reach the limit of memory.
+    Go programs exit when they reach the limit of memory. ``seconds`` is the time limit of the process, which may use several processors.
     """
     with suppress(ImportError, AttributeError, OSError):  # Windows; macOS; the process has already ended.
         import resource
 
+        used = int(seconds + 1) * min(os.cpu_count() or 1, _MOST_PROCESSORS)
         resource.prlimit(process, resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
         resource.prlimit(process, resource.RLIMIT_FSIZE, (MOST_WRITTEN, MOST_WRITTEN))
+        resource.prlimit(process, resource.RLIMIT_CPU, (used, used))
 
 
 _OUT_OF_MEMORY = re.compile(rb"(?i)\bout of memory\b|cannot allocate memory|pthread_create failed|failed to create new OS thread")

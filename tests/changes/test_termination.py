@@ -1,0 +1,98 @@
+"""A run that is terminated leaves neither a copy of the repository nor a program behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from afflint.source import temporary_folders
+from afflint.source.temporary_folders import TemporaryFolder, temporary_folder
+from git_history import History
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no such signals")
+
+
+def started(folder: Path, temporary: Path, program: str) -> subprocess.Popen[bytes]:
+    """Start `afflint diff HEAD` with a Git that does not answer once it lists the contents of files, and wait for that."""
+    tools = folder / "tools"
+    tools.mkdir()
+    git = tools / "git"
+    git.write_text(
+        f'#!/bin/sh\ncase "$*" in *"--batch"*) echo $$ > {folder}/running; {program};; esac\nexec /usr/bin/env -i PATH={os.environ["PATH"]} git "$@"\n'
+    )
+    git.chmod(0o755)
+    history = History(folder / "repository")
+    history.commit({f"{number}.yaml": f"a: {number}\n" for number in range(3)})
+    environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "TMPDIR": str(temporary)}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "afflint", "diff", "HEAD"], cwd=history.root, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    while not (folder / "running").exists() or not (folder / "running").read_text().strip():
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.02)
+    return run
+
+
+def is_running(process: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_removes_the_files_of_the_commit_and_ends_git(tmp_path: Path, number: signal.Signals) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    run = started(tmp_path, temporary, "exec sleep 1000")
+    assert list(temporary.iterdir())
+    run.send_signal(number)
+    output, errors = run.communicate(timeout=60)
+    assert run.returncode == 128 + number
+    assert (output, errors.strip()) == (b"", b"")
+    assert not list(temporary.iterdir())
+    assert not is_running(int((tmp_path / "running").read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a program with the one that has started it")
+def test_git_ends_even_if_afflint_is_killed_and_the_next_run_removes_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    run = started(tmp_path, temporary, "exec sleep 1000")
+    run.kill()
+    run.communicate()
+    git = int((tmp_path / "running").read_text())
+    for _ in range(500):
+        if not is_running(git):
+            break
+        time.sleep(0.02)
+    assert not is_running(git)
+    left = list(temporary.iterdir())
+    assert left
+    monkeypatch.setattr(temporary_folders, "_NEW", -1)
+    with temporary_folder(str(temporary)) as folder:
+        assert [each.name for each in temporary.iterdir()] == [os.path.basename(folder)]
+
+
+def test_the_folder_of_a_run_that_lives_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(temporary_folders, "_NEW", -1)
+    (tmp_path / "afflint-run-link").symlink_to(tmp_path.parent)
+    other = TemporaryFolder(str(tmp_path))
+    temporary_folders._searched.discard(str(tmp_path))
+    with temporary_folder(str(tmp_path)):
+        assert os.path.isdir(other.path)
+    other.remove()
+    assert not os.path.exists(other.path)
+    assert tmp_path.parent.is_dir()
+
+
+def test_a_new_folder_is_not_removed_before_it_is_locked(tmp_path: Path) -> None:
+    (tmp_path / "afflint-run-new").mkdir()
+    with temporary_folder(str(tmp_path)):
+        assert (tmp_path / "afflint-run-new").is_dir()
