@@ -65,12 +65,15 @@ class TreeWriter:
         self._path = folder
         self._limits = limits
         self._entries, self._size = 0, 0
+        self._folded_folders: set[str] = set()
         self._folders: dict[str, str] = {"": ""}
         """The folded names of the folders that were created, by their names."""
         self._taken: set[str] = set()
         """The folded names of everything that was created."""
         self._links: dict[str, tuple[str, str]] = {}
-        """The names and the targets of links, by their folded names."""
+        """The names and the targets of links, by their folded names; also of those that lead out and were not created."""
+        self._added: dict[str, tuple[str, str]] = {}
+        """The links that are yet to be created."""
         self.left_out: dict[str, str] = {}
         self._top = os.open(folder, _FOLDER) if _HAS_DESCRIPTORS else -1
         self._current: tuple[str, int] = ("", self._top)
@@ -117,17 +120,27 @@ class TreeWriter:
             self._leave_out(name, problem)
         elif "\0" not in target:
             self._count()
-            self._links.setdefault(_fold(name), (name, target))
+            self._added.setdefault(_fold(name), (name, target))
+
+    def create_links(self) -> None:
+        """Create the links that were added since the last call. More files may follow."""
+        added = {folded: link for folded, link in self._added.items() if folded not in self._taken}
+        self._added = {}
+        self._links.update(added)
+        taken = []
+        for folded, (name, target) in added.items():
+            if any(above in self._links for above in _above(folded)):
+                self._leave_out(name, "its folder is a link")
+            elif self._take(name, counted=True):
+                taken.append((name, target))
+        for name, target in taken:
+            if not self._leads_out(name, target):
+                self._create_link(name, target)
 
     def finish(self) -> None:
         """Create the links, and close the tree."""
         try:
-            self._links = {folded: link for folded, link in self._links.items() if folded not in self._taken}
-            for folded, (name, target) in self._links.items():
-                if any(above in self._links for above in _above(folded)):
-                    self._leave_out(name, "its folder is a link")
-                elif not self._leads_out(name, target) and self._take(name, counted=True):
-                    self._create_link(name, target)
+            self.create_links()
         finally:
             self.close()
 
@@ -195,6 +208,7 @@ class TreeWriter:
             except (OSError, ValueError) as error:
                 return self._refused(name, error)
             self._folders[here] = folded
+            self._folded_folders.add(folded)
             self._taken.add(folded)
         return True
 
@@ -240,7 +254,8 @@ class TreeWriter:
         while waiting is not None and waiting:
             part = waiting.pop()
             if part == os.pardir:
-                if not here:
+                # What is no folder today may become a link to one, from which this step leads elsewhere.
+                if "/".join(here) not in self._folded_folders or not here:
                     return True
                 here.pop()
                 continue
