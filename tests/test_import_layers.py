@@ -18,7 +18,7 @@ LAYERS = (
     {"afflint", "distribution", "resources", "findings"},
     {"yaml"},
     {"kube", "source"},
-    {"admission", "constraints", "pools"},
+    {"admission", "constraints", "pools", "programs"},
     {"mutation", "policies", "scheduler"},
     {"config", "controllers"},
     {"rendering", "index", "placement"},

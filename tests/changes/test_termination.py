@@ -23,9 +23,8 @@ def started(folder: Path, temporary: Path, program: str) -> subprocess.Popen[byt
     tools = folder / "tools"
     tools.mkdir()
     git = tools / "git"
-    git.write_text(
-        f'#!/bin/sh\ncase "$*" in *"--batch"*) echo $$ > {folder}/running; {program};; esac\nexec /usr/bin/env -i PATH={os.environ["PATH"]} git "$@"\n'
-    )
+    hang = f'case "$*" in *"--batch"*) echo $$ > {folder}/running; {program};; esac'
+    git.write_text(f'#!/bin/sh\n{hang}\nPATH="{os.environ["PATH"]}" exec git "$@"\n')
     git.chmod(0o755)
     history = History(folder / "repository")
     history.commit({f"{number}.yaml": f"a: {number}\n" for number in range(3)})

@@ -106,8 +106,9 @@ def place(tmp_path: Path) -> Place:
         "remote/made.yaml": PLUGIN,
         "remote/run-me": RUN_ME,
         ".git/HEAD": "",
+        ".tool-versions": "helm 0.0.1\nkustomize 0.0.1\n",
     }
-    for name in ("run-me", "kustomize", "kubectl", "helm", "git", "python", "python3", "afflint-run", "unshare", "true"):
+    for name in ("run-me", "kustomize", "kubectl", "helm", "git", "python", "python3", "afflint-run", "unshare", "setpriv", "true"):
         files[name] = RUN_ME
     for name, text in files.items():
         (repository / name).parent.mkdir(exist_ok=True)

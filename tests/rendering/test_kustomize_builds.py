@@ -164,11 +164,9 @@ def test_flux_builds_a_folder_without_a_kustomization(checking: Checking, reposi
     assert report["summary"]["documents"] == 3
 
 
-def test_a_kustomization_in_the_folder_of_a_chart_is_not_written(checking: Checking, repository: Path) -> None:
-    """Where something is left out, kustomize builds a copy, in which the folder of a chart is a link to the original."""
+def test_a_kustomization_in_the_folder_of_a_chart_is_built_and_not_changed(checking: Checking, repository: Path) -> None:
     inner = "resources: [db.yaml]\n"
     write({**CHART, "app/charts/web/extra/kustomization.yaml": inner, "app/charts/web/extra/db.yaml": WEB.replace("web", "db")})
     write({"app/kustomization.yaml": "resources: ['https://example.invalid/a.yaml', charts/web/extra]\nhelmCharts: [{name: web}]\n"})
-    [failed] = checking.report("--render=kustomize")["summary"]["rendered"]["failed"]
-    assert failed["reason"] == "the kustomization cannot be copied: `app/charts/web/extra` is in the folder of a chart"
+    assert checking.report("--render=kustomize")["summary"]["rendered"]["failed"] == []
     assert (repository / "app/charts/web/extra/kustomization.yaml").read_text() == inner

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from afflint.rendering import git_downloads, sandbox
+from afflint.programs import sandbox
+from afflint.rendering import git_downloads
 from afflint.rendering.programs import RenderError
 from afflint.rendering.remote_bases import remote_bases
 from command_line import exit_code

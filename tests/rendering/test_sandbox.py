@@ -77,9 +77,11 @@ def test_a_tool_sees_only_the_environment_that_it_needs(tmp_path: Path, monkeypa
         return {name: value for name, _, value in (line.partition("=") for line in lines) if name not in shell}
 
     offline = seen(network=False)
-    assert {*offline} == {"PATH", "HOME", "LC_ALL", "HELM_CACHE_HOME", "GIT_TERMINAL_PROMPT", "GIT_ALLOW_PROTOCOL", "GOMEMLIMIT"} | {
-        name for proxy in ("http_proxy", "https_proxy", "all_proxy") for name in (proxy, proxy.upper())
-    }
+    proxies = {name for proxy in ("http_proxy", "https_proxy", "all_proxy") for name in (proxy, proxy.upper())}
+    helm = {name for name in offline if name.startswith("HELM_")}
+    assert {*offline} == {"PATH", "HOME", "LC_ALL", "GIT_TERMINAL_PROMPT", "GIT_ALLOW_PROTOCOL", "GOMEMLIMIT"} | proxies | helm
+    assert all(os.path.isabs(offline[name]) and "afflint-run-" in offline[name] for name in helm)
+    assert not os.listdir(offline["HELM_PLUGINS"])
     online = seen(network=True)
     assert online["GIT_ALLOW_PROTOCOL"] == "http:https"
     assert {*online} == {

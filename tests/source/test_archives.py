@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from afflint.source.archives import ArchiveError, ArchiveLimits, files_in
+from afflint.source.archives import ArchiveBudget, ArchiveError, files_in
 
 
 def packed(files: list[tuple[str, bytes]], form: int = tarfile.PAX_FORMAT) -> bytes:
@@ -47,13 +47,13 @@ names = st.text(st.characters(min_codepoint=33, exclude_categories=("Cs",)), min
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(names, st.binary(max_size=2000)), max_size=5), st.sampled_from([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT]))
 def test_it_reads_what_python_writes(files: list[tuple[str, bytes]], form: int) -> None:
-    assert [tuple(each) for each in files_in(packed(files, form))] == files
+    assert [tuple(each) for each in files_in(packed(files, form), ArchiveBudget())] == files
 
 
 def test_links_devices_folders_and_sparse_files_are_left_out() -> None:
     members = b"".join(header(f"c/{kind.decode()}", kind, 0) for kind in (b"1", b"2", b"3", b"4", b"5", b"6", b"S", b"Z"))
     data = gzip.compress(members + header("c/old/", b"\0", 0) + header("c/a.yaml", b"7", 0) + b"\0" * 1024)
-    assert [each.name for each in files_in(data)] == ["c/a.yaml"]
+    assert [each.name for each in files_in(data, ArchiveBudget())] == ["c/a.yaml"]
 
 
 def steps(function: Callable[[], object]) -> int:
@@ -80,7 +80,7 @@ def steps(function: Callable[[], object]) -> int:
 def test_a_hostile_extended_header_is_refused_without_a_search(content: bytes) -> None:
     def read() -> None:
         with pytest.raises(ArchiveError, match="extended header"):
-            list(files_in(extended(content)))
+            list(files_in(extended(content), ArchiveBudget()))
 
     assert steps(read) < 4_000
 
@@ -89,14 +89,14 @@ def test_an_extended_header_of_five_megabytes_in_five_kilobytes_is_refused() -> 
     data = extended(b"1" * 5_000_000)
     assert len(data) < 6_000
     with pytest.raises(ArchiveError, match="a header is too large"):
-        list(files_in(data))
+        list(files_in(data, ArchiveBudget()))
 
 
 def test_extended_headers_that_follow_each_other_are_refused() -> None:
     record = b"9 a=bcd\n\n"[:8]
     one = header("c/x", b"x", len(record)) + record.ljust(512, b"\0")
     with pytest.raises(ArchiveError):
-        list(files_in(gzip.compress(one * 3000, mtime=0)))
+        list(files_in(gzip.compress(one * 3000, mtime=0), ArchiveBudget()))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_extended_headers_that_follow_each_other_are_refused() -> None:
 )
 def test_what_is_not_an_archive_or_too_large_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(ArchiveError, match=reason):
-        list(files_in(data, ArchiveLimits(5000, 3)))
+        list(files_in(data, ArchiveBudget(5000, 3)))
 
 
 @settings(deadline=None, max_examples=150)
@@ -125,4 +125,4 @@ def test_a_damaged_archive_raises_nothing_else(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(ArchiveError):
-        list(files_in(gzip.compress(bytes(whole), 1)))
+        list(files_in(gzip.compress(bytes(whole), 1), ArchiveBudget()))

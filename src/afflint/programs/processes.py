@@ -186,11 +186,23 @@ def _blocks_of_threads(process: GuardedProcess) -> Iterator[bytes]:
 
 
 @cache
-def _empty_folder() -> str:
-    """Return an empty folder that exists as long as this process; the root of the file system if none can be created."""
-    try:
-        folder = TemporaryFolder()
-    except OSError:
-        return os.path.abspath(os.sep)
+def _folder_of_run() -> str:
+    folder = TemporaryFolder()
     atexit.register(folder.remove)
     return folder.path
+
+
+@cache
+def private_folder(name: str) -> str:
+    """Return a folder with this name that no other program uses, and that exists as long as this process. Raises OSError."""
+    path = os.path.join(_folder_of_run(), name)
+    os.mkdir(path, 0o700)
+    return path
+
+
+def _empty_folder() -> str:
+    """Return an empty folder; the root of the file system if none can be created."""
+    try:
+        return private_folder("empty")
+    except OSError:
+        return os.path.abspath(os.sep)

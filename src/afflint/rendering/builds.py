@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -338,11 +337,20 @@ class _Roots:
         self._root_files[path] = built.root_file
         return replace(built, path=path)
 
-    def _kustomize(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
-        program = kustomize_command()
-        builder = KustomizeBuilder(
-            self.runner, program or (), self._known, self._boundary.top, self.downloads, render_chart=self._chart_of_kustomization
+    @cached_property
+    def _builder(self) -> KustomizeBuilder:
+        return KustomizeBuilder(
+            self.runner,
+            kustomize_command() or (),
+            self._known,
+            self._boundary.top,
+            self.downloads,
+            render_chart=self._chart_of_kustomization,
+            copy_chart=lambda tree, top, above, folder: self._known_charts.copy_into(tree, top, above, folder),
         )
+
+    def _kustomize(self) -> Callable[[_RenderRoot], Build | BuildFailure]:
+        builder, program = self._builder, kustomize_command()
 
         def build_root(asked: _RenderRoot) -> Build | BuildFailure:
             root, hint = asked
@@ -459,14 +467,8 @@ def _build_chart(
     runner: ProgramRunner, program: Sequence[str], known: Charts, chart: Chart, hint: Hint, version: str, texts: SourceTexts
 ) -> Build:
     known.reject_links(chart.folder)
-    missing_dependencies: tuple[MissingDependency, ...] = ()
-    if known.missing(chart.folder):
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-            copy = known.copy(chart.folder, os.path.join(os.path.realpath(folder), "chart"))
-            output, chart = render_template(runner, program, chart, copy.folder, version)
-            missing_dependencies = copy.missing_dependencies
-    else:
-        output, chart = render_template(runner, program, chart, chart.folder, version)
+    copy = known.copied(chart.folder)
+    output, chart = render_template(runner, program, chart, copy.folder, version)
 
     def rendering(extra: Mapping[str, Any]) -> Rendering:
         def render(folder: str, replaced: Replacements) -> bytes:
@@ -493,9 +495,7 @@ def _build_chart(
         return DownloadedSourceMap(inner, known.downloads.folder, elsewhere, defaults)
 
     def rendered_by_default() -> bytes:
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-            copy = known.copy(chart.folder, os.path.join(os.path.realpath(folder), "chart"))
-            return render_chart(runner, program, chart.with_defaults(), copy.folder, version, ())
+        return render_chart(runner, program, chart.with_defaults(), copy.folder, version, ())
 
     return Build(
         "helm",
@@ -505,6 +505,6 @@ def _build_chart(
         output,
         covered,
         source_map,
-        missing_dependencies,
+        copy.missing_dependencies,
         lambda: ChartTrials(chart.folder, output, root_file, files, rendering, texts),
     )

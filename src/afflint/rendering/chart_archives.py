@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from afflint.findings.phrases import quoted
 from afflint.rendering.line_marks import is_template_name
-from afflint.source.archives import ArchiveError, ArchiveLimits, files_in
+from afflint.source.archives import ArchiveBudget, ArchiveError, files_in
 from afflint.source.files import read_regular
-from afflint.source.trees import DEEPEST, TreeLimits, TreeWriter, writing
+from afflint.source.trees import DEEPEST, TreeLimits, writing
 
 SUFFIX = ".tgz"
 LARGEST = 16 << 20
@@ -23,7 +23,7 @@ _MOST_FILES = 10_000
 def packed_templates(path: str) -> Iterator[str]:
     """Yield the texts of the templates of a packed chart and its subcharts, up to a total size and the first fault in the archive."""
     with suppress(OSError, ArchiveError):
-        for name, data in files_in(read_regular(path, LARGEST), _limits()):
+        for name, data in files_in(read_regular(path, LARGEST), budget()):
             if "templates" in name.split("/") and is_template_name(name) and len(data) <= _LARGEST_TEMPLATE:
                 yield data.decode("utf-8", "replace")
 
@@ -31,27 +31,22 @@ def packed_templates(path: str) -> Iterator[str]:
 def unpack(data: bytes, folder: str) -> None:
     """Write the files of a packed chart or repository into an empty folder that was created for them. Raises OSError and ValueError."""
     with writing(folder, TreeLimits("the archive", _MOST_FILES * 2, MOST_UNPACKED)) as tree:
-        unpack_into(tree, "", data)
+        for name, content in files_in(data, budget()):
+            tree.write("/".join(parts_below(name)), content)
         for name, reason in tree.left_out.items():
             raise ValueError(f"{quoted(name)} cannot be unpacked: {reason}")
 
 
-def unpack_into(tree: TreeWriter, above: str, data: bytes) -> None:
-    """Write the files of a packed chart below the folder ``above`` of a tree, without the folder around them in the archive.
+def budget() -> ArchiveBudget:
+    """Return the limits for a chart and the archives in it."""
+    return ArchiveBudget(MOST_UNPACKED, _MOST_FILES)
 
-    Links and devices are left out. Raises OSError and ValueError for an archive that is not a chart. After ``LoadArchiveFiles`` of
-    helm.sh/helm/pkg/chart/loader.
+
+def parts_below(name: str) -> list[str]:
+    """Return the parts of a name in an archive below its first folder. Raises ValueError for one that may lead out of a folder.
+
+    After ``LoadArchiveFiles`` of helm.sh/helm/pkg/chart/loader.
     """
-    for name, content in files_in(data, _limits()):
-        tree.write("/".join([*filter(None, [above]), *_parts_below(name)]), content)
-
-
-def _limits() -> ArchiveLimits:
-    return ArchiveLimits(MOST_UNPACKED, _MOST_FILES)
-
-
-def _parts_below(name: str) -> list[str]:
-    """Return the parts of a name in an archive below its first folder. Raises ValueError for one that may lead out of a folder."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     is_deep = len(parts) > DEEPEST
     if name.startswith("/") or len(parts) < 2 or is_deep or any(part == ".." or set(part) & {"\\", ":", "\0"} for part in parts):

@@ -8,32 +8,38 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
+from collections.abc import Mapping
 from threading import Lock
+from typing import Any
 from weakref import finalize
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
+from afflint.programs.helm import without_plugins
 from afflint.programs.sandbox import program
 from afflint.rendering.chart_archives import LARGEST, SUFFIX, unpack
 from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
 from afflint.rendering.git_downloads import GitFolder, fetch_repository
 from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.rendering.remote_bases import RemoteFile, fetch_file
+from afflint.rendering.roots import chart_data
 from afflint.source.files import read_regular
 from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART
+from afflint.source.temporary_folders import TemporaryFolder, temporary_folder
+from afflint.yaml.document import text_at
 
 OCI = "oci://"
-_ADDRESS = re.compile(r"(https?|oci)://(?:[^/@]*@)?((?:\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::\d+)?)((?:/[\w.~%+-]+)*)/*", re.IGNORECASE)
-_LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?")
-_NAME = re.compile(r"\w[\w.-]*")
-_VERSION = re.compile(r"[\w.*^~<>=!|,+ -]{0,200}")
+_ADDRESS = re.compile(
+    r"(https?|oci)://(?:[^/@]*@)?((?:\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::\d+)?)((?:/[\w.~%+-]+)*)/*", re.IGNORECASE | re.ASCII
+)
+_LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?", re.ASCII)
+_NAME = re.compile(r"\w[\w.-]*", re.ASCII)
+_VERSION = re.compile(r"[\w.*^~<>=!|,+ -]{0,200}", re.ASCII)
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SHOWN = 20
 """The most characters of a version that are shown: digests are long."""
-_EXACT = re.compile(r"v?\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?")
+_EXACT = re.compile(r"v?\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?", re.ASCII)
 
 
 _COMPLAINT = re.compile(r"^Error: (?:looks like \S+ is not a valid chart repository or cannot be reached: )?")
@@ -105,9 +111,10 @@ class ChartDownloads:
         self._runner = runner
         self._cache = cache
         self._network = network
-        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="afflint-"))
+        temporary = TemporaryFolder()
+        self.folder = temporary.path
         """The folder of all charts, links resolved. It is deleted with this object."""
-        finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        finalize(self, temporary.remove)
         self._lock = Lock()
         self._locks: dict[tuple[str, ...], Lock] = {}
         self._found: dict[tuple[str, ...], str | RenderError] = {}
@@ -148,7 +155,7 @@ class ChartDownloads:
         return found
 
     def _unpack(self, chart: Download, target: str) -> str:
-        data = self._archive(chart)
+        data, is_new = self._archive(chart)
         try:
             os.makedirs(target)
             unpack(data, target)
@@ -158,25 +165,28 @@ class ChartDownloads:
             raise RenderError(f"the archive of {_described(chart)} cannot be unpacked: {error}") from None
         if isinstance(chart, PublishedChart) and not os.path.isfile(os.path.join(target, CHART)):
             raise RenderError(f"the archive of {_described(chart)} contains no {CHART}")
+        if isinstance(chart, PublishedChart) and (other := _other_chart(chart, chart_data(target))):
+            raise RenderError(f"the archive of {_described(chart)} contains {other}")
+        # Only now: what a server has sent by mistake is not taken from the cache again.
+        if is_new and self._cache is not None:
+            self._cache.keep(chart.key, data)
         return target
 
-    def _archive(self, chart: Download) -> bytes:
+    def _archive(self, chart: Download) -> tuple[bytes, bool]:
+        """Return an archive, and whether it was fetched. Raises RenderError."""
         damaged = False
         # A range, a tag or a branch may mean something else today.
         if self._cache is not None and (chart.is_fixed or not self._network):
             try:
                 data = self._cache.find(chart.key)
                 if data is not None:
-                    return data
+                    return data, False
             except DamagedArchiveError:
                 damaged = True
         if not self._network:
             state = "is damaged in the cache" if damaged else "is not in the cache"
             raise RenderError(f"{_described(chart)} {state}; `--render-network` fetches it", needs_network=True)
-        data = self._fetched(chart)
-        if self._cache is not None:
-            self._cache.keep(chart.key, data)
-        return data
+        return self._fetched(chart), True
 
     def _fetched(self, chart: Download) -> bytes:
         if isinstance(chart, GitFolder):
@@ -186,9 +196,10 @@ class ChartDownloads:
         helm = program("helm")
         if helm is None:
             raise RenderError("`helm` is not on PATH")
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+        with temporary_folder() as folder:
             try:
-                self._runner.output([helm, "pull", *_words(chart, folder)], f"the chart {chart.shown}", fetches=True)
+                # The server names the address of the archive, and a plugin of the user could answer for it.
+                self._runner.output([helm, "pull", *_words(chart, folder)], f"the chart {chart.shown}", without_plugins(), fetches=True)
             except RenderError as error:
                 reason = _COMPLAINT.sub("", error.reason)
                 raise RenderError(f"the chart {chart.shown} cannot be fetched from {chart.repository}: {reason}") from None
@@ -197,6 +208,18 @@ class ChartDownloads:
                 return read_regular(os.path.join(folder, name), LARGEST)
             except (OSError, ValueError):
                 raise RenderError(f"the chart {chart.shown} is not one archive of at most {LARGEST >> 20} MB") from None
+
+
+def _other_chart(wanted: PublishedChart, found: Mapping[str, Any]) -> str:
+    """Return the chart that an archive contains instead of the wanted one; empty if it is that."""
+    name, version = text_at(found, "name"), text_at(found, "version")
+    is_other = is_exact(wanted.version) and _plain(version) != _plain(wanted.version)
+    return f"{quoted(name)} {version[:_SHOWN]}" if name != wanted.name or is_other else ""
+
+
+def _plain(version: str) -> str:
+    """Return a version as a tag of a registry has it."""
+    return version.removeprefix("v").replace("+", "_")
 
 
 def _described(chart: Download) -> str:

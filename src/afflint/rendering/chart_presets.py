@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.programs import RenderError
 from afflint.rendering.roots import chart_data
 from afflint.source.sources import VALUES
+from afflint.source.temporary_folders import temporary_folder
 from afflint.yaml.template_text import branches_in
 
 _MOST_PRESETS = 64
@@ -133,8 +133,8 @@ def _library_texts(trials: ChartTrials) -> list[str]:
     """Return the templates of the dependencies of a chart, packed or not, as far as they are known."""
     if not chart_data(trials.folder).get("dependencies"):
         return []
-    with tempfile.TemporaryDirectory(prefix="afflint-") as temporary:
-        top = os.path.join(os.path.realpath(temporary), "chart")
+    with temporary_folder() as temporary:
+        top = os.path.join(temporary, "chart")
         try:
             trials.files.copy(top)
         except (OSError, RenderError):

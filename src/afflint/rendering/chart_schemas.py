@@ -6,58 +6,39 @@ After ``ValidateAgainstSingleSchema`` of helm.sh/helm/pkg/chart/common/util.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
-from typing import Any
+import re
+from typing import Any, NoReturn
 
-from afflint.rendering.chart_archives import FAULTS, SUFFIX, packed_files
-from afflint.source.files import read_regular
-
-_NAME = "values.schema.json"
+NAME = "values.schema.json"
 _LARGEST = 1 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef", "$schema"))
-_BUILT_IN = ("#", "http://json-schema.org/", "https://json-schema.org/")
+_BUILT_IN = re.compile(r"#.*|https?://json-schema\.org/(?:draft-0[3467]/(?:hyper-)?schema|draft/20(?:19-09|20-12)/schema)#?", re.DOTALL)
+"""References inside a schema, and to the versions of the language that Helm has itself."""
 
 
-def loads_elsewhere(folder: str) -> bool:
-    """Return whether a schema of a chart, or of a chart in it, may refer to another file. ``folder`` has no links out of its repository."""
+def usable_schema(schema: bytes) -> bytes | None:
+    """Return a schema as Helm may read it; None if it cannot be parsed, or may refer to another file."""
+    if len(schema) > _LARGEST:
+        return None
     try:
-        return any(map(_refers_elsewhere, _schemas_in(folder)))
-    except FAULTS:  # Helm may read what afflint cannot.
-        return True
+        data = json.loads(schema.removeprefix(_BYTE_ORDER_MARK).decode("utf-8"), parse_constant=_refuse)
+        return None if _refers_elsewhere(data) else json.dumps(data).encode()
+    except (ValueError, RecursionError):
+        return None
 
 
-def _schemas_in(folder: str) -> Iterator[bytes]:
-    waiting, seen = [folder], {os.path.realpath(folder)}
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _refers_elsewhere(data: Any) -> bool:
+    waiting = [data]
     while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir():
-                    real = os.path.realpath(entry.path)
-                    waiting += () if real in seen else (entry.path,)
-                    seen.add(real)
-                elif entry.name == _NAME:
-                    yield read_regular(entry.path, _LARGEST)
-                elif entry.name.endswith(SUFFIX):
-                    yield from _packed_schemas(entry.path)
-
-
-def _packed_schemas(path: str) -> Iterator[bytes]:
-    for name, data in packed_files(path, lambda name: name.endswith((f"/{_NAME}", SUFFIX))):
-        if name.endswith(SUFFIX):
-            raise ValueError("an archive in an archive")
-        yield data
-
-
-def _refers_elsewhere(schema: bytes) -> bool:
-    try:
-        waiting = [json.loads(schema.decode("utf-8", "replace"), parse_int=str, parse_float=str, strict=False)]
-    except ValueError:
-        return False  # Helm rejects it, too.
-    while waiting:
-        each: Any = waiting.pop()
+        each = waiting.pop()
         if type(each) is dict:
-            if any(type(text) is str and not text.startswith(_BUILT_IN) for key, text in each.items() if key in _REFERENCES):
+            references = [text for key, text in each.items() if key in _REFERENCES]
+            if any(type(text) is str and _BUILT_IN.fullmatch(text) is None for text in references):
                 return True
             waiting += each.values()
         elif type(each) is list:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape, glob
@@ -16,6 +15,7 @@ from afflint.rendering.line_marks import read_template, templates_of
 from afflint.rendering.roots import chart_data
 from afflint.rendering.source_documents import SourceTexts
 from afflint.rendering.value_keys import ChartFiles, Rendering, Replacements
+from afflint.source.temporary_folders import temporary_folder
 
 _MOST_RENDERS = 24
 _MOST_TESTS = 3
@@ -74,8 +74,8 @@ class ChartTrials:
         if self.exhausted:
             return None
         self.renders += 1
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-            top = os.path.join(os.path.realpath(folder), "chart")
+        with temporary_folder() as folder:
+            top = os.path.join(folder, "chart")
             try:
                 self.files.copy(top)
             except OSError:

@@ -9,19 +9,19 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import tempfile
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.programs import sandbox
 from afflint.rendering.chart_archives import LARGEST, MOST_UNPACKED
 from afflint.rendering.programs import ProgramRunner, RenderError
+from afflint.source.temporary_folders import temporary_folder
 
 _HOST = r"\w[\w.-]*|\[[0-9a-fA-F:]+\]"
-_HTTP = re.compile(rf"(https?)://(?:[^/@]*@)?((?:{_HOST})(?::\d+)?)((?:/[\w.~%+-]+)+)/*", re.IGNORECASE)
-_SSH = re.compile(rf"ssh://(?:(\w[\w.-]*)(?::[^/@]*)?@)?((?:{_HOST})(?::\d+)?)((?:/[\w.~%+-]+)+)/*", re.IGNORECASE)
-_SHORT_SSH = re.compile(rf"(\w[\w.-]*)@({_HOST}):((?:[\w.~%+-]+)(?:/[\w.~%+-]+)*)/*")
-_REF = re.compile(r"\w[\w./+@-]{0,200}")
+_HTTP = re.compile(rf"(https?)://(?:[^/@]*@)?((?:{_HOST})(?::\d+)?)((?:/[\w.~%+-]+)+)/*", re.IGNORECASE | re.ASCII)
+_SSH = re.compile(rf"ssh://(?:(\w[\w.-]*)(?::[^/@]*)?@)?((?:{_HOST})(?::\d+)?)((?:/[\w.~%+-]+)+)/*", re.IGNORECASE | re.ASCII)
+_SHORT_SSH = re.compile(rf"(\w[\w.-]*)@({_HOST}):((?:[\w.~%+-]+)(?:/[\w.~%+-]+)*)/*", re.ASCII)
+_REF = re.compile(r"\w[\w./+@-]{0,200}", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHOWN = 12
 _FETCHING = {"GIT_ALLOW_PROTOCOL": "http:https:ssh"}
@@ -100,7 +100,7 @@ def fetch_repository(runner: ProgramRunner, wanted: GitFolder) -> bytes:
     git = sandbox.program("git")
     if git is None:
         raise RenderError("`git` is not on PATH")
-    with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+    with temporary_folder() as folder:
         command = [git, f"--git-dir={os.path.join(folder, 'fetched')}", *sandbox.GIT_SETTINGS]
         options = ["--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance"]
         try:

@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from glob import escape, glob
+from threading import Lock
 from typing import Any
+from weakref import finalize
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.kube.label_syntax import is_subdomain
 from afflint.rendering.boundary import Boundary, link_outside
+from afflint.rendering.chart_copies import DEPENDENCIES, DEPENDENCY_FILES, LARGEST_CHART, ChartCopier, ChartCopyError
 from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
-from afflint.rendering.chart_schemas import loads_elsewhere
 from afflint.rendering.given_values import Setting
 from afflint.rendering.programs import ProgramRunner, RenderError, helm
 from afflint.rendering.roots import chart_data
 from afflint.source.repositories import is_inside
 from afflint.source.sources import CHART, Source
+from afflint.source.temporary_folders import TemporaryFolder, temporary_folder
+from afflint.source.trees import TreeLimits, TreeWriter, writing
 from afflint.yaml.document import maps_at, text_at
 
 RELEASE = "release"
 _LOCAL = "file://"
-_DEPENDENCY_FILES, _DEPENDENCIES = (CHART, "requirements.yaml"), "dependencies"
 _LOCKS = ("Chart.lock", "requirements.lock")
-_LARGEST_CHART = 64 << 20
-"""The most bytes that are copied of a chart and its dependencies."""
-_MOST_COPIES = 300
-"""The most copies of charts for one: each of ten dependencies of ten dependencies is another one."""
-_SIZE_PER_FILE = 1 << 10
-"""Bytes that each copied file adds to its size."""
-_SKIPPED_FOLDERS = (".git", "node_modules")
 _MAX_DEPTH = 8
 _NO_VALUES: Mapping[str, Any] = {}
 
@@ -92,6 +86,9 @@ class Charts:
     def __init__(self, folders: Sequence[str], boundary: Boundary, downloads: ChartDownloads | None = None) -> None:
         self._boundary = boundary
         self.downloads = downloads
+        self._lock = Lock()
+        self._temporary: TemporaryFolder | None = None
+        self._copies: dict[str, ChartCopy] = {}
         self._folders: dict[str, str] = {}
         for folder in folders:
             self._folders.setdefault(str(chart_data(folder).get("name", "")), folder)
@@ -109,15 +106,37 @@ class Charts:
         """Return the dependencies of a chart that are not in its ``charts`` folder."""
         return [each for each in _dependencies(folder) if not _has(folder, str(each.get("name", "")))]
 
-    def copy(self, folder: str, target: str) -> ChartCopy:
-        """Copy a chart with the dependencies that are in this repository. Raises OSError and RenderError."""
-        return self._copy(folder, target, _CopyFilter(), 0)
+    def copied(self, folder: str) -> ChartCopy:
+        """Return a copy of a chart that is not changed, and exists as long as this object. Raises OSError and RenderError."""
+        with self._lock:
+            if self._temporary is None:
+                self._temporary = TemporaryFolder()
+                finalize(self, self._temporary.remove)
+            if folder not in self._copies:
+                self._copies[folder] = self.copy(folder, os.path.join(self._temporary.path, str(len(self._copies)), "chart"))
+            return self._copies[folder]
 
-    def _copy(self, folder: str, target: str, copied: _CopyFilter, depth: int) -> ChartCopy:
+    def copy(self, folder: str, target: str) -> ChartCopy:
+        """Copy a chart with the dependencies that are in this repository to a new folder. Raises OSError and RenderError."""
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        top, name = os.path.split(target)
+        with writing(top, TreeLimits("the chart", size=2 * LARGEST_CHART)) as tree:
+            return self.copy_into(tree, top, name, folder)
+
+    def copy_into(self, tree: TreeWriter, top: str, above: str, folder: str) -> ChartCopy:
+        """Copy a chart with its dependencies to the folder ``above`` of a tree at ``top``. Raises OSError and RenderError."""
+        try:
+            origins, missing = self._copy(ChartCopier(tree), top, above, folder, 0)
+        except ChartCopyError as error:
+            raise RenderError(str(error)) from None
+        return ChartCopy(os.path.join(top, above), tuple(sorted(origins, key=lambda pair: -len(pair[0]))), tuple(missing))
+
+    def _copy(
+        self, copier: ChartCopier, top: str, above: str, folder: str, depth: int
+    ) -> tuple[list[tuple[str, str]], list[MissingDependency]]:
+        """Return the copied folders with their originals, and the missing dependencies. Raises OSError, RenderError, ChartCopyError."""
         self.reject_links(folder)
-        copied.count_chart()
-        shutil.copytree(folder, target, ignore=copied, ignore_dangling_symlinks=True, dirs_exist_ok=True)
-        origins = [(target, folder)]
+        sources: dict[str, str] = {}
         missing: list[MissingDependency] = []
         for name, each in {str(each.get("name", "")): each for each in self.missing(folder)}.items():
             try:
@@ -128,12 +147,15 @@ class Charts:
             if source is None:
                 missing.append(MissingDependency(name))
             else:
-                dependency = self._copy(source, os.path.join(target, "charts", name), copied, depth + 1)
-                origins += dependency.origins
-                missing += dependency.missing_dependencies
-        if missing:
-            _remove_dependencies(target, {each.name for each in missing})
-        return ChartCopy(target, tuple(sorted(origins, key=lambda pair: -len(pair[0]))), tuple(missing))
+                sources[name] = source
+        declaring = {name: data for name in DEPENDENCY_FILES if type((data := chart_data(folder, name)).get(DEPENDENCIES)) is list}
+        copier.copy(folder, above, declaring, {each.name for each in missing})
+        origins = [(os.path.join(top, above), folder)]
+        for name, source in sources.items():
+            further = self._copy(copier, top, f"{above}/charts/{name}", source, depth + 1)
+            origins += further[0]
+            missing += further[1]
+        return origins, missing
 
     def _source_of(self, folder: str, dependency: Mapping[str, Any]) -> str | None:
         """Return the folder of a dependency: in this repository, or downloaded if that has another version. Raises RenderError."""
@@ -144,7 +166,7 @@ class Charts:
             return here if is_chart else None
         found = self._folders.get(name)
         found = None if found == folder else found  # A chart may have the name of the chart that it wraps.
-        locks = [each for lock in _LOCKS for each in maps_at(chart_data(folder, lock), _DEPENDENCIES) if each.get("name") == name]
+        locks = [each for lock in _LOCKS for each in maps_at(chart_data(folder, lock), DEPENDENCIES) if each.get("name") == name]
         version = text_at(locks[0] if locks else dependency, "version")
         if self.downloads is None or "://" not in repository or (found is not None and chart_data(found).get("version") == version):
             return found
@@ -156,39 +178,6 @@ class Charts:
             return found
 
 
-class _CopyFilter:
-    """Selects the files of a chart and its dependencies to copy, up to a total size and number of charts.
-
-    Pipes and devices are skipped because reading them may block. Links to folders are skipped unless they lead to a chart and are not below
-    another link.
-    """
-
-    def __init__(self) -> None:
-        self._remaining = _LARGEST_CHART
-        self._charts = 0
-
-    def count_chart(self) -> None:
-        """Count a copy. Raises RenderError if there are more than in any real chart."""
-        self._charts += 1
-        if self._charts > _MOST_COPIES:
-            raise RenderError(f"the chart and its dependencies are more than {_MOST_COPIES} charts")
-
-    def __call__(self, folder: str, names: list[str]) -> set[str]:
-        return {name for name in names if not self._is_copied(folder, name)}
-
-    def _is_copied(self, folder: str, name: str) -> bool:
-        path = os.path.join(folder, name)
-        if os.path.isdir(path):
-            linked = os.path.islink(path)
-            chained = linked and os.path.realpath(folder) != os.path.abspath(folder)
-            return name not in _SKIPPED_FOLDERS and not chained and (not linked or os.path.isfile(os.path.join(path, CHART)))
-        size = os.path.getsize(path) if os.path.isfile(path) else self._remaining + 1
-        if size <= self._remaining:
-            self._remaining -= size + _SIZE_PER_FILE
-            return True
-        return False
-
-
 def file_in(folder: str, name: str) -> str | None:
     """Return the path of a values file in a chart; None without such a file."""
     path = os.path.realpath(os.path.join(folder, name))
@@ -196,20 +185,9 @@ def file_in(folder: str, name: str) -> str | None:
 
 
 def _dependencies(folder: str) -> Iterator[Mapping[str, Any]]:
-    for name in _DEPENDENCY_FILES:
-        listed = chart_data(folder, name).get(_DEPENDENCIES)
+    for name in DEPENDENCY_FILES:
+        listed = chart_data(folder, name).get(DEPENDENCIES)
         yield from (each for each in (listed if type(listed) is list else ()) if type(each) is dict)
-
-
-def _remove_dependencies(chart: str, names: set[str]) -> None:
-    """Remove dependencies from the files of a copy."""
-    for file in _DEPENDENCY_FILES:
-        data = chart_data(chart, file)
-        listed = data.get(_DEPENDENCIES)
-        if type(listed) is list:
-            remaining = [each for each in listed if type(each) is not dict or each.get("name") not in names]
-            with open(os.path.join(chart, file), "w", encoding="utf-8") as written:
-                json.dump({**data, _DEPENDENCIES: remaining}, written)
 
 
 def _has(folder: str, name: str) -> bool:
@@ -247,8 +225,8 @@ def render_chart(
     written = [each for each in (*chart.inline, extra) if each]
     if not written:
         return runner.output(_command(program, chart, folder, kubernetes_version, values), chart.folder)
-    with tempfile.TemporaryDirectory(prefix="afflint-") as temporary:
-        names = [os.path.join(os.path.realpath(temporary), f"inline-{number}.json") for number in range(len(written))]
+    with temporary_folder() as temporary:
+        names = [os.path.join(temporary, f"inline-{number}.json") for number in range(len(written))]
         for name, each in zip(names, written, strict=True):
             with open(name, "w", encoding="utf-8") as file:
                 json.dump(each, file)
@@ -263,14 +241,11 @@ class RenderedChart(NamedTuple):
 
 
 def render_template(runner: ProgramRunner, program: Sequence[str], chart: Chart, folder: str, kubernetes_version: str) -> RenderedChart:
-    """Render a chart in a folder: ``chart.folder`` or a copy of it.
+    """Render a copy of a chart in a folder.
 
-    A schema of values that loads other schemas is not used. A chart that cannot be rendered with its default values is
-    rendered with values of its own tests (``ci/*-values.yaml``), or with those of an environment beside it (``values-*.yaml``). Raises the
-    RenderError of the first attempt.
+    A chart that cannot be rendered with its default values is rendered with values of its own tests (``ci/*-values.yaml``), or with those
+    of an environment beside it (``values-*.yaml``). Raises the RenderError of the first attempt.
     """
-    if NO_SCHEMA not in chart.options and loads_elsewhere(folder):
-        chart = replace(chart, options=(*chart.options, NO_SCHEMA))
 
     def rendered(chart: Chart) -> RenderedChart:
         return RenderedChart(render_chart(runner, program, chart, folder, kubernetes_version, chart.values), chart)
@@ -305,9 +280,9 @@ def render_named_chart(chart: str, values: Sequence[str] = ()) -> tuple[Source, 
     charts = Charts(beside, Boundary([os.path.join(folder, CHART)]))
     if not os.path.isdir(folder) or not charts.missing(folder):
         return helm(chart, values), ()
-    with tempfile.TemporaryDirectory(prefix="afflint-") as temporary:
+    with temporary_folder() as temporary:
         try:
-            copy = charts.copy(folder, os.path.join(os.path.realpath(temporary), "chart"))
+            copy = charts.copy(folder, os.path.join(temporary, "chart"))
         except OSError as error:
             raise RenderError(f"the chart {quoted(chart)} cannot be copied: {error.strerror or error}") from None
         return helm(chart, values, copy=copy.folder), tuple([each.name for each in copy.missing_dependencies])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from afflint.rendering.programs import RenderError
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, documents_of, is_leaf, leaves, value_at
 from afflint.rendering.value_keys import ChartFiles, Replacements, ValueKeys, values_in
 from afflint.source.repositories import is_inside
+from afflint.source.temporary_folders import temporary_folder
 from afflint.yaml.document import Document
 from afflint.yaml.documents import read, split
 
@@ -134,13 +134,15 @@ class ChartSourceMap:
         skipped: dict[str, set[int]] = {}
         dropped: set[str] = set()
         for _ in range(_MOST_ROUNDS):
-            with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-                top = os.path.join(os.path.realpath(folder), "chart")
+            with temporary_folder() as folder:
+                top = os.path.join(folder, "chart")
                 origin = self._files.copy(top)
-                templates = [each for each in templates_of(top) if os.path.relpath(each, top) not in dropped]
+                # Those of packed subcharts are in no file.
+                own = [each for each in templates_of(top) if os.path.isfile(origin(each))]
+                templates = [each for each in own if os.path.relpath(each, top) not in dropped]
                 names = [os.path.relpath(each, top) for each in templates]
                 self._sources = [origin(each) for each in templates]
-                self._own_values = [origin(each) for each in values_in(top)]
+                self._own_values = [written for each in values_in(top) if os.path.isfile(written := origin(each))]
                 for number, path in enumerate(templates):
                     text = read_template(path)
                     if text is not None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from afflint.rendering.programs import ProgramRunner
+from afflint.source.temporary_folders import temporary_folder
 
 UNRESTRICTED = ("--load-restrictor", "LoadRestrictionsNone")
 """Options that let a build read files outside its folder, as Flux does. afflint keeps it inside the repository."""
@@ -27,8 +27,8 @@ def build_kustomization(runner: ProgramRunner, program: Sequence[str], folder: s
     """Build a kustomization; ``more`` are fields of a wrapper around it, with absolute folders. Raises RenderError."""
     if not more:
         return runner.output([*program, folder], folder)
-    with tempfile.TemporaryDirectory(prefix="afflint-") as wrapper:
-        return _wrapped(runner, program, folder, os.path.realpath(wrapper), more)
+    with temporary_folder() as wrapper:
+        return _wrapped(runner, program, folder, wrapper, more)
 
 
 def build_annotated(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.programs.helm import isolated_command
 from afflint.rendering.chart_downloads import ChartDownloads
 from afflint.rendering.downloaded_origins import ChartDefaults
 from afflint.rendering.flux_variables import Variables
@@ -19,13 +18,14 @@ from afflint.rendering.kustomize import UNRESTRICTED, build_annotated, build_kus
 from afflint.rendering.kustomize_chart_origins import ChartOutput, KustomizeChartMap
 from afflint.rendering.kustomize_inputs import KustomizeInputs
 from afflint.rendering.kustomize_origins import OBJECT, Origins, RenderedIdentity
-from afflint.rendering.offline_copies import OfflineCopy
 from afflint.rendering.programs import ProgramRunner, RenderError, helm_command, network_reason
 from afflint.rendering.references import build_inputs
+from afflint.rendering.render_trees import BuildTree, CopyChart, RenderTrees
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import SourcePlace, SourceTexts, only_or_with
 from afflint.source.kustomizations import NAMES
 from afflint.source.repositories import is_inside
+from afflint.source.temporary_folders import temporary_folder
 
 
 class KustomizeOutput(NamedTuple):
@@ -36,19 +36,31 @@ class KustomizeOutput(NamedTuple):
 
 
 class _Prepared(NamedTuple):
-    """A build that is ready to run: the program with its options, the folder, the fields of a wrapper, and the original of each file."""
+    """A build that is ready to run: the program with its options, the folder, the fields of a wrapper, and the tree with the folder.
+
+    ``trees`` must exist as long as the build is not finished.
+    """
 
     program: Sequence[str]
     folder: str
     wrapper: Mapping[str, Any]
-    original: Callable[[str], str]
+    tree: BuildTree
+    trees: RenderTrees
+
+    def run(self, build: Callable[[], bytes]) -> bytes:
+        """Run the build. Raises RenderError, in whose messages files have their original paths."""
+        try:
+            return build()
+        except RenderError as error:
+            raise RenderError(self.tree.shown(str(error)), self.tree.shown(error.reason), needs_network=error.needs_network) from None
 
 
 class KustomizeBuilder:
     """Builds the kustomizations of a run.
 
     ``program`` is the command without options, ``top_of`` returns the top of the repository of a folder. ``downloads`` has the charts and
-    bases in other places, if they are used; otherwise builds do without them. ``render_chart`` renders a chart of a kustomization.
+    bases in other places, if they are used; otherwise builds do without them. ``render_chart`` renders a chart of a kustomization,
+    ``copy_chart`` copies one for a build.
     """
 
     def __init__(
@@ -60,22 +72,25 @@ class KustomizeBuilder:
         downloads: ChartDownloads | None = None,
         *,
         render_chart: Callable[[Hint], ChartOutput],
+        copy_chart: CopyChart,
     ) -> None:
         self._render_chart = render_chart
+        self._copy_chart = copy_chart
         self._runner = runner
         self._program = program
         self._known = known
         self._top_of = top_of
         self._downloads = downloads
+        self._trees = RenderTrees(copy_chart)
 
     def build(self, root: Kustomization, hint: Hint) -> KustomizeOutput:
         """Build a kustomization. Raises RenderError."""
         inputs = self._inputs(root, hint)
-        with self._prepared(root, hint, inputs) as prepared:
-            try:
-                output = build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper)
-            except RenderError as error:
-                raise inputs.failure or error from None
+        prepared = self._prepared(root, hint, inputs, self._trees)
+        try:
+            output = prepared.run(lambda: build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper))
+        except RenderError as error:
+            raise inputs.failure or error from None
         if inputs.failure is not None and not output.strip():
             raise inputs.failure
         return KustomizeOutput(output, inputs.left_out)
@@ -84,13 +99,13 @@ class KustomizeBuilder:
         """Return the source map of a kustomization, from the annotations of a second build. Raises RenderError."""
         metadata = root.data.get("buildMetadata")
         inputs = self._inputs(root, hint)
-        preparing = self._prepared(root, hint, inputs)
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder, preparing as prepared:
-            wrapper = os.path.realpath(folder)
-            output = build_annotated(
-                self._runner, prepared.program, prepared.folder, wrapper, metadata if type(metadata) is list else (), prepared.wrapper
+        prepared = self._prepared(root, hint, inputs, self._trees)
+        listed = metadata if type(metadata) is list else ()
+        with temporary_folder() as wrapper:
+            output = prepared.run(
+                lambda: build_annotated(self._runner, prepared.program, prepared.folder, wrapper, listed, prepared.wrapper)
             )
-            origins = Origins(output, wrapper, root.file, texts, prepared.original, hint.variables.fill, hint.patches)
+            origins = Origins(output, wrapper, root.file, texts, prepared.tree.original, hint.variables.fill, hint.patches)
         downloads = "" if self._downloads is None else self._downloads.folder
         chart_map = KustomizeChartMap(self._render_chart, texts, inputs.charts, downloads, self._top_of(root.folder))
         defaults = partial(self._defaults, root, hint, inputs) if inputs.charts else None
@@ -104,33 +119,23 @@ class KustomizeBuilder:
 
     def _defaults(self, root: Kustomization, hint: Hint, inputs: KustomizeInputs) -> bytes:
         """Build a kustomization without values for downloaded charts. Raises RenderError."""
-        with self._prepared(root, hint, inputs, by_default=True) as prepared:
-            return build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper)
+        prepared = self._prepared(root, hint, inputs, RenderTrees(self._copy_chart, by_default=True))
+        return prepared.run(lambda: build_kustomization(self._runner, prepared.program, prepared.folder, prepared.wrapper))
 
     def _inputs(self, root: Kustomization, hint: Hint) -> KustomizeInputs:
         return KustomizeInputs(self._known, _folders(root, hint), self._top_of, self._downloads)
 
-    @contextmanager
-    def _prepared(self, root: Kustomization, hint: Hint, inputs: KustomizeInputs, *, by_default: bool = False) -> Iterator[_Prepared]:
-        program = [*self._program, *_options(inputs)]
-        if not root.is_generated and not inputs.has_remote:
-            yield _Prepared(program, root.folder, hint.wrapper, str)
-            return
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-            target, own = os.path.realpath(folder), _folders(root, hint)
-            tops = dict.fromkeys((inputs.top, *(each.top for each in inputs.bases.values())))
-            trees = {top: os.path.join(target, str(number)) for number, top in enumerate(tops)}
-            bases = {text: each.folder for text, each in inputs.bases.items()}
-            try:
-                copy = OfflineCopy(self._known, own, trees, bases, inputs.charts, by_default=by_default, linked=inputs.is_predictable)
-            except OSError as error:
-                raise RenderError(f"the kustomization cannot be copied: {error.strerror or error}") from None
-            folders = [copy.of(each) for each in own]
-            remaining = build_inputs(RootKustomizations(lambda _: target), folders, lambda _: target).remote
+    def _prepared(self, root: Kustomization, hint: Hint, inputs: KustomizeInputs, trees: RenderTrees) -> _Prepared:
+        """Write what a build reads. Raises RenderError."""
+        own = _folders(root, hint)
+        tree = trees.add(inputs)
+        folders = [tree.of(each) for each in own]
+        if inputs.has_remote:
+            remaining = build_inputs(RootKustomizations(lambda _: trees.folder), folders, lambda _: trees.folder).remote
             for found in remaining.values():
                 raise self._not_fetched(found[0])
-            wrapper = {**hint.wrapper, "components": folders[1:]} if folders[1:] else hint.wrapper
-            yield _Prepared(program, folders[0], wrapper, copy.original)
+        wrapper = {**hint.wrapper, "components": folders[1:]} if folders[1:] else hint.wrapper
+        return _Prepared([*self._program, *_options(inputs)], folders[0], wrapper, tree, trees)
 
     def _not_fetched(self, what: str) -> RenderError:
         """Return the reason not to build a kustomization that names something in another place where it cannot be left out."""
@@ -140,15 +145,19 @@ class KustomizeBuilder:
 
 
 def _options(inputs: KustomizeInputs) -> Sequence[str]:
-    """Return the options for a build. It may read the whole repository if nothing is loaded that is only known during the build."""
+    """Return the options for a build. It may leave a folder if a kustomization does, and nothing is loaded that only the build knows."""
     if not inputs.is_predictable:
         return ()
+    restriction = UNRESTRICTED if inputs.leaves_folders else ()
     if not inputs.has_charts:
-        return UNRESTRICTED
+        return restriction
     helm = helm_command()
     if helm is None:
         raise RenderError("`helm` is not on PATH, which renders the charts of the kustomization")
-    return [*UNRESTRICTED, "--enable-helm", "--helm-command", helm[0]]
+    try:
+        return [*restriction, "--enable-helm", "--helm-command", isolated_command(helm[0])]
+    except OSError as error:
+        raise RenderError(f"helm cannot be prepared: {error.strerror}") from None
 
 
 def _folders(root: Kustomization, hint: Hint) -> list[str]:

@@ -14,20 +14,22 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.rendering.boundary import link_outside
-from afflint.rendering.chart_schemas import loads_elsewhere
 from afflint.source.repositories import is_inside
-from afflint.yaml.document import maps_at, text_at, texts_at
+from afflint.yaml.document import map_at, maps_at, text_at, texts_at
 
 _GENERATOR, _GLOBALS = "helmchartinflationgenerator", "helmGlobals"
 FIELD = "helmCharts"
 VALUES = ("valuesFile", "additionalValuesFiles", "valuesInline", "valuesMerge")
 """The fields of a chart that set values."""
-# kustomize ignores the case of keys. The first of these is an older form of `helmCharts`; Helm reads plugins from the second, and renders
-# the third with functions that read the environment.
-_REJECTED = frozenset(("helmchartinflationgenerator", "confighome", "nametemplate"))
 _PASSED = ("version", "repo", "releaseName", "namespace", "kubeVersion")
-_READ = (*_PASSED, FIELD, _GLOBALS, "chartHome", "name", "valuesFile", "additionalValuesFiles", "apiVersions")
-_EXACT = {name.lower(): name for name in _READ}
+_FLAGS = ("includeCRDs", "skipHooks", "skipTests", "debug")
+_OF_CHART = frozenset(("name", "apiVersions", *_PASSED, *VALUES, *_FLAGS))
+"""The fields of a chart that are rendered. Helm evaluates `nameTemplate` with functions that read the environment."""
+_OF_GLOBALS = frozenset(("chartHome",))
+"""The fields for all charts. Helm reads plugins from `configHome`."""
+_OF_OBJECT = frozenset(("apiVersion", "kind", "metadata"))
+_OLD_FIELD = "helmChartInflationGenerator"
+"""An older form of `helmCharts`."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DEFAULT_HOME = "charts"
 
@@ -57,6 +59,7 @@ class ChartDeclarations(NamedTuple):
 
     data: Mapping[str, Any]
     folder: str
+    is_generator: bool = False
 
     @property
     def charts(self) -> list[KustomizeChart]:
@@ -66,7 +69,7 @@ class ChartDeclarations(NamedTuple):
 
     def rejections(self, top: str) -> Iterator[str]:
         """Yield the reasons why the charts must not be rendered. ``top`` is the top of the repository, links resolved."""
-        yield from _unusual_keys(self.data)
+        yield from _unusual_keys(self)
         for entry, chart in zip(maps_at(self.data, FIELD), self.charts, strict=True):
             if _NAME.fullmatch(chart.name) is None:
                 yield f"{quoted(chart.name)} is not the name of a chart"
@@ -86,19 +89,17 @@ class ChartDeclarations(NamedTuple):
             return
         if link is not None:
             yield f"{quoted(os.path.relpath(link, self.folder))} in the chart is a link to a file outside the repository"
-        elif loads_elsewhere(chart.folder):
-            yield f"the schema of the values of the chart {quoted(chart.name)} refers to other files"
 
 
 def is_generator(data: Mapping[str, Any]) -> bool:
     """Return whether some data configures a generator of the objects of a chart."""
-    return str(data.get("kind", "")).lower() == _GENERATOR
+    return str(data.get("kind", "")).casefold() == _GENERATOR
 
 
 def declarations_in(data: Mapping[str, Any], folder: str) -> ChartDeclarations:
     """Return the charts that a kustomization, or the configuration of a generator, declares."""
     if is_generator(data):
-        return ChartDeclarations({FIELD: [data], _GLOBALS: data}, folder)
+        return ChartDeclarations({FIELD: [data], _GLOBALS: data}, folder, is_generator=True)
     return ChartDeclarations(data, folder)
 
 
@@ -109,9 +110,13 @@ def _chart(entry: Mapping[str, Any], folder: str, home: str) -> KustomizeChart:
     return KustomizeChart(name, os.path.join(*parts, name), tuple([os.path.join(folder, each) for each in values]), repository, version)
 
 
-def _unusual_keys(data: Mapping[str, Any]) -> Iterator[str]:
-    global_settings = data.get(_GLOBALS)
-    maps = [data, *maps_at(data, FIELD), *([global_settings] if type(global_settings) is dict else [])]
-    for key in dict.fromkeys(str(key) for each in maps for key in each):
-        if key.lower() in _REJECTED or _EXACT.get(key.lower(), key) != key:
-            yield f"afflint does not render charts of a kustomization with the field {quoted(key)}"
+def _unusual_keys(declared: ChartDeclarations) -> Iterator[str]:
+    """Yield a reason for each field that is not one of a chart exactly: kustomize ignores the case of keys, under which `ſ` is `s`."""
+    data = declared.data
+    allowed = [(each, _OF_CHART | (_OF_GLOBALS | _OF_OBJECT if declared.is_generator else frozenset())) for each in maps_at(data, FIELD)]
+    if not declared.is_generator:
+        allowed.append((map_at(data, _GLOBALS), _OF_GLOBALS))
+    unusual = [key for each, known in allowed for key in each if key not in known]
+    unusual += [_OLD_FIELD] if _OLD_FIELD in data else []
+    for key in dict.fromkeys(map(str, unusual)):
+        yield f"afflint does not render charts of a kustomization with the field {quoted(key)}"

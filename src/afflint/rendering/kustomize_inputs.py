@@ -8,10 +8,9 @@ from afflint.findings.coverage import NEEDS_NETWORK
 from afflint.findings.finding import Span
 from afflint.findings.namedtuples import NamedTuple
 from afflint.rendering.chart_downloads import ChartDownloads, chart_reference
-from afflint.rendering.chart_schemas import loads_elsewhere
 from afflint.rendering.kustomize_charts import KustomizeChart
 from afflint.rendering.programs import RenderError, network_reason, without_credentials
-from afflint.rendering.references import BASES, BuildInputs, build_inputs, is_remote
+from afflint.rendering.references import BASES, BuildInputs, Loads, build_inputs, is_remote
 from afflint.rendering.remote_bases import remote_bases
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import SourcePlace, SourceTexts
@@ -69,6 +68,16 @@ class KustomizeInputs:
     def is_predictable(self) -> bool:
         """Whether no kustomization generates the configuration of another."""
         return all(each.is_predictable for each in self._inputs)
+
+    @property
+    def leaves_folders(self) -> bool:
+        """Whether a kustomization loads files that are not in its folder."""
+        return any(each.leaves_folders for each in self._inputs)
+
+    @property
+    def loads(self) -> list[Loads]:
+        """What each kustomization loads from its repository."""
+        return [loads for each in self._inputs for loads in each.loads]
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -159,10 +168,9 @@ def _unpacked(downloads: ChartDownloads | None, chart: KustomizeChart) -> str | 
     """Return the folder of a chart, or why it could not be fetched."""
     assert downloads is not None
     try:
-        folder = downloads.unpacked(chart_reference(chart.repository, chart.name, chart.version))
+        return downloads.unpacked(chart_reference(chart.repository, chart.name, chart.version))
     except RenderError as error:
         return error
-    return RenderError(f"the schema of the values of {chart.shown} refers to other files") if loads_elsewhere(folder) else folder
 
 
 def _naming(here: Kustomization, text: str, texts: SourceTexts) -> SourcePlace:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from afflint.rendering.kustomize import WRAPPER, build_annotated, build_kustomiz
 from afflint.rendering.kustomize_origins import InlinePatches, Origins, RenderedIdentity, SourceMap
 from afflint.rendering.programs import ProgramRunner
 from afflint.rendering.source_documents import SourcePlace, SourceTexts
+from afflint.source.temporary_folders import temporary_folder
 from afflint.yaml.cursor import cursor_at
 
 _OUTPUT = "output.yaml"
@@ -19,8 +19,8 @@ _OUTPUT = "output.yaml"
 
 def post_render(runner: ProgramRunner, program: Sequence[str], output: bytes, changes: Mapping[str, Any]) -> bytes:
     """Return the output of a chart with changes, which are fields of a kustomization. Raises RenderError."""
-    with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-        return build_kustomization(runner, program, _write(os.path.realpath(folder), output), changes)
+    with temporary_folder() as folder:
+        return build_kustomization(runner, program, _write(folder, output), changes)
 
 
 class PostRenderedSourceMap:
@@ -39,8 +39,8 @@ class PostRenderedSourceMap:
         chart_map: Callable[[], SourceMap],
     ) -> None:
         self._texts = SourceTexts()
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder, tempfile.TemporaryDirectory(prefix="afflint-") as wrapper:
-            top, around = os.path.realpath(folder), os.path.realpath(wrapper)
+        with temporary_folder() as folder, temporary_folder() as wrapper:
+            top, around = folder, wrapper
             annotated = build_annotated(runner, program, _write(top, output), around, (), changes)
             self._file = os.path.join(top, _OUTPUT)
             self._texts.of(self._file)  # It is read while it exists.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from afflint.findings.errors import UserError
+from afflint.programs.helm import isolated_helm
 from afflint.programs.processes import GuardedProcess, OutputLimitError, TimeLimitError
 from afflint.programs.sandbox import MOST_MEMORY, NO_PROXY, environment, program, ran_out_of_memory
 from afflint.source.sources import LARGEST, Source
@@ -149,8 +150,7 @@ class ProgramRunner:
                 f"{about} was not rendered: the time limit for all render roots was reached",
                 "the time limit for all render roots was reached",
             )
-        process = self._start(command, about, {**environment(network=network), **variables}, network=network, seconds=limit)
-        with process:
+        with self._start(command, about, variables, network=network, seconds=limit) as process:
             try:
                 output, code = process.output(_MAX_OUTPUT), process.wait()
             except (OutputLimitError, TimeLimitError) as error:
@@ -177,7 +177,9 @@ class ProgramRunner:
             if self._stopped:
                 raise RenderError(f"{about} was not rendered", "afflint was interrupted")
             try:
-                process = GuardedProcess(command, variables, seconds=seconds, network=network)
+                isolated = {} if network else isolated_helm()
+                environment_of_program = {**environment(network=network), **isolated, **variables}
+                process = GuardedProcess(command, environment_of_program, seconds=seconds, network=network)
             except OSError as error:
                 raise RenderError(f"{os.path.basename(command[0])} could not be started: {error.strerror}") from None
             self._running.add(process)

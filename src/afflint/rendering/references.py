@@ -7,6 +7,7 @@ repository. So all kustomizations that a build reads are searched before it star
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.rendering import kustomize_charts
 from afflint.rendering.kustomize_charts import KustomizeChart
+from afflint.rendering.programs import RenderError
 from afflint.rendering.roots import Kustomization, RootKustomizations
 from afflint.rendering.source_documents import documents_of
 from afflint.source.files import read_regular
@@ -24,12 +26,18 @@ from afflint.source.repositories import is_inside
 from afflint.yaml.document import list_at
 
 _LARGEST = 1 << 20
+_MOST_VALUES = 1_000_000
 BASES = ("resources", "bases", "components")
 """The fields of a kustomization with other kustomizations."""
 _PLUGINS = ("generators", "transformers", "validators")
-_LOADING = "bases components configurations crds openapi patchesJson6902 patchesStrategicMerge patches replacements resources"
-_SPELLING = {each.lower(): each for each in (*_LOADING.split(), *_PLUGINS, "configMapGenerator", "secretGenerator")}
-"""The fields of a kustomization with files and folders, by their names in lower case."""
+_GENERATING = ("configMapGenerator", "secretGenerator", "configurations", "crds", "openapi", "generatorOptions")
+_PATCHES = ("patches", "patchesJson6902", "patchesStrategicMerge", "replacements")
+_CHARTS = (kustomize_charts.FIELD, "helmChartInflationGenerator", "helmGlobals")
+_LABELS = ("commonAnnotations", "commonLabels", "labels")
+_CHANGES = ("images", "imageTags", "namePrefix", "nameSuffix", "namespace", "replicas", "vars")
+_ABOUT_ITSELF = ("apiVersion", "kind", "metadata", "buildMetadata", "sortOptions")
+_FIELDS = frozenset((*BASES, *_PLUGINS, *_GENERATING, *_PATCHES, *_CHARTS, *_LABELS, *_CHANGES, *_ABOUT_ITSELF))
+"""The fields of a kustomization. After ``Kustomization`` of sigs.k8s.io/kustomize/api/types."""
 _HTTP = re.compile(r"https?:", re.IGNORECASE)
 _REMOTE = re.compile(r"https?:|[a-z][a-z0-9+.-]+://|git::|gh:|git@|[\w.+-]+@[\w.-]+:|github\.com[:/]", re.IGNORECASE)
 _URL = re.compile(r"https?:[^\s'\"]+|\S+://[^\s'\"]+", re.IGNORECASE)
@@ -38,12 +46,25 @@ _DATA = frozenset((*_COPIED.split(), kustomize_charts.FIELD, "helmGlobals"))
 """Fields whose values are never loaded from a URL or path; charts are examined for themselves."""
 
 
+class Loads(NamedTuple):
+    """What a kustomization loads from its repository: files, folders and the folders of charts, there or not, with absolute paths.
+
+    ``plugins`` are the files among them that configure plugins, with their content as afflint has parsed it.
+    """
+
+    kustomization: Kustomization
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+    charts: tuple[str, ...]
+    plugins: Mapping[str, bytes]
+
+
 class BuildInputs(NamedTuple):
     """What the build of some folders loads, as far as their kustomizations say.
 
     ``rejections`` are reasons not to build them. ``remote`` are the URLs, repositories and charts that each kustomization downloads, by its
     folder. ``is_predictable``: no kustomization generates the configuration of another, so the build loads nothing else.
-    ``charts_elsewhere``: the charts among ``remote``, by their folders.
+    ``charts_elsewhere``: the charts among ``remote``, by their folders. ``loads`` is what each kustomization loads from its repository.
     """
 
     rejections: tuple[str, ...]
@@ -51,6 +72,13 @@ class BuildInputs(NamedTuple):
     has_charts: bool
     is_predictable: bool
     charts_elsewhere: Mapping[str, KustomizeChart]
+    loads: tuple[Loads, ...] = ()
+
+    @property
+    def leaves_folders(self) -> bool:
+        """Whether a kustomization loads files that are not in its folder, which kustomize does not allow by default."""
+        own = ((each.kustomization.folder, file) for each in self.loads for file in (*each.files, *each.charts))
+        return any(not is_inside(os.path.realpath(file), folder) for folder, file in own)
 
 
 def build_inputs(known: RootKustomizations, folders: Iterable[str], top_of: Callable[[str], str]) -> BuildInputs:
@@ -65,6 +93,7 @@ def build_inputs(known: RootKustomizations, folders: Iterable[str], top_of: Call
     remote: dict[str, tuple[str, ...]] = {}
     has_charts, is_predictable = False, True
     elsewhere: dict[str, KustomizeChart] = {}
+    loads: list[Loads] = []
     while waiting:
         folder, is_plugin = waiting.pop()
         if not is_inside(folder, top):
@@ -81,18 +110,21 @@ def build_inputs(known: RootKustomizations, folders: Iterable[str], top_of: Call
         elsewhere |= {each.folder: each for declared in loaded.charts for each in declared.charts if not each.is_here}
         has_charts = has_charts or any(each.charts for each in loaded.charts)
         is_predictable = is_predictable and not is_plugin and loaded.is_readable
+        loads.append(loaded.loads())
         below = {(real, is_plugin) for name in here.named if os.path.isdir(real := os.path.realpath(name))}
         below |= {(real, True) for name in _plugins(here) if os.path.isdir(real := os.path.realpath(name))}
         waiting += below - seen
         seen |= below
-    return BuildInputs(tuple(rejections), remote, has_charts, is_predictable, elsewhere)
+    return BuildInputs(tuple(rejections), remote, has_charts, is_predictable, elsewhere, tuple(loads))
 
 
 class _Loaded:
     """What one kustomization loads itself. ``is_plugin``: it generates plugin configurations, so each of its files may be one."""
 
     def __init__(self, here: Kustomization, *, is_plugin: bool) -> None:
+        self._here = here
         self._folder = here.folder
+        self._plugins: dict[str, list[Any]] = {}
         self._data: list[Mapping[str, Any]] = [here.data]
         self._keys = [str(each) for each in here.data]
         self._unreadable_texts: list[str] = []
@@ -106,12 +138,15 @@ class _Loaded:
         for path in (*_plugins(here), *(here.named if is_plugin else ())):
             if _is_file(path):
                 try:
-                    self._add(read_regular(path, _LARGEST))
+                    self._plugins[path] = self._add(read_regular(path, _LARGEST))
                 except OSError:
                     self.is_readable = False
 
-    def _add(self, text: bytes) -> None:
+    def _add(self, text: bytes) -> list[Any]:
+        """Add the configurations of plugins in a text, and return the data of its documents."""
+        parsed = []
         for document in documents_of(text).values():
+            parsed.append(document.data)
             # kustomize reads repeated keys of plugins in another way than those of kustomizations.
             if document.problem is not None or document.duplicates:
                 self.is_readable = False
@@ -122,6 +157,25 @@ class _Loaded:
                         self.charts.append(kustomize_charts.declarations_in(each, self._folder))
                     else:
                         self._data.append(each)
+        return parsed
+
+    def loads(self) -> Loads:
+        """Return what the kustomization loads from its repository."""
+        here = self._here
+        texts = [text for data in self._data for text in texts_of(data)]
+        values = [file for declared in self.charts for chart in declared.charts for file in chart.values]
+        paths = [
+            *dict.fromkeys(
+                [*here.named, *_plugins(here), *(os.path.normpath(os.path.join(here.folder, each)) for each in (*texts, *values))]
+            )
+        ]
+        return Loads(
+            here,
+            tuple([each for each in paths if _is_file(each)]),
+            tuple([each for each in paths if os.path.isdir(each)]),
+            tuple([os.path.normpath(chart.folder) for declared in self.charts for chart in declared.charts]),
+            {path: written(*documents) for path, documents in self._plugins.items() if documents},
+        )
 
     def remote(self) -> Iterator[str]:
         """Yield the URLs and repositories that the build would load, and the charts that it would download."""
@@ -131,9 +185,12 @@ class _Loaded:
 
     def rejections(self, top: str) -> Iterator[str]:
         """Yield the reasons not to build the kustomization: files outside the repository, and charts that could do harm."""
-        for key in self._keys:  # kustomize ignores their case.
-            if _SPELLING.get(key.lower(), key) != key:
-                yield f"afflint does not render a kustomization with the field {quoted(key)} instead of {quoted(_SPELLING[key.lower()])}"
+        for key in self._keys:
+            if key not in _FIELDS:  # kustomize compares fields as JSON of Go does, under which `ſ` is `s`.
+                meant = next((f" instead of {quoted(each)}" for each in _FIELDS if each.casefold() == key.casefold()), "")
+                yield f"afflint does not render a kustomization with the field {quoted(key)}{meant}"
+        if self._here.problem:
+            yield f"the kustomization in {quoted(os.path.relpath(self._folder, top))} {self._here.problem}"
         for declared in self.charts:
             yield from declared.rejections(top)
         for text in (text for data in self._data for text in texts_of(data)):
@@ -152,6 +209,31 @@ def _configurations(data: object) -> Iterator[Mapping[str, Any]]:
             seen.add(id(each))
             yield each
             waiting += list_at(each, "items")
+
+
+def written(*documents: Any) -> bytes:
+    """Return documents as kustomize reads them. Raises RenderError if they are too large: aliases can repeat one list a million times."""
+    try:
+        if sum(map(_size, documents)) > _MOST_VALUES:
+            raise RenderError(f"a kustomization has more than {_MOST_VALUES:,} values")
+        texts = [json.dumps(each) for each in documents]
+    except (ValueError, RecursionError):
+        raise RenderError("the values of a kustomization are nested too deeply") from None
+    return texts[0].encode() if len(texts) == 1 else "".join(f"---\n{each}\n" for each in texts).encode()
+
+
+def _size(data: Any) -> int:
+    """Return how many values some data has without aliases. Raises RecursionError."""
+    sizes: dict[int, int] = {}
+
+    def size(each: Any) -> int:
+        if type(each) not in (dict, list):
+            return 1
+        if id(each) not in sizes:
+            sizes[id(each)] = 1 + sum(map(size, each.values() if type(each) is dict else each))
+        return sizes[id(each)]
+
+    return size(data)
 
 
 def _outside(path: str, top: str) -> str:

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import tarfile
-import tempfile
 from collections.abc import Mapping
 
 from afflint.findings.namedtuples import NamedTuple
@@ -20,15 +19,16 @@ from afflint.rendering.chart_archives import LARGEST
 from afflint.rendering.git_downloads import GitFolder, git_folder
 from afflint.rendering.programs import ProgramRunner, RenderError, kustomize_command
 from afflint.source.kustomizations import NAMES
+from afflint.source.temporary_folders import temporary_folder
 
 _ADDRESS = re.compile(
-    r"(?:git::)?(?:(https?|ssh)://)?(?:([^/@\s]*)@)?((?:\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::\d+(?=/))?)([:/])(\S*)", re.IGNORECASE
+    r"(?:git::)?(?:(https?|ssh)://)?(?:([^/@\s]*)@)?((?:\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::\d+(?=/))?)([:/])(\S*)", re.IGNORECASE | re.ASCII
 )
 _FILE = re.compile(
-    r"(https?)://(?:[^/@]*@)?((?:\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::\d+)?(?:/[\w.~%+=@,-]+)+(?:\?[\w.~%+=&/-]*)?)", re.IGNORECASE
+    r"(https?)://(?:[^/@]*@)?((?:\w[\w.-]*|\[[0-9a-fA-F:]+\])(?::\d+)?(?:/[\w.~%+=@,-]+)+(?:\?[\w.~%+=&/-]*)?)", re.IGNORECASE | re.ASCII
 )
-_MANIFEST = re.compile(r"\.(?:ya?ml|json)(?:\?|$)", re.IGNORECASE)
-_OF_GITHUB = re.compile(r"(?:https?://)?github\.com/", re.IGNORECASE)
+_MANIFEST = re.compile(r"\.(?:ya?ml|json)(?:\?|$)", re.IGNORECASE | re.ASCII)
+_OF_GITHUB = re.compile(r"(?:https?://)?github\.com/", re.IGNORECASE | re.ASCII)
 _GITHUB = "github.com"
 _DEFAULT_REF = "HEAD"
 _WITHOUT_GIT = {"GIT_ALLOW_PROTOCOL": "none"}
@@ -121,7 +121,7 @@ def fetch_file(runner: ProgramRunner, wanted: RemoteFile) -> bytes:
     program = kustomize_command()
     if program is None:
         raise RenderError("neither `kustomize` nor `kubectl` is on PATH")
-    with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
+    with temporary_folder() as folder:
         with open(os.path.join(folder, NAMES[0]), "w", encoding="utf-8") as file:
             json.dump({"resources": [wanted.address]}, file)
         try:

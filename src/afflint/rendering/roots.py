@@ -23,7 +23,8 @@ _LARGEST = 1 << 20
 class Kustomization:
     """A kustomization: its folder with links resolved, its file, its data, and the files and folders that it names.
 
-    ``is_generated``: the folder has none, and Flux generates it; the file is that of the object of Flux.
+    ``is_generated``: the folder has none, and Flux generates it; the file is that of the object of Flux. ``problem``: why kustomize rejects
+    it, although afflint can read it; empty if it does not.
     """
 
     folder: str
@@ -31,6 +32,7 @@ class Kustomization:
     data: Mapping[str, Any]
     named: frozenset[str]
     is_generated: bool = False
+    problem: str = ""
 
     @property
     def is_component(self) -> bool:
@@ -165,7 +167,9 @@ def _parsed(text: UnparsedKustomization) -> Kustomization | None:
     if document.problem is not None or type(document.data) is not dict:
         return None  # A template, or not a map.
     folder = os.path.realpath(text.folder)
-    return Kustomization(folder, os.path.join(folder, text.name), document.data, frozenset(files_used(text)))
+    names = [each for each in NAMES if os.path.lexists(os.path.join(folder, each))]
+    problem = "has a field twice" if document.duplicates else "has several files" if len(names) > 1 else ""
+    return Kustomization(folder, os.path.join(folder, text.name), document.data, frozenset(files_used(text)), problem=problem)
 
 
 def kustomization_folders(paths: Iterable[str]) -> list[str]:

@@ -6,7 +6,6 @@ To find the key for a leaf, the chart is rendered again with other values: the k
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -33,6 +32,7 @@ from afflint.rendering.source_documents import (
 )
 from afflint.source.files import read_regular
 from afflint.source.sources import SCHEMA, VALUES
+from afflint.source.temporary_folders import temporary_folder
 from afflint.yaml.document import Document
 
 _MOST_TRIALS = 24
@@ -232,8 +232,8 @@ class ValueKeys:
         for (number, path), changes in in_texts.items():
             values = inline.get(number, self._files.inline[number].values)
             inline[number] = _replace_value(values, path, replace_spans(value_at(values, path), changes))
-        with tempfile.TemporaryDirectory(prefix="afflint-") as folder:
-            top = os.path.join(os.path.realpath(folder), "chart")
+        with temporary_folder() as folder:
+            top = os.path.join(folder, "chart")
             origin_of = self._files.copy(top)
             _remove_schemas(top)
             replaced: dict[str, str] = {}

@@ -20,6 +20,9 @@ _MOST_HEADERS = 4
 """The most extended headers before one file."""
 _REGULAR, _CONTIGUOUS = (b"0", b"\0"), b"7"
 _LONG_NAME, _LONG_LINK, _EXTENDED, _GLOBAL = b"L", b"K", b"x", b"g"
+_WITHOUT_CONTENT = (b"1", b"2", b"3", b"4", b"5", b"6")
+"""Links, devices, folders and pipes."""
+_ASCII = bytes(range(128))
 _SPARSE = "GNU.sparse."
 
 
@@ -27,11 +30,23 @@ class ArchiveError(ValueError):
     """An archive that cannot be read, or is larger than allowed."""
 
 
-class ArchiveLimits(NamedTuple):
-    """The most bytes of an unpacked archive, and the most files and folders in it."""
+class ArchiveBudget:
+    """The most bytes of unpacked archives, and the most files and folders in them. Archives in archives share one."""
 
-    size: int = 64 << 20
-    entries: int = 10_000
+    def __init__(self, size: int = 64 << 20, entries: int = 10_000) -> None:
+        self._size, self._entries = size, entries
+
+    def take(self, size: int) -> None:
+        """Take some bytes. Raises ArchiveError if there are fewer."""
+        if size > self._size:
+            raise ArchiveError("the archive is too large")
+        self._size -= size
+
+    def take_entry(self) -> None:
+        """Take a file or folder. Raises ArchiveError if all are taken."""
+        if not self._entries:
+            raise ArchiveError("it has too many files")
+        self._entries -= 1
 
 
 class ArchivedFile(NamedTuple):
@@ -41,16 +56,13 @@ class ArchivedFile(NamedTuple):
     data: bytes
 
 
-_USUAL = ArchiveLimits()
-
-
-def files_in(data: bytes, limits: ArchiveLimits = _USUAL) -> Iterator[ArchivedFile]:
+def files_in(data: bytes, budget: ArchiveBudget) -> Iterator[ArchivedFile]:
     """Yield the regular files of a packed archive, up to the first fault. Links, devices and sparse files are left out.
 
     Raises ArchiveError.
     """
-    stream = _Unpacked(data, limits.size)
-    name, is_sparse, size_of_next, headers, count = "", False, -1, 0, 0
+    stream = _Unpacked(data, budget)
+    name, is_sparse, size_of_next, headers = "", False, -1, 0
     while (header := stream.header()) is not None:
         kind, size = header[156:157], _number(header[124:136])
         if kind in (_LONG_NAME, _LONG_LINK, _EXTENDED, _GLOBAL):
@@ -66,10 +78,8 @@ def files_in(data: bytes, limits: ArchiveLimits = _USUAL) -> Iterator[ArchivedFi
                     size_of_next = _decimal(value) if key == "size" else size_of_next
                     is_sparse = is_sparse or key.startswith(_SPARSE)
             continue
-        count += 1
-        if count > limits.entries:
-            raise ArchiveError("it has too many files")
-        content = stream.content(size if size_of_next < 0 else size_of_next)
+        budget.take_entry()
+        content = stream.content(0 if kind in _WITHOUT_CONTENT else size if size_of_next < 0 else size_of_next)
         name = name or _name_in(header)
         is_folder = kind == b"\0" and name.endswith("/")  # An old form.
         if kind in (*_REGULAR, _CONTIGUOUS) and not is_sparse and not is_folder:
@@ -82,9 +92,9 @@ def files_in(data: bytes, limits: ArchiveLimits = _USUAL) -> Iterator[ArchivedFi
 class _Unpacked:
     """The bytes of an archive, up to a limit."""
 
-    def __init__(self, data: bytes, most: int) -> None:
+    def __init__(self, data: bytes, budget: ArchiveBudget) -> None:
         self._file = gzip.GzipFile(fileobj=io.BytesIO(data))
-        self._remaining = most
+        self._budget = budget
         self.has_begun = False
 
     def header(self) -> bytes | None:
@@ -103,8 +113,6 @@ class _Unpacked:
 
     def content(self, size: int) -> bytes:
         """Return the content after a header."""
-        if size > self._remaining:
-            raise ArchiveError("the archive is too large")
         data = self._read(size)
         padding = -size % _BLOCK
         if len(data) < size or len(self._read(padding)) < padding:
@@ -112,9 +120,7 @@ class _Unpacked:
         return data
 
     def _read(self, size: int) -> bytes:
-        if size > self._remaining:
-            raise ArchiveError("the archive is too large")
-        self._remaining -= size
+        self._budget.take(size)
         try:
             return self._file.read(size)
         except (OSError, EOFError, zlib.error) as error:
@@ -125,7 +131,7 @@ def _checksums(block: bytes) -> tuple[int, int]:
     """Return the sums of a header as unsigned and as signed bytes, with spaces in place of the checksum itself."""
     counted = block[:148] + b" " * 8 + block[156:]
     unsigned = sum(counted)
-    return unsigned, unsigned - 256 * sum(each > 127 for each in counted)
+    return unsigned, unsigned - 256 * len(counted.translate(None, _ASCII))
 
 
 def _number(field: bytes) -> int:

@@ -68,6 +68,7 @@ class TreeWriter:
         self._folded_folders: set[str] = set()
         self._folders: dict[str, str] = {"": ""}
         """The folded names of the folders that were created, by their names."""
+        self._files: set[str] = set()
         self._taken: set[str] = set()
         """The folded names of everything that was created."""
         self._links: dict[str, tuple[str, str]] = {}
@@ -92,7 +93,12 @@ class TreeWriter:
                     rest = rest[file.write(rest) :]
         except (OSError, ValueError) as error:
             return self._refused(name, error)
+        self._files.add(name)
         return True
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether a file with exactly this name was written."""
+        return name in self._files
 
     def repeat(self, name: str, known: str) -> bool:
         """Give a file that was written before, here or in another tree, a further name; return False if that is impossible.
@@ -111,6 +117,7 @@ class TreeWriter:
             self._taken.discard(self._folded(name))
             self._entries -= 1
             return False
+        self._files.add(name)
         return True
 
     def link(self, name: str, target: str) -> None:
@@ -254,7 +261,7 @@ class TreeWriter:
         while waiting is not None and waiting:
             part = waiting.pop()
             if part == os.pardir:
-                # What is no folder today may become a link to one, from which this step leads elsewhere.
+                # Something else than a folder may become a link to one, and this step would then lead elsewhere.
                 if "/".join(here) not in self._folded_folders or not here:
                     return True
                 here.pop()
