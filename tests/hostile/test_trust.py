@@ -159,7 +159,7 @@ def test_a_command_does_what_the_table_says(command: str, place: Place) -> None:
     if "--jobs" in words:
         for number in range(FILES):
             (place.repository / f"{number}.yaml").write_text(POD, encoding="utf-8")
-    if "HEAD" in words:
+    if {"HEAD", "--index"} & {*words}:
         commit_with_hostile_configuration(place.repository)
     if "merge" in words:
         shard = ["check", "--no-cache", "--shard", "1/1", "--output", "shard.json"]
