@@ -5,6 +5,8 @@ The chart repository and the OCI registry of these tests listen on 127.0.0.1 onl
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from afflint.rendering import chart_cache
 from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
 from command_line import exit_code
-from rendering.chart_servers import Server, serving
+from rendering.chart_servers import Server, packed, serving
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -311,6 +313,42 @@ def test_a_damaged_archive_is_fetched_again(cached: Cached, cache: Path, server:
     archive.write_bytes(b"x")
     assert cached.told("--render-network") == SEEN
     assert cached.told("--offline") == SEEN
+
+
+WRONG = {
+    "text": (b"<html>Sign in</html>", "cannot be unpacked: Not a gzipped file"),
+    "another chart": (packed("other", "1.2.0", WEB), "contains `other` 1.2.0"),
+    "another version": (packed("web", "9.9.9", WEB), "contains `web` 9.9.9"),
+    "no chart": (gzip.compress(b"\0" * 1024), "contains no Chart.yaml"),
+    "a name twice": (packed("web", "1.2.0", {"values.yaml": "a: b", "Values.yaml": "a: c"}), "`Values.yaml` cannot be unpacked"),
+}
+
+
+@pytest.mark.parametrize("answer", WRONG)
+def test_what_a_server_sends_by_mistake_is_not_kept(answer: str, cached: Cached, cache: Path, server: Server) -> None:
+    """As a proxy or the portal of a network may answer once."""
+    data, reason = WRONG[answer]
+    write(flux(server))
+    server.files["/charts/web-1.2.0.tgz"] = data
+    [told] = reasons(cached.report("--render-network"))
+    assert reason in told
+    assert not [*(cache / "charts").rglob("*.tgz")]
+    del server.files["/charts/web-1.2.0.tgz"]
+    assert cached.told("--render-network") == SEEN
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the plugin is a shell script")
+def test_an_address_in_the_index_starts_no_plugin_of_the_user(cached: Cached, server: Server, tmp_path: Path) -> None:
+    plugin = Path(os.environ["HELM_DATA_HOME"]) / "plugins" / "s3x"
+    plugin.mkdir(parents=True)
+    (plugin / "plugin.yaml").write_text("name: s3x\nversion: 1.0.0\ndownloaders: [{command: run.sh, protocols: [s3x]}]\n")
+    (plugin / "run.sh").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    (plugin / "run.sh").chmod(0o755)
+    write(flux(server))
+    entry = {"apiVersion": "v2", "name": "web", "version": "1.2.0", "urls": ["s3x://bucket/web-1.2.0.tgz"]}
+    server.files["/charts/index.yaml"] = json.dumps({"apiVersion": "v1", "entries": {"web": [entry]}}).encode()
+    assert len(reasons(cached.report("--render-network"))) == 1
+    assert not (tmp_path / "started").exists()
 
 
 def test_a_range_is_resolved_again_with_the_network_only(cached: Cached, server: Server) -> None:

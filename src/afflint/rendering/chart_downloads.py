@@ -205,9 +205,10 @@ class ChartDownloads:
                 raise RenderError(f"the chart {chart.shown} cannot be fetched from {chart.repository}: {reason}") from None
             try:
                 [name] = [each for each in os.listdir(folder) if each.endswith(SUFFIX)]
-                return read_regular(os.path.join(folder, name), LARGEST)
+                data = read_regular(os.path.join(folder, name), LARGEST)
             except (OSError, ValueError):
                 raise RenderError(f"the chart {chart.shown} is not one archive of at most {LARGEST >> 20} MB") from None
+            return data
 
 
 def _other_chart(wanted: PublishedChart, found: Mapping[str, Any]) -> str:
