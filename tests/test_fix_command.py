@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -316,9 +317,9 @@ class TestWriting:
         path = write("pod.yaml", POD)
         real = atomic_write.read_regular
 
-        def read(name: str, most: int) -> bytes:
+        def read(*arguments: Any) -> bytes:
             path.write_text(POD.replace("web", "wob"))
-            return real(name, most)
+            return real(*arguments)
 
         monkeypatch.setattr(atomic_write, "read_regular", read)
         done = afflint("--fix")
@@ -329,7 +330,7 @@ class TestWriting:
     def test_a_disk_that_fails_half_way(self, afflint: Afflint, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
         path = write("pod.yaml", POD)
 
-        def fail(*_: object) -> None:
+        def fail(*_: object, **__: object) -> None:
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as broken:

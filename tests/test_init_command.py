@@ -173,17 +173,14 @@ def test_what_turns_up_meanwhile_stays(tmp_path: Path) -> None:
     assert target.read_text(encoding="utf-8") == "theirs"
 
 
-def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(os, "link", refuse)
-    target = tmp_path / "file"
-    atomic_write.write_new_file(str(target), b"ours")
-    with pytest.raises(FileExistsError):
-        atomic_write.write_new_file(str(target), b"others")
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
-    assert target.read_bytes() == b"ours"
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(PermissionError):
+        atomic_write.write_new_file(str(tmp_path / "file"), b"ours")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_dry_run_prints_and_writes_nothing(afflint: Afflint) -> None:
@@ -409,6 +406,6 @@ def test_a_folder_that_cannot_be_written_to(afflint: Afflint, monkeypatch: pytes
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(atomic_write, "write_temporary_beside", refuse)
+    monkeypatch.setattr(os, "fsync", refuse)
     done = afflint("init")
     assert (done.code, done.err) == (2, "afflint: cannot write '.afflint.yaml': Permission denied\n")

@@ -135,7 +135,7 @@ def test_a_baseline_is_not_written_through_a_link_of_the_tree(afflint: Afflint, 
     (tmp_path / ".afflint-baseline.json").symlink_to("precious")
     ended = afflint("check", "--no-config", "--write-baseline", "web.yaml")
     assert ended.code == 2
-    assert ended.err == "afflint: '.afflint-baseline.json' is a symbolic link; name the file to write with --baseline FILE\n"
+    assert ended.err == "afflint: cannot write '.afflint-baseline.json': it is a symbolic link; name the file to write\n"
     assert (tmp_path / "precious").read_text() == "mine"
 
 

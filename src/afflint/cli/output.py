@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from io import TextIOWrapper
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 from afflint.findings.errors import UserError
 
@@ -15,21 +15,13 @@ FOUND, USAGE, FAULT = 1, 2, 3
 
 
 def write(target: str, chunks: Iterable[str]) -> None:
-    """Write a file completely or not at all, through a temporary file; devices and pipes are written directly. Raises UserError."""
-    from afflint.source.atomic_write import write_temporary_beside
-
-    def encoded(file: BinaryIO) -> None:
-        file.writelines(chunk.encode() for chunk in chunks)
+    """Write a file completely or not at all; a device or an open file of the user is written directly. Raises UserError."""
+    from afflint.source.atomic_write import write_file
 
     try:
-        # The target of /dev/stdout may have no path of its own.
-        if os.path.isfile(target) or not os.path.exists(target):
-            write_temporary_beside(os.path.realpath(target), encoded)
-        else:
-            with open(target, "wb", buffering=1 << 16, opener=lambda path, _: os.open(path, os.O_WRONLY)) as file:
-                encoded(file)
+        write_file(target, lambda file: file.writelines(chunk.encode() for chunk in chunks))
     except OSError as error:
-        raise UserError(f"cannot write {target!r}: {error.strerror}") from None
+        raise UserError(f"cannot write {target!r}: {error.strerror or error}") from None
 
 
 def show(chunks: Iterable[str], *, to_stderr: bool = False) -> None:

@@ -193,8 +193,6 @@ def _write_baseline(path: str | None, outcome: Outcome, *, to_stderr: bool = Fal
     from afflint.pipeline.baseline import DEFAULT_FILE, BaselineError, dump, load
 
     target = path or DEFAULT_FILE
-    if path is None and os.path.islink(target):
-        raise UserError(f"{target!r} is a symbolic link; name the file to write with --baseline FILE")
     before = None
     if os.path.isfile(target):
         with contextlib.suppress(BaselineError):  # An unreadable baseline is replaced.

@@ -6,6 +6,9 @@ entry) has the same effect as an empty cache: the run takes longer, and the repo
 
 Entries are JSON (``findings.codec``), each with a checksum that also covers its key. Anyone who can write to the folder can forge
 entries. The folder of the platform is therefore not used if other users can write to it.
+
+The folder may come from a hostile tree. A journal next to the file is never rolled back: SQLite would delete the file that the journal
+names, whichever it is. afflint itself writes no journal, and starts over if there is one.
 """
 
 from __future__ import annotations
@@ -25,11 +28,15 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.pipeline.map_step import FileResult, MapSettings
 from afflint.pipeline.results import RESULTS, Keys, ResultEntry
 from afflint.source.cache_folder import CacheFolder
+from afflint.source.folders import Folder
 
 _FILE = "afflint-results.sqlite"
+_JOURNALS = ("-journal", "-wal", "-shm")
 _TABLE = "CREATE TABLE results (key BLOB PRIMARY KEY, used INTEGER NOT NULL, value BLOB NOT NULL)"
 _PATIENCE = 1.0
 """Seconds to wait for another process that writes to the cache."""
+_DAMAGE = (DatabaseError, UnicodeDecodeError)
+"""What reading a damaged file raises: messages of SQLite quote its content, which may not be UTF-8."""
 _DAY = 86_400
 _CHECKSUM = 16
 _LARGEST = 1 << 25
@@ -67,11 +74,14 @@ class Cache:
 
     def _opened(self) -> Connection | None:
         """Return a connection for reading, or None if there is no usable cache."""
-        with suppress(OSError, Error):
-            if self._folder.is_trusted() and stat.S_ISREG(os.stat(self._path, follow_symlinks=False).st_mode):
-                connection = _connected(self._path, "ro")
-                connection.execute("BEGIN")  # One lock for all lookups.
-                return connection
+        with suppress(OSError, Error, UnicodeDecodeError):
+            with self._folder.open() as folder:
+                status = folder.status(_FILE)
+                if status is None or not stat.S_ISREG(status.st_mode) or _has_journal(folder):
+                    return None
+            connection = _connected(self._path, "ro")
+            connection.execute("BEGIN")  # One lock for all lookups.
+            return connection
         return None
 
     def find(self, key: bytes) -> CachedResult | None:
@@ -88,8 +98,8 @@ class Cache:
             return None
         try:
             row = self._reading.execute("SELECT used, value FROM results WHERE key = ? AND length(value) < ?", (key, _LARGEST)).fetchone()
-        except Error:
-            self._reading = None
+        except (Error, UnicodeDecodeError):
+            self.close()
             return None
         if row is None or type(row[0]) is not int or type(row[1]) is not bytes:
             return None
@@ -110,17 +120,24 @@ class Cache:
         if not entries:
             return
         # The cache may be locked, full or read-only.
-        with suppress(OSError, Error):
+        with suppress(OSError, Error, UnicodeDecodeError):
             try:
                 self._keep(entries)
             except OperationalError:
                 return
-            except DatabaseError:
+            except _DAMAGE:
                 self._forget()
                 self._keep(entries)
 
     def _keep(self, entries: Sequence[ResultEntry]) -> None:
-        self._folder.make()
+        with self._folder.open(make=True) as folder:
+            if _has_journal(folder):
+                self._forget()
+                if _has_journal(folder):
+                    return
+            status = folder.status(_FILE)
+            if status is not None and not stat.S_ISREG(status.st_mode):
+                return
         with closing(_connected(self._path, "rwc")) as connection:
             self._write(connection, entries)
 
@@ -142,10 +159,16 @@ class Cache:
             connection.execute("VACUUM")
 
     def _forget(self) -> None:
-        """Delete a damaged cache, or another kind of file in its place."""
-        for end in ("", "-journal"):
-            with suppress(OSError):
-                os.unlink(self._path + end)
+        """Delete a damaged cache and its journals. Anything but a file in their places stays."""
+        with self._folder.open() as folder:
+            for end in ("", *_JOURNALS):
+                status = folder.status(_FILE + end)
+                if status is not None and stat.S_ISREG(status.st_mode):
+                    folder.delete(_FILE + end)
+
+
+def _has_journal(folder: Folder) -> bool:
+    return any(folder.status(_FILE + end) is not None for end in _JOURNALS)
 
 
 def _connected(path: str, mode: str) -> Connection:
@@ -154,13 +177,14 @@ def _connected(path: str, mode: str) -> Connection:
 
     connection = connect(f"{Path(os.path.abspath(path)).as_uri()}?mode={mode}", uri=True, timeout=_PATIENCE, isolation_level=None)
     try:
-        # A power failure may damage the file, which is then deleted. No SQL from the file is executed.
-        for pragma in ("synchronous = OFF", "trusted_schema = OFF", "cell_size_check = ON", "cache_size = -32768"):
+        connection.text_factory = bytes
+        # A process or a system that ends half way may damage the file, which is then deleted. No SQL from the file is executed.
+        for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "trusted_schema = OFF", "cell_size_check = ON", "cache_size = -32768"):
             connection.execute(f"PRAGMA {pragma}")
         held = connection.execute("SELECT type, sql FROM sqlite_master").fetchall()
         if not held and mode != "ro":
             connection.execute(_TABLE)
-        elif held != [("table", _TABLE), ("index", None)]:
+        elif held != [(b"table", _TABLE.encode()), (b"index", None)]:
             raise DatabaseError("another kind of file")
     except BaseException:
         connection.close()

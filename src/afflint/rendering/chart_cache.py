@@ -7,22 +7,25 @@ cache that cannot be written has the same effect as one that keeps nothing.
 from __future__ import annotations
 
 import json
-import os
 import re
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 
 from afflint.rendering.chart_archives import LARGEST, SUFFIX
-from afflint.source.atomic_write import write_temporary_beside
+from afflint.source.atomic_write import replace_in
 from afflint.source.cache_folder import CacheFolder
 from afflint.source.files import read_regular
+from afflint.source.folders import Folder
 
 MOST = 1 << 29
 """The maximum size of all archives in bytes. Those that were not used for the longest time are deleted first."""
 _MOST_OF_INDEX = 1 << 22
 _LARGEST_ENTRY = 1 << 16
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_OWN_NAME = re.compile(rf"[0-9a-f]{{64}}(?:\.json|{re.escape(SUFFIX)})")
+_ARCHIVES, _INDEX = "archives", "index"
 
 
 class DamagedArchiveError(Exception):
@@ -34,65 +37,75 @@ class ChartCache:
 
     def __init__(self, folder: str | None, most: int = MOST) -> None:
         self._folder = CacheFolder(folder)
-        self._archives = os.path.join(self._folder.path, "charts", "archives")
-        self._index = os.path.join(self._folder.path, "charts", "index")
         self._most = most
 
     def find(self, key: Sequence[str]) -> bytes | None:
         """Return the archive of a chart; None without one. Raises DamagedArchiveError."""
-        try:
-            if not self._folder.is_trusted():
-                return None
-            entry = json.loads(read_regular(self._entry(key), _LARGEST_ENTRY))
-        except OSError:
-            return None
-        except ValueError:
-            raise DamagedArchiveError from None
-        digest = entry.get("sha256") if type(entry) is dict and entry.get("key") == [*key] else None
-        if type(digest) is not str or _DIGEST.fullmatch(digest) is None:
-            raise DamagedArchiveError
-        path = self._archive(digest)
-        try:
-            data = read_regular(path, LARGEST)
-        except FileNotFoundError:
-            return None
-        except OSError:
-            data = b""
-        if sha256(data).hexdigest() != digest:
-            raise DamagedArchiveError
-        for used in (path, self._entry(key)):
-            with suppress(OSError):
-                os.utime(used)
-        return data
+        with suppress(OSError), self._opened(_INDEX) as index:
+            entry = _entry_of(key)
+            digest = _digest_in(read_regular(entry, _LARGEST_ENTRY, index), key)
+            with self._opened(_ARCHIVES) as archives:
+                data = _archive_in(archives, digest)
+                for folder, used in ((archives, f"{digest}{SUFFIX}"), (index, entry)):
+                    with suppress(OSError):
+                        folder.touch(used)
+                return data
+        return None
 
     def keep(self, key: Sequence[str], data: bytes) -> None:
         """Store the archive of a chart, and delete the oldest ones if all together are too large."""
         digest = sha256(data).hexdigest()
+        entry = json.dumps({"key": [*key], "sha256": digest}).encode()
+        stored = ((_ARCHIVES, f"{digest}{SUFFIX}", data, self._most), (_INDEX, _entry_of(key), entry, _MOST_OF_INDEX))
         with suppress(OSError):
-            self._folder.make()
-            self._write(self._archive(digest), data)
-            self._write(self._entry(key), json.dumps({"key": [*key], "sha256": digest}).encode())
-            _delete_oldest(self._archives, self._most)
-            _delete_oldest(self._index, _MOST_OF_INDEX)
+            for name, file, content, most in stored:
+                with self._opened(name, make=True) as folder:
+                    replace_in(folder, file, lambda written, content=content: written.write(content))  # type: ignore[misc]
+                    _delete_oldest(folder, most)
 
-    def _archive(self, digest: str) -> str:
-        return os.path.join(self._archives, f"{digest}{SUFFIX}")
-
-    def _entry(self, key: Sequence[str]) -> str:
-        return os.path.join(self._index, f"{sha256(json.dumps([*key]).encode()).hexdigest()}.json")
-
-    def _write(self, path: str, data: bytes) -> None:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        write_temporary_beside(path, lambda file: file.write(data))
+    def _opened(self, name: str, *, make: bool = False) -> Folder:
+        return self._folder.open("charts", name, make=make)
 
 
-def _delete_oldest(folder: str, most: int) -> None:
-    """Delete the files of a folder that were not used for the longest time, until all together have at most ``most`` bytes."""
-    with os.scandir(folder) as entries:
-        files = sorted((each.stat().st_mtime_ns, each.stat().st_size, each.path) for each in entries)
+def _entry_of(key: Sequence[str]) -> str:
+    return f"{sha256(json.dumps([*key]).encode()).hexdigest()}.json"
+
+
+def _digest_in(entry: bytes, key: Sequence[str]) -> str:
+    """Return the checksum in an entry of the index. Raises DamagedArchiveError."""
+    try:
+        data = json.loads(entry)
+    except (ValueError, RecursionError):
+        raise DamagedArchiveError from None
+    digest = data.get("sha256") if type(data) is dict and data.get("key") == [*key] else None
+    if type(digest) is not str or _DIGEST.fullmatch(digest) is None:
+        raise DamagedArchiveError
+    return digest
+
+
+def _archive_in(archives: Folder, digest: str) -> bytes:
+    """Return the archive with a checksum. Raises FileNotFoundError and DamagedArchiveError."""
+    try:
+        data = read_regular(f"{digest}{SUFFIX}", LARGEST, archives)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        data = b""
+    if sha256(data).hexdigest() != digest:
+        raise DamagedArchiveError
+    return data
+
+
+def _delete_oldest(folder: Folder, most: int) -> None:
+    """Delete the files of a cache that were not used for the longest time, until all together have at most ``most`` bytes.
+
+    Whatever else is in the folder stays.
+    """
+    known = {name: folder.status(name) for name in folder.names() if _OWN_NAME.fullmatch(name)}
+    files = sorted((each.st_mtime_ns, each.st_size, name) for name, each in known.items() if each and stat.S_ISREG(each.st_mode))
     total = sum(size for _, size, _ in files)
-    for _, size, path in files:
+    for _, size, name in files:
         if total <= most:
             break
-        os.unlink(path)
+        folder.delete(name)
         total -= size

@@ -3,10 +3,16 @@
 Every file of a tree is read here, because the author of the tree may have added a link to a device, a pipe or an endless file.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from afflint.source.folders import Folder
 
 _AT_ONCE = 1 << 20
 _OPEN_FILES = ("/dev/", "/proc/")
@@ -15,9 +21,12 @@ _OPEN_FILES = ("/dev/", "/proc/")
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def read_regular(path: str, most: int) -> bytes:
-    """Read a regular file. Raises OSError, also for a folder, a pipe or a device, and for more than ``most`` bytes."""
-    number = os.open(path, _FLAGS)
+def read_regular(path: str, most: int, folder: Folder | None = None) -> bytes:
+    """Read a regular file. Raises OSError, also for a folder, a pipe or a device, and for more than ``most`` bytes.
+
+    With ``folder``, ``path`` is a name in this open folder, and a link is not followed.
+    """
+    number = os.open(path, _FLAGS) if folder is None else folder.open(path, _FLAGS)
     try:
         status = os.fstat(number)
         if stat.S_ISDIR(status.st_mode):
