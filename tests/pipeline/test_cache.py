@@ -17,15 +17,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from afflint import config
+from afflint.findings.finding import FileId
 from afflint.pipeline import cache as keeping
-from afflint.pipeline import mapping, workers
+from afflint.pipeline import mapping, run_cache, workers
 from afflint.pipeline import run as running
 from afflint.pipeline.cache import Cache
 from afflint.pipeline.map_step import Checker, DocumentCache, FileResult, default_settings
 from afflint.pipeline.options import Options
 from afflint.pipeline.reduce_step import Reduction
-from afflint.pipeline.results import RESULTS, ResultEntry, checksum
+from afflint.pipeline.results import KEY_SIZE, RESULTS, ResultEntry, checksum
 from afflint.pipeline.run import Outcome
+from afflint.pipeline.run_cache import CachedRun
 from afflint.pipeline.session import Session
 from checkout import clean_environment
 
@@ -318,6 +320,55 @@ def made_up(text: bytes) -> Callable[[Path], None]:
     return write
 
 
+def journal_that_deletes(precious: Path, database: Path) -> None:
+    """Write a journal that SQLite rolls back: it restores the first page, and then deletes the "super-journal" that it names.
+
+    https://www.sqlite.org/fileformat.html#the_rollback_journal describes it.
+    """
+    precious.write_text("mine")
+    magic = bytes.fromhex("d9d505f920a163d7")
+    page = database.read_bytes()[: int.from_bytes(database.read_bytes()[16:18], "big")]
+    size, pages = len(page), database.stat().st_size // len(page)
+    name = os.fsencode(precious)
+    words = [1, 0, pages, 512, size]
+    header = (magic + b"".join(each.to_bytes(4, "big") for each in words)).ljust(512, b"\0")
+    checksum = sum(page[at] for at in range(size - 200, 0, -200))
+    record = (1).to_bytes(4, "big") + page + checksum.to_bytes(4, "big")
+    named = ((1 << 30) // size + 1).to_bytes(4, "big") + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + magic
+    Path(f"{database}-journal").write_bytes(header + record + named)
+
+
+def test_the_journal_of_this_test_is_one_that_sqlite_obeys(tree: Path, kept: Path, tmp_path: Path) -> None:
+    run(tree, kept)
+    journal_that_deletes(tmp_path / "precious", file(kept))
+    with sqlite3.connect(file(kept)) as connection:
+        connection.execute("SELECT count(*) FROM results")
+    assert not (tmp_path / "precious").exists()
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["reading", "writing"])
+def test_a_journal_is_not_rolled_back(changed: bool, tree: Path, kept: Path, tmp_path: Path) -> None:
+    run(tree, kept)
+    journal_that_deletes(tmp_path / "precious", file(kept))
+    if changed:
+        (tree / "8.yaml").write_text(TEXTS[1])
+    assert told(run(tree, kept)) == told(run(tree, None))
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_afflint_writes_no_journal(tree: Path, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    write = Cache._write
+
+    def watched(self: Cache, connection: sqlite3.Connection, entries: Any) -> None:
+        connection.set_progress_handler(lambda: seen.append(os.listdir(kept)), 100)
+        write(self, connection, entries)
+
+    monkeypatch.setattr(Cache, "_write", watched)
+    run(tree, kept)
+    assert {*map(tuple, map(sorted, seen))} == {("CACHEDIR.TAG", "afflint-results.sqlite")}
+
+
 def in_the_middle(kept: Path) -> None:
     data = bytearray(file(kept).read_bytes())
     data[len(data) // 2 : len(data) // 2 + 5000] = b"\xff" * 5000
@@ -330,6 +381,30 @@ def another_table(kept: Path) -> None:
         kept,
         "CREATE VIEW results AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS key, i AS used, i AS value FROM n",
     )
+
+
+def no_text_in_the_schema(kept: Path) -> None:
+    """SQLite quotes the damaged statement in its message, which Python cannot decode."""
+    file(kept).write_bytes(file(kept).read_bytes().replace(b"CREATE TABLE results", b"CREATE TABLE \xff\xfe\xff\xfe\xff\xfe,"))
+
+
+def a_run_of_files_that_do_not_exist(kept: Path) -> None:
+    """Entries of runs begin with the checksum of their files, which a forger knows."""
+    with sqlite3.connect(file(kept)) as connection:
+        for key, value in connection.execute("SELECT key, value FROM results").fetchall():
+            digest = value[keeping._CHECKSUM : keeping._CHECKSUM + KEY_SIZE]
+            empty = run_cache._CODEC.encode(CachedRun((), ((FileId(0), 99), (FileId(4711), 0))))
+            connection.execute("UPDATE results SET value = ? WHERE key = ?", (keeping._checksum(key, digest + empty) + digest + empty, key))
+
+
+def a_journal(kept: Path) -> None:
+    journal_that_deletes(kept / "precious", file(kept))
+
+
+def journals_that_are_links(kept: Path) -> None:
+    (kept / "precious").write_text("mine")
+    for end in ("-journal", "-wal", "-shm"):
+        Path(f"{file(kept)}{end}").symlink_to("precious")
 
 
 def a_folder(kept: Path) -> None:
@@ -360,6 +435,10 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "deep": made_up(b"[" * 100_000),
     "another shape": made_up(b'[[["rule","message"]],{"a":1}]'),
     "a great number": made_up(b"[[],[],[]," + b"9" * 10_000 + b"]"),
+    "no text in the schema": no_text_in_the_schema,
+    "files that do not exist": a_run_of_files_that_do_not_exist,
+    "a journal": a_journal,
+    "journals that are links": journals_that_are_links,
     "a folder": a_folder,
     "a file for the folder": a_file_for_the_folder,
 }
@@ -386,7 +465,9 @@ def test_damage_costs_time_only(damage: str, looked_up: str, tree: Path, kept: P
     assert told(run(tree, kept)) == alone
 
 
-@pytest.mark.parametrize("damage", ["no database", "cut off", "an endless view", "results under other keys", "empty"])
+@pytest.mark.parametrize(
+    "damage", ["a journal", "no text in the schema", "no database", "cut off", "an endless view", "results under other keys", "empty"]
+)
 @pytest.mark.usefixtures("looked_up")
 def test_a_damaged_cache_is_made_anew(damage: str, tree: Path, kept: Path, checked: list[str]) -> None:
     run(tree, kept)

@@ -105,6 +105,15 @@ def _cached_run(reduced: ReducedRun, kustomizations: Kustomizations) -> CachedRu
     )
 
 
+def _is_consistent(cached_run: CachedRun, number_of_files: int) -> bool:
+    """Return whether all numbers in an entry are numbers of its results, and of the files of the run."""
+    across = [found for _, of_file in cached_run.across for found in of_file]
+    files = {file for file, _ in (*cached_run.of_files, *cached_run.across)} | {each.file for each in cached_run.kustomized}
+    files |= {place.file for found in across for place in found.related}
+    results = {number for _, number in cached_run.of_files}
+    return files <= {*range(number_of_files)} and results <= {*range(len(cached_run.results))}
+
+
 def _kustomized(files: Files, file: FileId, kustomizations: Kustomizations, *, labels: bool) -> Kustomized:
     path = files.sources[file].path
     added = tuple(sorted(kustomizations.labels_added(path))) if labels else None
@@ -138,7 +147,7 @@ class PastRun:
             cached_run = _CODEC.decode(kept.text[KEY_SIZE:])
         except PlainError:
             return None
-        if not all(map(is_as_it_was, cached_run.kustomized)):
+        if not _is_consistent(cached_run, len(self._files.sources)) or not all(map(is_as_it_was, cached_run.kustomized)):
             return None
         if not kept.noted:
             self._cache.keep([ResultEntry(self._name, None), *self._entries()])
