@@ -7,12 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from under_limits import Afflint
 
 from afflint.pipeline.cache import Cache
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.results import ResultEntry
 from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
 from afflint.source import folders
+from git_history import History
 
 OLD, YOUNG = "a" * 64, "b" * 64
 
@@ -103,3 +105,16 @@ def test_damage_is_no_internal_error(cache: Path, text: str) -> None:
         assert kept.find(["web"]) is None
     kept.keep(["web"], b"chart")
     assert kept.find(["web"]) == b"chart"
+
+
+def test_a_cache_that_git_tracks_gets_a_warning(afflint: Afflint, tmp_path: Path) -> None:
+    history = History(tmp_path)
+    history.write({"web.yaml": "kind: A\n", ".cache/afflint-results.sqlite": "forged", "fresh/.gitignore": "*\n"})
+    history.commit()
+    ended = afflint("check", "--no-config", "--fix", "--cache-dir", ".cache", "web.yaml")
+    assert (ended.code, ended.err) == (
+        0,
+        "afflint: warning: Git tracks files in the cache '.cache', so its results may be forged; use another --cache-dir\n",
+    )
+    assert afflint("check", "--no-config", "--cache-dir", "new", "web.yaml").err == ""
+    assert afflint("check", "--no-config", "--cache-dir", ".cache", "--no-cache", "web.yaml").err == ""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from afflint.cli.command import MULTIPLE, flag, option
+from afflint.cli.output import notify
 from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES
 from afflint.findings.namedtuples import NamedTuple
+from afflint.findings.phrases import visible
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -160,7 +162,7 @@ def configuration_of_state(options: ConfigOverrides) -> Callable[[str | None], C
     """
     if options.config_file is not None or options.no_config:
         return None
-    return partial(_overridden, options=options._replace(nodes=()), was_found=True)
+    return functools.partial(_overridden, options=options._replace(nodes=()), was_found=True)
 
 
 def _overridden(path: str | None, options: ConfigOverrides, *, was_found: bool) -> Config:
@@ -264,4 +266,17 @@ def cache_folder(folder: str | None, *, no_cache: bool) -> str | None:
     """Return the folder of the cache that --cache-dir and --no-cache select; None for no cache."""
     from afflint.pipeline.mapping import DEFAULT_CACHE
 
+    if folder and not no_cache:
+        _warn_if_tracked(folder)
     return None if no_cache else folder or DEFAULT_CACHE
+
+
+@functools.cache
+def _warn_if_tracked(folder: str) -> None:
+    """Print a warning if the cache is part of a tree, whose author then decides what is found."""
+    from afflint.source.git_index import tracks_files_in
+
+    if tracks_files_in(folder):
+        notify(
+            f"afflint: warning: Git tracks files in the cache {visible(folder)!r}, so its results may be forged; use another --cache-dir"
+        )
