@@ -19,9 +19,14 @@ paths = int(sys.argv[1])
 sys.path[:] = sys.argv[2 : 2 + paths]
 sys.argv[1:] = sys.argv[2 + paths :]
 from afflint.__main__ import main
+from afflint.source.repositories import confine
+confine(".")
 main()
 """
-"""The command imports modules from the same places as the server, and none from the folder that it reads."""
+"""The command imports modules from the same places as the server, and none from the folder that it reads.
+
+Neither links nor wildcards lead out of the folder, even if the repository extends beyond it.
+"""
 
 _DEADLINE = 120.0
 """Seconds after which a command is ended."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from afflint.findings.namedtuples import NamedTuple
+from afflint.source.repositories import extent_of, is_really_inside
 
 Step = Callable[[str], object] | None
 """Tests one name of a path. None means ``**``: any number of folders."""
@@ -250,14 +251,17 @@ def paths_like(folder: str, glob: str, may_enter: Callable[[str], bool] = lambda
     """Find the files and folders that match a glob, relative to a folder; ``**`` matches any number of folders.
 
     ``may_enter`` says whether a folder may be listed. A folder is listed once, however many ways lead to it. As in a shell, a name
-    that begins with a dot is matched only by a part that begins with a dot, and ``**`` does not follow links.
+    that begins with a dot is matched only by a part that begins with a dot, and ``**`` does not follow links. What a wildcard finds
+    through a link that leads out of the repository is left out; ``may_enter`` is called with the link, so that it can report that.
     """
     parts = glob.split("/")
     first = next((number for number, part in enumerate(parts) if _SPECIAL.search(part)), len(parts) - 1)
     steps = _glob_steps(parts[first:])
     found: set[str] = set()
     seen: set[tuple[int, int, frozenset[int]]] = set()
-    pending = [("/".join(parts[:first]) + "/" if first else "", frozenset({0}))] if steps else []
+    start = "/".join(parts[:first]) + "/" if first else ""
+    boundary = extent_of(os.path.join(folder, start))
+    pending = [(start, frozenset({0}))] if steps else []
     while pending:
         path, at = pending.pop()
         at |= {number + 1 for number in at if steps[number] is None and number + 1 < len(steps)}
@@ -269,6 +273,9 @@ def paths_like(folder: str, glob: str, may_enter: Callable[[str], bool] = lambda
             found.add(path.rstrip("/"))
         for entry in _entries(os.path.join(folder, path)):
             after = {after for number in at for after in _after(steps, number, entry)}
+            if after and entry.is_symlink() and not is_really_inside(entry.path, boundary):
+                may_enter(entry.path)
+                continue
             if len(steps) in after:
                 found.add(f"{path}{entry.name}")
             if more := frozenset(after - {len(steps)}):

@@ -23,13 +23,30 @@ def root_of(folder: str) -> str | None:
     return folder
 
 
+_confined_to: str | None = None
+
+
+def confine(folder: str) -> None:
+    """Let no repository that ``folder`` is in extend beyond it, for the rest of this process: it is all that its user has opened."""
+    global _confined_to
+    _confined_to = os.path.realpath(folder)
+
+
 def boundary_of(folder: str) -> str | None:
     """Return the root of the repository around a folder, or else the working directory if the folder is in it. None without either.
 
     The folder has its links resolved, and so has the result.
     """
     here = os.path.realpath(os.curdir)
-    return root_of(folder) or (here if is_inside(folder, here) else None)
+    top = root_of(folder) or (here if is_inside(folder, here) else None)
+    is_beyond = _confined_to is not None and is_inside(folder, _confined_to) and not (top and is_inside(top, _confined_to))
+    return _confined_to if is_beyond else top
+
+
+def extent_of(path: str) -> str:
+    """Return how far links below a folder that the user names may lead: its boundary, or the folder itself. Links are resolved."""
+    real = os.path.realpath(path)
+    return boundary_of(real) or real
 
 
 def is_inside(path: str, folder: str) -> bool:

@@ -17,7 +17,7 @@ from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest
 from afflint.source.files import read_all, read_named, read_regular
-from afflint.source.repositories import boundary_of, is_really_inside
+from afflint.source.repositories import extent_of, is_really_inside
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -162,7 +162,7 @@ def _expand(path: str, excluded: Callable[[str], bool], included: Callable[[str]
         yield from _walk(path, excluded, included)
     elif os.path.lexists(path):
         yield named(path)
-    elif any(character in path for character in WILDCARDS):
+    elif _has_wildcard(path):
         matched = _matching(path)
         if not matched:
             raise SourceError(f"no file matches {path!r}")
@@ -176,15 +176,29 @@ def _expand(path: str, excluded: Callable[[str], bool], included: Callable[[str]
 
 
 def _matching(pattern: str) -> list[str]:
-    """Expand a glob as a shell does. ``**`` does not follow links to folders, which can form cycles."""
+    """Expand a glob as a shell does, but for what links lead to outside the repository.
+
+    ``**`` does not follow links to folders, which can form cycles.
+    """
     top, parts = _split_glob(pattern)
-    found = [top]
-    for part in (*parts, "*") if parts[-1] == "**" else parts:
+    literal = next(number for number, part in enumerate(parts) if _has_wildcard(part))
+    found = [os.path.join(top, *parts[:literal])]
+    boundary = extent_of(found[0])
+    for part in (*parts[literal:], "*") if parts[-1] == "**" else parts[literal:]:
         if part == "**":
             found = list(dict.fromkeys(below for folder in found for below in _folders_below(folder)))
         elif part:
-            found = [each for folder in found for each in _children(folder, part)]
+            found = [each for folder in found for each in _children(folder, part) if not _leaves(each, boundary)]
     return sorted(found)
+
+
+def _has_wildcard(part: str) -> bool:
+    return any(character in part for character in WILDCARDS)
+
+
+def _leaves(path: str, boundary: str) -> bool:
+    """Whether a link, or ``..`` in a folder that a link may have led to, leads out of a folder."""
+    return (os.path.basename(path) == os.pardir or os.path.islink(path)) and not is_really_inside(path, boundary)
 
 
 def _split_glob(pattern: str, paths: ModuleType = os.path) -> tuple[str, list[str]]:
@@ -214,7 +228,7 @@ def _folders_below(top: str) -> Iterator[str]:
 
 def _children(folder: str, part: str) -> list[str]:
     """Return the entries of a folder that match a name with wildcards, which do not match a leading dot."""
-    if not any(character in part for character in WILDCARDS):
+    if not _has_wildcard(part):
         path = os.path.join(folder, part)
         return [path] if os.path.lexists(path) else []
     import fnmatch
@@ -267,8 +281,7 @@ def _report_name(path: str) -> str:
 
 def _walk(top: str, excluded: Callable[[str], bool], included: Callable[[str], bool] | None) -> Iterator[Source]:
     ignored = _GitIgnored(os.path.abspath(top))
-    real = os.path.realpath(top)
-    boundary = boundary_of(real) or real
+    boundary = extent_of(top)
     # A folder on the command line is read, even if it is excluded within its parent.
     if excluded(os.path.abspath(top) + "/"):
         excluded = _never
