@@ -119,6 +119,36 @@ def test_without_a_cluster_the_error_of_kubectl_is_one_line(kubectl: Kubectl) ->
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"afflint: kubectl: {refused}\n")
 
 
+@pytest.mark.parametrize("before", ["", ".", "bin", "./bin", "gone"])
+def test_kubectl_is_never_one_of_the_current_folder(before: str, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An empty entry of PATH means the current folder; the search goes on to the kubectl of the user."""
+    kubectl.answers([node("one"), deployment()])
+    tree = tmp_path_factory.mktemp("tree")
+    (tree / "bin").mkdir()
+    for folder in (tree, tree / "bin"):
+        (folder / "kubectl").write_text(f"#!/bin/sh\ntouch {tree}/ran\n", encoding="utf-8")
+        (folder / "kubectl").chmod(0o755)
+    command = [sys.executable, "-m", "afflint.cli.kubectl", "place", "--summary"]
+    environment = clean_environment(PATH=f"{before}:{kubectl.folder}:/usr/bin:/bin")
+    done = subprocess.run(command, env=environment, cwd=tree, capture_output=True, encoding="utf-8", check=False)
+    assert "2 of 2 replicas" in done.stdout
+    assert not (tree / "ran").exists()
+
+
+def test_kubectl_runs_in_a_folder_without_files_of_the_tree(tmp_path: Path) -> None:
+    """A version manager would read `.tool-versions` there. Paths of the user mean what they meant."""
+    tree, folder = tmp_path / "tree", tmp_path / "programs"
+    tree.mkdir()
+    folder.mkdir()
+    (folder / "kubectl").write_text(f'#!/bin/sh\necho "$PWD $KUBECONFIG $*" >>{tmp_path}/calls\n', encoding="utf-8")
+    (folder / "kubectl").chmod(0o755)
+    command = [sys.executable, "-m", "afflint.cli.kubectl", "place", "--kubeconfig=a", "--kubeconfig", "b"]
+    environment = clean_environment(PATH=f"{folder}:/usr/bin:/bin", KUBECONFIG="c:/d::e")
+    subprocess.run(command, env=environment, cwd=tree, capture_output=True, check=False)
+    (call,) = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert call.startswith(f"{folder} {tree}/c:/d:{tree}/e --kubeconfig={tree}/a --kubeconfig {tree}/b api-resources ")
+
+
 def test_without_kubectl_it_says_so(tmp_path: Path) -> None:
     environment = clean_environment(PATH=str(tmp_path))
     command = [sys.executable, "-m", "afflint.cli.kubectl", "place"]

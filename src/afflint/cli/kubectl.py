@@ -7,7 +7,6 @@ This is the only part of afflint that starts kubectl. It only lists objects, wit
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -17,14 +16,16 @@ from afflint.cli.output import USAGE, notify
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, nearest, visible
+from afflint.source.programs import find_program
 
+_KUBECONFIG = "--kubeconfig"
 _CONNECTION = (
     "--as",
     "--as-group",
     "--as-uid",
     "--cluster",
     "--context",
-    "--kubeconfig",
+    _KUBECONFIG,
     "--request-timeout",
     "--server",
     "--token",
@@ -149,15 +150,16 @@ def parse(words: Sequence[str]) -> PluginCall:
 
 def _objects(call: PluginCall) -> bytes:
     """Return the objects of the cluster as one List in JSON. Raises UserError if kubectl lists nothing."""
-    program = shutil.which("kubectl")
+    program = find_program("kubectl")
     if program is None:
         raise UserError("kubectl is not on PATH")
-    served = _run([program, *call.connection, "api-resources", "--verbs=list", "--output=name"])
+    connection = _with_absolute_paths(call.connection)
+    served = _run([program, *connection, "api-resources", "--verbs=list", "--output=name"])
     names = {*served.stdout.decode("utf-8", "replace").split()}
     wanted = [each for each in ("pods", *_CLUSTER) if each in names and not (call.command == "check" and each in _RUNNING)]
     if not wanted:
         raise UserError(_reason(served) or "kubectl lists no resources of this cluster")
-    listed = _run([program, *call.connection, "get", ",".join(wanted), "--all-namespaces", "--output=json"])
+    listed = _run([program, *connection, "get", ",".join(wanted), "--all-namespaces", "--output=json"])
     if not listed.stdout.strip():
         raise UserError(_reason(listed) or f"kubectl ended with exit code {listed.returncode}")
     # With some of the objects, the rest is named: what was not read may decide.
@@ -166,9 +168,27 @@ def _objects(call: PluginCall) -> bytes:
     return listed.stdout
 
 
+def _with_absolute_paths(connection: Sequence[str]) -> list[str]:
+    """Return options of kubectl that mean the same in any folder."""
+    absolute: list[str] = []
+    for word in connection:
+        name, equals, value = word.partition("=")
+        if absolute[-1:] == [_KUBECONFIG]:
+            absolute.append(os.path.abspath(word))
+        else:
+            absolute.append(f"{name}={os.path.abspath(value)}" if name == _KUBECONFIG and equals else word)
+    return absolute
+
+
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    """Run a program in its own folder: a version manager takes the version to run from files of the current folder."""
+    environment = {name: value for name, value in os.environ.items() if name != "PWD"}
+    if files := environment.get("KUBECONFIG"):
+        environment["KUBECONFIG"] = os.pathsep.join(map(os.path.abspath, filter(None, files.split(os.pathsep))))
     try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, cwd=os.path.dirname(command[0]), env=environment
+        )
     except OSError as error:
         raise UserError(f"kubectl cannot be started: {error.strerror}") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -53,11 +54,12 @@ def _version(name: str) -> str:
 
 
 def _output(command: list[str] | None) -> str:
-    """Return the version that a program prints, on one line."""
+    """Return the version that a program prints, on one line. It runs in its own folder: the current one may hold files for it."""
     if command is None:
         return "not found"
+    folder = os.path.dirname(command[0])
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
+        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return _NO_VERSION
     lines = done.stdout.decode(errors="replace").split("\n")
