@@ -238,6 +238,44 @@ def test_sarif_is_written_and_uploaded_when_asked(runner: Runner) -> None:
     assert ended.uploaded == {"sarif_file": str(runner.temp / "afflint.sarif"), "category": "staging"}
 
 
+@run_by_bash
+@pytest.mark.parametrize("arguments", ["--fail-on never '", '--config "policies/a"b.yaml"', "--select\\", "--select 'a\n--exit-zero'"])
+def test_a_mistake_in_args_ends_the_job(arguments: str, runner: Runner) -> None:
+    ended = runner.run(args=arguments)
+    assert (ended.code, ended.outputs, ended.summary) == (2, {"exit-code": "2"}, "")
+    assert ended.log == "::error title=afflint::`args` cannot be read: a quote is not closed, or an option contains a line break\n"
+
+
+@run_by_bash
+def test_options_on_several_lines_are_options(runner: Runner) -> None:
+    assert runner.run(args="--exit-zero\n--ignore 'labels, cross-manifest'\n\n").code == 0
+
+
+@run_by_bash
+def test_a_file_named_as_standard_input_is_a_file(runner: Runner) -> None:
+    (runner.workspace / "-").write_text(POD, encoding="utf-8")
+    ended = runner.run(paths="-")
+    assert (ended.code, ended.log.partition(",")[0]) == (1, "::error file=-")
+
+
+@run_by_bash
+@pytest.mark.parametrize("target", ["../home", "deploy/web.yaml"])
+def test_sarif_is_not_written_through_a_link_nor_uploaded(target: str, runner: Runner, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("mine", encoding="utf-8")
+    (runner.workspace / "out.sarif").symlink_to(target)
+    ended = runner.run(sarif="out.sarif", upload_sarif="true")
+    assert (ended.code, ended.outputs, ended.uploaded) == (2, {"exit-code": "2"}, None)
+    assert "cannot write 'out.sarif': it is a symbolic link; name the file to write" in ended.log
+    assert ((tmp_path / "home").read_text(encoding="utf-8"), (runner.workspace / "deploy" / "web.yaml").read_text()) == ("mine", POD)
+
+
+@run_by_bash
+def test_a_sarif_file_of_the_tree_is_not_uploaded_if_none_was_written(runner: Runner) -> None:
+    (runner.workspace / "out.sarif").write_text("{}", encoding="utf-8")
+    ended = runner.run(sarif="out.sarif", upload_sarif="true", args="--select no-such-rule")
+    assert (ended.outputs, ended.uploaded) == ({"exit-code": "2"}, None)
+
+
 GH = """\
 #!/bin/sh
 printf '%s\\n' "$*" >>"$TEMP_FOLDER/gh.log"
@@ -293,6 +331,14 @@ def test_a_clone_without_the_base_fails_the_job_and_says_why(pull_request: Runne
     ended = pull_request.run(comment="true", args="--exit-zero")
     assert ended.code == 2
     assert "Git does not know a commit `origin/main`" in ended.log
+    assert not (pull_request.temp / "gh.log").exists()
+
+
+@run_by_bash
+def test_a_mistake_in_the_options_of_the_comparison_ends_the_job(pull_request: Runner) -> None:
+    ended = pull_request.run(comment="true", args="--exit-zero", diff_args="--nodes 'nodes.yaml")
+    assert ended.code == 2
+    assert "`diff-args` cannot be read" in ended.log
     assert not (pull_request.temp / "gh.log").exists()
 
 
