@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from afflint.mcp.runner import MOST_CHARACTERS, bounded
+from afflint.mcp.answers import MOST_CHARACTERS, bounded, bounded_findings
 from command_line import spawned
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
@@ -264,3 +265,51 @@ def test_a_long_text_is_cut_at_a_line_and_says_so() -> None:
 def test_wrong_usage_is_one_line() -> None:
     done = spawned("mcp", "nowhere")
     assert (done.code, done.err) == (2, "afflint: no such folder: 'nowhere'\n")
+
+
+def test_notes_are_part_of_what_is_bounded() -> None:
+    short = bounded("line\n" * 5000, "Name fewer paths.", [f"note {'x' * 5000}"] * 50)
+    assert len(short) < MOST_CHARACTERS + 100
+    assert "more lines are left out. Name fewer paths.]\nnote xxx" in short
+    assert bounded("x" * 30_000, "Name fewer paths.").endswith(
+        f"[{30_000 - MOST_CHARACTERS} more characters are left out. Name fewer paths.]\n"
+    )
+
+
+FINDING = {"rule": "wrong-type", "message": "m" * 100, "object": {"kind": "Pod", "name": "n" * 50}}
+
+
+@pytest.mark.parametrize("long", ["findings", "messages", "notes", "kinds", "not_seen", "nothing"])
+def test_an_answer_of_check_has_a_bound_whatever_is_long(long: str) -> None:
+    findings: list[dict[str, Any]] = [FINDING] * (2000 if long == "findings" else 3)
+    if long == "messages":
+        findings = [{**FINDING, "message": "m" * 100_000, "object": {"kind": "\n" * 100_000, "name": "\u0001" * 100_000}}] * 100
+    besides: dict[str, Any] = {
+        "summary": {"errors": 3, "passed_over_kinds": {f"Kind{number}" * 30: 1 for number in range(5000 if long == "kinds" else 1)}},
+        "coverage": {"not_seen": [{"name": "chart" * 50, "reason": "x" * 300}] * (500 if long == "not_seen" else 1), "not_seen_count": 500},
+        "notes": ["note" * 1000] * 100 if long == "notes" else ["note"],
+    }
+    answer = bounded_findings(findings, 200, besides, "Name fewer paths.")
+    assert len(json.dumps(answer, indent=2, ensure_ascii=False)) <= MOST_CHARACTERS + 200
+    assert answer["omitted"] == len(findings) - len(answer["findings"])
+    assert len(answer["findings"]) >= min(len(findings), 4)
+    assert ("cut" in answer) is (long != "nothing")
+    assert answer["summary"]["errors"] == 3
+    assert answer["coverage"]["not_seen_count"] == 500
+
+
+def test_check_answers_within_the_bound_and_says_how_to_ask_for_the_rest(repository: Path) -> None:
+    for number in range(100):
+        key = f"disk{number}{'x' * 40}"
+        (repository / f"{number}.yaml").write_text(WEB.replace("disktype", key).replace("web", f"web-{number}"), encoding="utf-8")
+    (report,) = ask(repository, ("check", {"limit": 200}))
+    assert len(json.dumps(report, indent=2)) <= MOST_CHARACTERS + 200
+    total = sum(report["summary"][severity] for severity in ("errors", "warnings", "info"))
+    assert total > 100 > len(report["findings"]) > 20
+    assert report["omitted"] == total - len(report["findings"])
+    assert report["cut"] == "Findings or parts of texts and lists are left out. Name fewer paths, or `rules`."
+
+
+def test_errors_have_the_bound_as_well(repository: Path) -> None:
+    (answer,) = ask(repository, ("check", {"paths": ["gone" * 20_000]}))
+    assert len(answer) < MOST_CHARACTERS + 200

@@ -30,8 +30,6 @@ Neither links nor wildcards lead out of the folder, even if the repository exten
 
 _DEADLINE = 120.0
 """Seconds after which a command is ended."""
-MOST_CHARACTERS = 20_000
-"""The longest output of a tool: an agent pays for each character with its context."""
 
 
 class CommandResult(NamedTuple):
@@ -105,12 +103,3 @@ def _is_same_folder(one: str, other: str) -> bool:
         return os.path.samefile(one, other)
     except OSError:
         return False
-
-
-def bounded(text: str, narrower: str) -> str:
-    """Return the lines of a text that fit into an answer. ``narrower`` says how to ask for less."""
-    if len(text) <= MOST_CHARACTERS:
-        return text
-    end = text.rfind("\n", 0, MOST_CHARACTERS) + 1 or MOST_CHARACTERS
-    left = text.count("\n", end)
-    return f"{text[:end]}[{left} more lines are left out. {narrower}]\n"

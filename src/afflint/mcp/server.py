@@ -18,7 +18,8 @@ from pydantic import Field
 from afflint import __version__
 from afflint.checks import registry
 from afflint.findings.errors import UserError
-from afflint.mcp.runner import CommandResult, CommandRunner, bounded
+from afflint.mcp.answers import bounded, bounded_findings
+from afflint.mcp.runner import CommandResult, CommandRunner
 
 _INSTRUCTIONS = """\
 afflint checks where Kubernetes and KubeVirt workloads run: labels, node selectors, affinity, anti-affinity, topology spread, tolerations.
@@ -42,7 +43,6 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 _ALL: list[str] = []
 _SEVERITIES = ("error", "warning", "info")
-_MOST_NOTES = 20
 
 
 def create_server(root: str, *, allow_write: bool) -> MCPServer[Any]:
@@ -75,21 +75,15 @@ class Tools:
     ) -> dict[str, Any]:
         """Lint manifests: report constraints that the API server rejects, that do not mean what they seem to, or that cannot be met.
 
-        Each finding has its file, line, column, field, message and help. `omitted` counts findings that are left out. `coverage` names
-        sources of workloads that were not read: no findings does not mean that those are right.
+        Each finding has its file, line, column, field, message and help. `omitted` counts findings that are left out, and `cut` says how
+        to get them. `coverage` names sources of workloads that were not read: no findings does not mean that those are right.
         """
         options = ["--format=json", *self._files("--nodes", nodes), *_options("--select", rules)]
         result = self._run("check", options, paths)
         report = json.loads(result.output)
         findings = sorted(report["findings"], key=lambda finding: _SEVERITIES.index(finding["severity"]))
-        shown = [_brief(finding) for finding in findings[:limit]]
-        return {
-            "findings": shown,
-            "omitted": len(findings) - len(shown),
-            "summary": report["summary"],
-            "coverage": _first_of_each(report["coverage"]),
-            "notes": list(result.notes[:_MOST_NOTES]),
-        }
+        besides = {"summary": report["summary"], "coverage": _with_count(report["coverage"]), "notes": list(result.notes)}
+        return bounded_findings([_brief(finding) for finding in findings], limit, besides, "Name fewer paths, or `rules`.")
 
     def fix(
         self,
@@ -98,7 +92,7 @@ class Tools:
     ) -> str:
         """Return the fixes of findings as a unified diff. No file is changed."""
         result = self._run("check", ["--diff", *(["--unsafe-fixes"] if unsafe else [])], paths)
-        return bounded(result.output, "Name fewer paths.") + _lines(result.notes)
+        return bounded(result.output, "Name fewer paths.", result.notes)
 
     def apply_fixes(
         self,
@@ -107,7 +101,7 @@ class Tools:
     ) -> str:
         """Write the fixes of findings to the files, and report the findings that are left."""
         result = self._run("check", ["--fix", "--color=never", *(["--unsafe-fixes"] if unsafe else [])], paths)
-        return bounded(result.output, "Name fewer paths.") + _lines(result.notes)
+        return bounded(result.output, "Name fewer paths.", result.notes)
 
     def diff(
         self,
@@ -119,7 +113,7 @@ class Tools:
         # The command takes what is not a ref for a path.
         arguments = self._runner.inside([*([base] if base else []), *paths])
         result = self._runner.run("diff", self._files("--nodes", nodes), arguments)
-        return bounded(result.output, "Name fewer paths.") + _lines(result.notes)
+        return bounded(result.output, "Name fewer paths.", result.notes)
 
     def explain_rule(
         self, name: Annotated[str, Field(description="The name of a rule or of a category. Empty: a list of all rules.")] = ""
@@ -159,11 +153,11 @@ class Tools:
         """Explain why a workload or a pod does not run or survive a failure, and list the smallest changes that are proved to help."""
         options = [*self._files("--nodes", nodes), *self._files("--pods", pods)]
         result = self._runner.run("why", options, [name, *(self._runner.inside(paths) or ["."])])
-        return bounded(result.output, "Name fewer paths.") + _lines(result.notes)
+        return bounded(result.output, "Name fewer paths.", result.notes)
 
     def _plan(self, paths: list[str], options: list[str]) -> str:
         result = self._run("place", options, paths)
-        return bounded(result.output, "Name workloads with `only`.") + _lines(result.notes)
+        return bounded(result.output, "Name workloads with `only`.", result.notes)
 
     def _files(self, option: str, files: list[str]) -> list[str]:
         return _options(option, self._runner.inside(files))
@@ -189,14 +183,9 @@ def _options(option: str, values: list[str]) -> list[str]:
     return [f"{option}={value}" for value in values]
 
 
-def _lines(notes: tuple[str, ...]) -> str:
-    return "".join([f"{line}\n" for line in notes[:_MOST_NOTES]])
-
-
-def _first_of_each(coverage: dict[str, Any]) -> dict[str, Any]:
-    """Return the coverage of a report with a few of the sources that were not read, and their number."""
-    left = coverage["not_seen"]
-    return {**coverage, "not_seen": left[:_MOST_NOTES], "not_seen_count": len(left)}
+def _with_count(coverage: dict[str, Any]) -> dict[str, Any]:
+    """Return the coverage of a report with the number of the sources that were not read: only some of them may fit."""
+    return {**coverage, "not_seen_count": len(coverage["not_seen"])}
 
 
 def _brief(finding: dict[str, Any]) -> dict[str, Any]:
@@ -217,6 +206,6 @@ def _reporting_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return tool(**arguments)
         except UserError as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(bounded(str(error), "The rest is more of the same.")) from None
 
     return reporting
