@@ -45,9 +45,19 @@ def test_the_documented_settings_are_those_that_it_reads() -> None:
     text = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8").partition("## Zed")[2].partition("\n## ")[0]
     settings = json.loads(re.findall(r"```json\n(.*?)```", text, re.DOTALL)[0])["lsp"]["afflint"]
     program = (EXTENSION / "src" / "lib.rs").read_text(encoding="utf-8")
-    assert settings.keys() == {"binary", "settings"}
-    assert all(f".{name}" in program for name in (*settings, *settings["binary"]))
-    assert settings["binary"]["arguments"] == ["lsp"]
+    assert settings.keys() == {"settings"}
+    assert {*re.findall(r"for_worktree\(NAME, worktree\)\?\.(\w+)", program)} == {*settings}
+
+
+def test_no_setting_of_a_repository_starts_anything() -> None:
+    """Zed merges `.zed/settings.json` of a repository into what an extension reads: only the section of the server is passed on."""
+    program = (EXTENSION / "src" / "lib.rs").read_text(encoding="utf-8")
+    code = "\n".join(line.partition("//")[0] for line in program.splitlines())
+    assert code.count("LspSettings::") == 1
+    command = code.partition("fn language_server_command")[2].partition("\n    }\n")[0]
+    assert "Settings" not in command
+    assert "worktree.which(NAME)" in command
+    assert "initialization_options" not in code
 
 
 def test_it_compiles(tmp_path: Path) -> None:

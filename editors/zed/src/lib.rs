@@ -1,4 +1,7 @@
-//! The extension for Zed: it starts `afflint lsp`, from the settings or from PATH.
+//! The extension for Zed: it starts `afflint lsp` from PATH.
+//!
+//! Zed merges the settings of the user with those of the worktree, `.zed/settings.json`, which the author of a repository writes. Nothing
+//! that starts a program is therefore taken from settings: neither the server itself nor the initialization option `render`.
 
 use zed_extension_api::serde_json::{json, Value};
 use zed_extension_api::settings::LspSettings;
@@ -13,26 +16,19 @@ impl zed::Extension for Afflint {
         Afflint
     }
 
-    /// The command that `lsp.afflint.binary` in the settings names, or `afflint lsp` of the shell's PATH.
+    /// `afflint lsp` of the shell's PATH.
     fn language_server_command(&mut self, _: &LanguageServerId, worktree: &Worktree) -> Result<zed::Command> {
-        let binary = LspSettings::for_worktree(NAME, worktree)?.binary;
-        let path = binary.as_ref().and_then(|binary| binary.path.clone());
-        let command = path
-            .or_else(|| worktree.which(NAME))
-            .ok_or("afflint is not on PATH: install it, or set lsp.afflint.binary.path to its full path")?;
-        let args = binary.and_then(|binary| binary.arguments).unwrap_or_else(|| vec!["lsp".into()]);
+        let command = worktree
+            .which(NAME)
+            .ok_or("afflint is not on PATH: install it, for example with pipx or uv")?;
         Ok(zed::Command {
             command,
-            args,
+            args: vec!["lsp".into()],
             env: worktree.shell_env(),
         })
     }
 
-    fn language_server_initialization_options(&mut self, _: &LanguageServerId, worktree: &Worktree) -> Result<Option<Value>> {
-        Ok(LspSettings::for_worktree(NAME, worktree)?.initialization_options)
-    }
-
-    /// The server asks for the section `afflint`.
+    /// The server asks for the section `afflint`, in which it ignores `render`.
     fn language_server_workspace_configuration(&mut self, _: &LanguageServerId, worktree: &Worktree) -> Result<Option<Value>> {
         let settings = LspSettings::for_worktree(NAME, worktree)?.settings;
         Ok(settings.map(|settings| json!({ NAME: settings })))
