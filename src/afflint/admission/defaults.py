@@ -11,6 +11,7 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of
 
 Object = dict[str, Any]
 
@@ -152,9 +153,9 @@ def _job(spec: Object) -> Object:
 
 def _whole_job(job: Object) -> Object:
     """Add the selector and labels that the API server generates from the UID of a Job, and the labels of its template if it has none."""
-    spec, metadata = map_at(job, "spec"), map_at(job, "metadata")
+    spec, metadata = map_at(job, "spec"), metadata_of(job)
     template = map_at(spec, "template")
-    own = map_at(template, "metadata")
+    own = metadata_of(template)
     given = map_at(own, "labels")
     labelled = metadata if metadata.get("labels") or not given else {**metadata, "labels": given}
     if spec.get("manualSelector") is True:
@@ -170,7 +171,7 @@ def _whole_job(job: Object) -> Object:
 def _whole_controller(controller: Object) -> Object:
     spec = map_at(controller, "spec")
     labels = map_at(spec, "template", "metadata").get("labels")
-    metadata = map_at(controller, "metadata")
+    metadata = metadata_of(controller)
     return {
         "metadata": metadata if metadata.get("labels") or not labels else {**metadata, "labels": labels},
         "spec": spec if spec.get("selector") or not labels else {**spec, "selector": labels},
@@ -275,11 +276,11 @@ def with_defaults(data: Object, *, spec: bool = True) -> Object:
     if named in _STATUS:
         filled["status"] = _STATUS[named]
     numbered = {"generation": 1} if named in _NUMBERED else {}
-    filled["metadata"] = {**map_at(filled, "metadata"), "uid": UID, "creationTimestamp": _CREATED, **numbered}
+    filled["metadata"] = {**metadata_of(filled), "uid": UID, "creationTimestamp": _CREATED, **numbered}
     return filled
 
 
 def _group_and_kind(data: Object) -> tuple[str, str]:
-    version, kind = data.get("apiVersion"), data.get("kind")
+    version, kind = api_version_of(data), kind_of(data)
     group = version.rpartition("/")[0] if type(version) is str else ""
     return group, kind if type(kind) is str else ""

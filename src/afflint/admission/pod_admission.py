@@ -21,6 +21,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.label_syntax import is_key, is_value
 from afflint.kube.manifests import Manifest
+from afflint.yaml.object_fields import annotations_of
 from afflint.yaml.placeholders import is_placeholder
 
 PROJECT_SELECTOR, NAMESPACE_SELECTOR = "openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector"
@@ -113,11 +114,9 @@ class PodRejection(NamedTuple):
 def namespace_rules(manifest: Manifest, site: Site) -> Iterator[NamespaceRule]:
     """Yield the rules for pods in a Namespace or in OpenShift's Scheduler."""
     if manifest.kind.name == "Namespace":
-        metadata = manifest.data.get("metadata")
-        annotations = metadata.get("annotations") if type(metadata) is dict else None
-        if type(annotations) is dict:
-            values = [(field, annotations[field]) for field in ANNOTATIONS if type(annotations.get(field)) is str]
-            yield from (NamespaceRule(site, f"namespace {manifest.ref.name}", field, text) for field, text in values)
+        annotations = annotations_of(manifest.data)
+        values = [(field, annotations[field]) for field in ANNOTATIONS if field in annotations]
+        yield from (NamespaceRule(site, f"namespace {manifest.ref.name}", field, text) for field, text in values)
     elif manifest.kind.name == SCHEDULER:
         spec = manifest.data.get("spec")
         text = spec.get(DEFAULT_SELECTOR) if type(spec) is dict else None

@@ -16,6 +16,7 @@ from afflint.inventory.kustomized_objects import ReadFile, SelectableObject, Sel
 from afflint.kube.shapes import mentions_placement
 from afflint.yaml.document import Document, list_at, map_at
 from afflint.yaml.documents import read, split
+from afflint.yaml.object_fields import api_version_of, group_of, kind_of, name_of
 
 _FIELDS = ("group", "version", "kind", "name", "namespace")
 _SELECTORS = ("labelSelector", "annotationSelector")
@@ -37,7 +38,7 @@ class KustomizationOfRun(NamedTuple):
 
 def patch_without_target(kustomization: KustomizationOfRun) -> Iterator[Match]:
     """Report patches about placement that select none of the objects which the kustomization builds."""
-    if kustomization.data.get("kind", "Kustomization") != "Kustomization":
+    if "kind" in kustomization.data and kind_of(kustomization.data) != "Kustomization":
         return  # The patches of a Component apply to objects of the kustomizations that use it.
     patches = [each for each in _patches(kustomization) if mentions_placement(each.text)]
     if not patches:
@@ -147,10 +148,9 @@ def _without_object(patch: _PlacementPatch, built: SelectableObjects) -> Iterato
         data = read(piece, index, line).data
         if type(data) is not dict:
             return
-        version, kind, name = data.get("apiVersion"), data.get("kind"), map_at(data, "metadata").get("name")
-        if type(version) is not str or type(kind) is not str or type(name) is not str or kind.endswith("List"):
+        group, kind, name = group_of(data), kind_of(data), name_of(data)
+        if not api_version_of(data) or not kind or not name or kind.endswith("List"):
             return
-        group = version.rpartition("/")[0]
         alike = [each for each in built.objects if (each.group, each.kind) == (group, kind)]
         if any(each.names is None or name in each.names for each in alike):
             continue

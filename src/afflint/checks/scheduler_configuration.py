@@ -23,6 +23,7 @@ from afflint.scheduler.plugins import EXTENSION_POINTS, OPTIONAL, PLUGINS, REMOV
 from afflint.scheduler.profile import DEFAULT_SCHEDULER
 from afflint.scheduler.scoring_strategy import CAPACITY_RATIO, STRATEGIES
 from afflint.yaml.document import list_at, map_at
+from afflint.yaml.object_fields import kind_of
 from afflint.yaml.placeholders import is_placeholder
 
 _NO_TEMPLATE = Template(())
@@ -185,8 +186,8 @@ def _plugin_config(profile: ConstraintItem) -> Iterator[Match]:
         seen.add(name)
         yield from _unknown(name, path, "the configuration of")
         arguments = ConstraintItem((*plugin.path, "args"), map_at(plugin.data, "args"))
-        kind = arguments.data.get("kind")
-        if name in PLUGINS and type(kind) is str and kind != f"{name}Args":
+        kind = kind_of(arguments.data)
+        if name in PLUGINS and kind and kind != f"{name}Args":
             yield _rejected(
                 (*arguments.path, "kind"), f"arguments of the kind {quoted(kind)} for {name}", f"Write {name}Args, or remove kind."
             )

@@ -11,6 +11,7 @@ from typing import Any
 
 from afflint.kube.selectors import Selector, matches, parse_label_selector
 from afflint.scheduler.decoding import InventoryError, error_in, mapping, metadata, string
+from afflint.yaml.object_fields import api_version_of
 
 Amount = int | str
 """A number of pods, or a percentage such as ``50%``."""
@@ -80,7 +81,7 @@ def read_budget(data: object) -> Budget:
         selector = None
     else:
         # An empty selector matches every pod of the namespace; in v1beta1 it matched none.
-        selector = parsed if parsed.requirements or whole.get("apiVersion") != "policy/v1beta1" else None
+        selector = parsed if parsed.requirements or api_version_of(whole) != "policy/v1beta1" else None
     return Budget(
         string(meta.get("namespace"), "metadata.namespace") or "default",
         name,

@@ -7,6 +7,7 @@ from typing import Any
 
 from afflint.kube.manifests import Workload
 from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.object_fields import name_of
 from afflint.yaml.placeholders import is_placeholder
 
 CLAIM, VOLUME = "PersistentVolumeClaim", "DataVolume"
@@ -15,7 +16,7 @@ CLAIM, VOLUME = "PersistentVolumeClaim", "DataVolume"
 def template_claims(workload: Workload) -> dict[str, tuple[str, ...]]:
     """Return the access modes of the claims that a VirtualMachine creates from its dataVolumeTemplates, by claim name."""
     spec = workload.above(1) if workload.kind.kubevirt and workload.has_own_template else {}
-    modes_by_name = {text_at(each, "metadata", "name"): access_modes(VOLUME, each) for each in maps_at(spec, "dataVolumeTemplates")}
+    modes_by_name = {name_of(each): access_modes(VOLUME, each) for each in maps_at(spec, "dataVolumeTemplates")}
     return {name: modes for name, modes in modes_by_name.items() if name and modes}
 
 
@@ -30,7 +31,7 @@ def claim_names(workload: Workload) -> tuple[str, ...]:
     volumes = maps_at(workload.pod, "volumes")
     names = [text_at(each, "persistentVolumeClaim", "claimName") or text_at(each, "dataVolume", "name") for each in volumes]
     templates = maps_at(workload.spec, "volumeClaimTemplates") if workload.kind.name == "StatefulSet" else []
-    from_templates = [text_at(each, "metadata", "name") for each in templates if SHARED not in access_modes(CLAIM, each)]
+    from_templates = [name_of(each) for each in templates if SHARED not in access_modes(CLAIM, each)]
     return tuple(dict.fromkeys(filter(None, [*names, *from_templates])))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.object_fields import kind_of
 
 AMD64, ARM64, S390X = "amd64", "arm64", "s390x"
 HOST_MODEL, HOST_PASSTHROUGH = "host-model", "host-passthrough"
@@ -101,7 +102,7 @@ class KubeVirtCluster:
 
     @property
     def _origin(self) -> str:
-        return text_at(self._data, "kind")
+        return kind_of(self._data)
 
     @property
     def minimum_tsc_frequency(self) -> int | None:

@@ -34,6 +34,7 @@ from afflint.kube.node_labels import HOSTNAME
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.requests import MEMORY
 from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.object_fields import metadata_of, name_of
 
 Object = dict[str, Any]
 
@@ -89,7 +90,7 @@ def launcher_pod(
     """
     cluster = KubeVirtCluster(kubevirt or {})
     spec = apply_defaults(apply_specs(map_at(vmi, "spec"), instancetype, preference), cluster)
-    metadata, name = map_at(vmi, "metadata"), text_at(vmi, "metadata", "name")
+    metadata, name = metadata_of(vmi), name_of(vmi)
     machine = text_at(vmi, "status", "machine", "type") or map_at(spec, "domain", "machine")["type"]
     reservations = _reservations(spec, pvcs)
     pod: Object = {field: spec[field] for field in _COPIED if spec.get(field) is not None}
@@ -257,7 +258,7 @@ def _reservations(spec: Object, pvcs: Iterable[Mapping[str, Any]]) -> list[str]:
     }
     if not reserving:
         return []
-    uids = {text_at(claim, "metadata", "name"): text_at(claim, "metadata", "uid") for claim in pvcs}
+    uids = {name_of(claim): text_at(claim, "metadata", "uid") for claim in pvcs}
     claims = [claim_name(volume) for volume in maps_at(spec, "volumes") if volume.get("name") in reserving]
     return list(dict.fromkeys(f"{RESERVATION}{uids.get(claim) or claim}" for claim in claims if claim))
 
@@ -365,7 +366,7 @@ def migration_target_pod(
 
     ``host_model`` if the VM has the CPU model of its node; ``added`` is the ``addedNodeSelector`` of the migration.
     """
-    metadata, spec = map_at(pod, "metadata"), map_at(pod, "spec")
+    metadata, spec = metadata_of(pod), map_at(pod, "spec")
     selector = {**(added or {}), **map_at(spec, "nodeSelector")}
     selector.update(dict.fromkeys(target_labels(map_at(spec, "nodeSelector"), source, host_model=host_model), "true"))
     identity = {"matchLabels": {CREATED_BY: text_at(metadata, "labels", CREATED_BY)}}

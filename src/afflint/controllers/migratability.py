@@ -13,6 +13,7 @@ from afflint.controllers.virtual_machine import Spec, apply_defaults, claim_name
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
+from afflint.yaml.object_fields import name_of
 
 INTERFACE, CPU_MODE = "InterfaceNotLiveMigratable", "CPUModeLiveMigratable"
 HOST_DEVICE, DISKS = "HostDeviceNotLiveMigratable", "DisksNotLiveMigratable"
@@ -161,4 +162,4 @@ def _disks(spec: Spec, status: Mapping[str, Any], modes: Mapping[str, frozenset[
 def _access_modes(claims: Claims) -> dict[str, frozenset[str]]:
     if isinstance(claims, Mapping):
         return {name: frozenset(modes) for name, modes in claims.items()}
-    return {text_at(claim, "metadata", "name"): frozenset(texts_at(claim, "spec", "accessModes")) for claim in claims}
+    return {name_of(claim): frozenset(texts_at(claim, "spec", "accessModes")) for claim in claims}

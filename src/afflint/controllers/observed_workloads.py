@@ -14,6 +14,7 @@ from afflint.controllers.virtual_machine import claim_name
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH
 from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of, name_of
 
 MACHINE = "VirtualMachineInstance"
 _ENDED = ("Succeeded", "Failed")
@@ -54,7 +55,7 @@ def observed_workloads(
     for index, pod in enumerate(pods):
         if index in taken or pod_state(pod, nodes) in ("finished", "elsewhere"):
             continue
-        metadata = map_at(pod, "metadata")
+        metadata = metadata_of(pod)
         namespace = text_at(metadata, "namespace") or "default"
         machine = machines.get((namespace, text_at(metadata, "name")))
         owner = owner_of(metadata) if machine is None else Owner(machine.kind, machine.group, machine.name)
@@ -77,7 +78,7 @@ def pod_state(pod: object, nodes: Collection[str]) -> PodState:
     node = text_at(pod, "spec", "nodeName")
     if node and node not in nodes:
         return "elsewhere"
-    if map_at(pod, "metadata").get("deletionTimestamp") is not None:
+    if metadata_of(pod).get("deletionTimestamp") is not None:
         return "ending" if node else "finished"
     return "running" if node else "pending"
 
@@ -87,8 +88,8 @@ def owner_of(metadata: Mapping[str, Any]) -> Owner:
     controller = _controller(metadata)
     if controller is None:
         return Owner("Pod", "", text_at(metadata, "name"))
-    kind, name = text_at(controller, "kind"), text_at(controller, "name")
-    group = text_at(controller, "apiVersion").rpartition("/")[0]
+    kind, name = kind_of(controller), text_at(controller, "name")
+    group = api_version_of(controller).rpartition("/")[0]
     if kind == "ReplicaSet":
         for label, above, group_above in ((ROLLOUT_HASH, "Rollout", "argoproj.io"), (POD_TEMPLATE_HASH, "Deployment", "apps")):
             revision = text_at(metadata, "labels", label)
@@ -105,11 +106,11 @@ def spreading_owners(namespace: str, indexes: Iterable[int], pods: Sequence[obje
     """
     shared: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for index in indexes:
-        metadata = map_at(pods[index], "metadata")
+        metadata = metadata_of(pods[index])
         controller = _controller(metadata)
-        if controller is not None and controller.get("kind") in _SPREADING and text_at(controller, "name"):
+        if controller is not None and kind_of(controller) in _SPREADING and text_at(controller, "name"):
             labels = {(key, value) for key, value in map_at(metadata, "labels").items() if type(value) is str}
-            shared.setdefault((text_at(controller, "kind"), text_at(controller, "name")), labels).intersection_update(labels)
+            shared.setdefault((kind_of(controller), text_at(controller, "name")), labels).intersection_update(labels)
     return [
         {
             "kind": kind,
@@ -130,14 +131,14 @@ def _controller(metadata: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _of_pods(namespace: str, owner: Owner, indexes: Sequence[int], pods: Sequence[Mapping[str, Any]], nodes: Collection[str]) -> PodSource:
     """Return the workload of some pods. Each pod has its own constraints; those of the first are shown."""
-    pod_replacement, notes = _replacement(owner, [text_at(pods[index], "metadata", "name") for index in indexes])
+    pod_replacement, notes = _replacement(owner, [name_of(pods[index]) for index in indexes])
     held = pod_replacement.replaced == "gone"
     kept = [index for index in indexes if held or pod_state(pods[index], nodes) != "ending"]
     if pod_replacement.ordinals:
         # Ordinals count: db-2 is before db-10.
-        kept.sort(key=lambda index: (len(name := text_at(pods[index], "metadata", "name")), name))
+        kept.sort(key=lambda index: (len(name := name_of(pods[index])), name))
     first = pods[(kept or indexes)[0]]
-    spec, metadata = map_at(first, "spec"), map_at(first, "metadata")
+    spec, metadata = map_at(first, "spec"), metadata_of(first)
     claims = [claim_name(volume) for index in kept for volume in maps_at(pods[index], "spec", "volumes")]
     return PodSource(
         owner.kind,

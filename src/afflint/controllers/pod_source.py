@@ -16,6 +16,7 @@ from afflint.findings.paths import Path
 from afflint.kube.added_labels import AddedLabel
 from afflint.kube.manifests import Workload
 from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.object_fields import kind_of, metadata_of
 
 PLACEMENT_FIELDS = (
     "nodeSelector",
@@ -276,7 +277,7 @@ def _name(workload: Workload) -> str:
     """Return the name of the object, or a name as the API server might generate it."""
     if workload.ref.name is not None:
         return workload.ref.name
-    generated = map_at(workload.data, "metadata").get("generateName")
+    generated = metadata_of(workload.data).get("generateName")
     return f"{generated}x" if type(generated) is str else "unnamed"
 
 
@@ -293,7 +294,7 @@ def _pod_notes(workload: Workload) -> tuple[str, ...]:
 
 def _controller(workload: Workload) -> Reference | None:
     references = maps_at(workload.data, "metadata", "ownerReferences")
-    return next((Reference(text_at(each, "kind"), text_at(each, "name")) for each in references if each.get("controller") is True), None)
+    return next((Reference(kind_of(each), text_at(each, "name")) for each in references if each.get("controller") is True), None)
 
 
 def _reference(workload: Workload, field: str) -> Reference | None:
@@ -303,7 +304,7 @@ def _reference(workload: Workload, field: str) -> Reference | None:
     reference = workload.above(1).get(field)
     if type(reference) is not dict:
         return None
-    return Reference(str(reference.get("kind") or ""), str(reference.get("name") or ""))
+    return Reference(kind_of(reference), str(reference.get("name") or ""))
 
 
 def _volumes(workload: Workload) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from afflint.controllers.pod_source import PodSource
 from afflint.kube.added_labels import POD_TEMPLATE_HASH, ROLLOUT_HASH
-from afflint.yaml.document import map_at, text_at
+from afflint.yaml.document import text_at
+from afflint.yaml.object_fields import kind_of, metadata_of
 
 
 def running_pods_of(pod_sources: Sequence[PodSource], pods: Iterable[object]) -> dict[str, list[int]]:
@@ -65,7 +66,7 @@ class _Owners:
         self._with_known_owner: set[int] = set()
         """The indexes of pods whose owner's owner is known, from a label or because they are pods of VMs."""
         for index, data in enumerate(pods):
-            metadata = map_at(data, "metadata")
+            metadata = metadata_of(data)
             namespace = str(metadata.get("namespace") or "default")
             references = metadata.get("ownerReferences")
             owners = [entry for entry in references if isinstance(entry, dict)] if isinstance(references, list) else []
@@ -74,7 +75,7 @@ class _Owners:
             labels = metadata.get("labels")
             revision = labels.get(POD_TEMPLATE_HASH) if isinstance(labels, dict) else None
             for entry in owners:
-                kind, name = str(entry.get("kind")), str(entry.get("name"))
+                kind, name = kind_of(entry), str(entry.get("name"))
                 self._add(namespace, kind, name, index)
                 if kind in _VM_OWNERS:
                     self._with_known_owner.add(index)

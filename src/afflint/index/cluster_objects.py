@@ -16,6 +16,7 @@ from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.namespaces import Namespace, Service, read_namespace, read_service
 from afflint.scheduler.pods import read_pod
 from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import annotations_of, api_version_of, kind_of
 
 if TYPE_CHECKING:
     from afflint.controllers.pod_source import PodSource
@@ -110,17 +111,14 @@ def _target(target: object, *, of_keda: bool) -> tuple[str, str, str]:
     """Return group, kind and name of the target of an autoscaler; KEDA defaults to a Deployment."""
     if type(target) is not dict or type(target.get("name")) is not str:
         return "", "", ""
-    version, kind = target.get("apiVersion"), target.get("kind")
+    version, kind = api_version_of(target), kind_of(target)
     if of_keda:
         version, kind = version or "apps/v1", kind or "Deployment"
-    return version.rpartition("/")[0] if type(version) is str else "", kind if type(kind) is str else "", target["name"]
+    return version.rpartition("/")[0], kind, target["name"]
 
 
 def _annotation(manifest: Manifest, key: str) -> str | None:
-    metadata = manifest.data.get("metadata")
-    annotations = metadata.get("annotations") if type(metadata) is dict else None
-    value = annotations.get(key) if type(annotations) is dict else None
-    return value if type(value) is str else None
+    return annotations_of(manifest.data).get(key)
 
 
 def kubevirt_object(manifest: Manifest) -> KubeVirtObject:

@@ -26,6 +26,7 @@ from afflint.kube.selectors import (
     parse_label_selector,
 )
 from afflint.kube.single_host import pinned_host
+from afflint.yaml.object_fields import kind_of
 from afflint.yaml.placeholders import is_placeholder
 
 if TYPE_CHECKING:
@@ -491,7 +492,7 @@ def migration_of(workload: Workload) -> Migration:
     value = workload.pod.get("evictionStrategy")
     strategy = value if type(value) is str else None
     reference = workload.above(1).get("instancetype") if workload.has_own_template else None
-    instancetype = (str(reference.get("kind") or ""), str(reference.get("name") or "")) if type(reference) is dict else None
+    instancetype = (kind_of(reference), str(reference.get("name") or "")) if type(reference) is dict else None
     return Migration(pinned_host(workload.constraints), () if workload.partial else _obstacles(workload), strategy, instancetype)
 
 

@@ -16,6 +16,7 @@ from afflint.kube.scheduler_fields import GROUP, NAME
 from afflint.scheduler.profile import DEFAULT_SCHEDULER
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document, read, split
+from afflint.yaml.object_fields import api_version_of, kind_of
 
 _TEXTS = {"ConfigMap": "data", "Secret": "stringData"}
 
@@ -42,11 +43,11 @@ class SchedulerConfiguration(NamedTuple):
 def configurations_in(document: Document) -> Iterator[SchedulerConfiguration]:
     """Yield the configurations that a document contains, as objects or as text in a ConfigMap."""
     for data, base in objects_in(document):
-        kind = data.get("kind")
+        kind = kind_of(data)
         site, ref = Site(NO_FILE, document.index, base), reference(data)
         if kind == NAME:
             yield from _configuration(data, site, ref, NAME)
-        elif kind == "Scheduler" and str(data.get("apiVersion")).startswith("config.openshift.io/"):
+        elif kind == "Scheduler" and api_version_of(data).startswith("config.openshift.io/"):
             profile = map_at(data, "spec").get("profile")
             if type(profile) is str and profile in _OPENSHIFT:
                 given = {"schedulerName": DEFAULT_SCHEDULER, **_OPENSHIFT[profile]}
@@ -60,10 +61,10 @@ def configurations_in(document: Document) -> Iterator[SchedulerConfiguration]:
 def _in_text(text: str, site: Site, ref: ObjectRef) -> Iterator[SchedulerConfiguration]:
     for piece, _, problem in split(text.encode("utf-8", "replace")):
         document = read(piece, 0, 0)
-        if problem is None and document.problem is None and type(document.data) is dict and document.data.get("kind") == NAME:
+        if problem is None and document.problem is None and type(document.data) is dict and kind_of(document.data) == NAME:
             yield from _configuration(document.data, site, ref, f"{ref.kind} {ref.name}")
 
 
 def _configuration(data: Mapping[str, Any], site: Site, ref: ObjectRef, title: str) -> Iterator[SchedulerConfiguration]:
-    if str(data.get("apiVersion")).startswith(f"{GROUP}/"):
+    if api_version_of(data).startswith(f"{GROUP}/"):
         yield SchedulerConfiguration(site, ref, title, {field: data[field] for field in ("profiles", "extenders") if field in data})

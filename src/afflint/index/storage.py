@@ -22,6 +22,7 @@ from afflint.kube.storage_profiles import DEFAULT_VIRT_CLASS, STORAGE_PROFILE, d
 from afflint.kube.volume_annotations import BIND_COMPLETED
 from afflint.kube.volume_annotations import STORAGE_CLASS as STORAGE_CLASS_ANNOTATION
 from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.object_fields import name_of
 from afflint.yaml.placeholders import is_placeholder
 
 PERSISTENT_VOLUME, STORAGE_CLASS = "PersistentVolume", "StorageClass"
@@ -130,7 +131,7 @@ def _templates(workload: Workload, field: str, kind: str) -> Iterator[tuple[str,
     above = workload.spec if kind == CLAIM else workload.above(1)
     base = (*workload.base, "spec") if kind == CLAIM else workload.template_path[:-1]
     for index, template in enumerate(maps_at(above, field)):
-        name = text_at(template, "metadata", "name")
+        name = name_of(template)
         if name:
             yield name, ClaimUse((*base, field, index, "metadata", "name"), name, template, per_pod=True, kind=kind)
 

@@ -22,6 +22,7 @@ from afflint.source.files import read_regular
 from afflint.source.sources import LARGEST, Source, relative
 from afflint.yaml.document import Document, value_at_path
 from afflint.yaml.documents import to_utf8
+from afflint.yaml.object_fields import api_version_of, group_of, items_of, kind_of
 
 if TYPE_CHECKING:
     from afflint.index.facts import Facts
@@ -166,7 +167,7 @@ def _versions(facts: ReducedRun, files: Iterable[FileId], folder: str, *, here: 
     for file in sorted(files)[:_MAX_FILES_READ_AGAIN]:
         for document in _documents(facts, file):
             for each in _objects(document.data):
-                for path in _VERSIONS.get(_group(each), ()):
+                for path in _VERSIONS.get(group_of(each), ()):
                     value = value_at_path(each, *path.split("."))
                     match = _VERSION.fullmatch(value) if isinstance(value, str) else None
                     if match is not None and OLDEST <= (1, int(match[1])) <= NEWEST:
@@ -186,10 +187,10 @@ def _templates(facts: ReducedRun, results: dict[FileId, FileResult]) -> Iterator
         unknown = {*results[file].unknown}
         for document in _documents(facts, file):
             for each in _objects(document.data):
-                kind = _group(each), str(each.get("kind"))
+                kind = group_of(each), kind_of(each)
                 if kind in unknown and not is_workload_source(*kind):  # Their values belong to charts.
                     paths_of.setdefault(kind, set()).update(_template_paths(each, ()))
-                    versions[kind] = max(versions.get(kind, ""), each["apiVersion"])
+                    versions[kind] = max(versions.get(kind, ""), api_version_of(each))
     for kind, paths in sorted(paths_of.items()):
         if len(paths) == 1:
             [path] = paths
@@ -227,15 +228,10 @@ def _documents(facts: ReducedRun, file: FileId) -> Iterator[Document]:
 
 def _objects(data: Any) -> Iterator[dict[str, Any]]:
     """Yield the objects of a document: the document itself, or the items of a list."""
-    if type(data) is not dict or type(data.get("apiVersion")) is not str:
+    if type(data) is not dict or not api_version_of(data):
         return
-    items = data.get("items")
-    if type(items) is list:
-        for item in items:
+    if type(data.get("items")) is list:
+        for item in items_of(data):
             yield from _objects(item)
     else:
         yield data
-
-
-def _group(data: dict[str, Any]) -> str:
-    return str(data["apiVersion"]).rpartition("/")[0]

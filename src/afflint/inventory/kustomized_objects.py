@@ -14,8 +14,9 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.manifest_reader import objects_in
 from afflint.source.kustomizations import NAMES
-from afflint.yaml.document import list_at, map_at, maps_at, text_at
+from afflint.yaml.document import list_at, maps_at, text_at
 from afflint.yaml.documents import Document, read, split
+from afflint.yaml.object_fields import api_version_of, kind_of, name_of, namespace_of
 
 ReadFile = Callable[[str], "bytes | None"]
 """Returns the bytes of a file of the run by its path; None if the run does not have it."""
@@ -123,11 +124,11 @@ def _objects_in(data: bytes) -> Iterator[SelectableObject]:
         if type(document.data) is not dict:
             raise _UnknownError
         for each, _ in objects_in(document):
-            version, kind, name = each.get("apiVersion"), each.get("kind"), map_at(each, "metadata").get("name")
-            if type(version) is not str or type(kind) is not str or type(name) is not str:
+            version, kind, name = api_version_of(each), kind_of(each), name_of(each)
+            if not version or not kind or not name:
                 raise _UnknownError
             group, _, number = version.rpartition("/")
-            yield SelectableObject(group, number, kind, frozenset((name,)), frozenset((text_at(each, "metadata", "namespace"),)))
+            yield SelectableObject(group, number, kind, frozenset((name,)), frozenset((namespace_of(each),)))
 
 
 def _renamed(built: SelectableObject, data: dict[str, Any]) -> SelectableObject:

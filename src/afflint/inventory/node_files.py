@@ -29,6 +29,7 @@ from afflint.scheduler.nodes import Node, read_node
 from afflint.source.sources import Source, read_bytes, without_links
 from afflint.yaml import documents
 from afflint.yaml.documents import Document
+from afflint.yaml.object_fields import metadata_of
 from afflint.yaml.prefilter import Triage
 
 
@@ -198,8 +199,7 @@ def _nodes_in(document: Document, name: str, *, resources: bool) -> Iterator[Nod
 
 
 def _read(document: Document, name: str, base: Path, data: dict[str, Any], labels_path: Path, *, resources: bool) -> NodeFact:
-    metadata = data.get("metadata")
-    labels = metadata.get("labels") if type(metadata) is dict else None
+    labels = metadata_of(data).get("labels")
     for key, value in labels.items() if type(labels) is dict else ():
         if value is not None and type(value) is not str:
             instead = f"{plain(value)[:40]}: put it in quotes" if type(value) in (int, float, bool) else type_name(value)

@@ -21,6 +21,7 @@ from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.pods import read_pod
 from afflint.source.sources import Source
 from afflint.yaml.document import Document, map_at, maps_at, text_at
+from afflint.yaml.object_fields import kind_of, metadata_of, namespace_of
 
 _NODE_NAME = "kubevirt.io/nodeName"
 _NO_SOURCES: Mapping[FileId, Source] = {}
@@ -66,7 +67,7 @@ def running_pods(
                 pods.append(pod)
             else:
                 machines.append((manifest, pod))
-    launchers = {(text_at(pod, "metadata", "namespace") or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
+    launchers = {(namespace_of(pod) or "default", owner["name"]): pod for pod in pods if (owner := _machine_of(pod))}
     for machine, made in machines:
         metadata = made["metadata"]
         own = launchers.get((metadata["namespace"], metadata["ownerReferences"][0]["name"]))
@@ -93,7 +94,7 @@ def _workload_of(machine: Workload, *, resources: bool) -> PodSource | None:
         return None
     # The node name is set when it runs.
     labels = {key: value for key, value in pod_source.labels.items() if key != _NODE_NAME}
-    owner = owner_of(map_at(machine.data, "metadata"))
+    owner = owner_of(metadata_of(machine.data))
     if owner.kind == "Pod":
         return replace(pod_source, labels=labels)
     pod_replacement, notes = pod_replacement_of_owner(MACHINE), pod_source.notes
@@ -106,9 +107,9 @@ def _workload_of(machine: Workload, *, resources: bool) -> PodSource | None:
 
 
 def _machine_of(pod: dict[str, Any]) -> dict[str, Any] | None:
-    references = map_at(pod, "metadata").get("ownerReferences")
+    references = metadata_of(pod).get("ownerReferences")
     found = [each for each in references if isinstance(each, dict)] if isinstance(references, list) else []
-    return next((each for each in found if each.get("kind") == MACHINE and each.get("name")), None)
+    return next((each for each in found if kind_of(each) == MACHINE and each.get("name")), None)
 
 
 def _in_file(
@@ -118,7 +119,7 @@ def _in_file(
     found = False
     for document in documents:
         # A list of objects may well be empty.
-        found = found or (type(document.data) is dict and document.data.get("kind") in _LISTS)
+        found = found or kind_of(document.data) in _LISTS
         for manifest in manifests_in(document):
             if isinstance(manifest, Workload) and manifest.kind.name in RUNNING_KINDS and (named or is_stored(manifest.data)):
                 found = True
@@ -149,9 +150,9 @@ def has_other_objects(documents: Iterable[Document]) -> bool:
         data = document.data
         if type(data) is not dict:
             continue
-        kind = data.get("kind")
+        kind = kind_of(data)
         items = maps_at(data, "items") if type(kind) is str and kind.endswith("List") else [data]
-        if any(type(each.get("kind")) is str and not _is_inventory(each) for each in items):
+        if any(kind_of(each) and not _is_inventory(each) for each in items):
             return True
     return False
 
@@ -165,12 +166,12 @@ def has_workloads(data: bytes) -> bool:
 
 
 def _is_inventory(data: Mapping[str, Any]) -> bool:
-    return data["kind"] == "Node" or (data["kind"] in RUNNING_KINDS and is_stored(data))
+    return kind_of(data) == "Node" or (kind_of(data) in RUNNING_KINDS and is_stored(data))
 
 
 def _pod_of(machine: dict[str, Any], *, resources: bool) -> dict[str, Any] | None:
     """Return the pod of a virtual machine on the node in its status, with its owners; None if it does not run."""
-    status, metadata = map_at(machine, "status"), map_at(machine, "metadata")
+    status, metadata = map_at(machine, "status"), metadata_of(machine)
     node = text_at(status, "nodeName")
     if not node or text_at(status, "phase") in ("Succeeded", "Failed") or metadata.get("deletionTimestamp") is not None:
         return None

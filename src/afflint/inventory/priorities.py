@@ -14,6 +14,7 @@ from afflint.controllers.pod_source import PodSource
 from afflint.findings.namedtuples import NamedTuple
 from afflint.scheduler.pods import PodKey
 from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of, name_of
 
 if TYPE_CHECKING:
     from afflint.placement.preemption import Priorities
@@ -47,8 +48,8 @@ def read_priority_classes(objects: Iterable[Mapping[str, Any]]) -> PriorityClass
     found = {each.name: each for each in _SYSTEM}
     names = set()
     for data in objects:
-        name, value = text_at(map_at(data, "metadata"), "name"), data.get("value")
-        if data.get("kind") == PRIORITY_CLASS and text_at(data, "apiVersion").startswith(_GROUP) and name and type(value) is int:
+        name, value = name_of(data), data.get("value")
+        if kind_of(data) == PRIORITY_CLASS and api_version_of(data).startswith(_GROUP) and name and type(value) is int:
             names.add(name)
             found.setdefault(name, PriorityClass(name, value, data.get("preemptionPolicy") != "Never", data.get("globalDefault") is True))
     return PriorityClasses(found, names.issuperset(each.name for each in _SYSTEM))
@@ -94,7 +95,7 @@ def priorities_of(pod_sources: Iterable[PodSource], pods: Sequence[object], budg
 
 def _stored(pod: object) -> Iterator[tuple[PodKey, int]]:
     """Yield the name and the priority of a running pod. Static pods run whatever the scheduler deletes."""
-    metadata, spec = map_at(pod, "metadata"), map_at(pod, "spec")
+    metadata, spec = metadata_of(pod), map_at(pod, "spec")
     priority = spec.get("priority", None if "priorityClassName" in spec else 0)
-    if type(priority) is int and not any(owner.get("kind") == "Node" for owner in maps_at(metadata, "ownerReferences")):
+    if type(priority) is int and not any(kind_of(owner) == "Node" for owner in maps_at(metadata, "ownerReferences")):
         yield (text_at(metadata, "namespace") or "default", text_at(metadata, "name")), priority

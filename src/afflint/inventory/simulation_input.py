@@ -26,6 +26,7 @@ from afflint.placement.schedule import Inventory
 from afflint.scheduler.namespaces import Namespace, namespace_by_name
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.yaml.document import all_texts
+from afflint.yaml.object_fields import namespace_of
 
 _NONE: Mapping[tuple[str, str], Any] = {}
 
@@ -190,9 +191,7 @@ def _namespaces(
     """Return the namespaces of a run, including those that workloads use and no manifest defines: their names are labels, too."""
     used = dict.fromkeys(pod_source.namespace for pod_source in pod_sources)
     for pod in running:
-        metadata = pod.get("metadata")
-        name = metadata.get("namespace") if isinstance(metadata, dict) else None
-        used[name if isinstance(name, str) and name else "default"] = None
+        used[namespace_of(pod) or "default"] = None
     known = [namespace_by_name(name) if name in manifest_index.ambiguous else each for name, each in manifest_index.namespaces.items()]
     return [*known, *[namespace_by_name(name) for name in used if name not in manifest_index.namespaces]]
 

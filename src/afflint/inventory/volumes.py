@@ -25,6 +25,7 @@ from afflint.placement.volumes import InventoryStorage, WorkloadVolumes
 from afflint.scheduler.decoding import InventoryError
 from afflint.scheduler.volumes import ClaimKey, read_storage
 from afflint.yaml.document import map_at, maps_at, text_at, texts_at
+from afflint.yaml.object_fields import kind_of, metadata_of, name_of, namespace_of
 
 Object = Mapping[str, Any]
 DUMPED_KINDS = {
@@ -156,7 +157,7 @@ class _StorageReader:
         volumes = maps_at(pod, "spec", "volumes")
         if not isinstance(pod, dict) or not volumes:
             return pod
-        namespace = text_at(pod, "metadata", "namespace") or "default"
+        namespace = namespace_of(pod) or "default"
         claims = [text_at(each, *_CLAIM_NAME) for each in volumes]
         kept = [
             volume
@@ -179,18 +180,18 @@ class _StorageReader:
 
     def _resolved(self, key: ClaimKey, claim: Object) -> Object:
         """Return a claim as bound to its volume, or as waiting for its first pod. Raises _UnknownVolumeError."""
-        spec, metadata = map_at(claim, "spec"), map_at(claim, "metadata")
+        spec, metadata = map_at(claim, "spec"), metadata_of(claim)
         annotations, named = map_at(metadata, "annotations"), text_at(spec, "volumeName")
         volume = self._volumes.get(named) if named else self._reserved(key, text_at(metadata, "uid"))
         if volume is not None:
-            return _bound(claim, text_at(volume, "metadata", "name"))
+            return _bound(claim, name_of(volume))
         found = self._class_of(key[1], claim)
         running = key in self.running
         if text_at(found.data, "provisioner") != NO_PROVISIONER and (running or (named and found.topology.scope == "any")):
             return _bound(claim, self._volume_of_running(key, claim, found, named))
         if named or running:
             raise _UnknownVolumeError(f"the PersistentVolume of the claim {key[1]} is not known")
-        name = text_at(found.data, "metadata", "name")
+        name = name_of(found.data)
         self.classes[name] = {**found.data, "volumeBindingMode": "WaitForFirstConsumer"}
         if text_at(found.data, "provisioner") != NO_PROVISIONER:
             self.new_volumes[name] = self._keys(found)
@@ -210,7 +211,7 @@ class _StorageReader:
             "metadata": {"name": name},
             "spec": {
                 "accessModes": texts_at(claim, "spec", "accessModes"),
-                "storageClassName": text_at(of_class.data, "metadata", "name"),
+                "storageClassName": name_of(of_class.data),
                 "claimRef": {"namespace": key[0], "name": key[1]},
                 "csi": {"driver": text_at(of_class.data, "provisioner"), "volumeHandle": name},
                 "nodeAffinity": affinity,
@@ -288,7 +289,7 @@ class _StorageReader:
             return self.options.default_class
         classes = [each for (kind, _, _), each in self.objects.items() if kind == STORAGE_CLASS]
         defaults = [each for each in classes if any(text_at(each, "metadata", "annotations", key) == "true" for key in keys)]
-        return text_at(defaults[0], "metadata", "name") if len(defaults) == 1 else ""
+        return name_of(defaults[0]) if len(defaults) == 1 else ""
 
     def _importer_spec(self, spec: Object) -> dict[str, Any]:
         """Return the ``storage`` of a DataVolume with the class and the access modes that the Containerized Data Importer adds."""
@@ -296,7 +297,7 @@ class _StorageReader:
         data = self.objects.get((STORAGE_CLASS, "", str(name)))
         if texts_at(spec, "accessModes") or data is None:
             return {**spec, **({"storageClassName": name} if name else {})}
-        profile = next((each for each in self.dumped.get(STORAGE_PROFILE, ()) if text_at(each, "metadata", "name") == name), None)
+        profile = next((each for each in self.dumped.get(STORAGE_PROFILE, ()) if name_of(each) == name), None)
         modes = default_access_modes(data, profile, text_at(spec, "volumeMode"))
         return {**spec, "storageClassName": name, "accessModes": list(modes)}
 
@@ -323,7 +324,7 @@ class _StorageReader:
         if "ReadWriteOnce" not in modes or not {SHARED, "ReadOnlyMany"}.isdisjoint(modes):
             return False
         driver = text_at(volume, "csi", "driver") or text_at(self.classes.get(text_at(claim, "spec", "storageClassName")), "provisioner")
-        declared = next((each for each in self.dumped.get("CSIDriver", ()) if text_at(each, "metadata", "name") == driver), None)
+        declared = next((each for each in self.dumped.get("CSIDriver", ()) if name_of(each) == driver), None)
         if declared is not None and map_at(declared, "spec").get("attachRequired") is False:
             return False
         known = is_for_one_node(driver)
@@ -339,9 +340,7 @@ class _StorageReader:
         in_use = {text_at(self.claims[key], "spec", "volumeName") for key in self.running if key in self.claims}
         dumped: dict[str, list[Object]] = {parameter: [] for parameter in DUMPED_KINDS.values()}
         for kind, parameter in DUMPED_KINDS.items():
-            named = {
-                (text_at(each, "metadata", "namespace"), text_at(each, "metadata", "name")): each for each in self.dumped.get(kind, ())
-            }
+            named = {(namespace_of(each), name_of(each)): each for each in self.dumped.get(kind, ())}
             dumped[parameter] = [each for each in named.values() if _is_readable(each)]
         attachments = dumped["volume_attachments"]
         dumped["volume_attachments"] = [
@@ -362,7 +361,7 @@ _CLAIM_NAME = ("persistentVolumeClaim", "claimName")
 
 def _bound(claim: Object, volume: str) -> Object:
     """Return a claim as bound to a volume."""
-    metadata = map_at(claim, "metadata")
+    metadata = metadata_of(claim)
     annotations = {**map_at(metadata, "annotations"), BIND_COMPLETED: "yes"}
     return {**claim, "metadata": {**metadata, "annotations": annotations}, "spec": {**map_at(claim, "spec"), "volumeName": volume}}
 
@@ -373,7 +372,7 @@ def _is_hotplugged(volume: Object) -> bool:
 
 
 def _claims_of(pod: object) -> list[ClaimKey]:
-    namespace = text_at(pod, "metadata", "namespace") or "default"
+    namespace = namespace_of(pod) or "default"
     names = [text_at(each, *_CLAIM_NAME) for each in maps_at(pod, "spec", "volumes")]
     return [(namespace, name) for name in names if name]
 
@@ -417,7 +416,7 @@ _PARAMETERS = {
 def _is_readable(data: Object) -> bool:
     """Return whether the scheduler can read a storage object; a StorageClass may lack its kind."""
     try:
-        read_storage(**{_PARAMETERS.get(text_at(data, "kind"), "classes"): [data]})
+        read_storage(**{_PARAMETERS.get(kind_of(data), "classes"): [data]})
     except InventoryError:
         return False
     return True

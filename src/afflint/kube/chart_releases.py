@@ -11,6 +11,7 @@ from afflint.kube.chart_sources import ChartSource, last_part, major_of
 from afflint.kube.charts import KnownChart, VersionRange, chart_of
 from afflint.kube.custom_resources import CustomWorkload
 from afflint.yaml.document import list_at, map_at
+from afflint.yaml.object_fields import group_of, kind_of, name_of
 from afflint.yaml.placeholders import is_placeholder
 
 _K8S_AT_HOME = "k8s-at-home"
@@ -121,16 +122,15 @@ def _reference(
     workload: CustomWorkload, owner: dict[str, Any], path: Path, sources: dict[tuple[str, str], ChartSource]
 ) -> _ChartReference | None:
     """Return how the owner of some values refers to the chart; None if it does not."""
-    kind, version = owner.get("kind"), owner.get("apiVersion")
-    group = version.rpartition("/")[0] if type(version) is str else ""
-    spec, name = map_at(owner, "spec"), map_at(owner, "metadata").get("name")
+    kind, group = kind_of(owner), group_of(owner)
+    spec, name = map_at(owner, "spec"), name_of(owner)
     if kind == "HelmRelease" and group in _FLUX:
         return _of_flux(spec, name, sources)
     if kind in ("Application", "ApplicationSet") and group == _ARGO:
         inner = path[len(workload.base) :]
         template = map_at(spec, "template")
         spec = map_at(template, "spec") if kind == "ApplicationSet" else spec
-        name = map_at(template, "metadata").get("name") if kind == "ApplicationSet" else name
+        name = name_of(template) if kind == "ApplicationSet" else name
         source = _source_of_argo(spec, inner)
         helm, chart, version = map_at(source, "helm"), source.get("chart"), source.get("targetRevision")
         if chart is None:
@@ -150,7 +150,7 @@ def _of_flux(spec: dict[str, Any], name: object, sources: dict[tuple[str, str], 
     target = spec.get("targetNamespace")
     release = spec.get("releaseName", f"{target}-{name}" if target else name)
     # A Secret holds passwords. Other values, and patches of the output, may change labels.
-    others = [each for each in list_at(spec, "valuesFrom") if type(each) is dict and each.get("kind") != "Secret"]
+    others = [each for each in list_at(spec, "valuesFrom") if type(each) is dict and kind_of(each) != "Secret"]
     complete = not others and not spec.get("postRenderers")
     chart = map_at(spec, "chart")
     if "repository" in chart:  # helm.fluxcd.io/v1.
@@ -162,7 +162,7 @@ def _of_flux(spec: dict[str, Any], name: object, sources: dict[tuple[str, str], 
         repository = source.url if source is not None and source.url else ref.get("name")
         return _reference_to(chart.get("chart"), repository, chart.get("version"), release, complete)
     ref = map_at(spec, "chartRef")
-    source = sources.get((str(ref.get("kind")), str(ref.get("name"))))
+    source = sources.get((kind_of(ref), str(ref.get("name"))))
     if source is not None:
         return _reference_to(source.chart, source.url, source.major, release, complete)
     return _reference_to(ref.get("name"), "", None, release, complete)

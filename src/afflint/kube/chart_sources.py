@@ -9,6 +9,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.yaml import documents
 from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import api_version_of, kind_of, name_of
 
 _GROUP = b"source.toolkit.fluxcd.io"
 
@@ -43,8 +44,8 @@ def chart_sources_in(data: bytes) -> Iterator[ChartSource]:
 
 
 def _source(data: dict[str, Any]) -> ChartSource | None:
-    kind, spec, name = data.get("kind"), map_at(data, "spec"), map_at(data, "metadata").get("name")
-    if not str(data.get("apiVersion")).startswith(f"{_GROUP.decode()}/") or type(name) is not str:
+    kind, spec, name = kind_of(data), map_at(data, "spec"), name_of(data)
+    if not api_version_of(data).startswith(f"{_GROUP.decode()}/") or not name:
         return None
     url = spec.get("url") if type(spec.get("url")) is str else ""
     if kind == "OCIRepository":

@@ -7,11 +7,12 @@ from typing import Any
 from afflint.findings.finding import ObjectRef
 from afflint.kube.manifests import labels_at
 from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import metadata_of
 
 
 def created_pod(owner: ObjectRef, template: dict[str, Any]) -> dict[str, Any]:
     """Return the pod that a controller creates for ``owner`` from a template."""
-    own = map_at(template, "metadata")
+    own = metadata_of(template)
     metadata: dict[str, Any] = {"annotations": own["annotations"]} if isinstance(own.get("annotations"), dict) else {}
     labels = labels_at(template)
     if labels:

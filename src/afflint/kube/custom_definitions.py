@@ -15,6 +15,7 @@ from afflint.kube.structural_schemas import PRESERVES, UNREAD_FIELDS, described_
 from afflint.yaml import prefilter
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import read, split
+from afflint.yaml.object_fields import api_version_of, items_of, kind_of
 
 _OF_AFFINITY = ("nodeAffinity", "podAffinity", "podAntiAffinity")
 _OF_PODS = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
@@ -75,8 +76,7 @@ def _definitions(piece: bytes, line: int) -> list[Any]:
         return []
     document = read(_DETAILS.sub(b"", piece), 0, line)
     data = document.data if document.problem is None else read(piece, 0, line).data
-    items = data.get("items") if type(data) is dict else None
-    return [each for each in (items if type(items) is list else [data]) if type(each) is dict]
+    return [each for each in (items_of(data) or [data]) if type(each) is dict]
 
 
 def merged_kinds(kinds: Iterable[CustomKind]) -> tuple[CustomKind, ...]:
@@ -141,7 +141,7 @@ def kinds_in_definitions(definitions: Iterable[Any]) -> dict[tuple[str, str], Cu
 def _keeps_all(definition: Any) -> bool:
     """Return whether the API server drops no field of a kind; the default before ``apiextensions.k8s.io/v1``."""
     keeps = map_at(definition, "spec").get("preserveUnknownFields")
-    return keeps is True or (keeps is None and map_at(definition).get("apiVersion") == "apiextensions.k8s.io/v1beta1")
+    return keeps is True or (keeps is None and api_version_of(definition) == "apiextensions.k8s.io/v1beta1")
 
 
 def _identity(place: ConstraintPlace) -> tuple[object, ...]:
@@ -151,9 +151,9 @@ def _identity(place: ConstraintPlace) -> tuple[object, ...]:
 def _schemas(definition: Any) -> Iterator[tuple[str, str, str, Schema]]:
     """Yield group, kind, version and schema of each served version."""
     spec = map_at(definition, "spec")
-    group, name = spec.get("group"), map_at(spec, "names").get("kind")
+    group, name = spec.get("group"), kind_of(map_at(spec, "names"))
     versions = spec.get("versions")
-    if type(group) is not str or type(name) is not str:
+    if type(group) is not str or not name:
         return
     for each in versions if type(versions) is list else [{"name": spec.get("version"), "served": True}]:
         schema = map_at(each, "schema", "openAPIV3Schema") or map_at(spec, "validation", "openAPIV3Schema")

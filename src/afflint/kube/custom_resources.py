@@ -19,6 +19,7 @@ from afflint.kube.shapes import Holder, holders_in, is_pattern, is_pod_spec, sha
 from afflint.kube.types import Type
 from afflint.yaml.document import map_at, value_at_path
 from afflint.yaml.documents import Document
+from afflint.yaml.object_fields import api_version_of, group_of, kind_of, metadata_of
 from afflint.yaml.placeholders import is_placeholder
 
 Known = Literal["schema", "opened", "shape"]
@@ -104,7 +105,7 @@ class CustomWorkload(Workload):
         if self.place is None or self.place.other_labels is None or self.known == "shape":
             return None
         given = [self.at(each) for each in (*self.place.label_maps, *self.place.inherited)]
-        maps = [each for each in (*given, map_at(self.template, "metadata").get("labels")) if each is not None]
+        maps = [each for each in (*given, metadata_of(self.template).get("labels")) if each is not None]
         if any("/labels" in str(each) for each in map_at(self.data, "metadata", "annotations").values()):
             return None  # Some operators apply a JSON patch in an annotation to their pods.
         if not all(type(each) is dict and not any(is_placeholder(str(key)) for key in each) for each in maps):
@@ -170,7 +171,7 @@ class CustomWorkload(Workload):
         return any(each is not None and each.keeps and name not in each.names for each, name in around)
 
     def _map_at(self, path: Path) -> SchemaMap | None:
-        version = str(self.data.get("apiVersion")).rpartition("/")[2]
+        version = api_version_of(self.data).rpartition("/")[2]
         return self.custom.map_at(version, path) if self.custom is not None and self.custom.maps else None
 
     def has_field(self, path: Path) -> bool:
@@ -224,7 +225,7 @@ class CustomResource(Manifest):
     __slots__ = ("absent", "unread")
 
     def __init__(self, document: Document, data: dict[str, Any], base: Path, unread: list[UnreadKey], absent: Path | None) -> None:
-        kind = Kind(data["kind"], data["apiVersion"].rpartition("/")[0], (), (), None)
+        kind = Kind(kind_of(data), group_of(data), (), (), None)
         super().__init__(document, data, base, TypeMeta(kind, True), kind)
         self.unread = unread
         self.absent = absent
@@ -288,10 +289,8 @@ def custom_workloads(
     Complete objects in it (policies and templates contain some) are added to ``inside``, each with its path. Keys that look like
     constraints and that the kind does not have are added to ``unread``.
     """
-    api_version, name = data.get("apiVersion"), data.get("kind")
-    if type(api_version) is not str or type(name) is not str:
-        return
-    group, _, version = api_version.rpartition("/")
+    name = kind_of(data)
+    group, _, version = api_version_of(data).rpartition("/")
     if not is_custom(group) and (group, name) != RUNTIME_CLASS:
         return
     kind = Kind(name, group, (), (), None)
@@ -318,8 +317,8 @@ def custom_workloads(
 
 def absent_selector(data: dict[str, Any], base: Path) -> Path | None:
     """Return the path of the label selector that a custom resource lacks, and that selects no node if it is absent; None: no such one."""
-    group = data["apiVersion"].rpartition("/")[0]
-    custom = custom_kind_of(group, data["kind"]) if is_custom(group) else None
+    group = group_of(data)
+    custom = custom_kind_of(group, kind_of(data)) if is_custom(group) else None
     if custom is None or custom.node_selector is None:
         return None
     path, required = custom.node_selector
@@ -328,7 +327,7 @@ def absent_selector(data: dict[str, Any], base: Path) -> Path | None:
 
 def _in_metadata(data: dict[str, Any], base: Path) -> Iterator[Holder]:
     """Yield the constraints that are directly in the metadata of an object, where nothing reads them."""
-    metadata = map_at(data, "metadata")
+    metadata = metadata_of(data)
     parts = [ShapedValue(name, (*base, "metadata", name), metadata[name]) for name in metadata if shape_of(name, metadata[name]) == name]
     if parts:
         yield Holder((*base, "metadata"), tuple(parts))
@@ -338,8 +337,8 @@ def unknown_kinds(objects: Iterable[Any], manifests: Iterable[Manifest], defined
     """Return the kinds of some objects and manifests, by group and name, that neither the catalogue nor a definition describes."""
     names = dict.fromkeys((each.kind.group, each.kind.name) for each in manifests if isinstance(each, CustomWorkload))
     for data in objects:
-        if type(data) is dict and type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
-            names[data["apiVersion"].rpartition("/")[0], data["kind"]] = None
+        if kind_of(data) and api_version_of(data):
+            names[group_of(data), kind_of(data)] = None
     return [each for each in names if is_custom(each[0]) and each not in defined and custom_kind_of(*each) is None]
 
 

@@ -10,6 +10,7 @@ from afflint.kube.manifests import LABELLED, Configured, DefinedKinds, Manifest,
 from afflint.kube.types import prune_nulls
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
+from afflint.yaml.object_fields import api_version_of, group_of, items_of, kind_of, name_of
 
 if TYPE_CHECKING:
     from afflint.kube.resource_fields import UnreadKey
@@ -46,15 +47,12 @@ def _objects_below(data: dict[str, Any], base: Path) -> Iterator[tuple[dict[str,
 
 def _contained_objects(data: dict[str, Any]) -> tuple[list[Any], Path, str] | None:
     """Return the objects that a container holds, their path and their default kind; None if the object is not a container."""
-    name = data.get("kind")
-    if type(name) is not str:
-        return None
+    name = kind_of(data)
     if name.endswith("List") and type(data.get("items")) is list:
-        return data["items"], ("items",), name.removesuffix("List")
+        return items_of(data), ("items",), name.removesuffix("List")
     if name not in HOLDER_NAMES:
         return None
-    version = data.get("apiVersion")
-    path = HOLDERS.get((version.rpartition("/")[0] if type(version) is str else "", name))
+    path = HOLDERS.get((group_of(data), name))
     items: Any = data
     for step in path or ():
         items = items.get(step) if type(items) is dict else None
@@ -67,12 +65,12 @@ def _manifests_of(
     identity = identify(data.get("apiVersion"), data.get("kind"), custom)
     kind = identity.kind
     if kind is None:
-        if type(data.get("kind")) is str and type(data.get("apiVersion")) is str:
+        if kind_of(data) and api_version_of(data):
             yield from _custom_manifests(document, data, base, custom, defined)
         else:
             yield from _workload_without_type(document, data, base)
         return
-    if map_at(data, "metadata").get("name") == _GENERATED_NAME:
+    if name_of(data) == _GENERATED_NAME:
         return
     if kind.kubevirt and kind.root is not None:
         prune_nulls(kind.root, data)
@@ -95,7 +93,7 @@ def _custom_manifests(
     document: Document, data: dict[str, Any], base: Path, custom: Configured | None, defined: DefinedKinds
 ) -> Iterator[Manifest]:
     """Yield the pods that operators create from a custom resource or a ConfigMap, and the complete objects that it contains."""
-    if data.get("kind") == "ConfigMap" and not data["apiVersion"].rpartition("/")[0]:
+    if kind_of(data) == "ConfigMap" and not group_of(data):
         from afflint.kube.openshift_monitoring import monitoring_workloads
 
         yield from monitoring_workloads(document, data, base)

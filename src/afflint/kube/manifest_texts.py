@@ -14,6 +14,7 @@ from afflint.findings.paths import Path
 from afflint.kube.manifest_reader import objects_in
 from afflint.yaml.document import Document, map_at
 from afflint.yaml.embedded import EmbeddedDocument, documents_in_block
+from afflint.yaml.object_fields import api_version_of, kind_of
 
 # Each kind with text under any key, with the fields that contain them.
 _MAPS_OF_TEXTS = {"ConfigMap": ("data",), "Secret": ("stringData",)}
@@ -28,14 +29,14 @@ def manifests_as_text(document: Document) -> Iterator[EmbeddedDocument]:
     for path in _texts(document):
         for inner in documents_in_block(document, path):
             data = inner.document.data
-            if type(data) is dict and type(data.get("apiVersion")) is str and type(data.get("kind")) is str:
+            if type(data) is dict and api_version_of(data) and kind_of(data):
                 yield inner
 
 
 def _texts(document: Document) -> Iterator[Path]:
     """Yield the paths of the strings of a document that may contain manifests."""
     for data, base in objects_in(document):
-        fields = _MAPS_OF_TEXTS.get(str(data.get("kind")))
+        fields = _MAPS_OF_TEXTS.get(kind_of(data))
         if fields is None:
             yield from _contents(data, base)
         for field in fields or ():

@@ -10,6 +10,7 @@ from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, Kind, Template, TypeMeta
 from afflint.kube.types import Mismatch, Type
 from afflint.yaml.document import map_at
 from afflint.yaml.documents import Document
+from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of
 
 if TYPE_CHECKING:
     from afflint.kube.catalogue import CustomKind
@@ -23,9 +24,9 @@ DefinedKinds = Mapping[tuple[str, str], "CustomKind"]
 
 def reference(data: dict[str, Any], kind: str | None = None) -> ObjectRef:
     """Return the reference to an object; ``kind`` is the default for an object without one."""
-    metadata = map_at(data, "metadata")
+    metadata = metadata_of(data)
     name, namespace = _text(metadata.get("name")), _text(metadata.get("namespace"))
-    return ObjectRef(_text(data.get("apiVersion")), _text(data.get("kind")) or kind, namespace, name)
+    return ObjectRef(api_version_of(data) or None, kind_of(data) or kind, namespace, name)
 
 
 class Manifest:
@@ -55,7 +56,7 @@ class Manifest:
     @property
     def from_cluster(self) -> bool:
         """Whether the object was exported from a cluster, with the fields that controllers add."""
-        metadata = map_at(self.data, "metadata")
+        metadata = metadata_of(self.data)
         return bool("uid" in metadata or "resourceVersion" in metadata or self.data.get("status"))
 
     def covers(self, _path: Path) -> bool:
@@ -74,7 +75,7 @@ class Manifest:
 
     def title(self) -> str:
         """Return the name of the object in messages, such as ``Deployment web``."""
-        name = self.ref.name or _text(map_at(self.data, "metadata").get("generateName"))
+        name = self.ref.name or _text(metadata_of(self.data).get("generateName"))
         return f"{self.kind.name} {name}" if name else self.kind.name
 
 
@@ -182,9 +183,9 @@ class Workload(Manifest):
         The fields of such a manifest are checked, but never what it lacks.
         """
         pod = self.pod
-        if not pod or (self.ref.name is None and "generateName" not in map_at(self.data, "metadata")):
+        if not pod or (self.ref.name is None and "generateName" not in metadata_of(self.data)):
             return True
-        if self.kind.name in LABELLED and "selector" not in self.spec and "labels" not in map_at(self.template, "metadata"):
+        if self.kind.name in LABELLED and "selector" not in self.spec and "labels" not in metadata_of(self.template):
             return True
         if self.kind.kubevirt:
             return "domain" not in pod
@@ -232,7 +233,7 @@ def maps_at_steps(value: Any, path: Path, steps: Path) -> Iterator[tuple[dict[st
 
 def labels_at(data: dict[str, Any]) -> Labels:
     """Return the labels under ``data["metadata"]`` that are strings; null is the empty string, as in the API server."""
-    labels = map_at(data, "metadata").get("labels")
+    labels = metadata_of(data).get("labels")
     if type(labels) is not dict:
         return {}
     return {key: value or "" for key, value in labels.items() if type(value) is str or value is None}

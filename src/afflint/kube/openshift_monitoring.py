@@ -14,6 +14,7 @@ from afflint.kube.kinds import Kind
 from afflint.kube.shapes import Holder
 from afflint.yaml.documents import Document
 from afflint.yaml.embedded import document_in_block
+from afflint.yaml.object_fields import name_of, namespace_of
 
 _KEY = "config.yaml"
 _FIELDS = tuple(CatalogueField(name, name, opened=True) for name in ("nodeSelector", "tolerations", "topologySpreadConstraints"))
@@ -34,10 +35,9 @@ def monitoring_workloads(document: Document, data: dict[str, Any], base: Path) -
 
     Their document is the text: its spans are positions in the file, but its paths begin in the text.
     """
-    metadata, texts = data.get("metadata"), data.get("data")
-    if type(metadata) is not dict or type(texts) is not dict:
+    if type(data.get("data")) is not dict:
         return
-    parts = _PARTS.get((str(metadata.get("namespace")), str(metadata.get("name"))))
+    parts = _PARTS.get((namespace_of(data), name_of(data)))
     inner = document_in_block(document, (*base, "data", _KEY)) if parts else None
     if inner is None or type(inner.data) is not dict:
         return

@@ -18,7 +18,7 @@ from afflint.kube.kinds import CUSTOM_PLACEMENT, EACH, METADATA, part_types
 from afflint.kube.shapes import AFFINITY_FIELDS, holders_in, shape_of
 from afflint.kube.structural_schemas import UNREAD_FIELDS
 from afflint.kube.types import ListOf, Struct, Type
-from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import metadata_of
 
 _PLACEMENT_NAMES = frozenset((*CUSTOM_PLACEMENT, *AFFINITY_FIELDS))
 _NO_NAMES: frozenset[str] = frozenset()
@@ -50,7 +50,7 @@ def unread_metadata_keys(data: dict[str, Any], base: Path, *, known_kind: bool) 
     """
     found = []
     path, fields = (*base, "metadata"), METADATA.fields
-    for key, value in map_at(data, "metadata").items():
+    for key, value in metadata_of(data).items():
         if key in fields or key in _REMOVED or type(key) is not str or value is None or _is_directive(key) or shape_of(key, value) == key:
             continue
         meant = _meant(key, frozenset(fields))

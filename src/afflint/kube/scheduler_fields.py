@@ -11,6 +11,7 @@ from typing import Any
 from afflint.findings.paths import Path
 from afflint.kube.constraints import Constraints, ShapedValue, constraints_of_parts, items
 from afflint.kube.types import ANYTHING, FLAG, INT32, INT64, TEXT, ListOf, Mismatch, Struct, Type
+from afflint.yaml.object_fields import api_version_of
 
 NAME = "KubeSchedulerConfiguration"
 GROUP = "kubescheduler.config.k8s.io"
@@ -35,7 +36,7 @@ class ConfigurationType(Type):
         return next(self.mismatches(value, ()), None) is None
 
     def mismatches(self, value: Any, path: Path) -> Iterator[Mismatch]:
-        if type(value) is dict and value.get("apiVersion") == CURRENT:
+        if type(value) is dict and api_version_of(value) == CURRENT:
             if self._root is None:
                 self._root = _configuration(self._node_affinity, self._spread)
             yield from self._root.mismatches(value, path)

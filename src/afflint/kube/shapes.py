@@ -13,6 +13,7 @@ from typing import Any
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
 from afflint.kube.constraints import PREFERRED, REQUIRED, ShapedValue
+from afflint.yaml.object_fields import api_version_of, kind_of
 
 AFFINITY_FIELDS = frozenset(("nodeAffinity", "podAffinity", "podAntiAffinity"))
 """The fields of an affinity."""
@@ -98,11 +99,7 @@ _FIELDS_WITH_MANIFESTS = frozenset(("objectDefinition", "objects", "manifest", "
 
 
 def _is_manifest(value: dict[str, Any]) -> bool:
-    return (
-        type(value.get("apiVersion")) is str
-        and type(value.get("kind")) is str
-        and (type(value.get("metadata")) is dict or type(value.get("spec")) is dict)
-    )
+    return bool(api_version_of(value) and kind_of(value)) and (type(value.get("metadata")) is dict or type(value.get("spec")) is dict)
 
 
 def is_pod_spec(value: dict[str, Any]) -> bool:

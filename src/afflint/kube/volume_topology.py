@@ -13,6 +13,7 @@ from typing import Any, Literal
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.object_fields import name_of
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
@@ -172,7 +173,7 @@ def topology_of(
     (CSINode), the keys of ``allowedTopologies``, and the table of known provisioners with the parameters of the class.
     """
     provisioner = text_at(storage_class, "provisioner")
-    for name in (text_at(storage_class, "metadata", "name"), provisioner):
+    for name in (name_of(storage_class), provisioner):
         if configured and name in configured:
             return topology_of_word(configured[name])
     reported = _reported_keys(provisioner, csi_nodes)

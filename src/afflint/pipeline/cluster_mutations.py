@@ -26,6 +26,7 @@ from afflint.pipeline.policy_evaluation import UnevaluatedPolicy
 from afflint.pipeline.source_objects import documents_of, objects_of
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import to_utf8
+from afflint.yaml.object_fields import metadata_of
 
 if TYPE_CHECKING:
     from afflint.pipeline.map_step import FileResult, MapSettings
@@ -160,11 +161,7 @@ class _ChangedFile:
         for base, held in manifests.items():
             data = held[0].data
             partial = any(isinstance(each, Workload) and each.partial and not each.operated for each in held)
-            if (
-                partial
-                or not (held[0].ref.name or "generateName" in data.get("metadata", ()))
-                or not self._mutator.may_change(held[0].kind.name)
-            ):
+            if partial or not (held[0].ref.name or "generateName" in metadata_of(data)) or not self._mutator.may_change(held[0].kind.name):
                 continue
             mutation = self._mutator.mutation(data)
             self._doubts += [(rule, reason, held[0].ref) for rule, reason in mutation.undecided]

@@ -32,8 +32,8 @@ from afflint.policies.admission_manifests import BINDING, POLICY, AdmissionPolic
 from afflint.policies.kyverno_policies import EXCEPTION
 from afflint.policies.policy_files import Admission, read_admission
 from afflint.source.sources import Source
-from afflint.yaml.document import map_at
 from afflint.yaml.documents import read
+from afflint.yaml.object_fields import kind_of, metadata_of
 from afflint.yaml.prefilter import Reading
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _results_of_source(
             continue
         for outcome in evaluator.evaluate(data) if with_objects else ():
             yield _result_of(outcome, (*base, *_path(outcome)), base, document, data, "")
-        if about_pods and data.get("kind") != _POD:
+        if about_pods and kind_of(data) != _POD:
             for each in workloads:
                 if each.has_own_template and not (each.kind.kubevirt or each.operated):
                     for outcome in evaluator.evaluate(created_pod(each.ref, each.template)):
@@ -181,7 +181,7 @@ def _results_of_source(
 
 
 def _is_named(data: Mapping[str, Any]) -> bool:
-    return not {"name", "generateName"}.isdisjoint(map_at(data, "metadata"))
+    return not {"name", "generateName"}.isdisjoint(metadata_of(data))
 
 
 def _path(outcome: PolicyDenial | Unknown) -> Path:

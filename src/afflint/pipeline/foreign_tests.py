@@ -27,6 +27,7 @@ from afflint.policies.admission_manifests import AdmissionPolicy, KyvernoScope, 
 from afflint.policies.policy_files import Admission, read_admission, readers_of
 from afflint.source.files import read_regular
 from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at, value_at_path
+from afflint.yaml.object_fields import kind_of, metadata_of
 
 Object = dict[str, Any]
 
@@ -87,9 +88,9 @@ def verdicts_in(path: str, may_read: Callable[[str], bool]) -> Iterator[ForeignV
     """Yield the verdicts of the tests in a file. ``may_read`` returns whether a file that a test names may be read. Raises OSError."""
     problems: list[str] = []
     for reader in readers_of(path, problems):
-        if is_of(reader.data, KYVERNO_GROUP) and reader.data.get("kind") == "Test":
+        if is_of(reader.data, KYVERNO_GROUP) and kind_of(reader.data) == "Test":
             yield from _KyvernoTest(reader, may_read).verdicts()
-        elif is_of(reader.data, GATOR_GROUP) and reader.data.get("kind") == "Suite":
+        elif is_of(reader.data, GATOR_GROUP) and kind_of(reader.data) == "Suite":
             yield from _suite_verdicts(reader, may_read)
 
 
@@ -186,7 +187,7 @@ class _KyvernoTest:
         for each in self._objects:
             ref = reference(each)
             is_named = not named or ref.name in named or f"{ref.namespace}/{ref.name}" in named
-            if is_named and text_at(result, "kind") in ("", "*", ref.kind):
+            if is_named and kind_of(result) in ("", "*", ref.kind):
                 yield each
 
     def _verdict(self, policy: str, result: Mapping[str, Any], data: Object) -> tuple[str, str]:
@@ -198,8 +199,8 @@ class _KyvernoTest:
             return UNKNOWN, problem or f"the files of the test contain no policy `{policy}` in CEL that validates"
         evaluator = self._evaluator(request)
         asked = [data]
-        if data.get("kind") in _CONTROLLERS and not _names_kind(known, data):
-            asked = [*_pods_of(data)] if any(str(data["kind"]) in _autogen(each) for each in known) else []
+        if kind_of(data) in _CONTROLLERS and not _names_kind(known, data):
+            asked = [*_pods_of(data)] if any(kind_of(data) in _autogen(each) for each in known) else []
         outcomes: list[PolicyDenial | Unknown] = [each for each in evaluator.unknown if each.policy == policy]
         outcomes += [each for one in asked for each in evaluator.evaluate(one) if each.policy == policy]
         return _given(outcomes, rule)
@@ -228,12 +229,12 @@ def _in_default_namespace(data: Object) -> Object:
     ref = reference(data)
     if ref.namespace is not None or ref.kind in CLUSTER_SCOPED:
         return data
-    return {**data, "metadata": {**map_at(data, "metadata"), "namespace": "default"}}
+    return {**data, "metadata": {**metadata_of(data), "namespace": "default"}}
 
 
 def _autogen(policy: AdmissionPolicy) -> frozenset[str]:
     """Return the kinds of controllers for whose pods Kyverno also evaluates a policy about pods (CanAutoGen)."""
-    spec, metadata = map_at(policy.origin.data, "spec"), map_at(policy.origin.data, "metadata")
+    spec, metadata = map_at(policy.origin.data, "spec"), metadata_of(policy.origin.data)
     if policy.dialect == "kyverno-rule":
         return autogen_controllers(maps_at(spec, "rules"), map_at(metadata, "annotations"))
     constraints = policy.constraints
@@ -247,15 +248,13 @@ def _autogen(policy: AdmissionPolicy) -> frozenset[str]:
 
 def _names_kind(policies: Iterable[AdmissionPolicy], data: Object) -> bool:
     """Return whether a policy names the resource of an object itself, not only pods."""
-    name = resource_of(str(data.get("kind")))
+    name = resource_of(kind_of(data))
     for each in policies:
         rules = each.constraints.rules
         if rules is not None and any(rule.names_resource(name) for rule in rules):
             return True
         scope = each.own_binding.scope if each.own_binding is not None else None
-        if isinstance(scope, KyvernoScope) and any(
-            is_match(one.rpartition("/")[2], str(data.get("kind"))) for one in kinds_of(scope.match)
-        ):
+        if isinstance(scope, KyvernoScope) and any(is_match(one.rpartition("/")[2], kind_of(data)) for one in kinds_of(scope.match)):
             return True
     return False
 
@@ -263,7 +262,7 @@ def _names_kind(policies: Iterable[AdmissionPolicy], data: Object) -> bool:
 def _pods_of(data: Object) -> Iterator[Object]:
     """Yield the pods that a controller creates from its templates."""
     for kind in KINDS:
-        if kind.name == data.get("kind"):
+        if kind.name == kind_of(data):
             for template in kind.templates:
                 found = value_at_path(data, *template.path)
                 if isinstance(found, dict):
@@ -320,7 +319,7 @@ def _reviewed(files: _TestFiles, admission: Admission, case: Mapping[str, Any]) 
     if len(objects) != 1:
         return [], f"the file of the object contains {len(objects)} objects"
     data, operation, user = objects[0], "CREATE", None
-    if data.get("kind") == "AdmissionReview":
+    if kind_of(data) == "AdmissionReview":
         review = map_at(data, "request")
         operation, user = text_at(review, "operation") or "CREATE", map_at(review, "userInfo") or None
         data = map_at(review, "object") or map_at(review, "oldObject")

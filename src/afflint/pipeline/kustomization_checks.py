@@ -16,6 +16,7 @@ from afflint.source.kustomizations import LARGEST, NAMES
 from afflint.source.sources import read_bytes
 from afflint.yaml.document import Document, map_at, text_at
 from afflint.yaml.documents import read, split, to_utf8
+from afflint.yaml.object_fields import kind_of
 
 if TYPE_CHECKING:
     from afflint.checks.registry import BoundRule
@@ -65,7 +66,7 @@ def _patched_by_flux(path: str, document: Document, read_file: ReadFile) -> Iter
     spec = map_at(document.data, "spec")
     folder, changes = text_at(spec, "path"), [spec.get(field) for field in ("namePrefix", "nameSuffix", "components")]
     parts = [part for part in folder.split("/") if part not in ("", ".")]
-    if document.data.get("kind") != "Kustomization" or any(changes) or len(parts) < _OF_REPOSITORY or ".." in parts or "$" in folder:
+    if kind_of(document.data) != "Kustomization" or any(changes) or len(parts) < _OF_REPOSITORY or ".." in parts or "$" in folder:
         return
     top = os.path.dirname(path)
     while True:

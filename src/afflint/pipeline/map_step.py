@@ -24,6 +24,7 @@ from afflint.source.sources import is_template
 from afflint.yaml import documents, prefilter
 from afflint.yaml.document import Duplicate
 from afflint.yaml.documents import Document
+from afflint.yaml.object_fields import api_version_of, items_of, kind_of
 
 if TYPE_CHECKING:
     from afflint.checks.templates import TemplateChecks
@@ -461,8 +462,8 @@ class Checker:
         from afflint.yaml.diagnostics import text_behind
 
         whole = manifests[0] if manifests and not manifests[0].base else None
-        kind = document.data.get("kind") if type(document.data) is dict else None
-        fault = text_behind(document, whole.title() if whole else f"the {kind}" if type(kind) is str else "")
+        kind = kind_of(document.data)
+        fault = text_behind(document, whole.title() if whole else f"the {kind}" if kind else "")
         if fault is not None:
             ref = whole.ref if whole else NO_OBJECT
             yield from self._own("text-after-document", document.index, fault.span, fault.message, fault.help, ref=ref)
@@ -654,7 +655,7 @@ def _is_directed(document: Document, match: Match) -> bool:
 
 def read_pools(document: Document) -> "list[Pool | PoolPart]":
     """Return the node pools, and the parts of node pools, that a document declares. The reader is imported only if one may be there."""
-    if type(document.data) is not dict or not may_declare(document.data.get("kind", ""), document.raw_bytes):
+    if type(document.data) is not dict or not may_declare(document.data, document.raw_bytes):
         return []
     from afflint.pools.reader import pools_in
 
@@ -668,23 +669,21 @@ def _says_kind(document: Document) -> bool:
 
 def _names_custom_kind(data: object) -> bool:
     """Return whether the API group of a document may be that of custom resources."""
-    version = data.get("apiVersion") if isinstance(data, dict) and type(data.get("kind")) is str else None
-    return type(version) is str and "." in version
+    return bool(kind_of(data)) and "." in api_version_of(data)
 
 
 def _items_of_list(data: object) -> list[object]:
-    items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else None
-    return items if type(items) is list else []
+    return items_of(data) if kind_of(data) == "List" else []
 
 
 def _other_kind(document: Document) -> str | None:
     """Return the kind of a document that afflint does not read; None if the document may be of a kind that it reads."""
     if type(document.data) is not dict or document.rest is not None:
         return None
-    kind = document.data.get("kind")
-    if kind is None and document.data.keys().isdisjoint(("apiVersion", "nodes")):
+    if "kind" not in document.data and document.data.keys().isdisjoint(("apiVersion", "nodes")):
         return "no kind"  # Settings of a tool, or a report, whose text mentions kinds.
-    return kind if type(kind) is str and kind not in NAMES else None
+    kind = kind_of(document.data)
+    return kind if kind and kind not in NAMES else None
 
 
 def located(rule: str, match: Match, base: Path, ref: ObjectRef, document: Document, *, fixing: bool) -> Found:

@@ -11,6 +11,7 @@ from afflint.mutation.kyverno import KINDS, POLICY_EXCEPTION, mutate_rules, poli
 from afflint.mutation.mutations import PlacementRule
 from afflint.pipeline.source_objects import objects_of
 from afflint.source.sources import Source
+from afflint.yaml.object_fields import kind_of
 
 _CEL_KINDS = frozenset(("MutatingAdmissionPolicy", "MutatingPolicy", "NamespacedMutatingPolicy"))
 POLICY_KINDS = frozenset((*KINDS, *_CEL_KINDS))
@@ -74,7 +75,7 @@ def _cel_rules(policies: Mapping[FileId, Source], readable: Mapping[FileId, Sour
     bindings = [
         binding
         for name, document, data, base in objects
-        if data.get("kind") == BINDING
+        if kind_of(data) == BINDING
         for binding in PolicyReader(name, document, data, base).binding()
     ]
     excepted = frozenset(name for _, _, data, _ in objects for name in excepted_policies(data))

@@ -40,7 +40,7 @@ from afflint.pools.pool import Pool
 from afflint.report.model import RenderSummary
 from afflint.source.kustomizations import Kustomizations
 from afflint.source.sources import Source, each_once
-from afflint.yaml.document import text_at
+from afflint.yaml.object_fields import kind_of, name_of, namespace_of
 
 if TYPE_CHECKING:
     from afflint.pipeline.options import Mapper
@@ -306,8 +306,8 @@ def _objects(files: Files, kinds: Collection[str]) -> Iterator[Mapping[str, Any]
             continue  # Its manifests are problems of the run.
         for document in documents:
             for data, _ in objects_in(document):
-                identity = (data.get("kind"), text_at(data, "metadata", "namespace"), text_at(data, "metadata", "name"))
-                if data.get("kind") in kinds and identity not in seen:
+                identity = (kind_of(data), namespace_of(data), name_of(data))
+                if kind_of(data) in kinds and identity not in seen:
                     seen.add(identity)
                     yield data
 
@@ -328,8 +328,8 @@ def _with_storage(
     for source in dumps:
         for document in parsed.documents(source):
             for data, _ in objects_in(document):
-                if data.get("kind") in dumped:
-                    dumped[data["kind"]].append(data)
+                if kind_of(data) in dumped:
+                    dumped[kind_of(data)].append(data)
     options = StorageOptions(dict(target.volume_topologies), target.default_storage_class)
     return with_storage(simulation_input, manifest_index.storage, dumped, options)
 

@@ -9,6 +9,7 @@ from afflint.findings.paths import Path
 from afflint.kube.manifest_reader import objects_in
 from afflint.source.sources import Source, read_bytes
 from afflint.yaml.documents import read, split, to_utf8
+from afflint.yaml.object_fields import kind_of
 from afflint.yaml.prefilter import Reading, has_kind, kinds_named
 
 if TYPE_CHECKING:
@@ -48,5 +49,5 @@ def objects_of(source: Source, wanted: Callable[[str], bool], reading: Reading =
     for document in documents_of(source, wanted, reading):
         if not document.filled:
             for each, base in objects_in(document):
-                if wanted(str(each.get("kind"))):
+                if wanted(kind_of(each)):
                     yield document, each, base

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from afflint.findings.finding import Edit, Finding, Span
 from afflint.findings.namedtuples import NamedTuple
@@ -11,6 +11,7 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import nearest, quoted
 from afflint.kube.manifests import Manifest
 from afflint.yaml.documents import Document
+from afflint.yaml.object_fields import annotations_of
 
 if TYPE_CHECKING:
     from afflint.index.facts import Facts
@@ -181,10 +182,8 @@ class _SuppressionReader:
 
     def annotation(self, manifest: Manifest) -> Iterator[Suppression | InvalidSuppression]:
         """Read the annotation, one ``rule: why`` or ``rule, rule: why`` per line. It is for generated manifests, which lose comments."""
-        metadata: Any = manifest.data.get("metadata")
-        annotations = metadata.get("annotations") if type(metadata) is dict else None
-        text = annotations.get(ANNOTATION) if type(annotations) is dict else None
-        if type(text) is not str:
+        text = annotations_of(manifest.data).get(ANNOTATION)
+        if text is None:
             return
         document = self._document
         path: Path = (*manifest.base, "metadata", "annotations", ANNOTATION)

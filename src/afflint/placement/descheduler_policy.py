@@ -14,6 +14,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Parsed, matches, parse_label_selector
 from afflint.yaml import documents
 from afflint.yaml.document import list_at, map_at, text_at, texts_at
+from afflint.yaml.object_fields import kind_of
 
 NODE_AFFINITY = "RemovePodsViolatingNodeAffinity"
 NODE_TAINTS = "RemovePodsViolatingNodeTaints"
@@ -106,11 +107,11 @@ def read_policies(objects: Iterable[Mapping[str, Any]]) -> list[DeschedulerPolic
     found = []
     for data in objects:
         name = f"{data.get('kind')} {text_at(data, 'metadata', 'name')}".rstrip()
-        if data.get("kind") == "DeschedulerPolicy":
+        if kind_of(data) == "DeschedulerPolicy":
             found.append(_policy(name, data))
-        elif data.get("kind") == "KubeDescheduler":
+        elif kind_of(data) == "KubeDescheduler":
             found.append(_openshift(name, data))
-        elif data.get("kind") == "ConfigMap":
+        elif kind_of(data) == "ConfigMap":
             texts = [value for value in map_at(data, "data").values() if type(value) is str and "DeschedulerPolicy" in value]
             found += [_policy(name, inner) for value in texts for inner in _documents(value)]
     return found
@@ -119,7 +120,7 @@ def read_policies(objects: Iterable[Mapping[str, Any]]) -> list[DeschedulerPolic
 def _documents(text: str) -> Iterator[Mapping[str, Any]]:
     for raw, line, _ in documents.split(text.encode("utf-8", "replace")):
         data = documents.read(raw, 0, line).data
-        if type(data) is dict and data.get("kind") == "DeschedulerPolicy":
+        if type(data) is dict and kind_of(data) == "DeschedulerPolicy":
             yield data
 
 

@@ -14,6 +14,7 @@ from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, Subject
 from afflint.yaml.document import maps_at, text_at
+from afflint.yaml.object_fields import name_of, namespace_of
 
 
 class BudgetStatus(NamedTuple):
@@ -153,8 +154,8 @@ def unready_pods(pods: Iterable[object]) -> dict[PodKey, str]:
     for pod in pods:
         ready = next((each.get("status") for each in maps_at(pod, "status", "conditions") if each.get("type") == "Ready"), "True")
         if ready != "True":
-            namespace = text_at(pod, "metadata", "namespace") or "default"
-            found[namespace, text_at(pod, "metadata", "name")] = text_at(pod, "status", "phase")
+            namespace = namespace_of(pod) or "default"
+            found[namespace, name_of(pod)] = text_at(pod, "status", "phase")
     return found
 
 

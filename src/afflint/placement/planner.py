@@ -50,7 +50,7 @@ from afflint.scheduler.node_fit import NODE_AFFINITY
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import HUGE_PAGES, REPORTED
-from afflint.yaml.document import text_at
+from afflint.yaml.object_fields import name_of
 
 if TYPE_CHECKING:
     from afflint.placement.descheduler_policy import DeschedulerPolicy
@@ -251,7 +251,7 @@ def _inventory_notes(inventory: Inventory, pod_sources: Sequence[PodSource], pre
         )
     if running.over:
         notes.append(f"{pluralize(running.over, 'pod')} more than the manifests request {'runs' if running.over == 1 else 'run'}")
-    nodes = {node.name if isinstance(node, Node) else text_at(node, "metadata", "name") for node in inventory.nodes}
+    nodes = {node.name if isinstance(node, Node) else name_of(node) for node in inventory.nodes}
     far = {index for index, pod in enumerate(inventory.pods) if pod_state(pod, nodes) == "elsewhere"}
     if far:
         far.difference_update(index for each in running_pods_of(pod_sources, inventory.pods).values() for index in each)

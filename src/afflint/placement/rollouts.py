@@ -26,6 +26,7 @@ from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import PodKey
 from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import metadata_of
 
 _MAX_UNAVAILABLE = (1, 37)
 """The first version in which maxUnavailable of a StatefulSet counts by default (the feature gate MaxUnavailableStatefulSet)."""
@@ -50,7 +51,7 @@ def deletion_costs(pods: Iterable[object]) -> Mapping[PodKey, int]:
     """Return the costs of deleting running pods that are not 0, from their annotations. ``pods`` are pods as parsed."""
     found = {}
     for pod in pods:
-        metadata = map_at(pod, "metadata")
+        metadata = metadata_of(pod)
         cost = deletion_cost(map_at(metadata, "annotations"))
         if cost:
             found[str(metadata.get("namespace") or "default"), str(metadata.get("name"))] = cost

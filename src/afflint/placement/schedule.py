@@ -20,6 +20,7 @@ from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, only_on, read_pod
 from afflint.scheduler.profile import Profile
 from afflint.yaml.document import text_at
+from afflint.yaml.object_fields import kind_of, name_of
 
 if TYPE_CHECKING:
     from afflint.placement.disruption_budgets import WorkloadPods
@@ -65,10 +66,10 @@ class Inventory(NamedTuple):
             own = [] if pod_source.has_own_pods else [replicas.owner(pod_source)]
             # Running pods have controllers of their own, whose names the manifest does not show.
             known = pod_source.observed if pod_source.has_own_pods else ours.kept.get(pod_source.key, ())
-            names = {owner["metadata"]["name"] for owner in own if owner is not None}
-            own += [owner for owner in spreading_owners(pod_source.namespace, known, self.pods) if owner["metadata"]["name"] not in names]
+            names = {name_of(owner) for owner in own if owner is not None}
+            own += [owner for owner in spreading_owners(pod_source.namespace, known, self.pods) if name_of(owner) not in names]
             for owner in filter(None, own):
-                owners[owner["kind"]].append(owner)
+                owners[kind_of(owner)].append(owner)
         mine = {*ours.replaced, *[index for kept in ours.kept.values() for index in kept]}
         return Cluster(
             [*self.nodes, *[node for each in self.classes for node in each.nodes()]],
@@ -144,8 +145,7 @@ class Held(NamedTuple):
 def _name_of(node: object) -> str:
     if isinstance(node, Node):
         return node.name
-    metadata = node.get("metadata") if isinstance(node, dict) else None
-    return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
+    return name_of(node)
 
 
 _NOTHING: Mapping[PodKey, Held] = {}

@@ -17,7 +17,8 @@ from afflint.pools.upgrade_strategy import Amount, UpgradeStrategy
 from afflint.pools.upgrades import amount_of
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.nodes import Node
-from afflint.yaml.document import map_at, text_at
+from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import name_of
 
 CONFIG_POOL = "MachineConfigPool"
 _POOL_KEYS = (
@@ -158,7 +159,7 @@ def _config_pools(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> Ite
     for data in objects:
         selector = parse_label_selector(map_at(data, "spec").get("nodeSelector"))
         if selector is not None and not isinstance(selector, Malformed):
-            selectors[text_at(data, "metadata", "name")] = data, selector
+            selectors[name_of(data)] = data, selector
     taken: set[str] = set()
     for name in sorted(selectors, key=lambda name: (name != "master", name == "worker")):
         data, selector = selectors[name]

@@ -15,6 +15,7 @@ from afflint.placement.plan import Plan, WorkloadPlan
 from afflint.placement.remedies import Remedies, find_remedies, workload_in
 from afflint.scheduler.pods import Pod
 from afflint.yaml.document import text_at
+from afflint.yaml.object_fields import name_of
 
 _KINDS = {
     "po": "pod",
@@ -105,7 +106,7 @@ def _pods(plan: Plan, situation: Situation) -> list[tuple[str, Selected]]:
     for key, indexes in running_pods_of(situation.pod_sources, situation.inventory.pods).items():
         for index in indexes:
             pod = situation.inventory.pods[index]
-            name = text_at(pod, "metadata", "name")
+            name = name_of(pod)
             found.append((f"{text_at(pod, 'metadata', 'namespace') or 'default'}/{name}", Selected(key, name)))
     return found
 

@@ -20,6 +20,7 @@ from afflint.kube.selectors import Malformed, Selector, matches, parse_label_sel
 from afflint.policies.admission_validation import binding_faults, policy_faults
 from afflint.policies.params import TEXTS, param
 from afflint.yaml.document import Document, list_at, map_at, text_at
+from afflint.yaml.object_fields import api_version_of, kind_of, name_of
 
 GROUP, POLICY, BINDING = "admissionregistration.k8s.io", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 MUTATING_POLICY, MUTATING_BINDING = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"
@@ -235,19 +236,18 @@ class AdmissionPolicy(NamedTuple):
 
 def is_kind(data: Mapping[str, Any], kind: str) -> bool:
     """Return whether an object is of a kind of the group admissionregistration.k8s.io."""
-    return is_of(data, GROUP) and data.get("kind") == kind
+    return is_of(data, GROUP) and kind_of(data) == kind
 
 
 def is_of(data: Mapping[str, Any], group: str) -> bool:
     """Return whether an object is of an API group."""
-    version = data.get("apiVersion")
-    return type(version) is str and version.startswith(f"{group}/")
+    return api_version_of(data).startswith(f"{group}/")
 
 
 def _prefix(data: Mapping[str, Any]) -> str:
     if is_of(data, GROUP):
         return "vap"
-    return "gatekeeper" if text_at(data, "apiVersion").partition("/")[0].endswith(".gatekeeper.sh") else "kyverno"
+    return "gatekeeper" if api_version_of(data).partition("/")[0].endswith(".gatekeeper.sh") else "kyverno"
 
 
 class PolicyReader:
@@ -255,7 +255,7 @@ class PolicyReader:
 
     def __init__(self, file: str, document: Document, data: dict[str, Any], base: Path, reserved: Collection[str] = ()) -> None:
         """``reserved``: names that a policy cannot have in findings, where it then gets a prefix."""
-        name = text_at(data, "spec", "policyName") if data.get("kind") in _BINDINGS else text_at(data, "metadata", "name")
+        name = text_at(data, "spec", "policyName") if kind_of(data) in _BINDINGS else name_of(data)
         if name in reserved:
             name = f"{_prefix(data)}/{name}"
         self.data, self.origin = data, PolicyOrigin(name, file, document, data, base)
@@ -269,7 +269,7 @@ class PolicyReader:
             self.add_problem(("metadata",), "the policy has no name")
             return
         kind = map_at(spec, "paramKind")
-        param_kind = (str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None
+        param_kind = (api_version_of(kind), kind_of(kind)) if kind else None
         yield AdmissionPolicy(
             name,
             self.origin,
@@ -288,12 +288,12 @@ class PolicyReader:
         spec = map_at(self.data, "spec")
         kind = map_at(spec, "paramKind")
         return AdmissionPolicy(
-            text_at(self.data, "metadata", "name"),
+            name_of(self.data),
             self.origin,
             self.constraints("matchConstraints"),
             tuple(self.expressions("spec", "matchConditions")),
             tuple(self.expressions("spec", "variables")),
-            param_kind=(str(kind.get("apiVersion", "")), str(kind.get("kind", ""))) if kind else None,
+            param_kind=(api_version_of(kind), kind_of(kind)) if kind else None,
             fails_closed=spec.get("failurePolicy") != "Ignore",
             mutations=tuple(self._mutations(spec)),
             reinvoked=spec.get("reinvocationPolicy") == "IfNeeded",
@@ -307,7 +307,7 @@ class PolicyReader:
             yield Expression(text, self.origin.place(path), name=patch, path=path)
 
     def binding(self) -> Iterator[Binding]:
-        spec, name = map_at(self.data, "spec"), text_at(self.data, "metadata", "name")
+        spec, name = map_at(self.data, "spec"), name_of(self.data)
         policy = self.origin.policy
         actions = [each for each in list_at(spec, "validationActions") if type(each) is str and each in _SEVERITIES]
         if not policy:

@@ -13,6 +13,7 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.kube.label_syntax import is_key, is_subdomain
 from afflint.yaml.document import list_at, map_at, text_at
+from afflint.yaml.object_fields import name_of
 
 Faults = Iterator[tuple[Path, str]]
 
@@ -30,7 +31,7 @@ _RESERVED = frozenset(
 
 def policy_faults(data: Mapping[str, Any]) -> Faults:
     """Yield the faults for which the API server rejects a policy."""
-    spec, name = map_at(data, "spec"), text_at(data, "metadata", "name")
+    spec, name = map_at(data, "spec"), name_of(data)
     if not is_subdomain(name):
         yield ("metadata", "name"), f"{quoted(name)} is not a valid name: lower-case letters, digits, `-` and `.`"
     yield from _supported(spec, ("spec",), "failurePolicy", ("Fail", "Ignore"))

@@ -22,6 +22,7 @@ from afflint.policies.admission_manifests import (
     is_of,
 )
 from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
+from afflint.yaml.object_fields import api_version_of, kind_of
 
 KIND, GROUP, _CONSTRAINT_GROUP = "ConstraintTemplate", "templates.gatekeeper.sh", "constraints.gatekeeper.sh"
 ENGINE = "K8sNativeValidation"
@@ -35,7 +36,7 @@ _GIVEN = {
 
 def is_template(data: Mapping[str, Any]) -> bool:
     """Return whether an object is a ConstraintTemplate."""
-    return data.get("kind") == KIND and is_of(data, GROUP)
+    return kind_of(data) == KIND and is_of(data, GROUP)
 
 
 def is_constraint(data: Mapping[str, Any]) -> bool:
@@ -47,7 +48,7 @@ def policies_of(readers: Sequence[PolicyReader]) -> Iterator[AdmissionPolicy]:
     """Yield the policies of constraints, with the templates among the same objects."""
     constraints = [each for each in readers if is_constraint(each.data)]
     templates = {text_at(each.data, "spec", "crd", "spec", "names", "kind"): each for each in readers if is_template(each.data)}
-    used = {each.data.get("kind") for each in constraints}
+    used = {kind_of(each.data) for each in constraints}
     for kind, template in templates.items():
         if _source(template.data) is None:
             message = f"the template of {quoted(kind)} is in Rego; afflint evaluates only CEL, the engine `{ENGINE}`"
@@ -55,7 +56,7 @@ def policies_of(readers: Sequence[PolicyReader]) -> Iterator[AdmissionPolicy]:
         elif kind not in used:
             template.add_problem(("metadata", "name"), f"no constraint of the kind {quoted(kind)} applies this template")
     for each in constraints:
-        name = text_at(each.data, "kind")
+        name = kind_of(each.data)
         if not each.origin.policy:
             each.add_problem(("metadata",), "the constraint has no name")
         elif name not in templates:
@@ -77,7 +78,7 @@ def _policy(template: PolicyReader, constraint: PolicyReader) -> AdmissionPolicy
     path = _source(template.data)
     assert path is not None
     given = [Expression(text, template.origin.place(path), name=name, path=path) for name, text in _GIVEN.items()]
-    name, kind = constraint.origin.policy, text_at(constraint.data, "kind")
+    name, kind = constraint.origin.policy, kind_of(constraint.data)
     schema = map_at(template.data, "spec", "crd", "spec", "validation", "openAPIV3Schema")
     parameters = _with_defaults(schema, map_at(constraint.data, "spec").get("parameters"))
     data = {**constraint.data, "spec": {**map_at(constraint.data, "spec"), **({} if parameters is None else {"parameters": parameters})}}
@@ -88,7 +89,7 @@ def _policy(template: PolicyReader, constraint: PolicyReader) -> AdmissionPolicy
         tuple(template.expressions(*path, "matchCondition")),
         (*given, *template.expressions(*path, "variables")),
         tuple(template.expressions(*path, "validations")),
-        param_kind=(text_at(constraint.data, "apiVersion"), kind),
+        param_kind=(api_version_of(constraint.data), kind),
         fails_closed=text_at(template.data, *path, "failurePolicy") != "Ignore",
         dialect="gatekeeper",
         rule=kind,

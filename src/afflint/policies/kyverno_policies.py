@@ -13,6 +13,7 @@ from afflint.findings.paths import Path
 from afflint.findings.phrases import join_words, quoted
 from afflint.policies.admission_manifests import EVERYTHING, AdmissionPolicy, Binding, KyvernoScope, PolicyReader, is_of
 from afflint.yaml.document import list_at, map_at, text_at, texts_at
+from afflint.yaml.object_fields import api_version_of, kind_of, namespace_of
 
 CLASSIC_GROUP, GROUP = "kyverno.io", "policies.kyverno.io"
 EXCEPTION = "PolicyException"
@@ -23,11 +24,11 @@ _SEVERITIES: Mapping[str, Severity] = {"Deny": "error", "Warn": "warning", "Audi
 
 def is_policy(data: Mapping[str, Any]) -> bool:
     """Return whether an object is a policy of Kyverno that validates."""
-    return _is_validating(data) or (data.get("kind") in _CLASSIC_KINDS and is_of(data, CLASSIC_GROUP))
+    return _is_validating(data) or (kind_of(data) in _CLASSIC_KINDS and is_of(data, CLASSIC_GROUP))
 
 
 def _is_validating(data: Mapping[str, Any]) -> bool:
-    return data.get("kind") in KINDS and is_of(data, GROUP)
+    return kind_of(data) in KINDS and is_of(data, GROUP)
 
 
 def policies_of(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
@@ -52,7 +53,7 @@ def _validating_policy(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
     if map_at(spec, "evaluation", "admission").get("enabled") is False:
         severity = "warning"
     constraints = reader.constraints("matchConstraints")
-    scope = KyvernoScope(namespace=_namespace(reader.data) if reader.data["kind"] == KINDS[1] else None)
+    scope = KyvernoScope(namespace=_namespace(reader.data) if kind_of(reader.data) == KINDS[1] else None)
     yield AdmissionPolicy(
         name,
         reader.origin,
@@ -67,7 +68,7 @@ def _validating_policy(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
 
 
 def _namespace(data: Mapping[str, Any]) -> str:
-    return text_at(data, "metadata", "namespace")
+    return namespace_of(data)
 
 
 def _rules(reader: PolicyReader) -> Iterator[AdmissionPolicy]:
@@ -107,7 +108,7 @@ def _rule(reader: PolicyReader, rule: dict[str, Any], path: Path) -> AdmissionPo
     scope = KyvernoScope(
         rule.get("match"),
         rule.get("exclude"),
-        _namespace(reader.data) if reader.data["kind"] == _CLASSIC_KINDS[1] else None,
+        _namespace(reader.data) if kind_of(reader.data) == _CLASSIC_KINDS[1] else None,
         tuple((_severity(text_at(each, "action")), map_at(each)) for each in overrides),
     )
     message = text_at(validate, "message").strip() or None
@@ -119,7 +120,7 @@ def _rule(reader: PolicyReader, rule: dict[str, Any], path: Path) -> AdmissionPo
         tuple(reader.expressions(*path, "celPreconditions")),
         tuple(reader.expressions(*below, "variables")),
         tuple(each._replace(message=each.message or message) for each in reader.expressions(*below, "expressions")),
-        param_kind=(text_at(kind, "apiVersion"), text_at(kind, "kind")) if kind else None,
+        param_kind=(api_version_of(kind), kind_of(kind)) if kind else None,
         fails_closed=spec.get("failurePolicy") != "Ignore",
         dialect="kyverno-rule",
         rule=text_at(rule, "name"),
@@ -133,5 +134,5 @@ def _severity(action: str) -> Severity:
 
 def excepted_policies(data: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of the policies in CEL that a PolicyException of Kyverno is about."""
-    if data.get("kind") == EXCEPTION and is_of(data, GROUP):
+    if kind_of(data) == EXCEPTION and is_of(data, GROUP):
         yield from (text_at(each, "name") for each in list_at(map_at(data, "spec"), "policyRefs"))

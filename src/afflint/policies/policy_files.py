@@ -12,8 +12,9 @@ from afflint.policies import constraint_templates, kyverno_policies
 from afflint.policies.admission_manifests import BINDING, POLICY, AdmissionPolicy, Binding, PolicyReader, is_kind
 from afflint.policies.unread_objects import unknown_exceptions, unread
 from afflint.source.files import read_regular
-from afflint.yaml.document import maps_at, text_at
+from afflint.yaml.document import maps_at
 from afflint.yaml.documents import read, split, to_utf8
+from afflint.yaml.object_fields import kind_of, name_of
 
 _MAX_BYTES = 8 << 20
 
@@ -43,7 +44,7 @@ class Admission(NamedTuple):
 
 
 def _changes_objects(data: dict[str, Any]) -> bool:
-    return text_at(data, "kind") in _CHANGING or any("mutate" in rule for rule in maps_at(data, "spec", "rules"))
+    return kind_of(data) in _CHANGING or any("mutate" in rule for rule in maps_at(data, "spec", "rules"))
 
 
 _CHANGING = ("MutatingPolicy", "NamespacedMutatingPolicy", "MutatingAdmissionPolicy")
@@ -71,7 +72,7 @@ def read_admission(paths: Iterable[str], reserved: Collection[str] = ()) -> Admi
         else:
             policies += kyverno_policies.policies_of(each)
     policies += constraint_templates.policies_of(readers)
-    named = frozenset(text_at(each.data, "metadata", "name") for each in readers if kyverno_policies.is_policy(each.data))
+    named = frozenset(name_of(each.data) for each in readers if kyverno_policies.is_policy(each.data))
     for each in readers:
         for field, message in unread(each.data):
             each.add_problem((field,), message)

@@ -9,6 +9,7 @@ from afflint.findings.phrases import did_you_mean, nearest, quoted
 from afflint.policies import constraint_templates, kyverno_policies
 from afflint.policies.admission_manifests import BINDING, GROUP, POLICY
 from afflint.yaml.document import text_at
+from afflint.yaml.object_fields import api_version_of, kind_of, name_of
 
 _KYVERNO = kyverno_policies.GROUP
 _VERSIONS: Mapping[str, tuple[str, ...]] = {
@@ -30,7 +31,7 @@ _MUTATIONS = "mutations.gatekeeper.sh"
 
 def unread(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the fields that keep an object from being read as the policy that it looks like, each with the reason."""
-    version, kind = text_at(data, "apiVersion"), text_at(data, "kind")
+    version, kind = api_version_of(data), kind_of(data)
     group, _, number = version.rpartition("/")
     if group == _MUTATIONS:
         yield "kind", f"afflint does not apply mutations of Gatekeeper, such as this {kind}"
@@ -48,7 +49,7 @@ def unknown_exceptions(data: Mapping[str, Any], policies: frozenset[str]) -> Ite
     """Yield a message for each policy that an exception is about and that is not among the files."""
     for name in kyverno_policies.excepted_policies(data):
         if name not in policies:
-            exception = quoted(text_at(data, "metadata", "name"))
+            exception = quoted(name_of(data))
             yield f"no ValidatingPolicy {quoted(name)} is among the files, but the PolicyException {exception} is about it" + did_you_mean(
                 nearest(name, sorted(policies))
             )

@@ -25,6 +25,7 @@ from afflint.pools.fields import (
 from afflint.pools.pool import Declared, Label, Pool, Reader
 from afflint.pools.upgrades import aks_upgrade, eks_update, gke_upgrade
 from afflint.yaml.document import list_at, map_at
+from afflint.yaml.object_fields import metadata_of
 
 
 def _first(data: Any) -> Any:
@@ -61,7 +62,7 @@ def _google(declared: Declared, spec: dict[str, Any], base: Path, name: str, clu
     if text(config, "machineType"):
         automatic.append(label(INSTANCE_TYPE, config["machineType"], (*path, "machineType")))
     remedy, of_object = "Write it below `nodeConfig.labels`.", (*declared.base, "metadata", "labels")
-    lost = unreachable_labels(map_at(declared.data, "metadata").get("labels"), of_object, own, "of the object stays there", remedy)
+    lost = unreachable_labels(metadata_of(declared.data).get("labels"), of_object, own, "of the object stays there", remedy)
     lost += unreachable_labels(config.get("resourceLabels"), (*path, "resourceLabels"), own, "is a label of cloud resources", remedy)
     return declared.pool(name, declared.ref.kind or "", declared.base, "other", cluster)._replace(
         labels=(

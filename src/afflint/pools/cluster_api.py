@@ -28,6 +28,7 @@ from afflint.pools.kubeadm import registration
 from afflint.pools.pool import Declared, Key, Label, Pool, PoolMistake, PoolPart, Reader, UnreachableLabel
 from afflint.pools.upgrades import machine_deployment
 from afflint.yaml.document import list_at, map_at
+from afflint.yaml.object_fields import metadata_of
 
 _BOUNDS = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
 _SYNCED = ("node-restriction.kubernetes.io", "node.cluster.x-k8s.io")
@@ -156,7 +157,7 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
             if type(entry) is not dict:
                 continue
             path = (*base, "workers", kind, index)
-            kept, lost = _of_machines(map_at(entry, "metadata"), (*path, "metadata"))
+            kept, lost = _of_machines(metadata_of(entry), (*path, "metadata"))
             own = _variables(list_at(entry, "variables", "overrides"), (*path, "variables", "overrides"))
             labels, taints, faults = _of_variables({**of_cluster, **own})
             least, most = _scale(entry, map_at(entry, "metadata", "annotations"))
@@ -165,7 +166,7 @@ def _cluster(declared: Declared) -> Iterator[Pool]:
             yield declared.pool(text(entry, "name") or worker, word, path, "other", declared.name)._replace(
                 labels=(*(kept if kind == "machineDeployments" else ()), *labels, *_domain(domains[0] if len(domains) == 1 else "", path)),
                 taints=taints,
-                closed=bool(class_name and worker) and not is_open(map_at(entry, "metadata").get("labels")),
+                closed=bool(class_name and worker) and not is_open(metadata_of(entry).get("labels")),
                 least=least,
                 most=most,
                 zones=domains,
@@ -199,7 +200,7 @@ def _cluster_class(declared: Declared) -> Iterator[PoolPart]:
                 continue
             base = (*declared.base, "spec", "workers", kind, index)
             inner, path = (entry["template"], (*base, "template")) if type(entry.get("template")) is dict else (entry, base)
-            kept, lost = _of_machines(map_at(inner, "metadata"), (*path, "metadata"))
+            kept, lost = _of_machines(metadata_of(inner), (*path, "metadata"))
             taints = taints_of(entry.get("taints"), (*base, "taints"))
             bootstrap = _reference(inner, declared.namespace, "bootstrap", "ref")
             bootstrap = bootstrap or _reference(inner, declared.namespace, "bootstrap", "templateRef")

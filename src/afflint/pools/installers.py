@@ -35,6 +35,7 @@ from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT, Reg
 from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolPart, PoolTaint, Reader
 from afflint.pools.upgrades import eks_update, kops_update
 from afflint.yaml.document import list_at, map_at
+from afflint.yaml.object_fields import kind_of
 
 _TAG = "is a tag of cloud resources"
 
@@ -214,7 +215,7 @@ def _kind_patches(patches: list[Any], path: Path, *, control_plane: bool) -> Reg
         from afflint.yaml.documents import read
 
         data = read(patch.encode("utf-8", "surrogatepass"), 0, 0).data
-        if map_at(data).get("kind") not in ("InitConfiguration", "JoinConfiguration"):
+        if kind_of(data) not in ("InitConfiguration", "JoinConfiguration"):
             continue
         where = (*path, index)
         changed = registration(map_at(data).get("nodeRegistration"), where, control_plane=control_plane)

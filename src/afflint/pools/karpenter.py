@@ -17,6 +17,7 @@ from afflint.pools.fields import is_known, is_open, label, labels_of, number, on
 from afflint.pools.pool import Declared, Label, Pool, Reader, UnreachableLabel
 from afflint.pools.upgrades import karpenter_budgets
 from afflint.yaml.document import list_at, map_at
+from afflint.yaml.object_fields import metadata_of
 
 CAPACITY, NODEPOOL, PROVISIONER = "karpenter.sh/capacity-type", "karpenter.sh/nodepool", "karpenter.sh/provisioner-name"
 AUTO_MODE = "eks.amazonaws.com"
@@ -26,7 +27,7 @@ AUTO_MODE = "eks.amazonaws.com"
 def _node_pool(declared: Declared) -> Iterator[Pool]:
     template = map_at(declared.data, "spec", "template")
     base = (*declared.base, "spec", "template")
-    spec, own = map_at(template, "spec"), map_at(template, "metadata").get("labels")
+    spec, own = map_at(template, "spec"), metadata_of(template).get("labels")
     reference = map_at(spec, "nodeClassRef")
     limits = map_at(declared.data, "spec", "limits")
     automatic = [label(NODEPOOL, declared.name)] if declared.name else []
@@ -34,7 +35,7 @@ def _node_pool(declared: Declared) -> Iterator[Pool]:
     if group and kind and text(reference, "name"):
         automatic.append(label(f"{group}/{kind.lower()}", reference["name"]))
     path, why = (*declared.base, "metadata", "labels"), "of a NodePool itself stays on the NodePool"
-    lost = unreachable_labels(map_at(declared.data, "metadata").get("labels"), path, None, why, _LABELS_OF_NODES)
+    lost = unreachable_labels(metadata_of(declared.data).get("labels"), path, None, why, _LABELS_OF_NODES)
     yield _pool(declared, "NodePool", own, (*base, "metadata", "labels"), spec, (*base, "spec"), automatic, limits, lost)
 
 

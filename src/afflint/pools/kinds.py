@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from afflint.kube.kinds import HOLDER_NAMES
+from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import kind_of
 
 MARKS: dict[bytes, tuple[bytes, ...]] = {
     b"NodePool": (b"karpenter.sh/", b"hypershift.openshift.io/", b"container.gcp."),
@@ -51,9 +53,10 @@ The empty kind is for files without a kind: settings of RKE2 and k3s, of Talos, 
 _ANY = frozenset(mark for kind, marks in MARKS.items() for mark in marks if kind != b"KubeNodeConfig")
 
 
-def may_declare(kind: object, raw_bytes: bytes) -> bool:
-    """Return whether a document of this kind may declare nodes or contain an object that does; "" means no kind."""
-    if type(kind) is not str:
+def may_declare(data: object, raw_bytes: bytes) -> bool:
+    """Return whether a document with this data may declare nodes or contain an object that does."""
+    kind = kind_of(data)
+    if not kind and "kind" in map_at(data):
         return False
     marks = MARKS.get(kind.encode("utf-8", "replace"))
     if marks is None and (kind in HOLDER_NAMES or kind.endswith("List")):

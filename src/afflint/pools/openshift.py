@@ -12,6 +12,7 @@ from afflint.pools.fields import is_open, label, labels_of, number, region, tain
 from afflint.pools.pool import Declared, Label, Pool, PoolPart, PoolTaint, Reader
 from afflint.pools.upgrades import hosted_pool
 from afflint.yaml.document import list_at, map_at
+from afflint.yaml.object_fields import metadata_of
 
 _BOUNDS = "machine.openshift.io/cluster-api-autoscaler-node-group-"
 
@@ -24,7 +25,7 @@ def _machine_set(declared: Declared) -> Iterator[Pool]:
     spec = map_at(declared.data, "spec")
     template, base = map_at(spec, "template"), (*declared.base, "spec", "template")
     inner = map_at(template, "spec")
-    own = map_at(inner, "metadata").get("labels")
+    own = metadata_of(inner).get("labels")
     own_path = (*base, "spec", "metadata", "labels")
     taints = taints_of(inner.get("taints"), (*base, "spec", "taints"))
     provider = map_at(inner, "providerSpec", "value")
@@ -73,11 +74,11 @@ def _place(provider: Mapping[str, Any], path: Path) -> list[Label]:
 
 def _machine(declared: Declared) -> Iterator[Pool]:
     """Yield a Machine that no MachineSet owns: one node with the labels and taints of its spec."""
-    metadata = map_at(declared.data, "metadata")
+    metadata = metadata_of(declared.data)
     if metadata.get("ownerReferences"):
         return
     spec, base = map_at(declared.data, "spec"), (*declared.base, "spec")
-    own = map_at(spec, "metadata").get("labels")
+    own = metadata_of(spec).get("labels")
     taints = taints_of(spec.get("taints"), (*base, "taints"))
     control_plane = text(metadata, "labels", "machine.openshift.io/cluster-api-machine-role") == "master"
     roles = [label(each, "") for each in ((CONTROL_PLANE, MASTER) if control_plane else (WORKER,))]

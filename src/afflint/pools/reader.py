@@ -14,6 +14,7 @@ from afflint.pools.kinds import FAMILIES, MARKS, lists_machines
 from afflint.pools.pool import Declared, Pool, PoolPart, Reader
 from afflint.yaml.document import list_at, map_at
 from afflint.yaml.documents import Document
+from afflint.yaml.object_fields import api_version_of, kind_of
 
 
 def pools_in(document: Document) -> Iterator[Pool | PoolPart]:
@@ -24,16 +25,14 @@ def pools_in(document: Document) -> Iterator[Pool | PoolPart]:
         yield from _without_kind(document)
         return
     for data, base in objects_in(document):
-        kind = data.get("kind")
-        if type(kind) is str and kind.encode() in MARKS:
+        kind = kind_of(data)
+        if kind.encode("utf-8", "replace") in MARKS:
             for inner, path, patched in _bases(data) if kind == "Composition" else [(data, (), False)]:
                 yield from _read(document, inner, (*base, *path), patched=patched)
 
 
 def _read(document: Document, data: dict[str, Any], base: Path, *, patched: bool) -> Iterator[Pool | PoolPart]:
-    version, kind = data.get("apiVersion"), data.get("kind")
-    if type(version) is not str or type(kind) is not str:
-        return
+    version, kind = api_version_of(data), kind_of(data)
     group = version.rpartition("/")[0]
     if version == "v1alpha1" and kind == "KubeNodeConfig":
         group, module = "", "talos"

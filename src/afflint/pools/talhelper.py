@@ -16,6 +16,7 @@ from afflint.pools.kubeadm import CONTROL_PLANE_LABELS, CONTROL_PLANE_TAINT
 from afflint.pools.pool import Declared, Label, Pool, PoolMistake, PoolTaint, Reader
 from afflint.pools.talos import rejected_labels, schedulable_control_planes
 from afflint.yaml.document import all_texts, list_at, map_at
+from afflint.yaml.object_fields import kind_of
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -140,7 +141,7 @@ def _merged(result: _Patches, data: dict[str, Any], path: Path, *, whole: bool) 
     """Return the patches with a strategic merge patch. Findings are at its fields if it is ``whole``, else at its text."""
     machine, where = map_at(data, "machine"), (*path, "machine") if whole else path
     own = machine.get("nodeLabels")
-    if data.get("kind") == "KubeNodeConfig":
+    if kind_of(data) == "KubeNodeConfig":
         machine, own = {"nodeTaints": data.get("taints")}, data.get("labels")
     labels = labels_of(own, (*where, "nodeLabels"))
     taints = taints_in_map(machine.get("nodeTaints"), (*where, "nodeTaints"))

@@ -25,6 +25,7 @@ from afflint.rendering.source_documents import SourceText, documents_of
 from afflint.rendering.wrappers import common_labels, components, images, inline_patches, patches_of
 from afflint.source.repositories import is_inside
 from afflint.yaml.document import list_at, map_at, maps_at, text_at
+from afflint.yaml.object_fields import name_of
 
 _OF_TEMPLATE: Path = ("spec", "template", "spec")
 """The path of the `spec` of the Applications in an ApplicationSet."""
@@ -41,7 +42,7 @@ def from_application_set(
     for parameters in generators.parameters(spec.get("generators"), ("spec", "generators")):
         application, remaining, written = _generated(text, parameters, is_complete=not generators.unsupported)
         unknown = unknown or remaining
-        application_name = text_at(application, "metadata", "name")
+        application_name = name_of(application)
         title = declared_by if has_placeholder(application_name) else f"{declared_by}, {application_name}"
         for each in from_application(title, application_name, map_at(application, "spec"), tops, written):
             if isinstance(each, Hint):

@@ -18,6 +18,7 @@ from afflint.rendering.source_documents import documents_of
 from afflint.source.files import read_regular
 from afflint.source.sources import is_template
 from afflint.yaml.document import map_at, text_at
+from afflint.yaml.object_fields import kind_of
 
 _LARGEST = 1 << 20
 _LABEL, _CLUSTER = "argocd.argoproj.io/secret-type", "cluster"
@@ -70,7 +71,7 @@ class ArgoClusters:
         for document in documents_of(data).values():
             if document.problem is not None:
                 self._is_complete = False
-            elif text_at(document.data, "metadata", "labels", _LABEL) == _CLUSTER and text_at(document.data, "kind") == "Secret":
+            elif text_at(document.data, "metadata", "labels", _LABEL) == _CLUSTER and kind_of(document.data) == "Secret":
                 found = _cluster(document.data)
                 self._found += () if found is None else (found,)
                 self._is_complete = self._is_complete and found is not None

@@ -21,6 +21,7 @@ from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.source.repositories import is_inside
 from afflint.source.sources import is_template
 from afflint.yaml.document import list_at, map_at, text_at, texts_at
+from afflint.yaml.object_fields import kind_of, metadata_of
 
 _LARGEST = 1 << 20
 _KIND, _GENERATORS = "ConfigMap", "configMapGenerator"
@@ -154,11 +155,11 @@ class ConfigMaps:
 
 def _in_text(file: str, data: bytes) -> Iterator[ConfigMap]:
     for document in documents_of(data).values():
-        if document.problem is None and text_at(document.data, "kind") == _KIND:
+        if document.problem is None and kind_of(document.data) == _KIND:
             text = SourceText(file, document, document.index)
             values = map_at(document.data, "data")
             entries = {key: Entry(value, text, ("data", key)) for key, value in values.items() if type(value) is str}
-            metadata = map_at(document.data, "metadata")
+            metadata = metadata_of(document.data)
             yield ConfigMap(text_at(metadata, "name"), text_at(metadata, "namespace"), os.path.dirname(file), entries)
 
 

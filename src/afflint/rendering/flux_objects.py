@@ -20,6 +20,7 @@ from afflint.rendering.source_documents import SourceText, WrittenText
 from afflint.rendering.wrappers import added_annotations, added_labels, components, inline_patches, patches_of
 from afflint.source.sources import VALUES
 from afflint.yaml.document import list_at, map_at, maps_at, text_at
+from afflint.yaml.object_fields import kind_of, namespace_of
 
 
 def from_kustomization(name: str, spec: Mapping[str, Any], text: SourceText, tops: Sequence[str]) -> Iterator[Declared]:
@@ -29,7 +30,7 @@ def from_kustomization(name: str, spec: Mapping[str, Any], text: SourceText, top
     if folder is not None:
         yield _flux_hint(declared_by, folder, spec, text)
     elif path and not has_placeholder(name + path):
-        source = reference_in(map_at(spec, "sourceRef"), text_at(text.data, "metadata", "namespace"))
+        source = reference_in(map_at(spec, "sourceRef"), namespace_of(text.data))
         hint = replace(_flux_hint(declared_by, "", spec, text), naming=(text, ("spec", "path")))
         yield RemoteObject(declared_by, f"folder {path}", chart=WantedChart(path, source=source, is_folder=True), hint=hint)
 
@@ -44,7 +45,7 @@ def from_helm_release(name: str, spec: Mapping[str, Any], text: SourceText, tops
     in_git = "/" in path and text_at(chart, "sourceRef", "kind") in ("GitRepository", "Bucket")
     folder = in_repository(tops, path) if in_git else None
     declared_by = f"HelmRelease {name}"
-    own = text_at(text.data, "metadata", "namespace")
+    own = namespace_of(text.data)
     namespace = text_at(spec, "targetNamespace") or own
     release = text_at(spec, "releaseName") or (f"{spec['targetNamespace']}-{name}" if text_at(spec, "targetNamespace") else name)
     inline = (Inline(map_at(spec, "values"), Written(text, ("spec", "values"))),) if map_at(spec, "values") else ()
@@ -94,13 +95,13 @@ def _post_renderers(spec: Mapping[str, Any], text: SourceText) -> tuple[dict[str
 
 def _references(spec: Mapping[str, Any], text: SourceText, *steps: str) -> tuple[ConfigReference, ...]:
     """Return the ConfigMaps and Secrets that an object of Flux takes something from; they are in its own namespace."""
-    namespace = text_at(text.data, "metadata", "namespace")
+    namespace = namespace_of(text.data)
     return tuple(
         [
             ConfigReference(
                 text_at(each, "name"),
                 namespace,
-                text_at(each, "kind") != "ConfigMap",
+                kind_of(each) != "ConfigMap",
                 text_at(each, "valuesKey") or VALUES,
                 text_at(each, "targetPath"),
             )

@@ -15,6 +15,7 @@ from afflint.rendering.chart_downloads import OCI, PublishedChart, chart_referen
 from afflint.rendering.git_downloads import GitFolder, git_folder
 from afflint.rendering.programs import RenderError
 from afflint.yaml.document import map_at, text_at
+from afflint.yaml.object_fields import kind_of, name_of, namespace_of
 
 GROUP = "source.toolkit.fluxcd.io"
 _GIT, _BUCKET = "GitRepository", "Bucket"
@@ -60,16 +61,16 @@ class FluxSource(NamedTuple):
 
 def flux_source(data: Mapping[str, Any], file: str) -> FluxSource | None:
     """Return the source that an object is; None for another object, and for a patch of one, which may leave its address out."""
-    kind, spec = text_at(data, "kind"), map_at(data, "spec")
+    kind, spec = kind_of(data), map_at(data, "spec")
     if kind not in _KINDS or not (text_at(spec, "url") or text_at(spec, "chart")):
         return None
-    name = SourceName(kind, text_at(data, "metadata", "name"), text_at(data, "metadata", "namespace"))
+    name = SourceName(kind, name_of(data), namespace_of(data))
     return FluxSource(name, {key: spec[key] for key in _FIELDS if key in spec}, file)
 
 
 def reference_in(source: Mapping[str, Any], namespace: str) -> SourceName:
     """Return the source that a reference of Flux names. ``namespace`` is that of its object."""
-    return SourceName(text_at(source, "kind"), text_at(source, "name"), text_at(source, "namespace") or namespace)
+    return SourceName(kind_of(source), text_at(source, "name"), text_at(source, "namespace") or namespace)
 
 
 class FluxSources:

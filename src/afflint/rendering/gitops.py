@@ -28,6 +28,7 @@ from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES as NAMES_OF_KUSTOMIZATIONS
 from afflint.source.sources import is_template
 from afflint.yaml.document import map_at, maps_at, text_at
+from afflint.yaml.object_fields import api_version_of, kind_of, metadata_of, name_of
 from afflint.yaml.prefilter import is_values_file
 
 _LARGEST = 1 << 20
@@ -87,8 +88,8 @@ def _hints_in(text: SourceText, tops: Sequence[str], clusters: ArgoClusters) -> 
     ``tops`` are the folders above the file that may be the top of its repository, nearest first; nothing outside the last is read.
     """
     data = text.data
-    kind, group = text_at(data, "kind"), text_at(data, "apiVersion").partition("/")[0]
-    name, spec = text_at(data, "metadata", "name"), map_at(data, "spec")
+    kind, group = kind_of(data), api_version_of(data).partition("/")[0]
+    name, spec = name_of(data), map_at(data, "spec")
     if group == "argoproj.io" and kind == "Application":
         yield from from_application(f"Application {name}", name, spec, tops, Written(text, ("spec",)), text)
     elif group == "argoproj.io" and kind == "ApplicationSet":
@@ -111,7 +112,7 @@ def _values_files_of(data: Mapping[str, Any], tops: Sequence[str]) -> Iterator[s
 
     These are values of its charts, and files that it puts into a ConfigMap or Secret under the name of a values file, for a HelmRelease.
     """
-    charts = [data] if text_at(data, "kind") == "HelmChartInflationGenerator" else maps_at(data, "helmCharts")
+    charts = [data] if kind_of(data) == "HelmChartInflationGenerator" else maps_at(data, "helmCharts")
     names = [name for each in charts for name in (text_at(each, "valuesFile"), *usable_texts(each, "additionalValuesFiles"))]
     for generator in (*maps_at(data, "configMapGenerator"), *maps_at(data, "secretGenerator")):
         entries = [each.partition("=") for each in usable_texts(generator, "files")]
@@ -130,8 +131,8 @@ def set_namespace(output: bytes, namespace: str | None) -> bytes:
     pieces = []
     for document in documents_of(output).values():
         text = document.text()
-        metadata = map_at(document.data, "metadata")
-        if text_at(document.data, "kind") in _NAMESPACED and "namespace" not in metadata:
+        metadata = metadata_of(document.data)
+        if kind_of(document.data) in _NAMESPACED and "namespace" not in metadata:
             text = re.sub(
                 r"(?m)^metadata:[ \t]*\n(?=([ \t]+))", lambda match: f"{match[0]}{match[1]}namespace: {namespace}\n", text, count=1
             )

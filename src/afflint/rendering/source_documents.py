@@ -15,6 +15,7 @@ from afflint.findings.paths import Path, Step
 from afflint.source.files import read_regular
 from afflint.yaml.document import Document
 from afflint.yaml.documents import read, split, to_utf8
+from afflint.yaml.object_fields import kind_of
 
 _LARGEST = 16 << 20
 # Fields that identify the items of a list when items are merged, or move because others are added.
@@ -136,7 +137,7 @@ class SourceTexts:
             if type(data) is not dict:
                 continue
             items = data.get("items")
-            if type(items) is list and str(data.get("kind", "")).endswith("List"):
+            if type(items) is list and kind_of(data).endswith("List"):
                 yield from ((text, ("items", number), item) for number, item in enumerate(items) if type(item) is dict)
             else:
                 yield text, (), data

@@ -19,6 +19,7 @@ from afflint.kube.scheduler_fields import NAME as SCHEDULER_CONFIGURATION
 from afflint.kube.selectors import Requirement, first_unmet, parse_expression
 from afflint.kube.types import INT32, Struct
 from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import kind_of
 from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
 
 _EVICTION = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
@@ -261,7 +262,7 @@ def _is_encoded(manifest: Manifest) -> bool:
 
 
 def _lacks_kind(manifest: Manifest) -> bool:
-    return manifest.data.get("kind") is None
+    return not kind_of(manifest.data)
 
 
 def _current(kind: Kind) -> str:

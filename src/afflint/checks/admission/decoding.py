@@ -11,7 +11,7 @@ from afflint.kube.label_syntax import is_key
 from afflint.kube.manifests import Manifest, Workload
 from afflint.kube.types import Mismatch
 from afflint.kube.versions import as_of
-from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import metadata_of
 from afflint.yaml.placeholders import is_placeholder
 
 
@@ -44,7 +44,7 @@ def _mismatches(manifest: Manifest, target: Target) -> tuple[Mismatch, ...]:
 
 def _metadata_mismatches(manifest: Manifest) -> Iterator[Mismatch]:
     """Yield the unknown fields in the metadata of an object whose own fields are not checked; see ``kube.resource_fields`` for others."""
-    metadata = map_at(manifest.data, "metadata")
+    metadata = metadata_of(manifest.data)
     if not metadata.keys() <= METADATA.fields.keys() and is_listed(manifest.kind) and not _is_further(manifest):
         found = METADATA.mismatches(metadata, (*manifest.base, "metadata"))
         yield from (each for each in found if each.struct is METADATA)

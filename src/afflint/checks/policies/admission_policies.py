@@ -37,6 +37,7 @@ from afflint.policies.admission_manifests import (
 from afflint.policies.kyverno_policies import EXCEPTION, excepted_policies
 from afflint.policies.policy_files import Admission
 from afflint.yaml.document import list_at, map_at, text_at, texts_at
+from afflint.yaml.object_fields import kind_of, name_of
 
 
 class PolicyDenial(NamedTuple):
@@ -99,7 +100,7 @@ class AdmissionEvaluator:
         self.unknown: list[Unknown] = []
         known = [*admission.objects, *objects]
         self._cluster = KnownCluster(known, is_complete=is_complete, test=test, images=images)
-        self._objects = [each for each in known if each.get("kind") == EXCEPTION]
+        self._objects = [each for each in known if kind_of(each) == EXCEPTION]
         wanted = frozenset(names)
         first = {(each.name, each.dialect, each.rule): each for each in reversed(admission.policies) if each.name in wanted}
         self.faults: list[Fault] = []
@@ -165,7 +166,7 @@ class AdmissionEvaluator:
     def _classic_exemptions(self, policy: AdmissionPolicy) -> Iterator[PolicyException]:
         scope = policy.own_binding.scope if policy.own_binding is not None else None
         if policy.dialect == "kyverno-rule" and isinstance(scope, KyvernoScope):
-            name = text_at(policy.origin.data, "metadata", "name")
+            name = name_of(policy.origin.data)
             full = name if scope.namespace is None else f"{scope.namespace}/{name}"
             for each in self._objects:
                 yield from (one for one in policy_exceptions(each) if one.names(full, policy.rule))
@@ -173,7 +174,7 @@ class AdmissionEvaluator:
     def _exemptions(self, policy: AdmissionPolicy, compiler: PolicyCompiler) -> Iterator[_CompiledExemption]:
         if policy.dialect != "kyverno":
             return
-        name = text_at(policy.origin.data, "metadata", "name")
+        name = name_of(policy.origin.data)
         for each in self._objects:
             if name in excepted_policies(each):
                 spec = map_at(each, "spec")
@@ -345,7 +346,7 @@ _ADDED_ANYWHERE = frozenset(("ingressClassName", "managedFields", "name", "names
 def _fails_in_every_cluster(error: EvaluationError, program: Program, given: EvaluationInput) -> bool:
     """Return whether an expression fails for an object in every cluster: all fields that it reads are known."""
     data = given.value("object")
-    open_to_more = data.get("kind") == "Pod" or error.word in _ADDED_ANYWHERE
+    open_to_more = kind_of(data) == "Pod" or error.word in _ADDED_ANYWHERE
     if not error.certain or (open_to_more and error.word in _ADDED_TO_PODS | _ADDED_ANYWHERE):
         return False
     needed = (program, *(each for name in program.needs or () if (each := given.variable(name)) is not None))

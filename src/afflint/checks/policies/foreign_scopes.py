@@ -5,9 +5,8 @@ Kyverno: pkg/engine/utils/match.go, in ``mutation.matching``. Gatekeeper: pkg/mu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from afflint.admission.api_resources import CLUSTER_SCOPED
 from afflint.findings.finding import Severity
@@ -18,6 +17,7 @@ from afflint.mutation.matching import Candidate, applies, kinds_of, selects_unkn
 from afflint.mutation.undecided import UndecidedError, holds_all
 from afflint.mutation.wildcards import is_match
 from afflint.policies.admission_manifests import GatekeeperScope, KyvernoScope
+from afflint.yaml.object_fields import kind_of, metadata_of
 
 Scope = KyvernoScope | GatekeeperScope
 
@@ -91,19 +91,14 @@ def _is_any(values: Iterable[str], value: str) -> bool:
 
 
 def _is_cluster_scoped(candidate: Candidate) -> bool:
-    return candidate.namespace is None and candidate.data.get("kind") in CLUSTER_SCOPED
+    return candidate.namespace is None and kind_of(candidate.data) in CLUSTER_SCOPED
 
 
 def _is_named(wanted: str, candidate: Candidate) -> bool:
     if _globbed(wanted, candidate.name):
         return True
-    generated = not isinstance(_metadata(candidate.data).get("name"), str)
+    generated = not isinstance(metadata_of(candidate.data).get("name"), str)
     return generated and wanted.endswith("*") and _globbed(wanted, candidate.name)
-
-
-def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    metadata = data.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
 
 
 def _globbed(glob: str, text: str) -> bool:
@@ -118,14 +113,14 @@ def _globbed(glob: str, text: str) -> bool:
 
 def _in_namespaces(globs: tuple[str, ...], candidate: Candidate, *, wanted: bool) -> bool:
     """Return whether the namespace of an object matches a glob, or matches none if not ``wanted``."""
-    namespace = candidate.name if candidate.data.get("kind") == "Namespace" else candidate.namespace
+    namespace = candidate.name if kind_of(candidate.data) == "Namespace" else candidate.namespace
     if namespace is None:
         raise _unknown_namespace()
     return any(_globbed(each, namespace) for each in globs) == wanted
 
 
 def _in_labelled_namespace(selector: Selector, candidate: Candidate) -> bool:
-    if candidate.data.get("kind") == "Namespace":
+    if kind_of(candidate.data) == "Namespace":
         return matches(selector, labels_at(candidate.data))
     if candidate.namespace_labels is not None:
         return matches(selector, candidate.namespace_labels)

@@ -19,6 +19,7 @@ from afflint.mutation.matching import Candidate, selects_unknown_namespace
 from afflint.mutation.undecided import UndecidedError
 from afflint.policies.admission_manifests import AdmissionPolicy, Binding, MatchConstraints, Params, Resource
 from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import api_version_of, kind_of
 
 Object = dict[str, Any]
 
@@ -80,9 +81,7 @@ class KnownCluster:
         if policy.param_kind is None or params is None:
             return [None]
         if policy.param_kind not in self._params:
-            self._params[policy.param_kind] = [
-                each for each in self._objects if (each.get("apiVersion"), each.get("kind")) == policy.param_kind
-            ]
+            self._params[policy.param_kind] = [each for each in self._objects if (api_version_of(each), kind_of(each)) == policy.param_kind]
         inside = params.namespace or asked.namespace
         found: list[Object | None] = []
         for each in self._params[policy.param_kind]:

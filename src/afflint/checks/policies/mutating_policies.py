@@ -38,7 +38,8 @@ from afflint.policies.admission_manifests import (
     is_of,
 )
 from afflint.policies.kyverno_policies import GROUP as KYVERNO_GROUP
-from afflint.yaml.document import map_at, text_at
+from afflint.yaml.document import map_at
+from afflint.yaml.object_fields import kind_of, name_of, namespace_of
 
 _KYVERNO_KINDS = ("MutatingPolicy", "NamespacedMutatingPolicy")
 BINDING = MUTATING_BINDING
@@ -225,18 +226,18 @@ def _with_maps(expression: Expression) -> Expression:
 def is_mutating(data: Object) -> bool:
     """Return whether an object is a policy in CEL that changes objects when they are created."""
     spec = map_at(data, "spec")
-    if data.get("kind") == MUTATING_POLICY:
-        return is_of(data, GROUP) and bool(text_at(data, "metadata", "name"))
+    if kind_of(data) == MUTATING_POLICY:
+        return is_of(data, GROUP) and bool(name_of(data))
     # With constraints for targets, Kyverno changes these, which exist already, and not the object that is created.
     enabled = map_at(map_at(spec, "evaluation"), "admission").get("enabled") is not False
-    return data.get("kind") in _KYVERNO_KINDS and is_of(data, KYVERNO_GROUP) and enabled and not spec.get("targetMatchConstraints")
+    return kind_of(data) in _KYVERNO_KINDS and is_of(data, KYVERNO_GROUP) and enabled and not spec.get("targetMatchConstraints")
 
 
 def cel_rule(
     policy: AdmissionPolicy, data: Object, bindings: Iterable[Binding], cluster: KnownCluster, excepted: Collection[str]
 ) -> CelMutateRule:
     """Return the rule of a policy; ``data`` is its manifest, ``excepted`` are the names of policies with exceptions."""
-    if data.get("kind") == MUTATING_POLICY:
+    if kind_of(data) == MUTATING_POLICY:
         return CelMutateRule(policy, [each for each in bindings if each.policy == policy.name], cluster)
-    namespace = text_at(data, "metadata", "namespace") if data.get("kind") != _KYVERNO_KINDS[0] else None
+    namespace = namespace_of(data) if kind_of(data) != _KYVERNO_KINDS[0] else None
     return CelMutateRule(policy, None, cluster, namespace or None, is_excepted=policy.name in excepted)
