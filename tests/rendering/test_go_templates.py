@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import math
+import random
 from typing import Any
 
 import pytest
 
-from afflint.rendering.go_templates import TemplateError, fill
+from afflint.rendering.go_templates import _FUNCTIONS, Budget, TemplateError, fill
+from afflint.rendering.set_templates import TEXT_FUNCTIONS
 
 VALUES: dict[str, Any] = {"name": "web", "on": True, "off": False, "count": 2, "names": ["a", "b"], "map": {"y": 2, "x": 1}, "empty": ""}
 
@@ -95,3 +100,79 @@ def test_blank_lines_replace_lines_that_are_left_out() -> None:
 def test_lines_that_are_added_move_the_others() -> None:
     found = fill("{{ range .Values.names }}\n- {{ . }}\n{{ end }}\na: 1\n", {"Values": VALUES}, is_complete=True)
     assert not found.is_aligned
+
+
+GROWING = {
+    "printf": '{{ $a = printf "%s%s" $a $a }}',
+    "replace": '{{ $a = replace "a" "aaaa" $a }}',
+    "every character": '{{ $a = replace "" $a $a }}',
+    "toJson": "{{ $a = toJson $a }}",
+    "quote": "{{ $a = quote $a | quote | printf `%s%s` $a }}",
+    "indent": '{{ $a = indent 99 $a | replace " " "\\n" }}',
+    "join": "{{ $a = join $a (list $a $a $a) }}",
+    "list": "{{ $a = list $a $a }}",
+    "dict": '{{ $a = dict "a" $a "b" $a }}',
+    "depth": "{{ $a = list $a }}",
+    "range": "{{ range $b := list 1 2 3 }}{{ $a = printf `%s%s` $a $a }}{{ end }}",
+    "texts": "{{ range list 1 2 3 }}{{ $a }}{{ $a = printf `%s%s` $a $a }}{{ end }}",
+}
+
+
+@pytest.mark.parametrize("step", GROWING.values(), ids=GROWING)
+def test_a_value_that_grows_with_each_action_ends_the_template(step: str) -> None:
+    template = '{{ $a := "aaaaaaaaaaaaaaaa" }}' + step * 100
+    with pytest.raises(TemplateError) as caught:
+        filled(template + "{{ $a }}", unknown=None)
+    assert caught.value.is_too_large or caught.value.is_known
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ range $.Values.long }}" * 3 + "{{ end }}" * 3,
+        "{{ range $.Values.long }}{{ range $.Values.long }}{{ if has 5 $.Values.long }}{{ end }}{{ end }}{{ end }}",
+        '{{ range $.Values.long }}{{ range $.Values.long }}{{ $a := eq $.Values.texts "a" }}{{ end }}{{ end }}',
+        "{{ range $.Values.long }}{{ $.Values.texts }}{{ end }}",
+    ],
+    ids=["nothing", "functions", "variables", "texts"],
+)
+def test_ranges_take_a_limited_number_of_steps(template: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        fill(template, {"Values": {"long": [*range(10_000)], "texts": "a" * 60_000}}, is_complete=True)
+    assert caught.value.is_too_large
+
+
+def test_several_templates_share_a_budget() -> None:
+    budget = Budget()
+    for _ in range(9):
+        fill("{{ range .list }}{{ end }}", {"list": [*range(10_000)]}, is_complete=True, budget=budget)
+    with pytest.raises(TemplateError):
+        fill("{{ range .list }}{{ end }}", {"list": [*range(10_000)]}, is_complete=True, budget=budget)
+
+
+ARGUMENTS: list[Any] = [
+    None, True, 0, -1, 3, 10**6, 1.5, math.inf, math.nan, "", "a", "a.b", "%s", "%", "9" * 19, "9" * 5_000, "٣", [], ["a", 1, None], [[]],
+    {}, {"a": 1}, {"a": {"b": 2}}, {1: "x", "x": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*_FUNCTIONS, *TEXT_FUNCTIONS, "and", "or", "get", "getOrNil", "hasKey", "env", "requiredEnv", "shuffle"])
+def test_a_function_takes_any_arguments(name: str) -> None:
+    """Each number of arguments and each combination of types: a text, or an error of the template."""
+    for count in range(4):
+        for arguments in itertools.product(range(len(ARGUMENTS)), repeat=count) if count < 3 else _some_of(3):
+            call = f"{name} {' '.join(f'(index .all {each})' for each in arguments)}"
+            for template in (f"{{{{ {call} }}}}", f"{{{{ range $a, $b := {call} }}}}{{{{ $b }}}}{{{{ end }}}}"):
+                with contextlib.suppress(TemplateError):
+                    assert isinstance(fill(template, {"all": ARGUMENTS}, is_complete=True, unknown="?").text, str)
+
+
+def _some_of(count: int) -> list[tuple[int, ...]]:
+    choice = random.Random(33)
+    return [tuple(choice.randrange(len(ARGUMENTS)) for _ in range(count)) for _ in range(200)]
+
+
+@pytest.mark.parametrize("text", [r'{{ "\ud800" }}', '{{ "\\x" }}'])
+def test_a_text_that_go_rejects_is_an_error(text: str) -> None:
+    with pytest.raises(TemplateError):
+        filled(text)

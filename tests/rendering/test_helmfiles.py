@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from afflint.rendering.boundary import Boundary
+from afflint.rendering.helmfiles import add_helmfiles
+from afflint.rendering.hints import Hints
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
 
@@ -166,3 +171,60 @@ def test_what_lines_depend_on_is_said_for_each_environment(checking: Checking) -
     (not_seen,) = checking.report()["coverage"]["not_seen"]
     assert not_seen["name"].endswith(", live")
     assert not_seen["reason"] == reason
+
+
+def unread(folder: Path, text: str) -> list[str]:
+    """Why what a helmfile renders was not read, without starting Helm."""
+    (folder / ".git").mkdir()
+    (folder / "helmfile.yaml").write_text(text, encoding="utf-8")
+    found = Hints.none()
+    add_helmfiles(found, [str(folder / "helmfile.yaml")], Boundary([str(folder)]))
+    return [each.reason for each in found.unsupported]
+
+
+@pytest.mark.parametrize(
+    ("step", "action"),
+    [
+        ('{{- $a = printf "%s%s" $a $a -}}', '{{- $a = printf "%s%s" $a $a -}}'),
+        ("{{- $a = toJson (list $a $a) -}}", "{{- $a = toJson (list $a $a) -}}"),
+    ],
+)
+def test_a_text_that_doubles_with_each_line_is_reported(tmp_path: Path, step: str, action: str) -> None:
+    text = '{{- $a := "aaaaaaaaaaaaaaaa" -}}\n' + f"{step}\n" * 32 + "releases: [{name: {{ $a }}, chart: ./c}]\n"
+    assert unread(tmp_path, text) == [f"its template is too large to be filled at `{action}`"]
+
+
+def test_a_replacement_that_grows_is_an_unknown_value(tmp_path: Path) -> None:
+    step = '{{- $a = replace "a" "aa" $a -}}\n'
+    text = '{{- $a := "aaaaaaaaaaaaaaaa" -}}\n' + step * 32 + "releases: [{name: {{ $a }}, chart: ./c}]\n"
+    assert unread(tmp_path, text) == ["its `name` is not known"]
+
+
+@pytest.mark.parametrize("name", ["get", "hasKey", "getOrNil", "get `a`", "printf", "index", "join `a` 5"])
+def test_a_function_without_its_arguments_has_an_unknown_value(tmp_path: Path, name: str) -> None:
+    assert unread(tmp_path, f"releases: [{{name: {{{{ {name} }}}}, chart: ./c}}]\n") == ["its `name` is not known"]
+
+
+LIMITED = {
+    "releases": (
+        "releases:\n" + "".join(f"- {{name: a{number}, chart: 'b'}}\n" for number in range(2_500)),
+        "200 releases and values files",
+    ),
+    "environments": (
+        "environments:\n" + "".join(f"  e{number}: {{}}\n" for number in range(31)) + "---\nreleases: []\n",
+        "30 environments",
+    ),
+    "bases": ("bases:\n" + "- a.yaml\n" * 51 + "environments: {a: {}}\n", "50 bases"),
+    "values": ("environments:\n  a:\n    values:\n" + "    - {a: b}\n" * 51, "50 values of an environment"),
+}
+
+
+@pytest.mark.parametrize(("text", "what"), LIMITED.values(), ids=LIMITED)
+def test_what_exceeds_a_limit_is_reported(tmp_path: Path, text: str, what: str) -> None:
+    verb = "renders" if "releases" in what else "has"
+    assert unread(tmp_path, text)[-1] == f"it {verb} more than {what}, and the rest was not checked"
+
+
+def test_releases_that_are_not_installed_count_as_well(tmp_path: Path) -> None:
+    text = "releases:\n" + "- {name: a, chart: b, installed: false}\n" * 2_001
+    assert unread(tmp_path, text) == ["it has more than 2,000 releases in its environments, and the rest was not checked"]

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
-from afflint.rendering.set_templates import TEXT_FUNCTIONS
+from afflint.rendering.set_templates import LONGEST_VALUE, TEXT_FUNCTIONS
 
-_LARGEST, _MOST_STEPS, _DEEPEST, _LONGEST = 1 << 20, 20_000, 50, 80
+_LARGEST, _DEEPEST, _LONGEST = 1 << 20, 50, 80
+_MOST_STEPS, _MOST_COMPUTED = 100_000, 1 << 22
+"""The limits for all templates of a budget: the actions and iterations, and the characters and items that functions take and return."""
 _ACTION = re.compile(r"\{\{(-?)((?:\"(?:[^\"\\]|\\.){0,1000}\"|`[^`]{0,1000}`|[^{}\"`]){0,600}?)(-?)\}\}")
 _COMMENT, _END_OF_COMMENT = re.compile(r"\{\{(-?)\s*/\*"), re.compile(r"\*/\s*(-?)\}\}")
 _TOKEN = re.compile(
@@ -37,12 +39,54 @@ UNKNOWN, _UNSET = _UnknownValue(), _UnknownValue(is_unset=True)
 
 
 class TemplateError(Exception):
-    """A template that cannot be filled: ``action`` is the one that is responsible, ``is_known`` whether it is understood."""
+    """A template that cannot be filled: ``action`` is the one that is responsible, ``is_known`` whether it is understood.
 
-    def __init__(self, action: str, *, is_known: bool = False) -> None:
+    ``is_too_large``: it is understood, but it takes too many steps, or its value is too long.
+    """
+
+    def __init__(self, action: str, *, is_known: bool = False, is_too_large: bool = False) -> None:
         super().__init__(action)
         self.action = action
         self.is_known = is_known
+        self.is_too_large = is_too_large
+
+
+class _TooLargeError(Exception):
+    """A value exceeds a limit."""
+
+
+class Budget:
+    """What several templates together may take: actions and iterations, and the sizes of what their functions take and return."""
+
+    def __init__(self) -> None:
+        self._steps, self._computed = _MOST_STEPS, _MOST_COMPUTED
+
+    def step(self) -> None:
+        """Count an action or an iteration. Raises _TooLargeError."""
+        self._steps -= 1
+        if self._steps < 0:
+            raise _TooLargeError
+
+    def take(self, value: Any) -> None:
+        """Count a value that a function takes or returns. Raises _TooLargeError if it is too long, too deep, or exceeds what remains."""
+        self._computed -= _size(value)
+        if self._computed < 0:
+            raise _TooLargeError
+
+
+def _size(value: Any) -> int:
+    """Return the number of characters and items of a value, shared items as often as they occur. Raises _TooLargeError."""
+    size, pending = 0, [(value, 0)]
+    while pending:
+        each, depth = pending.pop()
+        size += len(each) + 1 if type(each) in (str, list, dict) else 1
+        if size > LONGEST_VALUE or depth > _DEEPEST:
+            raise _TooLargeError
+        if type(each) is list:
+            pending += [(item, depth + 1) for item in each]
+        elif type(each) is dict:
+            pending += [(item, depth + 1) for pair in each.items() for item in pair]
+    return size
 
 
 class Filled(NamedTuple):
@@ -52,16 +96,16 @@ class Filled(NamedTuple):
     is_aligned: bool
 
 
-def fill(text: str, data: Mapping[str, Any], *, is_complete: bool, unknown: str | None = None) -> Filled:
+def fill(text: str, data: Mapping[str, Any], *, is_complete: bool, unknown: str | None = None, budget: Budget | None = None) -> Filled:
     """Return a template filled with data. ``is_complete``: keys that the maps in the data do not have are known to be absent.
 
     An unknown value, or branches of one line with an unknown condition, become ``unknown``. Raises TemplateError if that is None, if lines
-    depend on what is unknown, and for actions that are not supported.
+    depend on what is unknown, for actions that are not supported, and for those that exceed the ``budget``.
     """
     if "{{" not in text:
         return Filled(text, is_aligned=True)
     body = _Parser(text).parsed()
-    filler = _Filler(data, is_complete=is_complete, unknown=unknown)
+    filler = _Filler(data, is_complete=is_complete, unknown=unknown, budget=budget or Budget())
     filler.run(body, data, {})
     return Filled("".join(filler.pieces), filler.is_aligned)
 
@@ -246,9 +290,11 @@ def _unquoted(token: str, text: str) -> str:
     if token[0] == "`":
         return token[1:-1]
     try:
-        return str(json.loads(token))
+        unquoted = str(json.loads(token))
+        unquoted.encode()  # A surrogate is not a character of Go.
     except ValueError:
         raise TemplateError(text) from None
+    return unquoted
 
 
 # Filling.
@@ -262,31 +308,30 @@ class _Filler:
     data: Mapping[str, Any]
     is_complete: bool
     unknown: str | None
+    budget: Budget
     pieces: list[str] = field(default_factory=list)
     is_aligned: bool = True
     _line: int = 1
-    _steps: int = 0
     _size: int = 0
 
     def run(self, body: Sequence[Any], dot: Any, variables: _Variables) -> None:
         """Add the text of a body. Raises TemplateError."""
         scope = dict(variables)
         for each in body:
-            self._steps += 1
             if isinstance(each, _Text):
                 self._literal(each)
             elif isinstance(each, _Block):
                 self._block(each, dot, scope)
             elif each.names:
-                value = self._value(each.expression, dot, scope)
+                value = self._evaluated(each, dot, scope)
                 if each.is_declared:
                     scope[each.names[0]] = [value]
                 elif each.names[0] in scope:
                     scope[each.names[0]][0] = value
             else:
-                self._written(self._value(each.expression, dot, scope), each)
-            if self._steps > _MOST_STEPS or self._size > _LARGEST:
-                raise TemplateError("{{ range }}")
+                self._written(self._evaluated(each, dot, scope), each)
+            if self._size > _LARGEST:
+                raise TemplateError(_shown(each), is_too_large=True)
 
     def _literal(self, piece: _Text) -> None:
         """Add a text of the template; blank lines replace those that were left out before it."""
@@ -316,7 +361,7 @@ class _Filler:
 
     def _block(self, block: _Block, dot: Any, variables: _Variables) -> None:
         for action, body in block.branches:
-            value = True if action.expression is None else self._value(action.expression, dot, variables)
+            value = True if action.expression is None else self._evaluated(action, dot, variables)
             is_true = _truth(value)
             if is_true is None:
                 if any(_spans_lines(each) for _, each in block.branches):
@@ -330,13 +375,28 @@ class _Filler:
     def _branch(self, action: _TemplateAction, body: Sequence[Any], value: Any, dot: Any, variables: _Variables) -> None:
         if action.word == "range":
             for key, each in _items(value, action):
+                self._count(action)
                 names = dict(zip(action.names, [[key], [each]] if len(action.names) > 1 else [[each]], strict=False))
                 self.run(body, each, {**variables, **names})
         else:
             named = {name: [value] for name in action.names[:1]}
             self.run(body, value if action.word == "with" else dot, {**variables, **named})
 
+    def _count(self, action: _TemplateAction) -> None:
+        try:
+            self.budget.step()
+        except _TooLargeError:
+            raise TemplateError(action.text, is_too_large=True) from None
+
     # Expressions.
+
+    def _evaluated(self, action: _TemplateAction, dot: Any, variables: _Variables) -> Any:
+        """Return the value of an action. Raises TemplateError."""
+        self._count(action)
+        try:
+            return self._value(action.expression, dot, variables)
+        except _TooLargeError:
+            raise TemplateError(action.text, is_too_large=True) from None
 
     def _value(self, expression: Any, dot: Any, variables: _Variables) -> Any:
         kind, first, *others = expression
@@ -369,17 +429,23 @@ class _Filler:
             return UNKNOWN
         if name in ("hasKey", "get", "getOrNil"):
             return self._looked_up(name, arguments)
+        for each in arguments if name not in _CHOOSING else ():
+            self.budget.take(each)
         try:
-            return _FUNCTIONS[name](*arguments) if name in _FUNCTIONS else _of_texts(name, arguments)
-        except (TypeError, ValueError, IndexError, KeyError, AttributeError):
+            found = _FUNCTIONS[name](*arguments) if name in _FUNCTIONS else _of_texts(name, arguments)
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
             return UNKNOWN
+        if name not in _CHOOSING:
+            self.budget.take(found)
+        return found
 
     def _looked_up(self, name: str, arguments: Sequence[Any]) -> Any:
         """Return what a function says about a key: `hasKey MAP KEY`, `get PATH [DEFAULT] MAP` or `getOrNil PATH MAP`."""
-        data, path = (arguments[-1], arguments[0]) if name != "hasKey" else (arguments[0], arguments[-1])
-        if len(arguments) < 2 or type(path) is not str:
+        if len(arguments) < 2:
             return UNKNOWN
-        found = data
+        found, path = (arguments[-1], arguments[0]) if name != "hasKey" else (arguments[0], arguments[-1])
+        if type(path) is not str:
+            return UNKNOWN
         for key in [path] if name == "hasKey" else path.split("."):
             if type(found) is not dict or key not in found:
                 if not self.is_complete:
@@ -402,12 +468,18 @@ def _spans_lines(body: Sequence[Any]) -> bool:
 
 
 def _items(value: Any, action: _TemplateAction) -> Iterator[tuple[Any, Any]]:
-    if type(value) is dict:
-        yield from sorted(value.items())
+    if type(value) is dict and all(type(key) is str for key in value):
+        yield from sorted(value.items(), key=lambda pair: str(pair[0]))
     elif type(value) is list:
         yield from enumerate(value)
     else:
         raise TemplateError(action.text)
+
+
+def _shown(piece: _Text | _TemplateAction | _Block) -> str:
+    """Return the text of a piece of a template, in one line."""
+    action = piece.branches[0][0] if isinstance(piece, _Block) else piece
+    return action.text.strip()[:_LONGEST].partition("\n")[0]
 
 
 def _truth(value: Any) -> bool | None:
@@ -448,8 +520,23 @@ def _is_equal(first: Any, *others: Any) -> bool:
     return first in others
 
 
-def _indented(width: int, text: str) -> str:
-    return "\n".join(" " * width + line for line in text.split("\n"))
+def _indented(width: int, text: str) -> Any:
+    return "\n".join(" " * width + line for line in text.split("\n")) if 0 <= width < 100 else UNKNOWN
+
+
+def _joined(separator: str, values: Any) -> Any:
+    """Join a list of strings. Raises _TooLargeError."""
+    if sum(map(len, values)) + len(separator) * len(values) > LONGEST_VALUE:
+        raise _TooLargeError
+    return separator.join(values)
+
+
+def _integer(value: Any) -> int:
+    """Convert a number, or the text of one, as Go does. Raises ValueError for one that does not fit into 64 bits."""
+    number = int(value if type(value) is not str or len(value) < 20 else "")
+    if not -(2**63) <= number < 2**63:
+        raise ValueError
+    return number
 
 
 def _indexed(data: Any, *keys: Any) -> Any:
@@ -474,15 +561,17 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "last": lambda values: values[-1],
     "len": len,
     "index": _indexed,
-    "join": lambda separator, values: separator.join(values),
+    "join": _joined,
     "splitList": lambda separator, text: text.split(separator),
     "contains": lambda part, text: part in text,
     "hasPrefix": lambda part, text: text.startswith(part),
     "hasSuffix": lambda part, text: text.endswith(part),
-    "int": int,
-    "indent": lambda width, text: _indented(width, text) if width < 100 else UNKNOWN,
-    "nindent": lambda width, text: "\n" + _indented(width, text) if width < 100 else UNKNOWN,
+    "int": _integer,
+    "indent": _indented,
+    "nindent": lambda width, text: "\n" + _indented(width, text),
     "toYaml": lambda value: json.dumps(value),
     "toJson": lambda value: json.dumps(value),
 }
 """Plain functions; their arguments are known. JSON is YAML on one line."""
+_CHOOSING = frozenset(("not", "default", "empty", "coalesce", "ternary", "first", "last", "len", "index"))
+"""Those that return a part of their arguments or look at their outermost level, which takes no time that depends on their size."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
@@ -19,7 +18,7 @@ from afflint.findings.phrases import quoted
 from afflint.rendering.application_sets import flatten
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.given_values import Inline, Setting, Written, merged
-from afflint.rendering.go_templates import Filled, TemplateError, fill
+from afflint.rendering.go_templates import Budget, Filled, TemplateError, fill
 from afflint.rendering.hints import Hint, Hints, RemoteObject, UnsupportedObject
 from afflint.rendering.set_templates import NO_PARAMETERS, Parameters, has_placeholder
 from afflint.rendering.source_documents import SourceText, documents_of, value_at
@@ -31,8 +30,8 @@ from afflint.yaml.document import list_at, map_at, text_at, texts_at
 _NAMES = frozenset(f"helmfile{ending}" for ending in (".yaml", ".yml", ".yaml.gotmpl", ".yml.gotmpl"))
 _FOLDER, _TEMPLATE = "helmfile.d", ".gotmpl"
 _LARGEST = 1 << 20
-_MOST = 200
-"""The most releases of one helmfile, over all its environments."""
+_MOST, _MOST_RELEASES = 200, 2_000
+"""The most different things that one helmfile renders, and the most releases of it, over all its environments."""
 _MOST_ENVIRONMENTS, _MOST_FILES = 30, 50
 """The most environments of one helmfile, and the most values or bases of one list."""
 _UNKNOWN = "afflint-unknown-value"
@@ -49,9 +48,7 @@ def add_helmfiles(found: Hints, paths: Iterable[str], boundary: Boundary) -> Non
             file = os.path.realpath(path)
             with suppress(OSError, UnicodeDecodeError):
                 text = read_regular(file, _LARGEST).decode("utf-8")
-                for number, each in enumerate(_Helmfile(file, text, boundary).read()):
-                    if number >= _MOST:
-                        break
+                for each in _Helmfile(file, text, boundary).read():
                     if isinstance(each, Hint):
                         found.hints.append(each)
                     elif isinstance(each, RemoteObject):
@@ -74,6 +71,8 @@ class _UnsupportedError(Exception):
     @classmethod
     def of(cls, what: str, error: TemplateError) -> _UnsupportedError:
         """Return the error for ``what`` has the template."""
+        if error.is_too_large:
+            return cls(f"{what} is too large to be filled at {quoted(error.action)}")
         verb, reason = ("depends on", "known") if error.is_known else ("uses", "supported")
         return cls(f"{what} {verb} {quoted(error.action)}, which is not {reason}")
 
@@ -87,6 +86,7 @@ class _Environment(NamedTuple):
     name: str
     values: Mapping[str, Any]
     is_complete: bool
+    budget: Budget
     parameters: Parameters = NO_PARAMETERS
 
     def with_values(self, values: Mapping[str, Any], text: SourceText, path: Path = ()) -> _Environment:
@@ -99,7 +99,10 @@ class _Environment(NamedTuple):
         """Return a template filled with the values, and with ``others``. Raises TemplateError."""
         environment = {"Name": self.name, "Values": self.values}
         data = {"Environment": environment, "Values": self.values, "StateValues": self.values, **others}
-        return fill(text, data, is_complete=self.is_complete, unknown=unknown)
+        return fill(text, data, is_complete=self.is_complete, unknown=unknown, budget=self.budget)
+
+
+_Item = TypeVar("_Item")
 
 
 class _Helmfile:
@@ -108,30 +111,52 @@ class _Helmfile:
         self._text = text
         self._folder = os.path.dirname(file)
         self._top = boundary.top(self._folder)
+        self._title = f"Helmfile {os.path.basename(self._folder)}"
+        self._budget = Budget()
+        self._cuts: dict[str, None] = {}
+        """What of the helmfile was not checked because it exceeds a limit."""
 
     def read(self) -> Iterator[Hint | RemoteObject | UnsupportedObject | str]:
         """Yield what each release of each environment renders, and its values files; what several environments share is yielded once."""
-        title = f"Helmfile {os.path.basename(self._folder)}"
+        seen: set[object] = set()
+        for each in self._each_release():
+            key = each.key if isinstance(each, Hint) else each
+            if key not in seen:
+                seen.add(key)
+                yield each
+            if len(seen) >= _MOST:
+                self._cuts[f"it renders more than {_MOST} releases and values files"] = None
+                break
+        for cut in self._cuts:
+            yield UnsupportedObject(self._title, f"{cut}, and the rest was not checked", self._file)
+
+    def _each_release(self) -> Iterator[Hint | RemoteObject | UnsupportedObject | str]:
         try:
             environments = self._environments(self._parts())
         except _UnsupportedError as error:
-            yield UnsupportedObject(title, str(error), self._file)
+            yield UnsupportedObject(self._title, str(error), self._file)
             return
-        seen: set[object] = set()
+        count = 0
         for environment in environments:
             try:
                 documents, is_aligned = self._documents(environment)
             except _UnsupportedError as error:
                 suffix = "" if environment.name == _DEFAULT else f", {environment.name}"
-                yield UnsupportedObject(f"{title}{suffix}", str(error), self._file)
+                yield UnsupportedObject(f"{self._title}{suffix}", str(error), self._file)
                 continue
             for text in documents:
                 for number, release in enumerate(list_at(text.data, "releases")):
-                    for each in self._release(map_at(release), number, environment, text if is_aligned else None):
-                        key = each.key if isinstance(each, Hint) else each
-                        if key not in seen:
-                            seen.add(key)
-                            yield each
+                    count += 1
+                    if count > _MOST_RELEASES:
+                        self._cuts[f"it has more than {_MOST_RELEASES:,} releases in its environments"] = None
+                        return
+                    yield from self._release(map_at(release), number, environment, text if is_aligned else None)
+
+    def _first(self, items: Sequence[_Item], most: int, what: str) -> Sequence[_Item]:
+        """Return at most so many items of a list, and note if there are more."""
+        if len(items) > most:
+            self._cuts[f"it has more than {most} {what}"] = None
+        return items[:most]
 
     def _documents(self, environment: _Environment) -> tuple[list[SourceText], bool]:
         """Return the documents of the helmfile for an environment, and whether their lines are those of the file.
@@ -156,7 +181,7 @@ class _Helmfile:
         problems: list[_UnsupportedError] = []
         for part in _PART.split(self._text):
             try:
-                found += self._read(_Environment(_DEFAULT, {}, is_complete=False).filled(part, _UNKNOWN).text)
+                found += self._read(_Environment(_DEFAULT, {}, False, self._budget).filled(part, _UNKNOWN).text)
             except TemplateError as error:  # noqa: PERF203
                 problems.append(_UnsupportedError.of("its template", error))
             except _UnsupportedError as error:
@@ -170,7 +195,7 @@ class _Helmfile:
     def _environments(self, documents: Iterable[SourceText]) -> list[_Environment]:
         files = [*documents]
         for text in [*files]:
-            for base in list_at(text.data, "bases")[:_MOST_FILES]:
+            for base in self._first(list_at(text.data, "bases"), _MOST_FILES, "bases"):
                 files += self._plain(base) if type(base) is str else ()
         declared = list(dict.fromkeys(str(name) for text in files for name in map_at(text.data, "environments")))
         values = [(text, path) for text in files for path in _items_at(text, "values")]
@@ -178,12 +203,12 @@ class _Helmfile:
             self._environment(
                 name, [*values, *((text, path) for text in files for path in _items_at(text, "environments", name, "values"))]
             )
-            for name in islice(declared or (_DEFAULT,), _MOST_ENVIRONMENTS)
+            for name in self._first(declared or [_DEFAULT], _MOST_ENVIRONMENTS, "environments")
         ]
 
-    def _environment(self, name: str, values: Iterable[tuple[SourceText, Path]]) -> _Environment:
-        known = _Environment(name, {}, is_complete=True)
-        for source, path in islice(values, _MOST_FILES):
+    def _environment(self, name: str, values: Sequence[tuple[SourceText, Path]]) -> _Environment:
+        known = _Environment(name, {}, len(values) <= _MOST_FILES, self._budget)
+        for source, path in self._first(values, _MOST_FILES, "values of an environment"):
             each = value_at(source.data, path)
             if type(each) is dict:
                 known = known.with_values(each, source, path)
@@ -262,7 +287,7 @@ class _Helmfile:
 
     def _values(self, release: Mapping[str, Any], number: int, environment: _Environment, text: SourceText | None) -> Iterator[Inline]:
         """Yield the values of a release in their order. Raises _UnsupportedError."""
-        for place, each in enumerate(list_at(release, "values")[:_MOST_FILES]):
+        for place, each in enumerate(self._first(list_at(release, "values"), _MOST_FILES, "values of a release")):
             if type(each) is dict:
                 yield Inline(each, self._written(text, environment, ("releases", number, "values", place)))
                 continue

@@ -20,7 +20,7 @@ _NAME = re.compile(r"\.?([\w.\-/\[\]]+)")
 _TOKEN = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`|\.([\w.\-]+)|(\d+)(?![\w.])|(\w+)|(\|)|(\s+)")
 
 
-_MOST_INSERTED, _LONGEST_VALUE = 1 << 20, 1 << 16
+_MOST_INSERTED, LONGEST_VALUE = 1 << 18, 1 << 16
 """The most characters that are inserted into data, and those of a value on its way through functions: each can make it longer."""
 
 
@@ -134,7 +134,7 @@ def _evaluated(action: str, parameters: Parameters, *, is_complete: bool) -> str
     value: str | None = None
     for number_of_stage, stage in enumerate(stages):
         value = _stage(stage, [value] if number_of_stage else [], parameters)
-        if value is None or len(value) > _LONGEST_VALUE:
+        if value is None or len(value) > LONGEST_VALUE:
             return None
     return value
 
@@ -174,6 +174,11 @@ def _formatted(arguments: Sequence[str]) -> str | None:
     return "".join(text for pair in zip(pieces, [*arguments[1:], ""], strict=True) for text in pair)
 
 
+def _replaced(arguments: Sequence[str]) -> str | None:
+    old, new, text = arguments
+    return None if len(text) + text.count(old) * len(new) > LONGEST_VALUE else text.replace(old, new)
+
+
 def _cut(arguments: Sequence[str]) -> str | None:
     return arguments[1][: int(arguments[0])] if arguments[0].isdecimal() and len(arguments[0]) < 9 else None
 
@@ -190,7 +195,7 @@ TEXT_FUNCTIONS: Mapping[str, tuple[int, Callable[[Sequence[str]], str | None]]] 
     "trimPrefix": (2, lambda each: each[1].removeprefix(each[0])),
     "trimSuffix": (2, lambda each: each[1].removesuffix(each[0])),
     "trunc": (2, _cut),
-    "replace": (3, lambda each: each[2].replace(each[0], each[1])),
+    "replace": (3, _replaced),
     "printf": (-1, _formatted),
 }
 """Functions of texts: the number of arguments of each, -1 for any, and the function."""
