@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
+from pathlib import Path
 
 import pytest
 
 from afflint.rendering.application_sets import Generators
 from afflint.rendering.argo_clusters import ArgoClusters
+from afflint.rendering.boundary import Boundary
 from afflint.rendering.flux_variables import FluxVariable, Variables, substitute
+from afflint.rendering.gitops import hints
 from afflint.rendering.set_templates import fill_template
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
@@ -427,3 +431,56 @@ def test_findings_in_a_string_of_values_are_reported_at_their_line(checking: Che
     write({"kustomization.yaml": "resources: [config.yaml, live.yaml]\nnamePrefix: a-\n"})
     write({".git/HEAD": "ref: refs/heads/main\n", "config.yaml": config, "live.yaml": application(text.rstrip("\n"), "live")})
     assert [(*place[:3], place[4]) for place in where(checking)] == [("config.yaml", 10, 44, ["."]), ("live.yaml", 11, 44, ["."])]
+
+
+SET = {"list": {"elements": [{"name": f"a{number}"} for number in range(30)]}}
+GROWN, NONE = {"name": "a", "values": "x" * 1_000}, {"matchLabels": {"name": "b"}}
+CUT: dict[str, tuple[list[object], str]] = {
+    "a list": ([{"list": {"elements": [{"name": "a"}] * 501}}], "more than 500 combinations of parameters"),
+    "a matrix": ([{"matrix": {"generators": [SET, SET]}}], "more than 500 combinations of parameters"),
+    "several generators": ([SET] * 20, "more than 500 combinations of parameters"),
+    "combinations that are not selected": (
+        [{"matrix": {"generators": [{"list": {"elements": [GROWN] * 30}}, {"list": {"elements": [{"b": "c"}] * 500}, "selector": NONE}]}}],
+        "more combinations of parameters than afflint evaluates",
+    ),
+    "values that double": (
+        [
+            {
+                "matrix": {
+                    "generators": [
+                        {"list": {"elements": [{"a": "x" * 1_000}], "values": {"a": "{{ a }}{{ a }}"}}},
+                        *[{"list": {"elements": [{"name": "a"}], "values": {"a": "{{ values.a }}{{ values.a }}"}}}] * 90,
+                    ]
+                }
+            }
+        ]
+        * 40,
+        "more combinations of parameters than afflint evaluates",
+    ),
+    "patterns": ([{"git": {"files": [{"path": f"a{number}*"} for number in range(201)]}}], "more than 200 patterns of files and folders"),
+}
+
+
+@pytest.mark.parametrize(("generators", "cut"), CUT.values(), ids=CUT)
+def test_what_exceeds_a_limit_of_a_set_is_reported(tmp_path: Path, generators: list[object], cut: str) -> None:
+    spec = {"generators": generators, "template": {"metadata": {"name": "{{ name }}"}, "spec": {"source": {"path": "charts/web"}}}}
+    written = json.dumps({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "web"}, "spec": spec})
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "set.yaml").write_text(written, encoding="utf-8")
+    found = hints([str(tmp_path / "set.yaml")], Boundary([str(tmp_path)]), ArgoClusters([]))
+    assert f"it has {cut}, and the rest was not checked" in [each.reason for each in found.unsupported]
+
+
+def test_a_long_template_is_filled_for_fewer_combinations(tmp_path: Path) -> None:
+    elements = "".join(f"      - {{name: a{number}}}\n" for number in range(400))
+    text = (
+        "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: web}\nspec:\n  generators:\n  - list:\n      elements:\n"
+        f"{elements}  template: {{metadata: {{name: '{{{{ name }}}}'}}, spec: {{source: {{path: x}}}}}}\n  templatePatch: |\n"
+        + "    a: {{ name }}\n"
+        * 5_000
+    )
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "set.yaml").write_text(text, encoding="utf-8")
+    found = hints([str(tmp_path / "set.yaml")], Boundary([str(tmp_path)]), ArgoClusters([]))
+    reason = "it has a template that is too long for more than 29 combinations of parameters, and the rest was not checked"
+    assert [each.reason for each in found.unsupported] == [reason]

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from afflint.findings.paths import Path
+from afflint.findings.phrases import quoted
 from afflint.rendering.argo_clusters import ArgoClusters
 from afflint.rendering.set_templates import Parameters, as_name, fill_template, has_placeholder
 from afflint.rendering.source_documents import SourceText, WrittenText, documents_of
@@ -20,8 +21,10 @@ from afflint.source.globs import paths_like
 from afflint.source.repositories import is_inside
 from afflint.yaml.document import list_at, map_at, maps_at, text_at, texts_at
 
-_MOST = 500
-"""The highest number of Applications of one ApplicationSet."""
+_MOST, _MOST_PATTERNS = 500, 200
+"""The highest numbers of Applications of one ApplicationSet, and of patterns of files and folders that it looks for."""
+_MOST_COMBINED, _COST = 1 << 23, 50
+"""The highest number of characters of the parameters of all combinations, also of those that are not selected; each counts for 50 more."""
 _LARGEST = 1 << 20
 _COMMON_FIELDS = frozenset(("selector", "template", "values"))
 CLUSTERS = "clusters"
@@ -31,11 +34,15 @@ class Generators:
     """Reads the generators of an ApplicationSet.
 
     ``folders`` are the folders that may be the top of the repository, the nearest first. ``clusters`` are those of Argo CD. ``text`` is the
-    document of the ApplicationSet. ``unsupported`` collects the generators and fields that cannot be evaluated.
+    document of the ApplicationSet. ``unsupported`` collects the generators and fields that cannot be evaluated, ``cut`` says what of
+    the combinations exceeds a limit; "" if they are complete.
     """
 
     def __init__(self, folders: Sequence[str], clusters: ArgoClusters, text: SourceText | None = None) -> None:
         self.unsupported: list[str] = []
+        self.cut = ""
+        self._remaining = _MOST_COMBINED
+        self._paths: dict[tuple[str, str], list[str]] = {}
         self._text = text
         self._folders = folders
         self._clusters = clusters
@@ -43,18 +50,34 @@ class Generators:
     def parameters(self, generators: object, path: Path = ()) -> list[Parameters]:
         """Return the parameters of each Application; the generators are at ``path`` of the ApplicationSet."""
         found = (each for below, generator in _numbered(generators, path) for each in self._parameters_of(generator, {}, below))
-        return list(islice(found, _MOST))
+        return self._first(found)
+
+    def _first(self, found: Iterable[Parameters]) -> list[Parameters]:
+        """Return at most ``_MOST`` parameters, and note if there are more."""
+        first = list(islice(found, _MOST + 1))
+        if len(first) > _MOST:
+            self.cut = f"more than {_MOST} combinations of parameters"
+        return first[:_MOST]
 
     def _parameters_of(self, generator: Mapping[str, Any], given: Parameters, path: Path) -> list[Parameters]:
-        """Return the parameters of one generator, at most ``_MOST``; ``given`` are those of earlier generators of a matrix."""
+        """Return the parameters of one generator, limited; ``given`` are those of earlier generators of a matrix."""
         kind = next((each for each in generator if each not in _COMMON_FIELDS), "")
         read = self._readers().get(kind)
         settings = fill_template(generator.get(kind), given)
         if read is None or type(settings) is not dict or (kind == CLUSTERS and not self._clusters.is_known):
             self.unsupported.append(kind)
             return [given]
-        combined = (self._add_values(settings, {**given, **each}, (*path, kind)) for each in read(settings, given, (*path, kind)))
-        return list(islice((each for each in combined if self._selects(generator.get("selector"), each)), _MOST))
+        combined = self._combined(settings, given, read(settings, given, (*path, kind)), (*path, kind))
+        return self._first(each for each in combined if self._selects(generator.get("selector"), each))
+
+    def _combined(self, settings: Mapping[str, Any], given: Parameters, found: Iterable[Parameters], path: Path) -> Iterator[Parameters]:
+        for each in found:
+            parameters = self._add_values(settings, {**given, **each}, path)
+            self._remaining -= _COST + sum(map(len, parameters)) + sum(map(len, parameters.values()))
+            if self._remaining < 0:
+                self.cut = "more combinations of parameters than afflint evaluates"
+                return
+            yield parameters
 
     def _add_values(self, settings: Mapping[str, Any], parameters: Parameters, path: Path) -> Parameters:
         values = fill_template(settings.get("values"), parameters)
@@ -84,7 +107,7 @@ class Generators:
         written = settings.get("elementsYaml")
         if type(written) is not str:
             elements = _numbered(settings.get("elements"), (*path, "elements"))
-            return [flatten(each, text=self._text, path=below) for below, each in elements]
+            return (flatten(each, text=self._text, path=below) for below, each in elements)
         if has_placeholder(written):
             self.unsupported.append("list")
             return [{}]
@@ -102,7 +125,7 @@ class Generators:
     def _from_matrix(self, settings: Mapping[str, Any], given: Parameters, path: Path) -> list[Parameters]:
         found: list[Parameters] = [given]
         for below, generator in _numbered(settings.get("generators"), (*path, "generators")):
-            found = list(islice((each for earlier in found for each in self._parameters_of(generator, earlier, below)), _MOST))
+            found = self._first(each for earlier in found for each in self._parameters_of(generator, earlier, below))
         return found
 
     def _from_merge(self, settings: Mapping[str, Any], given: Parameters, path: Path) -> list[Parameters]:
@@ -119,9 +142,8 @@ class Generators:
 
     # Folders and files in git.
 
-    def _from_git(self, settings: Mapping[str, Any], _given: Parameters, _path: Path) -> list[Parameters]:
+    def _from_git(self, settings: Mapping[str, Any], _given: Parameters, _path: Path) -> Iterator[Parameters]:
         prefix = f"{settings['pathParamPrefix']}." if type(settings.get("pathParamPrefix")) is str else ""
-        found: list[Parameters] = []
         for names, is_kind in (("directories", os.path.isdir), ("files", os.path.isfile)):
             entries = [each for each in maps_at(settings, names) if type(each.get("path")) is str]
             excluded = [each["path"] for each in entries if each.get("exclude") is True]
@@ -132,8 +154,7 @@ class Generators:
                         for path in self._matching_paths(each["path"], is_kind)
                         if not any(_matches(path[1], exclusion) for exclusion in excluded)
                     )
-                    found += [one for top, path in paths for one in _path_parameters(top, path, prefix, is_file=names == "files")]
-        return found
+                    yield from (one for top, path in paths for one in _path_parameters(top, path, prefix, is_file=names == "files"))
 
     def _matching_paths(self, pattern: str, is_kind: Callable[[str], bool]) -> list[tuple[str, str]]:
         """Return the paths that match a pattern: the top of the repository, and the path relative to it."""
@@ -143,10 +164,23 @@ class Generators:
         for number, top in enumerate(self._folders):
             is_last = number == len(self._folders) - 1
             if parts[0].strip("*?[]") == parts[0] or is_last:
-                found = [each for each in islice(paths_like(top, "/".join(parts)), _MOST) if self._is_readable(top, each, is_kind)]
+                found = [each for each in self._paths_like(top, "/".join(parts)) if self._is_readable(top, each, is_kind)]
                 if found:
                     return [(top, each) for each in found]
         return []
+
+    def _paths_like(self, top: str, pattern: str) -> list[str]:
+        """Return the paths below a folder that match a pattern, at most ``_MOST``; those of a pattern are searched once."""
+        known = self._paths.get((top, pattern))
+        if known is None:
+            if len(self._paths) >= _MOST_PATTERNS:
+                self.cut = f"more than {_MOST_PATTERNS} patterns of files and folders"
+                return []
+            known = list(islice(paths_like(top, pattern), _MOST + 1))
+            self._paths[top, pattern] = known
+        if len(known) > _MOST:
+            self.cut = f"more than {_MOST} files or folders for {quoted(pattern)}"
+        return known[:_MOST]
 
     def _is_readable(self, top: str, path: str, is_kind: Callable[[str], bool]) -> bool:
         absolute = os.path.join(top, path)

@@ -27,6 +27,8 @@ from afflint.source.repositories import is_inside
 from afflint.yaml.document import list_at, map_at, maps_at, text_at
 from afflint.yaml.object_fields import name_of
 
+_MOST_GENERATED = 1 << 21
+"""The most characters of the templates of an ApplicationSet, once for each Application."""
 _OF_TEMPLATE: Path = ("spec", "template", "spec")
 """The path of the `spec` of the Applications in an ApplicationSet."""
 
@@ -39,7 +41,11 @@ def from_application_set(
     generators = Generators(tops, clusters, text)
     generated: dict[str, Hint] = {}
     is_incomplete, unknown = False, ""
-    for parameters in generators.parameters(spec.get("generators"), ("spec", "generators")):
+    all_parameters = generators.parameters(spec.get("generators"), ("spec", "generators"))
+    most = max(_MOST_GENERATED // (len(str(spec.get("template"))) + len(text_at(spec, "templatePatch"))), 1)
+    if len(all_parameters) > most:
+        generators.cut = f"a template that is too long for more than {most} combinations of parameters"
+    for parameters in all_parameters[:most]:
         application, remaining, written = _generated(text, parameters, is_complete=not generators.unsupported)
         unknown = unknown or remaining
         application_name = name_of(application)
@@ -52,6 +58,8 @@ def from_application_set(
             else:
                 yield each
     yield from generated.values()
+    if generators.cut:
+        yield UnsupportedObject(declared_by, f"it has {generators.cut}, and the rest was not checked")
     if is_incomplete or (unknown and text_at(spec, "templatePatch")):
         unsupported = [quoted(each) for each in dict.fromkeys(generators.unsupported) if each]
         reason = "its template uses parameters that its generators do not set"
@@ -95,6 +103,10 @@ def from_application(
         folder = in_repository(tops, path)
         named = usable_texts(source, "helm", "valueFiles")
         choices = [named] if folder is None else _without_placeholders(named, folder, tops[-1])
+        if len(choices) > _MOST_CHOICES:
+            reason = f"more than {_MOST_CHOICES} files fit the name of its values file, and the rest was not checked"
+            yield UnsupportedObject(declared_by, reason)
+            choices = choices[:_MOST_CHOICES]
         # Missing files are skipped, as with ignoreMissingValueFiles in Argo CD.
         files = [tuple([file for each in names if (file := value_file(tops, folder, each)) is not None]) for names in choices]
         yield from dict.fromkeys(path for paths in files for path in paths)
@@ -167,7 +179,7 @@ def _without_placeholders(names: Sequence[str], folder: str, top: str) -> list[l
     before, _, after = base.partition(placeholder)
     if has_placeholder(where) or not is_inside(os.path.realpath(where), top):
         return []
-    found = sorted(map(os.path.basename, glob(os.path.join(escape(where), f"{escape(before)}*{escape(after)}"))))[:_MOST_CHOICES]
+    found = sorted(map(os.path.basename, glob(os.path.join(escape(where), f"{escape(before)}*{escape(after)}"))))
     texts = [each[len(before) : len(each) - len(after)] for each in found]
     return [[name.replace(placeholder, text) for name in names] for text in texts]
 
