@@ -99,13 +99,15 @@ class Rating(NamedTuple):
 class NumberedVerdict(NamedTuple):
     """A verdict by the numbers of nodes: the plugin that rejects each node, or its rating.
 
-    Both lists are empty after a failure in PreFilter. ``possible`` is the sum of the weights of the pod's preferences.
+    Both lists are empty after a failure in PreFilter. ``possible`` is the sum of the weights of the pod's preferences, and
+    ``volume_rejections`` is why the plugins for volumes reject nodes.
     """
 
     rejections: list[str | None]
     ratings: list[Rating | None]
     error: str | None
     possible: int = 0
+    volume_rejections: Mapping[int, VolumeRejection] = {}
 
 
 class SettledPlacements(NamedTuple):
@@ -409,9 +411,8 @@ class Cluster:
         if storage is not None:
             verdict.bindings = {
                 names[node]: chosen
-                for representative in filtered.feasible
-                if (chosen := storage.bindings(representative))
-                for node in filtered.picked.alike(representative)
+                for node in filtered.picked.all(filtered.feasible)
+                if (chosen := storage.bindings(node))  # Local volumes of equal nodes have different names.
             }
 
     def _messages(self, pod: Pod, filtered: _Filtered, reasons: Sequence[str | None]) -> RejectionMessages:
@@ -445,7 +446,7 @@ class Cluster:
                     rating = by_outcome[outcome] = _with_outcome(total, parts, met[place], outcome, weights)
                 for other in nodes:
                     ratings[other] = rating
-        return NumberedVerdict(rejections, ratings, scored.error, possible)
+        return NumberedVerdict(rejections, ratings, scored.error, possible, dict(_volume_rejections(filtered, range(len(rejections)))))
 
     def _wishes(self, pod: Pod, feasible: list[int]) -> tuple[int, list[int]]:
         """Return the sum of the weights of all preferences, and for each feasible node the weights of those it satisfies."""
@@ -579,6 +580,11 @@ class Cluster:
         """
         compiled = [self._compiled(pod) for pod in pods]
         return (EvenSchedulingRun if even else _SchedulingRun)(self.copy(), compiled).run()
+
+    def loads(self, nodes: Iterable[int]) -> list[object]:
+        """Return what decides which resources are scarce on each node: equal values of nodes are equal shortages for every pod."""
+        rows, load = self._table.allocatable_rows, self._occupancy.load
+        return [(rows[node], load(node)) for node in nodes]
 
     def shortages(self, pod: Mapping[str, object] | Pod, node: str) -> list[Shortage]:
         """Return the resources that are too scarce on a node for the pod now; empty if resources do not count."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from afflint.kube.node_labels import TOPOLOGY_LABELS
 from afflint.scheduler.nodes import NodeTable
@@ -15,7 +15,7 @@ from afflint.scheduler.volume_limits import AttachedVolumes, VolumeLimits
 from afflint.scheduler.volume_rejection import VolumeRejection
 from afflint.scheduler.volume_restrictions import VolumeRestrictions, missing_claim
 from afflint.scheduler.volume_zone import VolumeZone
-from afflint.scheduler.volumes import PersistentVolume, StorageObjects, Terms
+from afflint.scheduler.volumes import ClaimKey, PersistentVolume, StorageObjects, Terms
 
 
 class ClusterStorage:
@@ -69,8 +69,7 @@ class ClusterStorage:
         if examined.rejection is None and examined.binding.reject(node) is None:
             bindings = examined.binding.choice(node).bindings
             self._state.bind(bindings, node)
-            if any(self._state.occupancy.users(PodClaim(*claim.key)) for claim, _ in bindings):
-                self._attached = None  # What running pods attach has another name from now on.
+            self._rename([claim.key for claim, _ in bindings])
         if self._attached is not None:
             self._attached.add(pod, node)
 
@@ -81,8 +80,12 @@ class ClusterStorage:
 
     def release(self, pod: Pod) -> None:
         """Undo the bindings of the claims of a pod that were not bound at first."""
-        self._state.release([each.key for each in pod.volumes if isinstance(each, PodClaim)])
-        self._attached = None
+        self._rename(self._state.release([each.key for each in pod.volumes if isinstance(each, PodClaim)]))
+
+    def _rename(self, claims: Iterable[ClaimKey]) -> None:
+        """Note that what running pods attach for these claims has another name from now on."""
+        if any(self._state.occupancy.users(PodClaim(*key)) for key in claims):
+            self._attached = None
 
 
 class PodStorage:
@@ -113,6 +116,7 @@ class PodStorage:
 
     def filter_nodes(self, nodes: list[int]) -> list[int]:
         """Return the nodes that no plugin rejects; the same list if that is all of them."""
+        self.compare(nodes)
         for node in nodes:
             for reject in self._steps:
                 rejection = reject(node)
@@ -120,6 +124,11 @@ class PodStorage:
                     self.rejections[node] = rejection
                     break
         return [node for node in nodes if node not in self.rejections] if self.rejections else nodes
+
+    def compare(self, nodes: Sequence[int]) -> None:
+        """Prepare ``reject`` for many nodes."""
+        if self.rejection is None and len(nodes) > 1:
+            self.binding.compare(nodes)
 
     def error(self, nodes: Sequence[int]) -> str | None:
         """Return the extension point and plugin that fails on one of the nodes; None if none does."""
@@ -148,14 +157,26 @@ class PodStorage:
         few = [terms for terms in self._terms() if self._state.reach.few(terms)]
         selected = {claim.selected_node for claim in self.binding.to_provision}
         named = {self._table.numbers[name] for name in selected if name in self._table.numbers}
-        return self._touched.union(named, *[self._state.reach.nodes(terms) for terms in few])
+        taken = [self._state.free_volumes(name).taken_on for name in self._by_size]
+        return self._touched.union(named, *taken, *[self._state.reach.nodes(terms) for terms in few])
+
+    @property
+    def _by_size(self) -> list[str]:
+        """The storage class of the claim of a pod for which only the size of local volumes matters; empty if more matters.
+
+        The volumes of equal size that several claims take may be of different kinds.
+        """
+        unbound = (*self.binding.to_match, *self.binding.to_provision)
+        return [claim.storage_class for claim in unbound if len(unbound) == 1 and claim.selector is None]
 
     def columns(self) -> dict[object, Sequence[object]]:
         """Return what distinguishes nodes for the pod, one value for each node, by a key that is equal for equal columns."""
         state = self._state
         found: dict[object, Sequence[object]] = {"csi": state.csi_rows}
+        by_size = self._by_size
         for claim in (*self.binding.to_match, *self.binding.to_provision):
-            found["class", claim.storage_class] = state.profile(claim.storage_class).row
+            profile = state.profile(claim.storage_class)
+            found["class", claim.storage_class, bool(by_size)] = profile.row_by_size if by_size else profile.row
         for key in TOPOLOGY_LABELS if self._zone.topologies else ():
             found["label", key] = self._table.column(key)
         for terms in self._terms():

@@ -10,7 +10,7 @@ from afflint.scheduler.csi_translation import PLUGINS, translated_terms
 from afflint.scheduler.nodes import NodeTable
 from afflint.scheduler.occupancy import Occupancy
 from afflint.scheduler.pod_volumes import PodClaim
-from afflint.scheduler.storage_classes import ClassProfile
+from afflint.scheduler.storage_classes import ClassProfile, FreeVolumes
 from afflint.scheduler.volume_reach import VolumeReach
 from afflint.scheduler.volumes import ClaimKey, ClaimRef, CSINode, PersistentVolume, PersistentVolumeClaim, StorageObjects, Terms
 
@@ -33,14 +33,14 @@ class StorageState:
     """
 
     __slots__ = (
-        "_new_volumes", "_profiles", "_reserved", "_table", "_translated", "claims", "csi", "csi_rows", "objects", "occupancy",
-        "reach", "volumes",
+        "_free", "_new_volumes", "_profiles", "_reserved", "_table", "_translated", "claims", "csi", "csi_rows", "objects",
+        "occupancy", "reach", "volumes",
     )  # fmt: skip
 
     def __init__(self, objects: StorageObjects, table: NodeTable, occupancy: Occupancy, new_volumes: Mapping[str, tuple[str, ...]]) -> None:
         self.objects = objects
-        self.claims: dict[ClaimKey, PersistentVolumeClaim] = objects.claims
-        self.volumes: dict[str, PersistentVolume] = objects.volumes
+        self.claims: dict[ClaimKey, PersistentVolumeClaim] = objects.claims.copy()
+        self.volumes: dict[str, PersistentVolume] = objects.volumes.copy()
         self.occupancy = occupancy
         self.reach = VolumeReach(table)
         self.csi: list[CSINode | None] = [objects.nodes.get(name) for name in table.names]
@@ -51,6 +51,7 @@ class StorageState:
         self._table = table
         self._new_volumes = new_volumes
         self._profiles: dict[str, ClassProfile] = {}
+        self._free: dict[str, FreeVolumes] = {}
         self._translated: dict[str, Terms] = {}
         self._reserved: dict[ClaimKey, list[str]] | None = None
 
@@ -60,6 +61,7 @@ class StorageState:
         for name in self.__slots__:
             setattr(other, name, getattr(self, name))
         other.claims, other.volumes = self.claims.copy(), self.volumes.copy()
+        other._free = {name: free.copy() for name, free in self._free.items()}
         other.occupancy = occupancy
         return other
 
@@ -81,6 +83,15 @@ class StorageState:
         if storage_class not in self._profiles:
             self._profiles[storage_class] = ClassProfile(storage_class, self.objects, self.reach, self._table)
         return self._profiles[storage_class]
+
+    def free_volumes(self, storage_class: str) -> FreeVolumes:
+        """Return the volumes of a storage class that no claim has now."""
+        if storage_class not in self._free:
+            profile = self.profile(storage_class)
+            self._free[storage_class] = FreeVolumes(
+                profile, [each for each in profile.volumes if self.volumes[each.name].claim is not None]
+            )
+        return self._free[storage_class]
 
     def reserved(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """Return the volumes that are reserved for a claim, by name (IsVolumeBoundToClaim)."""
@@ -117,21 +128,26 @@ class StorageState:
             if volume is None:
                 self.claims[claim.key] = claim._replace(selected_node=self.node_name(node))
                 continue
+            self.free_volumes(volume.storage_class).take(volume)
             self.volumes[volume.name] = volume._replace(claim=ClaimRef(*claim.key, claim.uid), available=False)
             self.claims[claim.key] = claim._replace(volume=volume.name, bound=True)
 
-    def release(self, claims: Iterable[ClaimKey]) -> None:
-        """Undo what was bound since the objects were read."""
+    def release(self, claims: Iterable[ClaimKey]) -> list[ClaimKey]:
+        """Undo what was bound since the objects were read; return the claims that are no longer bound."""
+        released = []
         for key in claims:
             now, first = self.claims.get(key), self.objects.claims.get(key)
             if now is None or first is None or now is first or first.bound:
                 continue
             self.claims[key] = first
+            released.append(key)
             known = self.objects.volumes.get(now.volume)
             if known is not None:
                 self.volumes[now.volume] = known
+                self.free_volumes(known.storage_class).put_back(known)
             else:
                 self.volumes.pop(now.volume, None)
+        return released
 
     def _provisioned(self, claim: PersistentVolumeClaim, node: int) -> PersistentVolume | None:
         """Return the volume that the driver of the class creates for a node; None if it is not known where it can be used."""

@@ -16,12 +16,15 @@ _FEW = 32
 class VolumeReach:
     """The nodes of a table that node selector terms match; each list of terms is resolved once."""
 
-    __slots__ = ("_columns", "_index", "_nodes", "_table")
+    __slots__ = ("_columns", "_distinct", "_index", "_nodes", "_table")
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
         self._index = LabelIndex([node.labels for node in table.nodes])
-        self._nodes: dict[Terms, frozenset[int]] = {None: frozenset(range(len(table.nodes)))}
+        every = frozenset(range(len(table.nodes)))
+        self._nodes: dict[Terms, frozenset[int]] = {None: every}
+        self._distinct = {every: every}
+        """Each set once, however many terms match it."""
         self._columns: dict[Terms, list[bool]] = {}
 
     def nodes(self, terms: Terms) -> frozenset[int]:
@@ -29,13 +32,14 @@ class VolumeReach:
         found = self._nodes.get(terms)
         if found is None:
             labels = self._table.nodes
-            found = self._nodes[terms] = frozenset(
+            found = frozenset(
                 number
                 for term in terms or ()
                 if isinstance(term, Selector)
                 for number in self._index.candidates(term)
                 if matches(term, labels[number].labels)
             )
+            found = self._nodes[terms] = self._distinct.setdefault(found, found)
         return found
 
     def few(self, terms: Terms) -> bool:
