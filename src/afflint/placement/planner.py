@@ -47,6 +47,7 @@ from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, buil
 from afflint.placement.violations import violations
 from afflint.scheduler.cluster import Cluster, NumberedVerdict, Rating
 from afflint.scheduler.node_fit import NODE_AFFINITY
+from afflint.scheduler.node_resources import NODE_RESOURCES_FIT
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import NodeRules, Pod, PodKey
 from afflint.scheduler.requests import HUGE_PAGES, REPORTED
@@ -468,12 +469,17 @@ class _Workloads:
 
     def _judgements(self, placed: PlacedWorkload, template: Pod, judged: NumberedVerdict) -> list[AnonymousVerdict]:
         """Return the verdict on each node; the pods of the workload have been removed from the cluster."""
-        rejections = Rejections(self._cluster, template, self._titles, placed.pod_source.key, self._running_pods, placed.nodes)
+        rejections = Rejections(
+            self._cluster, template, self._titles, placed.pod_source.key, self._running_pods, placed.nodes, judged.volume_rejections
+        )
         # Rejections that do not depend on running pods are computed once for all workloads with the same node requirements.
         as_such, shared = self._cluster.static_rejections(template), self._rejected_as_such.setdefault(template.rules, {})
         verdicts, names = [], self._cluster.table.names
         # Equal nodes share one rating. Its hash is computed once, because that of nested tuples takes longer than all the rest.
         fitting: dict[int, AnonymousVerdict] = {}
+        short = [node for node, plugin in enumerate(judged.rejections) if plugin == NODE_RESOURCES_FIT]
+        loads = dict(zip(short, self._cluster.loads(short), strict=True))
+        crowded: dict[object, AnonymousVerdict] = {}
         for node, (plugin, rating) in enumerate(zip(judged.rejections, judged.ratings, strict=True)):
             if plugin is None:
                 judgement = fitting.get(id(rating))
@@ -484,6 +490,10 @@ class _Workloads:
                 judgement = shared.get(node)
                 if judgement is None:
                     judgement = shared[node] = self._rejected(plugin, rejections.phrase(names[node], plugin))
+            elif plugin == NODE_RESOURCES_FIT:
+                judgement = crowded.get(loads[node])
+                if judgement is None:
+                    judgement = crowded[loads[node]] = self._rejected(plugin, rejections.phrase(names[node], plugin))
             else:
                 judgement = self._rejected(plugin, rejections.phrase(names[node], plugin))
             verdicts.append(judgement)

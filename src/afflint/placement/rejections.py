@@ -24,6 +24,7 @@ from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 if TYPE_CHECKING:
     from afflint.scheduler.cluster_storage import PodStorage
+    from afflint.scheduler.volume_rejection import VolumeRejection
 
 _MOST_VALUES = 3
 VOLUME_PLUGINS = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
@@ -139,7 +140,8 @@ class Rejections:
     """The reasons for which nodes reject one pod, in words.
 
     ``titles`` are the workloads of running pods, by namespace and name; ``own`` is the workload of the pod itself.
-    ``running_pods`` is their index, ``absent`` are those of them that are ignored.
+    ``running_pods`` is their index, ``absent`` are those of them that are ignored. ``volume_rejections`` is why the plugins for volumes
+    reject nodes, by the number of the node, as far as it is known.
     """
 
     def __init__(
@@ -150,6 +152,7 @@ class Rejections:
         own: str = "",
         running_pods: RunningPodIndex | None = None,
         absent: Container[PodKey] = (),
+        volume_rejections: Mapping[int, VolumeRejection] | None = None,
     ) -> None:
         self._cluster = cluster
         self._pod = pod
@@ -157,6 +160,7 @@ class Rejections:
         self._own = own
         self._given_running_pods = running_pods
         self._absent = absent
+        self._volume_rejections = volume_rejections or {}
         self._table = cluster.table
         self._phrases: dict[object, Phrase] = {}
         self._spread: list[_SpreadState] | None = None
@@ -192,7 +196,8 @@ class Rejections:
             yield self._table.names[first[row]], INTER_POD_AFFINITY, number
 
     def phrase(self, node: str, plugin: str) -> Phrase:
-        row = self._table.nodes[self._table.numbers[node]]
+        number = self._table.numbers[node]
+        row = self._table.nodes[number]
         if plugin == NODE_UNSCHEDULABLE:
             return _CORDONED
         if plugin in (NODE_NAME_PLUGIN, BOTH_NAMES) or (not plugin and node != self._pod.rules.node_name):
@@ -204,13 +209,13 @@ class Rejections:
         if plugin == NODE_PORTS:
             return self._port(row)
         if plugin == NODE_RESOURCES_FIT:
-            return self._room(row)
+            return self._room(number)
         if plugin == POD_TOPOLOGY_SPREAD:
             return self._spread_phrase(row)
         if plugin == INTER_POD_AFFINITY:
             return self._interpod(row)
         if plugin in VOLUME_PLUGINS:
-            return self._volume(row)
+            return self._volume(number)
         return Phrase(f"rejected by {plugin}", f"is rejected by {plugin}", f"are rejected by {plugin}")
 
     # --- the node itself -----------------------------------------------------------------------------------------------
@@ -264,8 +269,15 @@ class Rejections:
             self._phrases[cache_key] = phrase
         return phrase
 
-    def _room(self, node: Node) -> Phrase:
-        shortages = self._cluster.shortages(self._pod, node.name)
+    def _room(self, number: int) -> Phrase:
+        [load] = self._cluster.loads((number,))
+        phrase = self._phrases.get(load)
+        if phrase is None:
+            phrase = self._phrases[load] = self._shortages(self._table.names[number])
+        return phrase
+
+    def _shortages(self, node: str) -> Phrase:
+        shortages = self._cluster.shortages(self._pod, node)
         if not shortages:
             return _NO_ROOM
         full = "; ".join([_shortage(each) for each in shortages])
@@ -286,7 +298,10 @@ class Rejections:
 
     @cached_property
     def _storage(self) -> PodStorage | None:
-        return self._cluster.examine_volumes(self._pod)
+        storage = self._cluster.examine_volumes(self._pod)
+        if storage is not None:
+            storage.compare(range(len(self._table.nodes)))
+        return storage
 
     @cached_property
     def volumes(self) -> str:
@@ -297,9 +312,17 @@ class Rejections:
 
         return place_of(self._storage.bound)
 
-    def _volume(self, node: Node) -> Phrase:
-        rejection = self._storage.reject(self._table.numbers[node.name]) if self._storage is not None else None
+    def _volume(self, number: int) -> Phrase:
+        rejection = self._volume_rejections.get(number)
+        if rejection is None and self._storage is not None:
+            rejection = self._storage.reject(number)
         message = rejection.messages[0] if rejection is not None else ""
+        phrase = self._phrases.get(message)
+        if phrase is None:
+            phrase = self._phrases[message] = self._volume_phrase(message)
+        return phrase
+
+    def _volume_phrase(self, message: str) -> Phrase:
         if message in (_CONFLICT, _NO_ZONE):
             return Phrase(self.volumes, *_OUT_OF_REACH) if self.volumes else _CANNOT_USE
         if message.endswith(_NO_DRIVER):

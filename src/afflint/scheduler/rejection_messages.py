@@ -68,11 +68,14 @@ class RejectionMessages:
             self.unresolvable.update(nodes)
 
     def _add_shortages(self, nodes: list[int]) -> None:
+        equal: dict[object, list[int]] = {}
         for node in nodes:
-            for resource, asked, _ in shortages(node, self._pod.requests, self._table, self._occupancy):
-                most = self._table.amounts(resource)[node]
+            equal.setdefault((self._table.allocatable_rows[node], self._occupancy.load(node)), []).append(node)
+        for group in equal.values():
+            for resource, asked, _ in shortages(group[0], self._pod.requests, self._table, self._occupancy):
+                most = self._table.amounts(resource)[group[0]]
                 text = "Too many pods" if resource == PODS else f"Insufficient {resource}"
-                self._note([node], text, unresolvable=most is not None and asked > most)
+                self._note(group, text, unresolvable=most is not None and asked > most)
 
     def _add_spread(self, nodes: list[int]) -> None:
         text = "node(s) didn't match pod topology spread constraints"
