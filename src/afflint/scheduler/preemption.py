@@ -7,6 +7,7 @@ from a random one on; here all nodes are candidates.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
@@ -73,13 +74,50 @@ def preempt(cluster: Cluster, pod: Pod, priority: int, ranks: Ranks, allowances:
     scheduler prefers a node with the fewest violated budgets, then the lowest priority of the most important victim, the smallest sum of
     priorities, the fewest victims, and the latest start of its most important victims.
     """
-    return _preempt(cluster.copy(), pod, priority, ranks, allowances)
+    return _preempt(cluster.copy(), pod, priority, _RankedPods(cluster, ranks), allowances)
 
 
-def _preempt(cluster: Cluster, pod: Pod, priority: int, ranks: Ranks, allowances: Sequence[Allowance]) -> Preemption:
+class _RankedPods:
+    """The running pods of known priority on each node, the most important first."""
+
+    def __init__(self, cluster: Cluster, ranks: Ranks) -> None:
+        self.ranks = ranks
+        self._on: dict[str, list[tuple[tuple[int, str], PodKey, Pod]]] = {}
+        self._priorities: dict[int, int] = {}
+        for node, pods in cluster.pods_by_node().items():
+            for pod in pods:
+                self.add(pod, node)
+
+    def add(self, pod: Pod, node: str) -> None:
+        """Note that a pod runs on a node."""
+        rank = self.ranks(pod.key)
+        if rank is not None:
+            insort(self._on.setdefault(node, []), (rank.importance, pod.key, pod))
+            self._priorities[rank.priority] = self._priorities.get(rank.priority, 0) + 1
+
+    def remove(self, pod: Pod, node: str) -> None:
+        """Note that a pod no longer runs on a node. Its rank must still be the one that it was added with."""
+        rank = _rank(self.ranks, pod)
+        on = self._on[node]
+        del on[bisect_left(on, (rank.importance, pod.key))]
+        self._priorities[rank.priority] -= 1
+        if not self._priorities[rank.priority]:
+            del self._priorities[rank.priority]
+
+    def any_below(self, priority: int) -> bool:
+        """Return whether any pod has a lower priority."""
+        return bool(self._priorities) and min(self._priorities) < priority
+
+    def below(self, priority: int, node: str) -> list[Pod]:
+        """Return the pods of lower priority on a node, the most important first."""
+        on = self._on.get(node, [])
+        return [pod for _, _, pod in on[bisect_left(on, ((1 - priority, ""),)) :]]
+
+
+def _preempt(cluster: Cluster, pod: Pod, priority: int, running: _RankedPods, allowances: Sequence[Allowance]) -> Preemption:
     """Do the same on a cluster whose pods may be removed and bound again."""
     resolvable = frozenset(cluster.resolvable_nodes(pod) or ())
-    running = cluster.pods_by_node()
+    ranks = running.ranks
     by_namespace: dict[str, list[tuple[int, Allowance]]] = {}
     for number, allowance in enumerate(allowances):
         if allowance.selector is not None and allowance.selector != EVERYTHING:
@@ -90,11 +128,10 @@ def _preempt(cluster: Cluster, pod: Pod, priority: int, ranks: Ranks, allowances
         if node not in resolvable:
             excluded[node] = "unresolvable"
             continue
-        lower = [each for each in running.get(node, ()) if (rank := ranks(each.key)) is not None and rank.priority < priority]
+        lower = running.below(priority, node)
         if not lower:
             excluded[node] = "no victims"
             continue
-        lower.sort(key=lambda each: (_rank(ranks, each).importance, each.key))
         candidate = _victims_on(cluster, pod, node, *_by_violation(lower, by_namespace))
         if candidate is None:
             excluded[node] = "does not fit"
@@ -209,6 +246,8 @@ class PreemptingRun(EvenSchedulingRun):
         """The pods that ran before this run and were preempted."""
         self.changes = 0
         self.futile: dict[object, int] = {}
+        self._ranked: _RankedPods | None = None
+        """The running pods; None before the first preemption."""
 
     def _round(self, pending: list[str]) -> bool:
         before = self.changes
@@ -224,7 +263,7 @@ class PreemptingRun(EvenSchedulingRun):
         before = len(self.placements)
         super()._try(name, pod)
         if len(self.placements) > before:
-            self._changed(pod, 1)
+            self._started(pod, self.placements[name])
         elif name not in self.errors:
             self._preempt(name, pod)
 
@@ -236,7 +275,11 @@ class PreemptingRun(EvenSchedulingRun):
         asked = scheduling_key(pod), rank.priority
         if self.futile.get(asked) == self.changes:
             return
-        found = _preempt(self.cluster, pod, rank.priority, self.standing.rank, self.standing.allowances())
+        if self._ranked is None:
+            self._ranked = _RankedPods(self.cluster, self.standing.rank)
+        if not self._ranked.any_below(rank.priority):
+            return
+        found = _preempt(self.cluster, pod, rank.priority, self._ranked, self.standing.allowances())
         if found.node is None:
             self.futile[asked] = self.changes
             return
@@ -245,13 +288,15 @@ class PreemptingRun(EvenSchedulingRun):
         self.cluster.bind(pod, found.node)
         self.unschedulable.pop(name)
         self.placements[name] = found.node
-        self._changed(pod, 1)
+        self._started(pod, found.node)
         # What failed before may fit now.
         self.failed.clear()
 
     def _remove(self, victim: Pod, node: str, by: Pod) -> None:
         name = _text(victim.key)
         self.cluster.unbind(victim)
+        if self._ranked is not None:
+            self._ranked.remove(victim, node)
         self._changed(victim, -1)
         if self.placements.pop(name, None) is None:
             self.victims[victim.key] = Victim(victim, node, by)
@@ -259,6 +304,11 @@ class PreemptingRun(EvenSchedulingRun):
         if replacement is not None:
             self.pods[name] = replacement
             self.unschedulable[name] = {}
+
+    def _started(self, pod: Pod, node: str) -> None:
+        if self._ranked is not None:
+            self._ranked.add(pod, node)
+        self._changed(pod, 1)
 
     def _changed(self, pod: Pod, step: int) -> None:
         self.changes += 1
