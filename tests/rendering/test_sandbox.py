@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from afflint.programs import sandbox
+from afflint.programs.lookup import find_program
 from afflint.rendering.programs import ProgramRunner, RenderError
 from rendering.real_tools import on_path
 from rendering.rendered_trees import Checking, write
@@ -131,9 +132,9 @@ def test_a_program_of_the_current_folder_is_never_started(tmp_path: Path, monkey
     stand_in(tmp_path, "echo ran")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f".{os.pathsep}")
-    assert sandbox.program("tool") is None
+    assert find_program("tool") is None
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert sandbox.program("tool") == str(tmp_path / "tool")
+    assert find_program("tool") == str(tmp_path / "tool")
 
 
 @pytest.mark.parametrize(

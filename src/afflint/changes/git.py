@@ -16,6 +16,7 @@ from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest, quoted
 from afflint.programs import sandbox
+from afflint.programs.lookup import find_program
 from afflint.programs.processes import GuardedProcess, OutputLimitError, TimeLimitError
 from afflint.source.sources import LARGEST
 from afflint.source.trees import MOST_ENTRIES
@@ -64,7 +65,7 @@ class Repository:
 
     def __init__(self, folder: str) -> None:
         """Find the repository. Raises UserError if the folder is not in one, or Git cannot be used."""
-        found = sandbox.program("git")
+        found = find_program("git")
         if found is None:
             raise UserError("reading commits or the index needs `git` on PATH")
         root = _root(os.path.realpath(folder))

@@ -16,7 +16,7 @@ from afflint.cli.output import USAGE, notify
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words, nearest, visible
-from afflint.source.programs import find_program
+from afflint.programs.lookup import find_program
 
 _KUBECONFIG = "--kubeconfig"
 _CONNECTION = (

@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from shutil import which
+
+from afflint.programs.lookup import find_program
 
 MOST_MEMORY = 1 << 30
 """The number of bytes that a program may allocate; only enforced on Linux."""
@@ -58,12 +59,6 @@ _END_WITH_AFFLINT = ("--pdeathsig", "KILL")
 _MOST_PROCESSORS = 4
 
 
-def program(name: str) -> str | None:
-    """Return the absolute path of a program on PATH; None if it is not installed. On Windows, the current folder is not searched."""
-    found = which(name)
-    return found if found is not None and os.path.isabs(found) else None
-
-
 def environment(*, network: bool) -> Mapping[str, str]:
     """Return the environment of the programs: only the variables that they need, so that a template cannot reveal the others.
 
@@ -96,7 +91,7 @@ def prefix(tool: str, *, network: bool) -> Sequence[str]:
 @cache
 def _allowed(is_isolated: bool) -> Sequence[str]:
     """Return the first of the possible prefixes that the system allows. The namespace comes first: it resets the signal."""
-    unshare, setpriv, true = program("unshare"), program("setpriv"), program("true")
+    unshare, setpriv, true = find_program("unshare"), find_program("setpriv"), find_program("true")
     namespaces = [[unshare, *options, "--"] for options in _NAMESPACES] if is_isolated and unshare is not None else []
     ending = [setpriv, *_END_WITH_AFFLINT, "--"] if setpriv is not None else []
     candidates = [[*each, *ending] for each in namespaces] + (namespaces if ending else []) + ([ending] if ending else [])

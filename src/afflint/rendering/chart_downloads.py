@@ -16,7 +16,7 @@ from weakref import finalize
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.programs.helm import without_plugins
-from afflint.programs.sandbox import program
+from afflint.programs.lookup import find_program
 from afflint.rendering.chart_archives import LARGEST, SUFFIX, unpack
 from afflint.rendering.chart_cache import ChartCache, DamagedArchiveError
 from afflint.rendering.git_downloads import GitFolder, fetch_repository
@@ -193,7 +193,7 @@ class ChartDownloads:
             return fetch_repository(self._runner, chart)
         if isinstance(chart, RemoteFile):
             return fetch_file(self._runner, chart)
-        helm = program("helm")
+        helm = find_program("helm")
         if helm is None:
             raise RenderError("`helm` is not on PATH")
         with temporary_folder() as folder:

@@ -13,6 +13,7 @@ import re
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.programs import sandbox
+from afflint.programs.lookup import find_program
 from afflint.rendering.chart_archives import LARGEST, MOST_UNPACKED
 from afflint.rendering.programs import ProgramRunner, RenderError
 from afflint.source.temporary_folders import temporary_folder
@@ -97,7 +98,7 @@ def git_folder(address: str, ref: str, path: str) -> GitFolder:
 
 def fetch_repository(runner: ProgramRunner, wanted: GitFolder) -> bytes:
     """Return the packed files of the repository of a folder. Raises RenderError."""
-    git = sandbox.program("git")
+    git = find_program("git")
     if git is None:
         raise RenderError("`git` is not on PATH")
     with temporary_folder() as folder:

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 from afflint.findings.errors import UserError
 from afflint.programs.helm import isolated_helm
+from afflint.programs.lookup import find_program
 from afflint.programs.processes import GuardedProcess, OutputLimitError, TimeLimitError
-from afflint.programs.sandbox import MOST_MEMORY, NO_PROXY, environment, program, ran_out_of_memory
+from afflint.programs.sandbox import MOST_MEMORY, NO_PROXY, environment, ran_out_of_memory
 from afflint.source.sources import LARGEST, Source
 from afflint.source.termination import clean_up_when_terminated
 
@@ -94,16 +95,16 @@ def helm(chart: str, values: Sequence[str] = (), time_limit: float = TIME_LIMIT,
 
 def kustomize_command() -> list[str] | None:
     """Return the command that builds kustomizations, without the folder; None if neither kustomize nor kubectl is installed."""
-    if executable := program("kustomize"):
+    if executable := find_program("kustomize"):
         return [executable, "build"]
-    if executable := program("kubectl"):
+    if executable := find_program("kubectl"):
         return [executable, "kustomize"]
     return None
 
 
 def helm_command() -> list[str] | None:
     """Return the command that renders charts, without the chart; None if Helm is not installed."""
-    executable = program("helm")
+    executable = find_program("helm")
     return [executable, "template"] if executable else None
 
 

@@ -99,6 +99,19 @@ class Folder:
             raise UnsafePathError(f"{name!r} is a symbolic link")
         return _folder_at(name, self)
 
+    def make_folder(self, name: str) -> None:
+        """Create a folder that does not exist yet."""
+        os.mkdir(self.name_of(name), 0o700, dir_fd=self.descriptor)
+
+    def link_to(self, name: str, target: str) -> None:
+        """Create a symbolic link."""
+        os.symlink(target, self.name_of(name), dir_fd=self.descriptor)
+
+    def add_name(self, name: str, known: str) -> None:
+        """Give the file or link with the path ``known`` a further name in this folder."""
+        follow = {} if self.descriptor is None else {"follow_symlinks": False}
+        os.link(known, self.name_of(name), dst_dir_fd=self.descriptor, **follow)
+
     def link_target(self, name: str) -> str:
         """Return what a link leads to."""
         return os.readlink(self.name_of(name), dir_fd=self.descriptor)

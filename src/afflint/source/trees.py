@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
+from afflint.source.folders import Folder, open_folder
 
 MOST_ENTRIES = 200_000
 """The most files, folders and links of a tree."""
@@ -24,9 +25,7 @@ DEEPEST = 100
 """The most folders that a file of a tree may be in."""
 _MOST_LINKS = 40
 """The most links that lead to each other, as for Linux."""
-_HAS_DESCRIPTORS = {os.open, os.mkdir, os.symlink, os.link} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _ABOUT_NAMES = (errno.EEXIST, errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.ENOTDIR, errno.EISDIR)
 """The errors of a file system that are about one name, not about the whole tree."""
 _OF_WINDOWS = frozenset('\\:*?"<>|')
@@ -62,7 +61,6 @@ class TreeWriter:
 
     def __init__(self, folder: str, limits: TreeLimits = _USUAL) -> None:
         """Open the folder. Raises OSError."""
-        self._path = folder
         self._limits = limits
         self._entries, self._size = 0, 0
         self._folded_folders: set[str] = set()
@@ -76,8 +74,9 @@ class TreeWriter:
         self._added: dict[str, tuple[str, str]] = {}
         """The links that are yet to be created."""
         self.left_out: dict[str, str] = {}
-        self._top = os.open(folder, _FOLDER) if _HAS_DESCRIPTORS else -1
-        self._current: tuple[str, int] = ("", self._top)
+        self._is_closed = False
+        self._top = open_folder(folder)
+        self._current: tuple[str, Folder] = ("", self._top)
 
     def write(self, name: str, data: bytes) -> bool:
         """Write a file; return False if it was left out."""
@@ -87,7 +86,8 @@ class TreeWriter:
         if self._size > self._limits.size:
             raise TreeError(f"{self._limits.what} has more than {_shown(self._limits.size)}")
         try:
-            with open(self._new_file(name), "wb", buffering=0) as file:
+            folder, _, base = name.rpartition("/")
+            with open(self._folder(folder).open(base, _NEW_FILE, 0o600), "wb", buffering=0) as file:
                 rest = memoryview(data)
                 while rest:
                     rest = rest[file.write(rest) :]
@@ -109,10 +109,7 @@ class TreeWriter:
             return False
         folder, _, base = name.rpartition("/")
         try:
-            if _HAS_DESCRIPTORS:
-                os.link(known, base, dst_dir_fd=self._descriptor(folder), follow_symlinks=False)
-            else:
-                os.link(known, self._place(name))
+            self._folder(folder).add_name(base, known)
         except (OSError, NotImplementedError):
             self._taken.discard(self._folded(name))
             self._entries -= 1
@@ -153,9 +150,11 @@ class TreeWriter:
 
     def close(self) -> None:
         """Close the tree without its links."""
-        for number in {self._current[1], self._top} - {-1}:
-            os.close(number)
-        self._top, self._current = -1, ("", -1)
+        if not self._is_closed:
+            self._is_closed = True
+            self._top.close()
+            if self._current[0]:
+                self._current[1].close()
 
     # Names.
 
@@ -208,10 +207,7 @@ class TreeWriter:
                 return self._leave_out(name, f"another name differs from {quoted(here)} only in case or composed letters, or not at all")
             self._count()
             try:
-                if _HAS_DESCRIPTORS:
-                    os.mkdir(base, 0o700, dir_fd=self._descriptor(above))
-                else:
-                    os.mkdir(self._place(here), 0o700)
+                self._folder(above).make_folder(base)
             except (OSError, ValueError) as error:
                 return self._refused(name, error)
             self._folders[here] = folded
@@ -219,40 +215,25 @@ class TreeWriter:
             self._taken.add(folded)
         return True
 
-    def _descriptor(self, folder: str) -> int:
-        """Return a descriptor of a folder that was created here. It is open until the next call."""
-        if folder == self._current[0]:
+    def _folder(self, name: str) -> Folder:
+        """Return a folder that was created here. It is open until the next call."""
+        if name == self._current[0]:
             return self._current[1]
-        number = os.dup(self._top)
-        try:
-            for part in folder.split("/") if folder else ():
-                below = os.open(part, _FOLDER, dir_fd=number)
-                os.close(number)
-                number = below
-        except OSError:
-            os.close(number)
-            raise
-        if self._current[1] != self._top:
-            os.close(self._current[1])
-        self._current = (folder, number)
-        return number
-
-    def _place(self, name: str) -> str:
-        return os.path.join(self._path, name)
-
-    def _new_file(self, name: str) -> int:
-        if not _HAS_DESCRIPTORS:
-            return os.open(self._place(name), _NEW_FILE, 0o600)
-        folder, _, base = name.rpartition("/")
-        return os.open(base, _NEW_FILE, 0o600, dir_fd=self._descriptor(folder))
+        here = self._top
+        for part in name.split("/") if name else ():
+            below = here.folder(part)
+            if here is not self._top:
+                here.close()
+            here = below
+        if self._current[0]:
+            self._current[1].close()
+        self._current = (name, here)
+        return here
 
     def _create_link(self, name: str, target: str) -> None:
         folder, _, base = name.rpartition("/")
         with suppress(OSError, ValueError, NotImplementedError):
-            if _HAS_DESCRIPTORS:
-                os.symlink(target, base, dir_fd=self._descriptor(folder))
-            else:
-                os.symlink(target, self._place(name))
+            self._folder(folder).link_to(base, target)
 
     def _leads_out(self, name: str, target: str) -> bool:
         """Return whether a link leads out of the tree, directly or through other links. Links that are not created count as well."""

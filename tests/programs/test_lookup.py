@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from afflint.source.programs import find_program
+from afflint.programs.lookup import find_program
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_on_windows_endings_are_added_and_the_current_folder_is_not_searched(tre
     program = tree.parent / "programs" / "helm.cmd"
     program.write_text("")
     program.chmod(0o755)
-    monkeypatch.setattr("afflint.source.programs._WINDOWS", True)
+    monkeypatch.setattr("afflint.programs.lookup._WINDOWS", True)
     monkeypatch.setenv("PATHEXT", ".exe;.cmd")
     monkeypatch.setenv("PATH", f".{os.pathsep}{program.parent}")
     assert find_program("helm") == str(program)
