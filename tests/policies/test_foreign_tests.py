@@ -182,6 +182,13 @@ def test_assertions_that_are_not_met_are_reported(tested: Run, old: str, new: st
     assert text.count("expected ") == 1
 
 
+@pytest.mark.parametrize(("pattern", "reason"), [("(a+)+$", "may take long"), ("(", "is invalid"), ("(l|a)*$", "may take long")])
+def test_a_message_that_cannot_be_matched_is_not_judged(tested: Run, pattern: str, reason: str) -> None:
+    code, text = tested(suite(SUITE.replace("^labels team", pattern)))
+    assert code == 0
+    assert reason in text
+
+
 def test_an_admission_review_has_its_own_operation(tested: Run) -> None:
     review = """\
 apiVersion: admission.k8s.io/v1
@@ -195,6 +202,13 @@ request:
     _, text = tested(deleted)
     assert "team, without: expected fail, but got pass" in text
     assert "team, with: expected pass, but got fail" in text
+
+
+def test_very_long_kinds_and_patterns_of_kinds_are_judged(tested: Run) -> None:
+    long = classic().replace("kinds: [Pod]", f"kinds: ['{'?' * 10_000}*']")
+    kinds = pod() + "---\n" + pod().replace("kind: Pod", "kind: " + "P" * 10_000)
+    test = kyverno_test("- {policy: team, rule: labels, kind: Pod, resources: [web], result: fail}\n")
+    assert tested({"policy.yaml": long, "t/kyverno-test.yaml": test, "t/resource.yaml": kinds})[0] in (0, 1)
 
 
 def test_the_verdicts_are_data_in_json(tested: Run) -> None:

@@ -264,3 +264,22 @@ def test_a_patch_of_a_kustomization_of_flux_is_reported_in_it(checking: Checking
 def test_values_are_inserted_up_to_a_total_size(text: str) -> None:
     long = Variables({"long": FluxVariable("a" * (1 << 19))})
     assert len(substitute(text.encode(), long)) < 17 << 20
+
+
+LONG = Variables({"long": FluxVariable("ab" * 500), "longer": FluxVariable("a" * 2**20)})
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["${longer/b/c}", "${#longer}", "${longer:0:1}", "${longer^}", "${long##*c*}", "${long%%*ba*bb}", "${long#" + "*a" * 1_000 + "}"],
+)
+def test_variables_that_take_long_are_kept(use: str) -> None:
+    """The values that are read are counted, also if nothing of them is inserted."""
+    found = substitute((use + "\n").encode() * 10_000, LONG).decode()
+    assert found.count(use) > 9_000
+
+
+@pytest.mark.parametrize("pattern", ["[", "[z-a]", "[!", "[]", "[^", "[[:alpha:]]", "\\", "(", "*" * 900, "[a-\\d]", "a{2}", "?" * 900])
+def test_patterns_of_variables_may_be_malformed(pattern: str) -> None:
+    for operator in ("#", "##", "%", "%%"):
+        assert isinstance(substitute(f"${{zone{operator}{pattern}}}".encode(), KNOWN), bytes)

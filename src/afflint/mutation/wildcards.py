@@ -29,6 +29,14 @@ def is_match(pattern: str, text: str) -> bool:
     return not pattern[at:].strip("*")
 
 
+def may_match(pattern: str, text: str) -> bool:
+    """Return whether a pattern matches the whole text; true if both are very long."""
+    try:
+        return is_match(pattern, text)
+    except UndecidedError:
+        return True
+
+
 def has_wildcards(text: str) -> bool:
     """Return whether a text has a wildcard."""
     return "*" in text or "?" in text

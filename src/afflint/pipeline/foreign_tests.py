@@ -17,12 +17,13 @@ from afflint.checks.policies.known_cluster import TestedRequest
 from afflint.checks.policies.policy_compiler import Unknown
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.findings.patterns import PatternError, searches
 from afflint.kube.created_pods import created_pod
 from afflint.kube.kinds import KINDS
 from afflint.kube.manifests import reference
 from afflint.mutation.kyverno import autogen_controllers
 from afflint.mutation.matching import kinds_of
-from afflint.mutation.wildcards import is_match
+from afflint.mutation.wildcards import may_match
 from afflint.policies.admission_manifests import AdmissionPolicy, KyvernoScope, PolicyReader, is_of
 from afflint.policies.policy_files import Admission, read_admission, readers_of
 from afflint.source.files import read_regular
@@ -254,7 +255,7 @@ def _names_kind(policies: Iterable[AdmissionPolicy], data: Object) -> bool:
         if rules is not None and any(rule.names_resource(name) for rule in rules):
             return True
         scope = each.own_binding.scope if each.own_binding is not None else None
-        if isinstance(scope, KyvernoScope) and any(is_match(one.rpartition("/")[2], kind_of(data)) for one in kinds_of(scope.match)):
+        if isinstance(scope, KyvernoScope) and any(may_match(one.rpartition("/")[2], kind_of(data)) for one in kinds_of(scope.match)):
             return True
     return False
 
@@ -300,8 +301,11 @@ def _suite_verdicts(reader: PolicyReader, may_read: Callable[[str], bool]) -> It
             subject = f"{text_at(test, 'name')}, {text_at(case, 'name')}"
             outcomes, problem = _reviewed(files, admission, case)
             for assertion in list_at(case, "assertions"):
-                expected, met = _is_met(map_at(assertion), outcomes)
                 given, reason = _given(outcomes)
+                try:
+                    expected, met = _is_met(map_at(assertion), outcomes)
+                except PatternError as error:
+                    expected, met, problem = FAIL, False, str(error)
                 if problem or given == UNKNOWN:
                     yield _placed(reader, path, name, subject, expected, UNKNOWN, problem or reason)
                 else:
@@ -330,18 +334,11 @@ def _reviewed(files: _TestFiles, admission: Admission, case: Mapping[str, Any]) 
 
 
 def _is_met(assertion: Mapping[str, Any], outcomes: Iterable[PolicyDenial | Unknown]) -> tuple[str, bool]:
-    """Return the verdict that an assertion expects, and whether the denials meet it."""
+    """Return the verdict that an assertion expects, and whether the denials meet it. Raises PatternError."""
     wanted = assertion.get("violations", True)
     pattern = text_at(assertion, "message")
-    count = sum(isinstance(each, PolicyDenial) and (not pattern or _finds(pattern, each.message)) for each in outcomes)
+    count = sum(isinstance(each, PolicyDenial) and (not pattern or searches(pattern, each.message)) for each in outcomes)
     if isinstance(wanted, bool) or wanted in ("yes", "no"):
         some = wanted in (True, "yes")
         return (FAIL if some else PASS), (count > 0) == some
     return (FAIL if wanted else PASS), count == wanted
-
-
-def _finds(pattern: str, text: str) -> bool:
-    try:
-        return re.search(pattern, text) is not None
-    except re.error:
-        return False

@@ -22,9 +22,9 @@ VARIABLE = "variable"
 _DISABLING = "kustomize.toolkit.fluxcd.io/substitute"
 _MOST_NESTED = 4
 _LONGEST = 1000
-"""The longest value that is cut by a pattern: this takes quadratic time."""
+"""The longest value that is cut by a pattern, and the longest pattern: this takes quadratic time."""
 _MOST_INSERTED = 1 << 24
-"""The most characters of values that are inserted into a text."""
+"""The most characters of values that are read or inserted for a text."""
 
 
 class FluxVariable(NamedTuple):
@@ -134,23 +134,31 @@ class _VariableText:
         """Return the value of a variable, and the position after it; ``position`` is that after its opening brace."""
         length = _LENGTH.match(self._text, position)
         if length is not None:
-            return str(len(self._known(length[1]).encode())), length.end()
+            return str(len(self._known(length[1]).encode("utf-8", "surrogatepass"))), length.end()
         head = _HEAD.match(self._text, position)
         if head is None or depth > _MOST_NESTED:
             raise _BadSubstitutionError
         name, operator = head[1], head[2]
         arguments, position = self._arguments(operator, head.end(), depth)
-        inserted = _FUNCTIONS.get(operator, _default)(self._known(name), operator, arguments)
-        self._remaining -= len(inserted)
-        if self._remaining < 0:
-            raise _BadSubstitutionError
+        value, function = self._known(name), _FUNCTIONS.get(operator, _default)
+        if function is _trim:
+            self._take(len(value) * (len(value) + sum(map(len, arguments))))
+        inserted = function(value, operator, arguments)
+        self._take(len(inserted))
         return inserted, position
 
     def _known(self, name: str) -> str:
         value = self._value(name)
         if value is None:
             raise _BadSubstitutionError
+        self._take(len(value))
         return value
+
+    def _take(self, count: int) -> None:
+        """Count characters that are read or inserted. Raises _BadSubstitutionError if they are too many."""
+        self._remaining -= count
+        if self._remaining < 0:
+            raise _BadSubstitutionError
 
     def _arguments(self, operator: str, position: int, depth: int) -> tuple[list[str], int]:
         """Return the arguments of an operator, and the position after the closing brace."""
@@ -213,9 +221,9 @@ def _replace(value: str, operator: str, arguments: list[str]) -> str:
 
 
 def _trim(value: str, operator: str, arguments: list[str]) -> str:
-    if len(value) > _LONGEST:
-        raise _BadSubstitutionError
     pattern = "".join(arguments).replace("[^", "[!")
+    if len(value) > _LONGEST or len(pattern) > _LONGEST:
+        raise _BadSubstitutionError
     lengths = range(1, len(value) + 1)
     at_start = operator.startswith("#")
     fitting = [each for each in lengths if fnmatchcase(value[:each] if at_start else value[-each:], pattern)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ from ruamel.yaml.nodes import ScalarNode
 
 from afflint.findings.finding import Span
 from afflint.findings.paths import Path, Step
+from afflint.findings.patterns import PatternError, matches_all
 from afflint.source.files import read_regular
 from afflint.yaml.document import Document
 from afflint.yaml.documents import read, split, to_utf8
@@ -245,6 +245,6 @@ def matches_whole(pattern: Any, text: str | None) -> bool:
     if pattern is None or pattern == "":
         return True
     try:
-        return text is not None and re.fullmatch(str(pattern), text) is not None
-    except re.error:
+        return text is not None and matches_all(str(pattern), text)
+    except PatternError:
         return str(pattern) == text

@@ -15,7 +15,7 @@ from afflint.kube.selectors import Selector, matches
 from afflint.mutation.kyverno import OWN_NAMESPACES
 from afflint.mutation.matching import Candidate, applies, kinds_of, selects_unknown_namespace
 from afflint.mutation.undecided import UndecidedError, holds_all
-from afflint.mutation.wildcards import is_match
+from afflint.mutation.wildcards import may_match
 from afflint.policies.admission_manifests import GatekeeperScope, KyvernoScope
 from afflint.yaml.object_fields import kind_of, metadata_of
 
@@ -53,7 +53,7 @@ def may_select_kind(scope: Scope | None, kind: str) -> bool:
     if scope is None or scope.match is None:
         return True
     named = [each.rpartition("/")[2].partition(".")[0] for each in kinds_of(scope.match)]
-    return not named or any(is_match(each, kind) for each in named)
+    return not named or any(may_match(each, kind) for each in named)
 
 
 def _unknown_namespace() -> UndecidedError:
