@@ -55,7 +55,7 @@ class ServerDocument:
         self.is_mirrored = False
         shifts = self.text.change(changes)
         self.version = version
-        self._buffer = None
+        self._buffer = self._findings = None  # A client may use the number of a version twice.
         self.rendered.change(shifts, self.text)
         if shifts is None:
             shifts = [Shift((0, 0), (before, 0), (0, 0))]  # The whole text was replaced.

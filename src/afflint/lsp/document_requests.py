@@ -59,15 +59,12 @@ class DocumentRequests:
         if document is None:
             return []
         start, end = document.text.from_lsp(params["range"]["start"]), document.text.from_lsp(params["range"]["end"])
-        context = params.get("context")
-        only = (context.get("only") if isinstance(context, dict) else None) or ()
-        return Actions(document, self._shown(document), self._editor.client).at(
-            start, end, [each for each in only if isinstance(each, str)]
-        )
+        only = (params.get("context") or {}).get("only") or ()
+        return Actions(document, self._shown(document), self._editor.client).at(start, end, only)
 
     def _resolve_action(self, params: Any) -> Any:
         from afflint.lsp.actions import Actions
 
         data = params.get("data")
-        document = self._editor.documents.get(data["uri"]) if isinstance(data, dict) and "edit" not in params else None
+        document = self._editor.documents.get(data["uri"]) if data and "edit" not in params else None
         return params if document is None else Actions(document, self._shown(document), self._editor.client).resolve(params)

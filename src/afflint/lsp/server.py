@@ -24,7 +24,7 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.lsp import settings as client_settings
 from afflint.lsp import transport
 from afflint.lsp.capabilities import Client, capabilities, pulls_of_unopened, watchers
-from afflint.lsp.client_connection import ERROR, LATER, ClientConnection, Progress
+from afflint.lsp.client_connection import ERROR, LATER, WARNING, ClientConnection, Progress
 from afflint.lsp.deferred_requests import DeferredRequests, DeferredResult
 from afflint.lsp.document import ServerDocument
 from afflint.lsp.document_requests import DocumentRequests
@@ -212,6 +212,7 @@ class Server:
             return
         params = notification_parameters(method, message.get("params"))
         if params is None:
+            self._client.log([f"skipped a malformed notification `{method}`"], WARNING)
             return
         if method == "exit":
             self._exit = 0 if self._shut_down else 1
