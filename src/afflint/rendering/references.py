@@ -40,7 +40,6 @@ _FIELDS = frozenset((*BASES, *_PLUGINS, *_GENERATING, *_PATCHES, *_CHARTS, *_LAB
 """The fields of a kustomization. After ``Kustomization`` of sigs.k8s.io/kustomize/api/types."""
 _HTTP = re.compile(r"https?:", re.IGNORECASE)
 _REMOTE = re.compile(r"https?:|[a-z][a-z0-9+.-]+://|git::|gh:|git@|[\w.+-]+@[\w.-]+:|github\.com[:/]", re.IGNORECASE)
-_URL = re.compile(r"https?:[^\s'\"]+|\S+://[^\s'\"]+", re.IGNORECASE)
 _COPIED = "annotations commonAnnotations commonLabels data images labels literals metadata pairs patch stringData value vars"
 _DATA = frozenset((*_COPIED.split(), kustomize_charts.FIELD, "helmGlobals"))
 """Fields whose values are never loaded from a URL or path; charts are examined for themselves."""
@@ -127,30 +126,29 @@ class _Loaded:
         self._plugins: dict[str, list[Any]] = {}
         self._data: list[Mapping[str, Any]] = [here.data]
         self._keys = [str(each) for each in here.data]
-        self._unreadable_texts: list[str] = []
+        self._unreadable: list[str] = []
         self.is_readable = True
         self.charts = [kustomize_charts.declarations_in(here.data, here.folder)]
         for field in _PLUGINS:
-            for each in list_at(here.data, field):
+            for number, each in enumerate(list_at(here.data, field)):
                 # kustomize takes a text for a path only if it is not a map.
                 if type(each) is str and ":" in each:
-                    self._add(each.encode("utf-8", "replace"))
+                    self._add(each.encode("utf-8", "replace"), f"{field}[{number}]")
         for path in (*_plugins(here), *(here.named if is_plugin else ())):
             if _is_file(path):
                 try:
-                    self._plugins[path] = self._add(read_regular(path, _LARGEST))
+                    self._plugins[path] = self._add(read_regular(path, _LARGEST), os.path.relpath(path, here.folder))
                 except OSError:
                     self.is_readable = False
 
-    def _add(self, text: bytes) -> list[Any]:
+    def _add(self, text: bytes, name: str) -> list[Any]:
         """Add the configurations of plugins in a text, and return the data of its documents."""
         parsed = []
         for document in documents_of(text).values():
             parsed.append(document.data)
             # kustomize reads repeated keys of plugins in another way than those of kustomizations.
             if document.problem is not None or document.duplicates:
-                self.is_readable = False
-                self._unreadable_texts += _URL.findall(document.text())
+                self._unreadable.append(name)
             else:
                 for each in _configurations(document.data):
                     if kustomize_charts.is_generator(each):
@@ -180,7 +178,6 @@ class _Loaded:
     def remote(self) -> Iterator[str]:
         """Yield the URLs and repositories that the build would load, and the charts that it would download."""
         yield from (text for data in self._data for text in texts_of(data) if is_remote(text, self._folder))
-        yield from self._unreadable_texts
         yield from (each.shown for declared in self.charts for each in declared.charts if not each.is_here)
 
     def rejections(self, top: str) -> Iterator[str]:
@@ -189,6 +186,8 @@ class _Loaded:
             if key not in _FIELDS:  # kustomize compares fields as JSON of Go does, under which `ſ` is `s`.
                 meant = next((f" instead of {quoted(each)}" for each in _FIELDS if each.casefold() == key.casefold()), "")
                 yield f"afflint does not render a kustomization with the field {quoted(key)}{meant}"
+        for name in self._unreadable:
+            yield f"afflint cannot read the configuration of a plugin in {quoted(name)}"
         if self._here.problem:
             yield f"the kustomization in {quoted(os.path.relpath(self._folder, top))} {self._here.problem}"
         for declared in self.charts:
