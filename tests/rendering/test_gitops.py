@@ -484,3 +484,10 @@ def test_a_long_template_is_filled_for_fewer_combinations(tmp_path: Path) -> Non
     found = hints([str(tmp_path / "set.yaml")], Boundary([str(tmp_path)]), ArgoClusters([]))
     reason = "it has a template that is too long for more than 29 combinations of parameters, and the rest was not checked"
     assert [each.reason for each in found.unsupported] == [reason]
+
+
+@pytest.mark.parametrize("template", ['""', "null", "[]", "7", "{}"])
+def test_a_set_without_a_template_renders_nothing(tmp_path: Path, template: str) -> None:
+    text = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: web}\n"
+    (tmp_path / "set.yaml").write_text(f"{text}spec: {{generators: [{{list: {{elements: [{{a: b}}]}}}}], template: {template}}}\n")
+    assert hints([str(tmp_path / "set.yaml")], Boundary([str(tmp_path)]), ArgoClusters([])).hints == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from afflint.rendering.go_templates import _FUNCTIONS, Budget, TemplateError, fill
+from afflint.rendering.go_templates import _FUNCTIONS, TemplateBudget, TemplateError, fill
 from afflint.rendering.set_templates import TEXT_FUNCTIONS
 
 VALUES: dict[str, Any] = {"name": "web", "on": True, "off": False, "count": 2, "names": ["a", "b"], "map": {"y": 2, "x": 1}, "empty": ""}
@@ -143,7 +143,7 @@ def test_ranges_take_a_limited_number_of_steps(template: str) -> None:
 
 
 def test_several_templates_share_a_budget() -> None:
-    budget = Budget()
+    budget = TemplateBudget()
     for _ in range(9):
         fill("{{ range .list }}{{ end }}", {"list": [*range(10_000)]}, is_complete=True, budget=budget)
     with pytest.raises(TemplateError):

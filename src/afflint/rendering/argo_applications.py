@@ -42,7 +42,7 @@ def from_application_set(
     generated: dict[str, Hint] = {}
     is_incomplete, unknown = False, ""
     all_parameters = generators.parameters(spec.get("generators"), ("spec", "generators"))
-    most = max(_MOST_GENERATED // (len(str(spec.get("template"))) + len(text_at(spec, "templatePatch"))), 1)
+    most = max(_MOST_GENERATED // (len(str(spec.get("template"))) + len(text_at(spec, "templatePatch")) + 1), 1)
     if len(all_parameters) > most:
         generators.cut = f"a template that is too long for more than {most} combinations of parameters"
     for parameters in all_parameters[:most]:

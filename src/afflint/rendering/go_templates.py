@@ -51,37 +51,37 @@ class TemplateError(Exception):
         self.is_too_large = is_too_large
 
 
-class _TooLargeError(Exception):
+class _ValueTooLargeError(Exception):
     """A value exceeds a limit."""
 
 
-class Budget:
+class TemplateBudget:
     """What several templates together may take: actions and iterations, and the sizes of what their functions take and return."""
 
     def __init__(self) -> None:
         self._steps, self._computed = _MOST_STEPS, _MOST_COMPUTED
 
     def step(self) -> None:
-        """Count an action or an iteration. Raises _TooLargeError."""
+        """Count an action or an iteration. Raises _ValueTooLargeError."""
         self._steps -= 1
         if self._steps < 0:
-            raise _TooLargeError
+            raise _ValueTooLargeError
 
     def take(self, value: Any) -> None:
-        """Count a value that a function takes or returns. Raises _TooLargeError if it is too long, too deep, or exceeds what remains."""
+        """Count a value that a function takes or returns. Raises _ValueTooLargeError if it is too large, or exceeds what remains."""
         self._computed -= _size(value)
         if self._computed < 0:
-            raise _TooLargeError
+            raise _ValueTooLargeError
 
 
 def _size(value: Any) -> int:
-    """Return the number of characters and items of a value, shared items as often as they occur. Raises _TooLargeError."""
+    """Return the number of characters and items of a value, shared items as often as they occur. Raises _ValueTooLargeError."""
     size, pending = 0, [(value, 0)]
     while pending:
         each, depth = pending.pop()
         size += len(each) + 1 if type(each) in (str, list, dict) else 1
         if size > LONGEST_VALUE or depth > _DEEPEST:
-            raise _TooLargeError
+            raise _ValueTooLargeError
         if type(each) is list:
             pending += [(item, depth + 1) for item in each]
         elif type(each) is dict:
@@ -96,7 +96,9 @@ class Filled(NamedTuple):
     is_aligned: bool
 
 
-def fill(text: str, data: Mapping[str, Any], *, is_complete: bool, unknown: str | None = None, budget: Budget | None = None) -> Filled:
+def fill(
+    text: str, data: Mapping[str, Any], *, is_complete: bool, unknown: str | None = None, budget: TemplateBudget | None = None
+) -> Filled:
     """Return a template filled with data. ``is_complete``: keys that the maps in the data do not have are known to be absent.
 
     An unknown value, or branches of one line with an unknown condition, become ``unknown``. Raises TemplateError if that is None, if lines
@@ -105,7 +107,7 @@ def fill(text: str, data: Mapping[str, Any], *, is_complete: bool, unknown: str 
     if "{{" not in text:
         return Filled(text, is_aligned=True)
     body = _Parser(text).parsed()
-    filler = _Filler(data, is_complete=is_complete, unknown=unknown, budget=budget or Budget())
+    filler = _Filler(data, is_complete=is_complete, unknown=unknown, budget=budget or TemplateBudget())
     filler.run(body, data, {})
     return Filled("".join(filler.pieces), filler.is_aligned)
 
@@ -308,7 +310,7 @@ class _Filler:
     data: Mapping[str, Any]
     is_complete: bool
     unknown: str | None
-    budget: Budget
+    budget: TemplateBudget
     pieces: list[str] = field(default_factory=list)
     is_aligned: bool = True
     _line: int = 1
@@ -385,7 +387,7 @@ class _Filler:
     def _count(self, action: _TemplateAction) -> None:
         try:
             self.budget.step()
-        except _TooLargeError:
+        except _ValueTooLargeError:
             raise TemplateError(action.text, is_too_large=True) from None
 
     # Expressions.
@@ -395,7 +397,7 @@ class _Filler:
         self._count(action)
         try:
             return self._value(action.expression, dot, variables)
-        except _TooLargeError:
+        except _ValueTooLargeError:
             raise TemplateError(action.text, is_too_large=True) from None
 
     def _value(self, expression: Any, dot: Any, variables: _Variables) -> Any:
@@ -525,9 +527,9 @@ def _indented(width: int, text: str) -> Any:
 
 
 def _joined(separator: str, values: Any) -> Any:
-    """Join a list of strings. Raises _TooLargeError."""
+    """Join a list of strings. Raises _ValueTooLargeError."""
     if sum(map(len, values)) + len(separator) * len(values) > LONGEST_VALUE:
-        raise _TooLargeError
+        raise _ValueTooLargeError
     return separator.join(values)
 
 

@@ -18,7 +18,7 @@ from afflint.findings.phrases import quoted
 from afflint.rendering.application_sets import flatten
 from afflint.rendering.boundary import Boundary
 from afflint.rendering.given_values import Inline, Setting, Written, merged
-from afflint.rendering.go_templates import Budget, Filled, TemplateError, fill
+from afflint.rendering.go_templates import Filled, TemplateBudget, TemplateError, fill
 from afflint.rendering.hints import Hint, Hints, RemoteObject, UnsupportedObject
 from afflint.rendering.set_templates import NO_PARAMETERS, Parameters, has_placeholder
 from afflint.rendering.source_documents import SourceText, documents_of, value_at
@@ -86,7 +86,7 @@ class _Environment(NamedTuple):
     name: str
     values: Mapping[str, Any]
     is_complete: bool
-    budget: Budget
+    budget: TemplateBudget
     parameters: Parameters = NO_PARAMETERS
 
     def with_values(self, values: Mapping[str, Any], text: SourceText, path: Path = ()) -> _Environment:
@@ -112,7 +112,7 @@ class _Helmfile:
         self._folder = os.path.dirname(file)
         self._top = boundary.top(self._folder)
         self._title = f"Helmfile {os.path.basename(self._folder)}"
-        self._budget = Budget()
+        self._budget = TemplateBudget()
         self._cuts: dict[str, None] = {}
         """What of the helmfile was not checked because it exceeds a limit."""
 
@@ -153,7 +153,7 @@ class _Helmfile:
                     yield from self._release(map_at(release), number, environment, text if is_aligned else None)
 
     def _first(self, items: Sequence[_Item], most: int, what: str) -> Sequence[_Item]:
-        """Return at most so many items of a list, and note if there are more."""
+        """Return the first ``most`` items of a list, and note if there are more."""
         if len(items) > most:
             self._cuts[f"it has more than {most} {what}"] = None
         return items[:most]
