@@ -1,12 +1,15 @@
-"""Manifests of every kind, spoilt at random: whatever comes out is a report, and every place in it exists.
+"""Manifests, templates, expressions, policies and dumps, made or spoilt at random: what comes out of a manifest is a report, in which
+every place exists, and nothing else fails or hangs either.
 
 AFFLINT_FUZZ=1000 tries a thousand of each instead of a few.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import re
 from functools import cache
 from pathlib import Path
@@ -15,18 +18,34 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from manifest_maker import MANIFESTS, changed, changes, manifest, spoils, spoilt, written
+from manifest_maker import MANIFESTS, SELECTOR, changed, changes, manifest, spoils, spoilt, written
+from object_samples import SAMPLES
+from template_maker import DATA, ExpressionMaker, TemplateMaker
 
 from afflint.checks.match import Target
+from afflint.checks.policies.admission_policies import AdmissionEvaluator
 from afflint.checks.registry import rules
+from afflint.findings.errors import UserError
 from afflint.findings.finding import SEVERITIES, Finding, Span
 from afflint.kube.kinds import KINDS
 from afflint.pipeline.map_step import default_settings
 from afflint.pipeline.options import Options
+from afflint.pipeline.place_inputs import read_place_inputs
 from afflint.pipeline.run import Outcome, run
+from afflint.placement.planner import make_plan
+from afflint.policies.policy_files import read_admission
+from afflint.rendering.argo_clusters import ArgoClusters
+from afflint.rendering.boundary import Boundary
+from afflint.rendering.flux_variables import FluxVariable, Variables, substitute
+from afflint.rendering.gitops import hints
+from afflint.rendering.go_templates import TemplateError, fill
+from afflint.rendering.helmfiles import add_helmfiles
+from afflint.rendering.hints import Hints
+from afflint.rendering.set_templates import fill_template
 from afflint.report import FORMATS, Report, render
 from afflint.source.sources import Source
 from afflint.yaml.documents import to_utf8
+from extras import needs_cel
 from linting import settings_of
 
 EXAMPLES = int(os.environ.get("AFFLINT_FUZZ", "0"))
@@ -172,3 +191,166 @@ def test_lists_in_json(
 def test_any_bytes_at_all(data: bytes, start: str, form: str) -> None:
     check({"a.yaml": start.encode() + data}, form=form)
     check({"a.yaml": (start + data.decode("latin-1")).encode("utf-16")}, form=form)
+
+
+# Evaluators. A seed makes the same input each time.
+
+SEEDS = st.integers(0, 2**32)
+PARAMETERS = {"name": "web", "a": "b" * 500, "path.segments[1]": "x", "values.a": "", "Values.name": "w"}
+VARIABLES = Variables({"zone": FluxVariable("Zone-a.b.c"), "empty": FluxVariable(""), "long": FluxVariable("ab" * 400)}, is_complete=False)
+
+PIECES = (
+    *("${", "}", "$", "$$", "zone", "long", "empty", "none", ":", ":-", ":=", "/", "//", "/#", "/%", "#", "##", "%", "%%", "^", "^^"),
+    *(",", ",,", "*", "?", "[", "]", "[!", "a", "-3", "2", "\\", "(", "\n", "\u2028", "\udc80"),
+)
+"""Pieces of texts with variables of Flux."""
+
+
+@fuzzed
+@given(SEEDS)
+def test_go_templates(seed: int) -> None:
+    text = TemplateMaker(seed).template()
+    for is_complete, unknown in ((True, "?"), (False, None)):
+        with contextlib.suppress(TemplateError):
+            assert isinstance(fill(text, DATA, is_complete=is_complete, unknown=unknown).text, str)
+
+
+@fuzzed
+@given(SEEDS)
+def test_templates_of_sets(seed: int) -> None:
+    maker = TemplateMaker(seed)
+    data = {"a": [f"x{{{{ {maker.action()} }}}}", {"b": maker.template()}]}
+    assert isinstance(fill_template(data, PARAMETERS, is_complete=seed % 2 == 0), dict)
+
+
+@fuzzed
+@given(SEEDS)
+def test_variables_of_flux(seed: int) -> None:
+    choice = random.Random(seed)
+    text = "".join(choice.choice(PIECES) if choice.random() < 0.8 else "${zone" for _ in range(choice.randrange(1, 40)))
+    assert isinstance(substitute(text.encode("utf-8", "surrogateescape"), VARIABLES), bytes)
+
+
+@fuzzed
+@given(SEEDS)
+def test_helmfiles(tmp_path: Path, seed: int) -> None:
+    (tmp_path / ".git").mkdir(exist_ok=True)
+    file = tmp_path / "helmfile.yaml"
+    choice, maker = random.Random(seed), TemplateMaker(seed)
+    release = {"name": f"{{{{ {maker.action()} }}}}", "chart": "./c", "values": [{"a": f"{{{{ {maker.action()} }}}}"}, "v.yaml"]}
+    whole: Any = {
+        "environments": {"a": {"values": [{"x": 1}, "v.yaml"]}},
+        "values": [DATA["Values"]],
+        "bases": ["b.yaml"],
+        "releases": [release],
+    }
+    whole["releases"][0] |= {"set": [{"name": "a", "value": 1}], "installed": True, "condition": "a.b", "namespace": "shop"}
+    for _ in range(choice.randrange(4)):
+        whole = changed(whole, _change(choice))
+    text = f"{maker.template() if seed % 3 == 0 else ''}\n---\n{written(whole)}\n"
+    file.write_text(text, encoding="utf-8")
+    add_helmfiles(Hints.none(), [str(file)], Boundary([str(file)]))
+
+
+@fuzzed
+@given(SEEDS)
+def test_objects_of_gitops(tmp_path: Path, seed: int) -> None:
+    (tmp_path / ".git").mkdir(exist_ok=True)
+    (tmp_path / "app").mkdir(exist_ok=True)
+    file = tmp_path / "a.yaml"
+    text = _spoilt_objects(random.Random(seed), SAMPLES["gitops"] + SETS)
+    file.write_bytes(text)
+    hints([str(file)], Boundary([str(file)]), ArgoClusters([]))
+
+
+def _change(choice: random.Random) -> tuple[str, int, int]:
+    what = choice.choice(["replace", "replace", "remove", "rename", "wrap", "repeat", "move"])
+    return what, choice.randrange(10_000), choice.randrange(10_000)
+
+
+def _spoilt_objects(choice: random.Random, objects: list[dict[str, Any]], valid: int = 0) -> bytes:
+    """The text of some objects with changes in their data, and sometimes in the text; ``valid`` of them are unchanged."""
+    texts = [written(each).encode() for each in choice.sample(objects, min(valid, len(objects)))]
+    for _ in range(choice.randrange(1, 5)):
+        whole: Any = choice.choice(objects)
+        for _ in range(choice.randrange(4)):
+            whole = changed(whole, _change(choice))
+        texts.append(written(whole).encode("utf-8", "replace"))
+    text = b"\n---\n".join(texts) + b"\n"
+    if choice.random() < 0.2:
+        what = choice.choice(["indent", "dedent", "repeat line", "drop line", "flip", "insert", "cut", "token"])
+        text = spoilt(text, (what, choice.randrange(100_000), choice.randrange(100_000)))
+    return text
+
+
+_TEMPLATE = {"metadata": {"name": "{{name}}-{{ .a | upper }}"}, "spec": {"source": {"path": "app", "helm": {"values": "a: {{a}}"}}}}
+_ELEMENTS = {"list": {"elements": [{"name": "a", "a": {"b": 1}}, {"name": "b"}]}}
+SETS: list[dict[str, Any]] = [
+    {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "ApplicationSet",
+        "metadata": {"name": "set"},
+        "spec": {"generators": [generator], "template": _TEMPLATE, "templatePatch": "spec: {project: '{{ name }}'}"},
+    }
+    for generator in (
+        {**_ELEMENTS, "selector": SELECTOR},
+        {
+            "git": {
+                "files": [{"path": "*/*.yaml"}],
+                "directories": [{"path": "*"}, {"path": "b", "exclude": True}],
+                "values": {"x": "{{path}}"},
+            }
+        },
+        {"matrix": {"generators": [_ELEMENTS, {"git": {"directories": [{"path": "{{name}}*"}]}}]}},
+        {"merge": {"mergeKeys": ["name"], "generators": [_ELEMENTS, _ELEMENTS]}},
+        {"list": {"elementsYaml": "- {name: a}\n- b\n"}},
+    )
+]
+OBJECTS = [each for each in SAMPLES["manifests"] if each["kind"] in ("Deployment", "Pod", "CronJob", "VirtualMachine")]
+
+
+@needs_cel
+@fuzzed
+@given(SEEDS)
+def test_expressions(tmp_path: Path, seed: int) -> None:
+    file = tmp_path / "policies.yaml"
+    maker = ExpressionMaker(seed)
+    spec = {
+        "matchConstraints": {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]},
+        "variables": [{"name": "a", "expression": maker.expression()}, {"name": "b", "expression": maker.expression()}],
+        "validations": [{"expression": maker.expression(), "messageExpression": maker.expression()}],
+    }
+    policy = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "team"}}
+    binding = {**SAMPLES["policies"][1], "spec": {"policyName": "team", "validationActions": ["Deny"]}}
+    text = f"{written({**policy, 'spec': spec})}\n---\n{written(binding)}\n"
+    _evaluate(file, text.encode())
+
+
+@needs_cel
+@fuzzed
+@given(SEEDS)
+def test_policies(tmp_path: Path, seed: int) -> None:
+    file = tmp_path / "policies.yaml"
+    text = _spoilt_objects(random.Random(seed), SAMPLES["policies"], valid=6)
+    _evaluate(file, text)
+
+
+def _evaluate(file: Path, text: bytes) -> None:
+    file.write_bytes(text)
+    admission = read_admission([str(file)])
+    evaluator = AdmissionEvaluator(admission, [each.name for each in admission.policies])
+    for data in OBJECTS:
+        for outcome in evaluator.evaluate(data):
+            assert str(outcome)
+
+
+@fuzzed
+@given(SEEDS)
+def test_dumps(seed: int) -> None:
+    objects = [*SAMPLES["cluster"], *SAMPLES["storage"]]
+    text = _spoilt_objects(random.Random(seed), objects, valid=12)
+    dump = Source("dump.yaml", "dump.yaml", text)
+    workloads = Source("web.yaml", "web.yaml", written(SAMPLES["manifests"][seed % 4]).encode())
+    with contextlib.suppress(UserError):
+        inputs = read_place_inputs([workloads], [dump], [dump] if seed % 2 else [], default_settings())
+        make_plan(inputs.simulation_input.inventory, inputs.simulation_input.pod_sources, classes=inputs.classes)
