@@ -8,9 +8,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -255,6 +256,28 @@ def test_where_no_scheduler_answers(fleet: Path) -> None:
         message = f"afflint: no Dask scheduler answers at 127.0.0.1:{port}\n"
         assert ended(check("--executor", f"dask://127.0.0.1:{port}")) == (2, b"", message)
     assert ended(check("--executor", f"dask://127.0.0.1:{port}")) == (2, b"", message)
+
+
+@distributed
+@pytest.mark.parametrize(
+    "answer",
+    [b"\0" * 65536, b"\xff" * 65536, b"HTTP/1.1 400 Bad Request\r\n\r\n", (1).to_bytes(8, "little") * 2],
+    ids=["0", "ff", "HTTP", "1"],
+)
+def test_where_another_server_answers(answer: bytes, fleet: Path) -> None:
+    assert fleet.is_dir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    with server.accept()[0] as connection:
+                        connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        message = f"afflint: no Dask scheduler answers at 127.0.0.1:{port}\n"
+        assert ended(check("--executor", f"dask://127.0.0.1:{port}")) == (2, b"", message)
 
 
 def test_without_distributed_it_says_what_to_install(fleet: Path) -> None:

@@ -125,8 +125,10 @@ class DaskMapper:
         except ImportError:
             raise ClusterError(extra_needed("--executor dask://", "dask")) from None
         warnings.simplefilter("ignore")
+        # Deleting a client that could not connect would wait for its connection, and complain on standard error; ``close`` ends others.
+        quiet = type("QuietClient", (Client,), {"__del__": lambda _: None})
         self._client = _within(
-            _PATIENCE_TO_CONNECT + 2, lambda: Client(f"tcp://{self._where}", timeout=_PATIENCE_TO_CONNECT, set_as_default=False)
+            _PATIENCE_TO_CONNECT + 2, lambda: quiet(f"tcp://{self._where}", timeout=_PATIENCE_TO_CONNECT, set_as_default=False)
         )
         if self._client is None:
             raise ClusterError(f"no Dask scheduler answers at {self._where}")
@@ -155,11 +157,14 @@ class DaskMapper:
 
 
 def _within(seconds: float, make: Callable[[], Any]) -> Any:
-    """Call ``make`` with a time limit and return its result, or None. Dask's own limit has no effect if another program answers."""
+    """Call ``make`` with a time limit and return its result, or None. Dask's own limit has no effect if another program answers.
+
+    What that program answers may raise any error in Dask.
+    """
     made: list[Any] = []
 
     def making() -> None:
-        with suppress(OSError, ValueError, TimeoutError):
+        with suppress(Exception):
             made.append(make())
 
     thread = threading.Thread(target=making, daemon=True)
