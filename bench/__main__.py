@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from bench import growth as growth_of
 from bench import trees
 from bench.beside import comparison
 from bench.clusters import CONSTRAINTS, FREE
@@ -291,6 +292,22 @@ def typing(settings: Settings) -> Result:
     return Result([], bars, tuple(notes))
 
 
+def engines(settings: Settings) -> Result:
+    """Measure each engine with inputs of n, 2 n and 4 n: its time must grow about as fast as its input."""
+    table_rows, bars = [], []
+    for name, engine in growth_of.available().items():
+        sizes = (1, *[factor * max(engine.size * settings.files // trees.FILES, 2) for factor in growth_of.FACTORS])
+        made = {size: growth_of.input_of(engine, name, settings.data, size) for size in sizes}
+        commands = {size: growth_of.command_in(engine, tree) for size, tree in made.items()}
+        usages = in_turns({f"{name}, n = {size}": command for size, command in commands.items()}, settings.rounds)
+        seconds = {size: growth_of.fastest(taken) for size, taken in zip(commands, usages.values(), strict=True)}
+        start = seconds.pop(1)
+        table_rows += rows("engines", usages, next(iter(usages)))
+        what = f"{name}: exponent of the growth of processor time from n = {min(seconds)} to {max(seconds)}"
+        bars.append(Bar(what, growth_of.exponent(start, seconds), growth_of.HIGHEST_EXPONENT, settings.judged))
+    return Result(table_rows, bars)
+
+
 PARTS: dict[str, Callable[[Settings], Result]] = {
     "fleet": fleet,
     "mixed": mixed,
@@ -302,6 +319,7 @@ PARTS: dict[str, Callable[[Settings], Result]] = {
     "single": single,
     "nodes": nodes,
     "place": place,
+    "engines": engines,
     "typing": typing,
 }
 

@@ -23,7 +23,10 @@ FILES = 10_000
 _CHANGES = 10
 """How many workloads the second commit of a history changes."""
 _REPLICAS = re.compile(r"^  replicas: \d+$", re.MULTILINE)
-_MAKERS = ("bystanders.py", "clusters.py", "constraints.py", "policy_cases.py", "trees.py", "workloads.py", "yaml_text.py")
+_UNSAFE = re.compile("[^a-z]+")
+_MAKERS = (
+    "bystanders.py", "clusters.py", "constraints.py", "growing_inputs.py", "policy_cases.py", "trees.py", "workloads.py", "yaml_text.py",
+)  # fmt: skip
 # Shares of the mixed tree in percent; the fleet has the other ten.
 _MIXTURE: tuple[tuple[str, int, Callable[[int, int], str]], ...] = (
     ("crds", 70, custom_resource_definitions),
@@ -119,10 +122,27 @@ def cluster(data: str, constraint: str, workloads: int, replicas: int, nodes: in
 def history(data: str, files: int) -> Tree:
     """Return a repository with the fleet in two commits: the second changes the replicas of ten Deployments."""
     tree = _tree(data, f"history-{files}", (fleet_file(index, SEED) for index in range(files)))
+    return _with_two_commits(tree, lambda: _deployments(tree.folder)[:_CHANGES])
+
+
+def grown(data: str, engine: str, files: Callable[[int], Iterator[File]], size: int) -> Tree:
+    """Return the tree of an input of some size for an engine."""
+    return _tree(data, f"input-{_UNSAFE.sub('-', engine.lower())}-{size}", files(size))
+
+
+def grown_history(data: str, engine: str, files: Callable[[int], Iterator[File]], size: int) -> Tree:
+    """Return a repository with an input of some size in two commits: the second changes the replicas in a tenth of the manifests."""
+    tree = grown(data, engine, files, size)
+    folder = os.path.join(tree.folder, MANIFESTS)
+    return _with_two_commits(tree, lambda: [os.path.join(folder, name) for name in sorted(os.listdir(folder))[::10]])
+
+
+def _with_two_commits(tree: Tree, changed: Callable[[], list[str]]) -> Tree:
     if not os.path.isdir(os.path.join(tree.folder, ".git")):
+        paths = changed()
         _git(tree.folder, "init", "--quiet")
-        _commit(tree.folder, "The fleet")
-        for path in _deployments(tree.folder)[:_CHANGES]:
+        _commit(tree.folder, "All files")
+        for path in paths:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
             with open(path, "w", encoding="utf-8", newline="\n") as file:

@@ -93,6 +93,7 @@ def test_the_benchmark_runs(tmp_path: Path) -> None:
         "single",
         "nodes",
         "place",
+        "engines",
     }
     # Those in times the reference are there once for each package that has a binding of libyaml; only the first is judged.
     limits = list(dict.fromkeys(bar["limit"] for bar in report["bars"] if "relative to gator" not in bar["what"]))
