@@ -7,10 +7,12 @@ AFFLINT_FUZZ=1000 tries a thousand of each instead of a few.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import random
 import re
+import zlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ from manifest_maker import MANIFESTS, SELECTOR, changed, changes, manifest, spoi
 from object_samples import SAMPLES
 from template_maker import DATA, ExpressionMaker, TemplateMaker
 
+from afflint.changes.git import Repository
+from afflint.changes.snapshot import extract
 from afflint.checks.match import Target
 from afflint.checks.policies.admission_policies import AdmissionEvaluator
 from afflint.checks.registry import rules
@@ -44,6 +48,7 @@ from afflint.rendering.hints import Hints
 from afflint.rendering.set_templates import fill_template
 from afflint.report import FORMATS, Report, render
 from afflint.source.sources import Source
+from afflint.source.temporary_folders import temporary_folder
 from afflint.yaml.documents import to_utf8
 from extras import needs_cel
 from linting import settings_of
@@ -354,3 +359,66 @@ def test_dumps(seed: int) -> None:
     with contextlib.suppress(UserError):
         inputs = read_place_inputs([workloads], [dump], [dump] if seed % 2 else [], default_settings())
         make_plan(inputs.simulation_input.inventory, inputs.simulation_input.pod_sources, classes=inputs.classes)
+
+
+# Commits.
+
+PARTS = (
+    *("a", "b", "A", "..", ".", "", ".git", ".Git", "git~1", "a/b", "/", "nul", "con.yaml", "x.yaml", "x.YAML"),
+    *("\u017f", "s", "e\u0301", "\u00e9", "a ", "a.", "a\\b", "n" * 300),
+)
+TARGETS = ("..", ".", "a", "b", "A", "/", "/etc", "a/..", "b/../..", "x.yaml", "../outside", "\u017f", "\x00", "")
+MODES = ("100644", "100755", "100664", "120000", "120000", "40000", "40000", "160000", "0", "777")
+
+
+class ObjectStore:
+    """The objects of a repository, which are written without Git."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def add(self, kind: str, data: bytes) -> bytes:
+        """Write an object, and return its checksum."""
+        whole = f"{kind} {len(data)}".encode() + b"\0" + data
+        name = hashlib.sha1(whole)
+        path = self._folder / name.hexdigest()[:2] / name.hexdigest()[2:]
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(zlib.compress(whole, 1))
+        return name.digest()
+
+    def tree(self, choice: random.Random, depth: int = 0) -> bytes:
+        """Write a tree whose entries no checkout would create, some of them damaged."""
+        data = b""
+        for _ in range(choice.randrange(1, 7)):
+            mode = choice.choice(MODES)
+            if mode == "40000" and depth < 3:
+                blob = self.tree(choice, depth + 1)
+            elif mode == "120000":
+                blob = self.add("blob", choice.choice(TARGETS).encode())
+            else:
+                blob = self.add("blob", choice.choice((b"", b"a: b\n", b"version https://git-lfs.github.com/spec/v1\n")))
+            data += f"{mode} {choice.choice(PARTS)}".encode() + b"\0" + (blob if choice.random() < 0.98 else blob[:7])
+        return self.add("tree", data)
+
+
+@fuzzed
+@given(SEEDS)
+def test_commits(tmp_path: Path, seed: int) -> None:
+    """Whatever the trees of a commit contain, its files and links are inside the snapshot."""
+    choice = random.Random(seed)
+    root = tmp_path / "repository"
+    for name in ("objects", "refs"):
+        (root / ".git" / name).mkdir(parents=True, exist_ok=True)
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    store = ObjectStore(root / ".git" / "objects")
+    tree = store.tree(choice)
+    author = "a <a@example.com> 0 +0000"
+    commit = store.add("commit", f"tree {tree.hex()}\nauthor {author}\ncommitter {author}\n\n".encode()).hex()
+    with temporary_folder(str(tmp_path)) as folder, contextlib.suppress(UserError):
+        repository = Repository(str(root))
+        snapshot = extract(repository, repository.entries(commit), folder, lambda _: True)
+        assert os.listdir(os.path.join(snapshot.root, ".git")) == ["config"]
+        for here, folders, names in os.walk(snapshot.root):
+            for name in (*folders, *names):
+                assert f"{os.path.realpath(os.path.join(here, name))}{os.sep}".startswith(f"{snapshot.root}{os.sep}")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["repository"]
