@@ -86,8 +86,8 @@ def test_a_file_outside_the_repository_is_not_read(way: str, checking: Checking,
     assert failed["reason"] == "`../outside/secret.yaml` is outside the repository"
 
 
-def test_a_patch_of_a_generated_plugin_cannot_reach_outside(checking: Checking, repository: Path) -> None:
-    """The path of a plugin may change while it is built, so kustomize itself keeps such a build inside its folders."""
+def test_a_plugin_that_a_patch_changes_is_not_run(checking: Checking, repository: Path) -> None:
+    """Its path may change while it is built, or become a URL."""
     plugin = "{apiVersion: builtin, kind: ConfigMapGenerator, metadata: {name: a}, files: [web.yaml]}\n"
     path = os.path.join(repository.parent, "outside", "secret.yaml")
     operation = f"    - op: replace\n      path: /files/0\n      value: {path}\n"
@@ -95,7 +95,7 @@ def test_a_patch_of_a_generated_plugin_cannot_reach_outside(checking: Checking, 
     write({"k/kustomization.yaml": "resources: [web.yaml]\ngenerators: [../made]\n", "k/web.yaml": WEB})
     write({"made/kustomization.yaml": f"resources: [plugin.yaml]\n{patch}", "made/plugin.yaml": plugin})
     [failed] = checking.report("k")["summary"]["rendered"]["failed"]
-    assert "security; file" in failed["reason"]
+    assert failed["reason"] == "afflint does not render configurations of plugins from a kustomization with the field `patches`"
 
 
 CHART = {

@@ -5,7 +5,6 @@ Helm gets the copy, so it reads no link and no archive of the tree.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -18,6 +17,7 @@ from afflint.source.archives import ArchiveError, files_in
 from afflint.source.files import read_regular
 from afflint.source.sources import CHART
 from afflint.source.trees import TreeWriter
+from afflint.yaml.json_text import json_text
 
 LARGEST_CHART = 64 << 20
 """The most bytes that are copied of a chart and its dependencies."""
@@ -76,7 +76,7 @@ class ChartCopier:
             elif name in declaring:
                 listed = declaring[name].get(DEPENDENCIES)
                 remaining = [each for each in listed if type(each) is not dict or each.get("name") not in without] if listed else []
-                self._write(target, json.dumps({**declaring[name], DEPENDENCIES: remaining}).encode())
+                self._write(target, json_text({**declaring[name], DEPENDENCIES: remaining}).encode())
             else:
                 self._write(target, read_regular(path, LARGEST_CHART))
 

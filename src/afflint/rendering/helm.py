@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +25,7 @@ from afflint.source.sources import CHART, Source
 from afflint.source.temporary_folders import TemporaryFolder, temporary_folder
 from afflint.source.trees import TreeLimits, TreeWriter, writing
 from afflint.yaml.document import maps_at, text_at
+from afflint.yaml.json_text import json_text
 
 RELEASE = "release"
 _LOCAL = "file://"
@@ -229,7 +229,7 @@ def render_chart(
         names = [os.path.join(temporary, f"inline-{number}.json") for number in range(len(written))]
         for name, each in zip(names, written, strict=True):
             with open(name, "w", encoding="utf-8") as file:
-                json.dump(each, file)
+                file.write(json_text(each))
         return runner.output(_command(program, chart, folder, kubernetes_version, [*values, *names]), chart.folder)
 
 

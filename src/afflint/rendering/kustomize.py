@@ -6,13 +6,13 @@ are enabled in a wrapper, a kustomization in a temporary folder that includes th
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from afflint.rendering.programs import ProgramRunner
 from afflint.source.temporary_folders import temporary_folder
+from afflint.yaml.json_text import json_text
 
 UNRESTRICTED = ("--load-restrictor", "LoadRestrictionsNone")
 """Options that let a build read files outside its folder, as Flux does. afflint keeps it inside the repository."""
@@ -52,5 +52,5 @@ def _wrapped(runner: ProgramRunner, program: Sequence[str], folder: str, wrapper
     components = [os.path.relpath(each, wrapper).replace(os.sep, "/") for each in more.get("components", ())]
     kustomization = {**more, "resources": [os.path.relpath(folder, wrapper).replace(os.sep, "/")], "components": components}
     with open(os.path.join(wrapper, WRAPPER), "w", encoding="utf-8") as file:
-        json.dump(kustomization, file)
+        file.write(json_text(kustomization))
     return runner.output([*program, wrapper], folder)

@@ -9,6 +9,7 @@ from typing import Any
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.paths import Path
+from afflint.findings.phrases import quoted
 from afflint.programs.helm import isolated_command
 from afflint.rendering.chart_downloads import ChartDownloads
 from afflint.rendering.downloaded_origins import ChartDefaults
@@ -149,6 +150,9 @@ def _options(inputs: KustomizeInputs) -> Sequence[str]:
     if not inputs.is_predictable:
         return ()
     restriction = UNRESTRICTED if inputs.leaves_folders else ()
+    if restriction and inputs.absolute:
+        # `/proc/self/cwd/..` leads elsewhere in each process.
+        raise RenderError(f"{quoted(inputs.absolute[0])} is an absolute path, and other files are above the folder of their kustomization")
     if not inputs.has_charts:
         return restriction
     helm = helm_command()

@@ -31,6 +31,7 @@ _OF_OBJECT = frozenset(("apiVersion", "kind", "metadata"))
 _OLD_FIELD = "helmChartInflationGenerator"
 """An older form of `helmCharts`."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_URL = re.compile(r"https?:", re.IGNORECASE)
 _DEFAULT_HOME = "charts"
 
 
@@ -76,7 +77,10 @@ class ChartDeclarations(NamedTuple):
                 continue
             passed = [*(text_at(entry, key) for key in _PASSED), *texts_at(entry, "apiVersions")]
             yield from (f"{quoted(each)} cannot be passed to Helm" for each in passed if each.startswith("-"))
-            outside = [each for each in (chart.folder, *chart.values) if not is_inside(os.path.realpath(each), top)]
+            paths = [text_at(self.data, _GLOBALS, "chartHome"), text_at(entry, "valuesFile"), *texts_at(entry, "additionalValuesFiles")]
+            yield from (f"{quoted(each)} is an absolute path" for each in paths if os.path.isabs(each))  # Not in the copy.
+            yield from (f"{quoted(each)} is a URL, from which afflint takes no values" for each in paths if _URL.match(each))
+            outside = [each for each in (chart.folder, *chart.values) if not _is_twice_inside(each, top)]
             yield from (f"{quoted(os.path.relpath(each, self.folder))} is outside the repository" for each in outside)
             if chart.is_here and not outside:
                 yield from self._links(chart, top)
@@ -89,6 +93,11 @@ class ChartDeclarations(NamedTuple):
             return
         if link is not None:
             yield f"{quoted(os.path.relpath(link, self.folder))} in the chart is a link to a file outside the repository"
+
+
+def _is_twice_inside(path: str, top: str) -> bool:
+    """Return whether a path is inside a folder both before and after its links are followed."""
+    return is_inside(path, top) and is_inside(os.path.realpath(path), top)
 
 
 def is_generator(data: Mapping[str, Any]) -> bool:
@@ -107,7 +116,9 @@ def _chart(entry: Mapping[str, Any], folder: str, home: str) -> KustomizeChart:
     name, version, repository = (text_at(entry, key) for key in ("name", "version", "repo"))
     parts = [folder, home, f"{name}-{version}"] if version and repository else [folder, home]
     values = [each for each in (text_at(entry, "valuesFile"), *texts_at(entry, "additionalValuesFiles")) if each]
-    return KustomizeChart(name, os.path.join(*parts, name), tuple([os.path.join(folder, each) for each in values]), repository, version)
+    # kustomize removes `..` before it follows links.
+    chart, *files = (os.path.normpath(os.path.join(*each)) for each in ((*parts, name), *((folder, value) for value in values)))
+    return KustomizeChart(name, chart, tuple(files), repository, version)
 
 
 def _unusual_keys(declared: ChartDeclarations) -> Iterator[str]:

@@ -75,6 +75,11 @@ class KustomizeInputs:
         return any(each.leaves_folders for each in self._inputs)
 
     @property
+    def absolute(self) -> list[str]:
+        """The absolute paths that kustomizations may name."""
+        return [path for loads in self.loads for path in loads.absolute]
+
+    @property
     def loads(self) -> list[Loads]:
         """What each kustomization loads from its repository."""
         return [loads for each in self._inputs for loads in each.loads]

@@ -7,7 +7,6 @@ repository. So all kustomizations that a build reads are searched before it star
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,20 +23,24 @@ from afflint.source.files import read_regular
 from afflint.source.kustomizations import kustomization_in
 from afflint.source.repositories import is_inside
 from afflint.yaml.document import list_at
+from afflint.yaml.json_text import json_text
 
 _LARGEST = 1 << 20
 _MOST_VALUES = 1_000_000
 BASES = ("resources", "bases", "components")
 """The fields of a kustomization with other kustomizations."""
-_PLUGINS = ("generators", "transformers", "validators")
+PLUGINS = ("generators", "transformers", "validators")
+"""The fields of a kustomization with configurations of plugins."""
 _GENERATING = ("configMapGenerator", "secretGenerator", "configurations", "crds", "openapi", "generatorOptions")
 _PATCHES = ("patches", "patchesJson6902", "patchesStrategicMerge", "replacements")
 _CHARTS = (kustomize_charts.FIELD, "helmChartInflationGenerator", "helmGlobals")
 _LABELS = ("commonAnnotations", "commonLabels", "labels")
 _CHANGES = ("images", "imageTags", "namePrefix", "nameSuffix", "namespace", "replicas", "vars")
 _ABOUT_ITSELF = ("apiVersion", "kind", "metadata", "buildMetadata", "sortOptions")
-_FIELDS = frozenset((*BASES, *_PLUGINS, *_GENERATING, *_PATCHES, *_CHARTS, *_LABELS, *_CHANGES, *_ABOUT_ITSELF))
+_FIELDS = frozenset((*BASES, *PLUGINS, *_GENERATING, *_PATCHES, *_CHARTS, *_LABELS, *_CHANGES, *_ABOUT_ITSELF))
 """The fields of a kustomization. After ``Kustomization`` of sigs.k8s.io/kustomize/api/types."""
+_PLAIN = frozenset((*BASES, *_ABOUT_ITSELF))
+"""The fields of a kustomization that change no object."""
 _HTTP = re.compile(r"https?:", re.IGNORECASE)
 _REMOTE = re.compile(r"https?:|[a-z][a-z0-9+.-]+://|git::|gh:|git@|[\w.+-]+@[\w.-]+:|github\.com[:/]", re.IGNORECASE)
 _COPIED = "annotations commonAnnotations commonLabels data images labels literals metadata pairs patch stringData value vars"
@@ -48,7 +51,8 @@ _DATA = frozenset((*_COPIED.split(), kustomize_charts.FIELD, "helmGlobals"))
 class Loads(NamedTuple):
     """What a kustomization loads from its repository: files, folders and the folders of charts, there or not, with absolute paths.
 
-    ``plugins`` are the files among them that configure plugins, with their content as afflint has parsed it.
+    ``plugins`` are the files among them that configure plugins, with their content as afflint has parsed it. ``absolute`` are the absolute
+    paths that it may name, ``inline`` what replaces the configurations of plugins in its own text.
     """
 
     kustomization: Kustomization
@@ -56,6 +60,8 @@ class Loads(NamedTuple):
     folders: tuple[str, ...]
     charts: tuple[str, ...]
     plugins: Mapping[str, bytes]
+    absolute: tuple[str, ...]
+    inline: Mapping[str, str]
 
 
 class BuildInputs(NamedTuple):
@@ -123,17 +129,24 @@ class _Loaded:
     def __init__(self, here: Kustomization, *, is_plugin: bool) -> None:
         self._here = here
         self._folder = here.folder
+        self._is_plugin = is_plugin
+        self._inline: dict[str, str] = {}
         self._plugins: dict[str, list[Any]] = {}
         self._data: list[Mapping[str, Any]] = [here.data]
         self._keys = [str(each) for each in here.data]
         self._unreadable: list[str] = []
         self.is_readable = True
         self.charts = [kustomize_charts.declarations_in(here.data, here.folder)]
-        for field in _PLUGINS:
+        for field in PLUGINS:
             for number, each in enumerate(list_at(here.data, field)):
                 # kustomize takes a text for a path only if it is not a map.
                 if type(each) is str and ":" in each:
-                    self._add(each.encode("utf-8", "replace"), f"{field}[{number}]")
+                    name = f"{field}[{number}]"
+                    documents = self._add(each.encode("utf-8", "replace"), name)
+                    if documents and all(type(data) in (dict, list) for data in documents):
+                        self._inline[each] = written(*documents).decode()
+                    elif "\0" in each or not (is_remote(each, here.folder) or os.path.exists(os.path.join(here.folder, each))):
+                        self._unreadable.append(name)
         for path in (*_plugins(here), *(here.named if is_plugin else ())):
             if _is_file(path):
                 try:
@@ -171,8 +184,10 @@ class _Loaded:
             here,
             tuple([each for each in paths if _is_file(each)]),
             tuple([each for each in paths if os.path.isdir(each)]),
-            tuple([os.path.normpath(chart.folder) for declared in self.charts for chart in declared.charts]),
+            tuple([chart.folder for declared in self.charts for chart in declared.charts]),
             {path: written(*documents) for path, documents in self._plugins.items() if documents},
+            tuple([each for each in texts if os.path.isabs(each)]),
+            self._inline,
         )
 
     def remote(self) -> Iterator[str]:
@@ -186,6 +201,9 @@ class _Loaded:
             if key not in _FIELDS:  # kustomize compares fields as JSON of Go does, under which `ſ` is `s`.
                 meant = next((f" instead of {quoted(each)}" for each in _FIELDS if each.casefold() == key.casefold()), "")
                 yield f"afflint does not render a kustomization with the field {quoted(key)}{meant}"
+            elif self._is_plugin and key not in _PLAIN and self._here.data.get(key):
+                # It may change the configurations, or the paths and URLs in them.
+                yield f"afflint does not render configurations of plugins from a kustomization with the field {quoted(key)}"
         for name in self._unreadable:
             yield f"afflint cannot read the configuration of a plugin in {quoted(name)}"
         if self._here.problem:
@@ -193,8 +211,11 @@ class _Loaded:
         for declared in self.charts:
             yield from declared.rejections(top)
         for text in (text for data in self._data for text in texts_of(data)):
-            path = os.path.join(self._folder, text)
-            if _is_file(path) and not is_inside(real := os.path.realpath(path), top):
+            path = os.path.normpath(os.path.join(self._folder, text))  # kustomize removes `..` before it follows links.
+            if not is_inside(path, top) and not os.path.isabs(text) and not is_remote(text, self._folder):
+                # Where it leads from the copy of the kustomization is unknown, so it must not exist there either.
+                yield _outside(path, top)
+            elif _is_file(path) and not is_inside(real := os.path.realpath(path), top):
                 yield _outside(real, top)
 
 
@@ -215,7 +236,7 @@ def written(*documents: Any) -> bytes:
     try:
         if sum(map(_size, documents)) > _MOST_VALUES:
             raise RenderError(f"a kustomization has more than {_MOST_VALUES:,} values")
-        texts = [json.dumps(each) for each in documents]
+        texts = [json_text(each) for each in documents]
     except (ValueError, RecursionError):
         raise RenderError("the values of a kustomization are nested too deeply") from None
     return texts[0].encode() if len(texts) == 1 else "".join(f"---\n{each}\n" for each in texts).encode()
@@ -244,7 +265,7 @@ def _is_file(path: str) -> bool:
 
 
 def _plugins(here: Kustomization) -> set[str]:
-    names = [each for field in _PLUGINS for each in list_at(here.data, field) if type(each) is str]
+    names = [each for field in PLUGINS for each in list_at(here.data, field) if type(each) is str]
     return {os.path.normpath(os.path.join(here.folder, name)) for name in names if name and "\0" not in name}
 
 

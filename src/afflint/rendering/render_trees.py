@@ -7,7 +7,6 @@ the objects that an overlay has in the repository.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -20,16 +19,17 @@ from afflint.findings.phrases import quoted
 from afflint.rendering import kustomize_charts
 from afflint.rendering.kustomize_inputs import KustomizeInputs
 from afflint.rendering.programs import RenderError
-from afflint.rendering.references import BASES, Loads, is_remote, written
+from afflint.rendering.references import BASES, PLUGINS, Loads, is_remote, written
 from afflint.rendering.roots import Kustomization
 from afflint.rendering.source_documents import documents_of
 from afflint.source.files import read_regular
 from afflint.source.kustomizations import NAMES
 from afflint.source.repositories import is_inside
-from afflint.source.sources import LARGEST
+from afflint.source.sources import CHART, LARGEST
 from afflint.source.temporary_folders import TemporaryFolder
 from afflint.source.trees import TreeError, TreeLimits, TreeWriter
 from afflint.yaml.document import list_at, map_at, maps_at, text_at
+from afflint.yaml.json_text import json_text
 
 _LARGEST = 1 << 20
 _MOST_BYTES = 1 << 30
@@ -96,10 +96,11 @@ class RenderTrees:
             base = bases.get(text)
             return None if base is None else os.path.relpath(built.of(base), built.of(here.folder)).replace(os.sep, "/")
 
-        data = _without_remote(here, inputs.charts, path_of)
+        is_incomplete = inputs.has_remote or here.is_component  # The objects of a component are those of others.
+        data = _without_remote(here, inputs.charts, path_of, is_incomplete=is_incomplete)
         data = _without_values(data, here.folder, inputs.charts) if self._by_default else data
         name = NAMES[0] if here.is_generated else os.path.basename(here.file)
-        tree.add(os.path.join(here.folder, name), written(_renamed(data)))
+        tree.add(os.path.join(here.folder, name), written(_renamed(data, loads.inline)))
         for file in loads.files:
             tree.add(file, loads.plugins.get(file))
         for folder in loads.folders:
@@ -166,7 +167,10 @@ class _RepositoryTree:
         """Copy the chart in the folder ``chart`` to a place."""
         if path not in self._known:
             self._known.add(path)
-            copy_chart(self._writer, self.folder, self._name(path), chart)
+            name = self._name(path)
+            copy_chart(self._writer, self.folder, name, chart)
+            if f"{name}/{CHART}" not in self._writer:  # kustomize would download it.
+                raise RenderError(f"the chart {quoted(name)} has no {CHART} that can be read")
 
     def create_links(self) -> None:
         """Create the links that were added."""
@@ -189,17 +193,23 @@ class _RepositoryTree:
         return os.path.relpath(path, self.top).replace(os.sep, "/")
 
 
-def _renamed(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the data of a kustomization with the present name of a field that kustomize only renames in YAML."""
-    return {("images" if key == "imageTags" else key): value for key, value in data.items()}
+def _renamed(data: Mapping[str, Any], inline: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the data of a kustomization with the present name of a field that kustomize only renames in YAML.
+
+    ``inline`` are the configurations of plugins in its text, as afflint has parsed them.
+    """
+    plugins = {field: [inline.get(each, each) if type(each) is str else each for each in list_at(data, field)] for field in PLUGINS}
+    known = {**data, **{field: entries for field, entries in plugins.items() if entries}}
+    return {("images" if key == "imageTags" else key): value for key, value in known.items()}
 
 
 def _without_remote(
-    here: Kustomization, downloaded: Mapping[str, str], path_of: Callable[[str, Kustomization], str | None]
+    here: Kustomization, downloaded: Mapping[str, str], path_of: Callable[[str, Kustomization], str | None], *, is_incomplete: bool
 ) -> Mapping[str, Any]:
-    """Return the data of a kustomization without what it would download. Patches of objects that are left out no longer fail.
+    """Return the data of a kustomization without what it would download.
 
-    ``path_of`` returns the path of a base, and None for one that is left out.
+    ``path_of`` returns the path of a base, and None for one that is left out. If the objects are incomplete because of that, patches of
+    those that are missing no longer fail.
     """
     data = dict(here.data)
     for field in _REMOVABLE:
@@ -212,6 +222,8 @@ def _without_remote(
         data[kustomize_charts.FIELD] = [
             entry for entry, chart in zip(entries, charts, strict=True) if chart.is_here or chart.folder in downloaded
         ]
+    if not is_incomplete:
+        return data
     patches = [each for patch in list_at(data, _STRATEGIC) for each in _targeted(patch, here.folder)]
     for each in list_at(data, "patches"):
         untargeted = type(each) is dict and "target" not in each
@@ -243,11 +255,17 @@ def _targeted(patch: object, folder: str, entry: object = None) -> list[Any]:
         except (OSError, ValueError):
             return unchanged
     found = []
-    for document in documents_of(text).values():
+    documents = documents_of(text).values()
+    for document in documents:
         data = map_at(document.data)
         if document.problem is not None or not text_at(data, "metadata", "name"):
             return unchanged
         group, _, version = text_at(data, "apiVersion").rpartition("/")
         target = {"group": group, "version": version, "kind": text_at(data, "kind"), "name": text_at(data, "metadata", "name")}
-        found.append({"target": {key: re.escape(value) for key, value in target.items() if value}, "patch": json.dumps(data)})
+        content = (
+            (entry if type(entry) is dict else {"patch" if "\n" in patch else "path": patch})
+            if len(documents) == 1
+            else {"patch": json_text(data)}
+        )
+        found.append({**content, "target": {key: re.escape(value) for key, value in target.items() if value}})
     return found or unchanged

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -13,6 +12,7 @@ from afflint.rendering.kustomize_origins import InlinePatches
 from afflint.rendering.repository_paths import usable_texts
 from afflint.rendering.source_documents import SourceText, value_at
 from afflint.yaml.document import list_at, map_at, maps_at
+from afflint.yaml.json_text import json_text
 
 _IMAGE = re.compile(r"(?:(?P<name>[^=]+)=)?(?P<new>[^@=]+?)(?::(?P<tag>[^:/@]+))?(?:@(?P<digest>.+))?")
 
@@ -35,7 +35,7 @@ def added_annotations(pairs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the wrapper that adds annotations to objects, and not to the pods that they create."""
     fields = [{"path": "metadata/annotations", "create": True}]
     transformer = {"apiVersion": "builtin", "kind": "AnnotationsTransformer", "metadata": {"name": "annotations"}}
-    return {"transformers": [json.dumps({**transformer, "annotations": pairs, "fieldSpecs": fields})]} if pairs else {}
+    return {"transformers": [json_text({**transformer, "annotations": pairs, "fieldSpecs": fields})]} if pairs else {}
 
 
 def images(texts: Iterable[str]) -> dict[str, Any]:
