@@ -253,3 +253,39 @@ def test_a_folder_that_exists_under_another_name_is_not_used(tmp_path: Path) -> 
         tree.link("DOCS", "/etc")
     assert contents(tmp_path) == {"docs/a.yaml": "first"}
     assert set(tree.left_out) == {"docs/b.yaml", "docs/a.yaml"}
+
+
+def test_a_folder_is_not_opened_again_for_each_file_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand folders in a hundred others took half a minute: each way began at the top."""
+    above = "/".join(["a"] * 90)
+    opened = 0
+    original = trees.Folder.folder
+
+    def folder(self: trees.Folder, name: str, *, make: bool = False) -> trees.Folder:
+        nonlocal opened
+        opened += 1
+        return original(self, name, make=make)
+
+    monkeypatch.setattr(trees.Folder, "folder", folder)
+    with writing(str(tmp_path)) as tree:
+        for number in range(50):
+            assert tree.write(f"{above}/{number}/b.yaml", b"1")
+    assert opened < 300
+
+
+def test_the_folders_that_are_opened_are_limited(tmp_path: Path) -> None:
+    deep = "/".join(["a"] * 90)
+    with pytest.raises(TreeError, match="too many files in deep folders"), writing(str(tmp_path), TreeLimits("the tree", 300)) as tree:
+        for number in range(100):
+            tree.write(f"{'bc'[number % 2]}/{deep}/{number}", b"1")
+
+
+def test_a_tree_keeps_few_descriptors(tmp_path: Path) -> None:
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("only Linux lists the descriptors of a process")
+    before = len(os.listdir("/proc/self/fd"))
+    with writing(str(tmp_path)) as tree:
+        assert tree.write("a/b/c/d/e.yaml", b"1")
+        tree.create_links()
+        assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert len(os.listdir("/proc/self/fd")) == before

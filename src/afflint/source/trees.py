@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import quoted
 from afflint.source.folders import Folder, open_folder
+from afflint.source.repositories import is_inside
 
 MOST_ENTRIES = 200_000
 """The most files, folders and links of a tree."""
@@ -23,6 +24,8 @@ MOST_BYTES = 4 << 30
 """The most bytes that are written for a tree."""
 DEEPEST = 100
 """The most folders that a file of a tree may be in."""
+_MOST_STEPS = 20
+"""The most folders that are opened for each entry that a tree may have."""
 _MOST_LINKS = 40
 """The most links that lead to each other, as for Linux."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -76,7 +79,9 @@ class TreeWriter:
         self.left_out: dict[str, str] = {}
         self._is_closed = False
         self._top = open_folder(folder)
-        self._current: tuple[str, Folder] = ("", self._top)
+        self._open: list[tuple[str, Folder]] = [("", self._top)]
+        """The folder that was used last and those above it, by their names."""
+        self._steps = 0
 
     def write(self, name: str, data: bytes) -> bool:
         """Write a file; return False if it was left out."""
@@ -140,6 +145,7 @@ class TreeWriter:
         for name, target in taken:
             if not self._leads_out(name, target):
                 self._create_link(name, target)
+        self._folder("")  # Many trees may be open at a time.
 
     def finish(self) -> None:
         """Create the links, and close the tree."""
@@ -152,9 +158,8 @@ class TreeWriter:
         """Close the tree without its links."""
         if not self._is_closed:
             self._is_closed = True
-            self._top.close()
-            if self._current[0]:
-                self._current[1].close()
+            for _, folder in self._open:
+                folder.close()
 
     # Names.
 
@@ -217,18 +222,16 @@ class TreeWriter:
 
     def _folder(self, name: str) -> Folder:
         """Return a folder that was created here. It is open until the next call."""
-        if name == self._current[0]:
-            return self._current[1]
-        here = self._top
-        for part in name.split("/") if name else ():
-            below = here.folder(part)
-            if here is not self._top:
-                here.close()
-            here = below
-        if self._current[0]:
-            self._current[1].close()
-        self._current = (name, here)
-        return here
+        while not is_inside(name, self._open[-1][0]) and len(self._open) > 1:
+            self._open.pop()[1].close()
+        here, folder = self._open[-1]
+        for part in name[len(here) :].strip("/").split("/") if name != here else ():
+            self._steps += 1
+            if self._steps > _MOST_STEPS * self._limits.entries:
+                raise TreeError(f"{self._limits.what} has too many files in deep folders")
+            here, folder = f"{here}/{part}" if here else part, folder.folder(part)
+            self._open.append((here, folder))
+        return folder
 
     def _create_link(self, name: str, target: str) -> None:
         folder, _, base = name.rpartition("/")
