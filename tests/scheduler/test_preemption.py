@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from naive_scheduler import NaiveScheduler
 
 from afflint.kube.selectors import Selector, parse_label_selector
-from afflint.scheduler.cluster import Cluster
-from afflint.scheduler.pods import PodKey
-from afflint.scheduler.preemption import Allowance, Preemption, Rank, preempt
+from afflint.scheduler.cluster import Cluster, SettledPlacements
+from afflint.scheduler.pods import Pod, PodKey
+from afflint.scheduler.preemption import Allowance, PreemptingRun, Preemption, Rank, preempt
 from cluster_objects import HOST, REQUIRED, ZONE, Object, app, node, pod, term
 
 Ranked = tuple[Object, int, str]
@@ -279,3 +279,56 @@ def test_the_same_pods_are_preempted_as_by_the_text_of_the_plugin(
     assume(not any(Cluster(nodes, [each for each, _, _ in running], resources=True).evaluate(high).feasible.values()))
     found = preempted(nodes, running, high, priority, [allowance(name, number) for name, number in budgets.items()])
     assert chosen(found) == NaivePreemption(nodes, running, budgets).run(high, priority)
+
+
+class Everyone:
+    """The pods of a run: their ranks by name, and victims that are created again."""
+
+    def __init__(self, ranks: Mapping[PodKey, Rank]) -> None:
+        self.ranks = ranks
+
+    def rank(self, pod: PodKey) -> Rank | None:
+        return self.ranks.get(pod)
+
+    def preempts(self, _pod: PodKey) -> bool:
+        return True
+
+    def allowances(self) -> Sequence[Allowance]:
+        return ()
+
+    def count(self, pod: Pod, step: int) -> None:
+        pass
+
+    def replacement(self, victim: Pod, _node: str) -> Pod | None:
+        return victim._replace(rules=victim.rules._replace(node_name=""))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    sizes=st.tuples(*[some((4, 4, 3, 1))] * 3),
+    drawn=st.lists(drawn_pods, min_size=4, max_size=10),
+    incoming=st.lists(incoming_pods, min_size=2, max_size=5),
+    copies=st.integers(1, 2),
+)
+def test_a_run_remembers_the_victims_of_nodes_that_have_not_changed(
+    sizes: tuple[int, ...], drawn: list[tuple[Any, ...]], incoming: list[tuple[Any, ...]], copies: int
+) -> None:
+    nodes = [sized(name, size) for name, size in zip(NAMES, sizes, strict=True)]
+    ranks: dict[PodKey, Rank] = {}
+    running, waiting = [], []
+    for number, (label, size, kind, port, on, priority, start) in enumerate(drawn):
+        running.append(_with_port(asks(f"p-{number}", size, on=on, labels={"app": label}, **_spec(kind)), port))
+        ranks["default", f"p-{number}"] = Rank(priority, start)
+    for number, (label, size, kind, port, priority) in enumerate(incoming * copies):
+        waiting.append(_with_port(asks(f"high-{number}", size, labels={"app": label}, **_spec(kind)), port))
+        ranks["default", f"high-{number}"] = Rank(priority)
+
+    def settled() -> tuple[SettledPlacements, list[tuple[str, str, str]]]:
+        cluster = Cluster(nodes, running, resources=True)
+        run = PreemptingRun(cluster, [cluster.read(each) for each in waiting], Everyone(ranks))
+        return run.run().settled, [(each.pod.name, each.node, each.by.name) for each in run.victims.values()]
+
+    remembered = settled()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PreemptingRun, "_known_victims", lambda *_: None)
+        assert settled() == remembered

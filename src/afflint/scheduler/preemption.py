@@ -21,6 +21,8 @@ NoVictims = Literal["unresolvable", "no victims", "does not fit"]
 
 _OFFSET = 2**31
 """What the scheduler adds to each priority in a sum, so that a victim of negative priority counts, too."""
+_MOST_KNOWN = 8
+"""For how many kinds of pods a run remembers the victims on each node."""
 _NOW = "~"
 """Comes after every time in the format of the API server."""
 
@@ -65,6 +67,9 @@ class _NodeVictims(NamedTuple):
     node: str
     victims: tuple[Pod, ...]
     violations: int
+    score: tuple[int, int, int, int]
+    """The violated budgets, the priority of the most important victim, the sum of priorities, the number of victims: the least is best."""
+    latest_start: str
 
 
 def preempt(cluster: Cluster, pod: Pod, priority: int, ranks: Ranks, allowances: Sequence[Allowance] = ()) -> Preemption:
@@ -114,34 +119,59 @@ class _RankedPods:
         return [pod for _, _, pod in on[bisect_left(on, ((1 - priority, ""),)) :]]
 
 
-def _preempt(cluster: Cluster, pod: Pod, priority: int, running: _RankedPods, allowances: Sequence[Allowance]) -> Preemption:
-    """Do the same on a cluster whose pods may be removed and bound again."""
+def _preempt(
+    cluster: Cluster,
+    pod: Pod,
+    priority: int,
+    running: _RankedPods,
+    allowances: Sequence[Allowance],
+    known: dict[str, _NodeVictims | NoVictims] | None = None,
+) -> Preemption:
+    """Do the same on a cluster whose pods may be removed and bound again. ``known`` are nodes that were evaluated before."""
     resolvable = frozenset(cluster.resolvable_nodes(pod) or ())
-    ranks = running.ranks
     by_namespace: dict[str, list[tuple[int, Allowance]]] = {}
     for number, allowance in enumerate(allowances):
         if allowance.selector is not None and allowance.selector != EVERYTHING:
             by_namespace.setdefault(allowance.namespace, []).append((number, allowance))
     excluded: dict[str, NoVictims] = {}
     candidates = []
+    evaluated = {} if known is None else known
     for node in cluster.nodes:
         if node not in resolvable:
             excluded[node] = "unresolvable"
             continue
-        lower = running.below(priority, node)
-        if not lower:
-            excluded[node] = "no victims"
-            continue
-        candidate = _victims_on(cluster, pod, node, *_by_violation(lower, by_namespace))
+        candidate = evaluated.get(node)
         if candidate is None:
-            excluded[node] = "does not fit"
+            lower = running.below(priority, node)
+            candidate = evaluated[node] = _candidate(cluster, pod, node, lower, by_namespace, running.ranks) if lower else "no victims"
+        if isinstance(candidate, str):
+            excluded[node] = candidate
         else:
-            victims = sorted(candidate.victims, key=lambda each: (_rank(ranks, each).importance, each.key))
-            candidates.append(candidate._replace(victims=tuple(victims)))
+            candidates.append(candidate)
     if not candidates:
         return Preemption(None, (), 0, excluded)
-    chosen = _best(candidates, ranks)
+    chosen = _best(candidates)
     return Preemption(chosen.node, chosen.victims, chosen.violations, excluded)
+
+
+def _candidate(
+    cluster: Cluster,
+    pod: Pod,
+    node: str,
+    lower: Sequence[Pod],
+    allowances: Mapping[str, Sequence[tuple[int, Allowance]]],
+    ranks: Ranks,
+) -> _NodeVictims | NoVictims:
+    """Return which of the pods of lower priority must leave a node, the most important first, and how good a choice the node is."""
+    found = _victims_on(cluster, pod, node, *_by_violation(lower, allowances))
+    if found is None:
+        return "does not fit"
+    unordered, violations = found
+    victims = tuple(sorted(unordered, key=lambda each: (_rank(ranks, each).importance, each.key)))
+    priorities = [_rank(ranks, victim).priority for victim in victims]
+    score = violations, priorities[0], sum([each + _OFFSET for each in priorities]), len(priorities)
+    # The victims of the highest priority come first, and of these the one that started first.
+    return _NodeVictims(node, victims, violations, score, _rank(ranks, victims[0]).importance[1])
 
 
 def _rank(ranks: Ranks, pod: Pod) -> Rank:
@@ -166,8 +196,8 @@ def _by_violation(pods: Iterable[Pod], allowances: Mapping[str, Sequence[tuple[i
     return violating, others
 
 
-def _victims_on(cluster: Cluster, pod: Pod, node: str, violating: Sequence[Pod], others: Sequence[Pod]) -> _NodeVictims | None:
-    """Return the pods that must leave a node, None if the pod does not fit without any of them.
+def _victims_on(cluster: Cluster, pod: Pod, node: str, violating: Sequence[Pod], others: Sequence[Pod]) -> tuple[list[Pod], int] | None:
+    """Return the pods that must leave a node, and how many violate a budget; None if the pod does not fit without any of them.
 
     All are removed first; then each may stay if the pod still fits, those with a violated budget first.
     """
@@ -187,22 +217,13 @@ def _victims_on(cluster: Cluster, pod: Pod, node: str, violating: Sequence[Pod],
             violations += number < len(violating)
     for each in victims:
         cluster.bind(each, node)
-    return _NodeVictims(node, tuple(victims), violations)
+    return victims, violations
 
 
-def _best(candidates: Sequence[_NodeVictims], ranks: Ranks) -> _NodeVictims:
+def _best(candidates: Sequence[_NodeVictims]) -> _NodeVictims:
     """Return the node to preempt pods on (pickOneNodeForPreemption)."""
-
-    def score(candidate: _NodeVictims) -> tuple[int, int, int, int]:
-        priorities = [_rank(ranks, victim).priority for victim in candidate.victims]
-        return candidate.violations, priorities[0], sum(each + _OFFSET for each in priorities), len(priorities)
-
-    def latest_start(candidate: _NodeVictims) -> str:
-        # The victims of the highest priority come first, and of these the one that started first.
-        return _rank(ranks, candidate.victims[0]).importance[1]
-
-    least = min(map(score, candidates))
-    return max([each for each in candidates if score(each) == least], key=latest_start)
+    least = min([each.score for each in candidates])
+    return max([each for each in candidates if each.score == least], key=lambda each: each.latest_start)
 
 
 class Standing(Protocol):
@@ -246,6 +267,7 @@ class PreemptingRun(EvenSchedulingRun):
         """The pods that ran before this run and were preempted."""
         self.changes = 0
         self.futile: dict[object, int] = {}
+        self._known: dict[object, dict[str, _NodeVictims | NoVictims]] = {}
         self._ranked: _RankedPods | None = None
         """The running pods; None before the first preemption."""
 
@@ -279,7 +301,9 @@ class PreemptingRun(EvenSchedulingRun):
             self._ranked = _RankedPods(self.cluster, self.standing.rank)
         if not self._ranked.any_below(rank.priority):
             return
-        found = _preempt(self.cluster, pod, rank.priority, self._ranked, self.standing.allowances())
+        allowances = self.standing.allowances()
+        known = self._known_victims(pod, rank.priority) if not allowances else None
+        found = _preempt(self.cluster, pod, rank.priority, self._ranked, allowances, known)
         if found.node is None:
             self.futile[asked] = self.changes
             return
@@ -292,12 +316,26 @@ class PreemptingRun(EvenSchedulingRun):
         # What failed before may fit now.
         self.failed.clear()
 
+    def _known_victims(self, pod: Pod, priority: int) -> dict[str, _NodeVictims | NoVictims] | None:
+        """Return the nodes that were evaluated for an equal pod and have not changed since; None if other nodes matter, too.
+
+        Whether a pod without constraints on other pods fits a node depends on the pods of that node only.
+        """
+        if pod.hard_spread or pod.affinity or pod.anti_affinity or pod.volumes or self.cluster.forbidding(pod):
+            return None
+        asked = pod.rules, pod.requests, pod.ports, priority
+        if asked not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.pop(next(iter(self._known)))
+            self._known[asked] = {}
+        return self._known[asked]
+
     def _remove(self, victim: Pod, node: str, by: Pod) -> None:
         name = _text(victim.key)
         self.cluster.unbind(victim)
         if self._ranked is not None:
             self._ranked.remove(victim, node)
-        self._changed(victim, -1)
+        self._changed(victim, node, -1)
         if self.placements.pop(name, None) is None:
             self.victims[victim.key] = Victim(victim, node, by)
         replacement = self.standing.replacement(victim, node)
@@ -308,10 +346,12 @@ class PreemptingRun(EvenSchedulingRun):
     def _started(self, pod: Pod, node: str) -> None:
         if self._ranked is not None:
             self._ranked.add(pod, node)
-        self._changed(pod, 1)
+        self._changed(pod, node, 1)
 
-    def _changed(self, pod: Pod, step: int) -> None:
+    def _changed(self, pod: Pod, node: str, step: int) -> None:
         self.changes += 1
+        for known in self._known.values():
+            known.pop(node, None)
         self.standing.count(pod, step)
 
 
