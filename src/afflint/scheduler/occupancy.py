@@ -102,7 +102,7 @@ class Occupancy:
         """Return a copy that can change independently."""
         other = Occupancy(self._tables)
         other.bound = self.bound.copy()
-        other._loads = self._loads.copy()
+        other._loads = self._known_loads().copy()
         for name in _COUNTED:
             setattr(other, name, {key: tally.copy() for key, tally in getattr(self, name).items()})
         return other
@@ -115,6 +115,7 @@ class Occupancy:
             for identity, entry in self.bound.items()
             if entry.node in numbers
         }
+        other._loads = {numbers[node]: load for node, load in self._known_loads().items() if node in numbers}
         for name in _COUNTED:
             tallies: dict[object, Tally] = getattr(self, name)
             setattr(
@@ -201,6 +202,12 @@ class Occupancy:
             amounts = [tally.get(node, 0) for tally in tallies]
             load = self._loads[node] = (number, *amounts)
         return load
+
+    def _known_loads(self) -> dict[int, Load]:
+        """Return the loads of all nodes with pods, so that they are computed once for all copies."""
+        for node in self.pods():
+            self.load(node)
+        return self._loads
 
     def on_port(self, port: HostPort) -> Iterator[Tally]:
         """Yield the pods that use a port on the same address of their node, or on all addresses."""
