@@ -28,13 +28,19 @@ def counts(counted: Counted, subject: Subject, labels: dict[str, str]) -> bool:
     return all((names is None or subject.namespace in names) and matches(selector, labels) for selector, names in counted.scopes)
 
 
-def anchors(selector: Selector | None) -> tuple[Label, ...] | None:
-    """Return labels such that every match has one of them; None if the selector requires no value."""
-    if selector is not None:
-        for requirement in selector.requirements:
-            if requirement.operator == "In":
-                return tuple((requirement.key, value) for value in dict.fromkeys(requirement.values))
-    return None
+Anchors = list[tuple[Label, ...]]
+"""Alternatives to look up what a selector matches: every match has one of the labels of each."""
+
+
+def anchors(selector: Selector | None) -> Anchors:
+    """Return the labels of which every match has one, for each requirement of a selector; empty if it requires no value."""
+    requirements = selector.requirements if selector is not None else ()
+    return [tuple([(each.key, value) for value in dict.fromkeys(each.values)]) for each in requirements if each.operator == "In"]
+
+
+def _rarest(found: Anchors, *counted: Mapping[Label, list[int]]) -> tuple[Label, ...] | None:
+    """Return the anchors whose labels are in the fewest entries; None if there are none."""
+    return min(found, key=lambda labels: sum([len(index.get(label, ())) for index in counted for label in labels]), default=None)
 
 
 class LabelIndex:
@@ -53,7 +59,7 @@ class LabelIndex:
 
     def candidates(self, selector: Selector | None) -> Sequence[int]:
         """Return the numbers of the label sets that may match, each once; ``matches`` decides whether they do."""
-        labels = anchors(selector)
+        labels = _rarest(anchors(selector), self._by_label)
         if labels is None:
             return () if selector is None else self._all
         # The labels have the same key, and each set has one value for it, so that no number repeats.
@@ -75,18 +81,20 @@ class MatchTable(Generic[S]):
         "_match",
         "_selectors",
         "_subjects",
+        "_without_anchor",
         "selectors",
         "selectors_of",
         "subjects_of",
     )
 
-    def __init__(self, match: Callable[[S, Subject, dict[str, str]], bool], anchor: Callable[[S], tuple[Label, ...] | None]) -> None:
+    def __init__(self, match: Callable[[S, Subject, dict[str, str]], bool], anchor: Callable[[S], Anchors]) -> None:
         self._match = match
         self._anchors = anchor
         self._selectors: dict[S, int] = {}
         self._subjects: dict[Subject, int] = {}
         self._labels: list[tuple[Subject, dict[str, str]]] = []
-        self._by_anchor: dict[Label | None, list[int]] = {}
+        self._by_anchor: dict[Label, list[int]] = {}
+        self._without_anchor: list[int] = []
         self._by_label: dict[Label, list[int]] = {}
         self.selectors: list[S] = []
         self.subjects_of: list[list[int]] = []
@@ -105,12 +113,14 @@ class MatchTable(Generic[S]):
     def _add_selector(self, selector: S) -> int:
         number = self._selectors[selector] = len(self.selectors)
         self.selectors.append(selector)
-        labels = self._anchors(selector)
+        labels = _rarest(self._anchors(selector), self._by_label, self._by_anchor)
         candidates: Iterable[int] = range(len(self._labels))
-        if labels is not None:
+        if labels is None:
+            self._without_anchor.append(number)
+        else:
             candidates = [subject for label in labels for subject in self._by_label.get(label, ())]
-        for label in (None,) if labels is None else labels:
-            self._by_anchor.setdefault(label, []).append(number)
+            for label in labels:
+                self._by_anchor.setdefault(label, []).append(number)
         subjects = [subject for subject in candidates if self._match(selector, *self._labels[subject])]
         self.subjects_of.append(subjects)
         for subject in subjects:
@@ -121,7 +131,7 @@ class MatchTable(Generic[S]):
         number = self._subjects[subject] = len(self._labels)
         labels = dict(subject.labels)
         self._labels.append((subject, labels))
-        candidates = list(self._by_anchor.get(None, ()))
+        candidates = self._without_anchor.copy()
         for label in subject.labels:
             self._by_label.setdefault(label, []).append(number)
             candidates += self._by_anchor.get(label, ())
