@@ -95,3 +95,18 @@ def test_a_new_folder_is_not_removed_before_it_is_locked(tmp_path: Path) -> None
     (tmp_path / "afflint-run-new").mkdir()
     with temporary_folder(str(tmp_path)):
         assert (tmp_path / "afflint-run-new").is_dir()
+
+
+def test_a_clone_with_the_name_of_a_temporary_folder_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The author of a repository chooses the name that `git clone` gives to its folder."""
+    monkeypatch.setattr(temporary_folders, "_NEW", -1)
+    left = tmp_path / "afflint-run-abcdefgh"
+    left.mkdir(0o700)
+    kept = [tmp_path / name for name in ("afflint-run-abcdefg1", "afflint-run-abcdefg2", "afflint-run-tests")]
+    kept[0].mkdir(0o755)
+    for folder in kept[1:]:
+        folder.mkdir(0o700)
+    (kept[1] / ".git").mkdir()
+    with temporary_folder(str(tmp_path)):
+        assert not left.exists()
+        assert all(folder.is_dir() for folder in kept)

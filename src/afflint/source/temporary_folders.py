@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -13,6 +14,10 @@ from contextlib import contextmanager, suppress
 from afflint.source.termination import clean_up_when_terminated
 
 _PREFIX = "afflint-run-"
+_NAME = re.compile(rf"{_PREFIX}[a-z0-9_]{{8}}")
+"""The names that ``tempfile`` gives to folders with this prefix."""
+_MODE = 0o700
+"""The mode that it gives them. A clone of a repository with such a name has another one."""
 _NEW = 60.0
 """Seconds in which a folder may not be locked yet."""
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -76,7 +81,7 @@ def _remove_leftovers(above: str) -> None:
         return
     with suppress(OSError), os.scandir(above) as entries:
         for entry in entries:
-            if entry.name.startswith(_PREFIX):
+            if _NAME.fullmatch(entry.name):
                 _remove_leftover(entry.path)
 
 
@@ -84,6 +89,8 @@ def _remove_leftover(folder: str) -> None:
     with suppress(OSError):
         status = os.lstat(folder)
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or time.time() - status.st_ctime < _NEW:
+            return
+        if stat.S_IMODE(status.st_mode) != _MODE or os.path.lexists(os.path.join(folder, ".git")):
             return
         lock = _lock(folder)
         if lock is not None:
