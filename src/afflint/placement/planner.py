@@ -477,9 +477,10 @@ class _Workloads:
         verdicts, names = [], self._cluster.table.names
         # Equal nodes share one rating. Its hash is computed once, because that of nested tuples takes longer than all the rest.
         fitting: dict[int, AnonymousVerdict] = {}
-        short = [node for node, plugin in enumerate(judged.rejections) if plugin == NODE_RESOURCES_FIT]
-        loads = dict(zip(short, self._cluster.loads(short), strict=True))
-        crowded: dict[object, AnonymousVerdict] = {}
+        # What equal rejections by resources and volumes have in common.
+        crowded = [node for node, plugin in enumerate(judged.rejections) if plugin == NODE_RESOURCES_FIT]
+        causes: dict[int, object] = {**judged.volume_rejections, **dict(zip(crowded, self._cluster.loads(crowded), strict=True))}
+        explained: dict[object, AnonymousVerdict] = {}
         for node, (plugin, rating) in enumerate(zip(judged.rejections, judged.ratings, strict=True)):
             if plugin is None:
                 judgement = fitting.get(id(rating))
@@ -490,10 +491,10 @@ class _Workloads:
                 judgement = shared.get(node)
                 if judgement is None:
                     judgement = shared[node] = self._rejected(plugin, rejections.phrase(names[node], plugin))
-            elif plugin == NODE_RESOURCES_FIT:
-                judgement = crowded.get(loads[node])
+            elif node in causes:
+                judgement = explained.get(causes[node])
                 if judgement is None:
-                    judgement = crowded[loads[node]] = self._rejected(plugin, rejections.phrase(names[node], plugin))
+                    judgement = explained[causes[node]] = self._rejected(plugin, rejections.phrase(names[node], plugin))
             else:
                 judgement = self._rejected(plugin, rejections.phrase(names[node], plugin))
             verdicts.append(judgement)

@@ -100,10 +100,14 @@ class ClassProfile:
         candidates = [self.volumes[number] for number in sorted(self._labels.candidates(selector))]
         return [volume for volume in candidates if matches(selector, volume.labels)]
 
+    @property
+    def creates(self) -> bool:
+        """Whether new volumes can be created."""
+        return self._storage_class is not None and self._storage_class.provisions
+
     def allows(self, node: int) -> bool:
         """Return whether new volumes can be created for a node."""
-        kind = self._storage_class
-        return kind is not None and kind.provisions and kind.allows(self._table.nodes[node].labels)
+        return self._storage_class is not None and self.creates and self._storage_class.allows(self._table.nodes[node].labels)
 
     def capacity(self, claim: PersistentVolumeClaim, node: int) -> StorageCapacity | None:
         """Return a capacity that a node can use and that is enough for a claim. Of several, the scheduler takes any."""

@@ -24,6 +24,7 @@ CAPACITY_SCORING = (1, 37)
 _CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
 _NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 _NO_SPACE = "node(s) did not have enough free storage"
+_WITHOUT_VOLUME = VolumeRejection(VOLUME_BINDING, (_NOTHING_TO_BIND,), True)
 _NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
@@ -57,8 +58,16 @@ class _UnboundClaim:
             if self._free.has(volume) and fits(volume, claim) and self._profile.groups[group].kind.suits(claim):
                 self._selected.setdefault(group, []).append(slot_of(volume))
 
-    def compare(self, nodes: Sequence[int]) -> None:
-        """Find the smallest volume for each of many nodes: each group of volumes is examined once, not once for each node."""
+    @property
+    def has_alternative(self) -> bool:
+        """Whether the claim may be bound on a node that has no free volume for it."""
+        return bool(self.reserved) or self._profile.creates
+
+    def compare(self, nodes: Sequence[int]) -> frozenset[int]:
+        """Find the smallest volume for each of many nodes, and return those without any.
+
+        Each group of volumes is examined once, not once for each node.
+        """
         groups, left = self._profile.groups, set(nodes)
         selected = [(slots[0], number) for number, slots in self._selected.items()]
         firsts = self._free.firsts(self.claim) if self.claim.selector is None else selected
@@ -67,8 +76,9 @@ class _UnboundClaim:
             self._first_on.update(dict.fromkeys(found, first))
             left -= found
             if not left:
-                return
+                break
         self._first_on.update(dict.fromkeys(left))
+        return frozenset(left)
 
     def volume_on(self, node: int, chosen: Container[str]) -> PersistentVolume | None:
         """Return the volume that the claim takes on a node: the one reserved for it, or the smallest that fits (FindMatchingVolume).
@@ -99,7 +109,9 @@ class VolumeBinding:
     ``error`` is whether a claim has a selector that cannot be parsed: then scheduling fails with an error as soon as a node is examined.
     """
 
-    __slots__ = ("_choices", "_missing", "_state", "_unbound", "bound", "error", "rejection", "to_match", "to_provision")
+    __slots__ = (
+        "_choices", "_missing", "_state", "_unbound", "_without_volume", "bound", "error", "rejection", "to_match", "to_provision",
+    )  # fmt: skip
 
     def __init__(self, pod: Pod, state: StorageState) -> None:
         self._state = state
@@ -108,6 +120,7 @@ class VolumeBinding:
         self.to_match: list[PersistentVolumeClaim] = []
         self.to_provision: list[PersistentVolumeClaim] = []
         self._choices: dict[int, Choice] = {}
+        self._without_volume: frozenset[int] = frozenset()
         self.error = False
         message = _unusable_claim(pod, state)
         if message is None and not self._sort_claims(pod):
@@ -155,10 +168,14 @@ class VolumeBinding:
     def compare(self, nodes: Sequence[int]) -> None:
         """Prepare ``reject`` for many nodes."""
         for unbound in self._unbound:
-            unbound.compare(nodes)
+            without = unbound.compare(nodes)
+            if len(self._unbound) == 1 and not (self.bound or self._missing or self.to_provision or unbound.has_alternative):
+                self._without_volume = without
 
     def reject(self, node: int) -> VolumeRejection | None:
         """Return why a node is not possible; None if it is. ``choice`` has what the pod binds there."""
+        if node in self._without_volume:
+            return _WITHOUT_VOLUME
         state = self._state
         reachable = not self.bound or all(node in state.reach.nodes(state.terms_on(volume, node)) for volume in self.bound)
         messages = [] if reachable else [_CONFLICT]
