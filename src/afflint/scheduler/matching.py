@@ -33,7 +33,7 @@ Anchors = list[tuple[Label, ...]]
 
 
 def anchors(selector: Selector | None) -> Anchors:
-    """Return the labels of which every match has one, for each requirement of a selector; empty if it requires no value."""
+    """Return, for each requirement of a selector, the labels that include one of every match; empty if it requires no value."""
     requirements = selector.requirements if selector is not None else ()
     return [tuple([(each.key, value) for value in dict.fromkeys(each.values)]) for each in requirements if each.operator == "In"]
 
