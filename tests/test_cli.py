@@ -680,19 +680,20 @@ class TestRendering:
         (project / "pod.txt").write_text(NUMBER, encoding="utf-8")
         for name in ("helm", "kustomize"):
             script = project / "bin" / name
-            script.write_text('#!/bin/sh\necho "$@" > arguments\ncat pod.txt\n', encoding="utf-8")
+            # It starts in an empty folder.
+            script.write_text(f'#!/bin/sh\necho "$@" > {project}/arguments\ncat {project}/pod.txt\n', encoding="utf-8")
             script.chmod(0o755)
         monkeypatch.setenv("PATH", f"{project / 'bin'}{os.pathsep}{os.defpath}")
 
-    def test_kustomize(self, afflint: Afflint) -> None:
+    def test_kustomize(self, afflint: Afflint, project: Path) -> None:
         done = afflint("check", "--kustomize", "chart", "--format", "concise")
         assert (done.code, done.out.startswith(f"<kustomize chart>:{NUMBER_FOUND}")) == (1, True)
-        assert Path("arguments").read_text(encoding="utf-8") == "build ./chart\n"
+        assert Path("arguments").read_text(encoding="utf-8") == f"build {project}/chart\n"
 
-    def test_helm_with_values(self, afflint: Afflint) -> None:
+    def test_helm_with_values(self, afflint: Afflint, project: Path) -> None:
         done = afflint("check", "--helm", "chart", "--values", "a.yaml", "--values", "b.yaml", "--format", "concise")
         assert (done.code, done.out.startswith(f"<helm chart>:{NUMBER_FOUND}")) == (1, True)
-        assert Path("arguments").read_text(encoding="utf-8") == "template release ./chart --values a.yaml --values b.yaml\n"
+        assert Path("arguments").read_text(encoding="utf-8") == f"template release {project}/chart --values a.yaml --values b.yaml\n"
 
     def test_with_files_beside_it(self, afflint: Afflint) -> None:
         write(pod=POD)
