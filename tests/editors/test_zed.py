@@ -54,7 +54,7 @@ def test_no_setting_of_a_repository_starts_anything() -> None:
     program = (EXTENSION / "src" / "lib.rs").read_text(encoding="utf-8")
     code = "\n".join(line.partition("//")[0] for line in program.splitlines())
     assert code.count("LspSettings::") == 1
-    command = code.partition("fn language_server_command")[2].partition("\n    }\n")[0]
+    command = "".join(code.partition("fn language_server_command")[2].partition("\n    }\n")[0].split())
     assert "Settings" not in command
     assert "worktree.which(NAME)" in command
     assert "initialization_options" not in code
