@@ -36,7 +36,7 @@ TREES: dict[str, list[Entry]] = {
     "a link that steps back through a link": [(LINK, "a", "sub"), (FILE, "sub/web.yaml", WEB), (LINK, "b", "a/../../outside")],
     "a link that steps back from nothing": [(LINK, "b", "missing/../../outside")],
     "two links, the second a step of the first": [(LINK, "d/a", "x/../../../outside"), (LINK, "d/x", "..")],
-    "a link to the root": [(LINK, "x", "/"), (FILE, "x/tmp/new.yaml", WEB)],
+    "a link to the root": [(LINK, "x", "/"), (FILE, "x/new.yaml", WEB)],
     "a link to a device": [(LINK, "zero.yaml", "/dev/zero"), (LINK, "random.yaml", "/dev/urandom")],
     "a link to itself": [(LINK, "loop.yaml", "loop.yaml"), (FILE, "web.yaml", WEB)],
     "a link to the environment": [(LINK, "environ.yaml", "/proc/self/environ")],
@@ -51,8 +51,8 @@ TREES: dict[str, list[Entry]] = {
     "an ignored character": [(LINK, "a\u200db", "../outside"), (FILE, "ab/new.yaml", WEB)],
     "above": [(FILE, "../outside/new.yaml", WEB)],
     "above as one name": [(FILE, "..//outside//new.yaml", WEB)],
-    "far above": [(FILE, "/".join([".."] * 40) + "/tmp/afflint-new.yaml", WEB)],
-    "absolute as one name": [(FILE, "//tmp//afflint-new.yaml", WEB)],
+    "far above": [(FILE, "/".join([".."] * 40) + "/afflint-new.yaml", WEB)],
+    "absolute as one name": [(FILE, "//afflint-new.yaml", WEB)],
     "here": [(FILE, "./web.yaml", WEB)],
     "an empty name": [(FILE, "a//", WEB), (FILE, "web.yaml", WEB)],
     "the folder of Git": [(FILE, ".git/hooks/post-commit", "payload"), (FILE, ".git/config", "[core]\n\tfsmonitor = touch ran\n")],
@@ -144,7 +144,7 @@ def test_nothing_outside_is_written_or_read(
         assert CANARY not in shown.out + shown.err
         assert "internal error" not in shown.err
     assert state(tmp_path) == before
-    assert not Path("/tmp/afflint-new.yaml").exists()
+    assert not Path("/afflint-new.yaml").exists()
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -294,7 +294,7 @@ class TestGitFolder:
         (unpacked / ".git").write_text((tmp_path / "worktree" / ".git").read_text())
         assert "has no worktree or submodule here" in self.refused(unpacked, capfd, monkeypatch)
 
-    @pytest.mark.parametrize("part", ["objects", "refs", "commondir"])
+    @pytest.mark.parametrize("part", ["objects", "objects/pack", "objects/info", "refs", "commondir"])
     def test_a_folder_of_its_own_with_parts_of_another(
         self, part: str, private: History, unpacked: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -303,7 +303,7 @@ class TestGitFolder:
         if part == "commondir":
             (own / "commondir").write_text("../../private/.git\n")
         else:
-            (own / part).rename(own / f"{part}-before")
+            (own / part).rename(own / f"{part.replace('/', '-')}-before")
             (own / part).symlink_to(private.root / ".git" / part)
         assert "leads out of the repository" in self.refused(unpacked, capfd, monkeypatch)
 

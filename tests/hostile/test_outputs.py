@@ -161,9 +161,9 @@ class TestItsFolder:
         assert sorted(os.listdir("deep")) == ["one", "two"]
 
     def test_may_be_a_link_that_is_in_no_tree(self, tree: Path) -> None:
-        (tree.parent / "tmp").symlink_to("outside")
-        write(str(tree.parent / "tmp" / "report.txt"))
-        write("../tmp/other.txt")
+        (tree.parent / "other").symlink_to("outside")
+        write(str(tree.parent / "other" / "report.txt"))
+        write("../other/other.txt")
         assert sorted(os.listdir(tree.parent / "outside")) == ["other.txt", "report.txt"]
 
     def test_without_a_repository_the_working_directory_is_the_tree(self, tree: Path) -> None:

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import IO
 
 from afflint.changes.git_folders import verify_git_folder
 from afflint.findings.errors import UserError
@@ -201,7 +202,7 @@ class Repository:
         """Yield the three words about each file that Git lists, and its path. Raises UserError for more files than a snapshot may have."""
         with self._started(_PATIENCE, *arguments) as process:
             size, count, rest = 0, 0, b""
-            for block in process.blocks():
+            for block in process.blocks:
                 size += len(block)
                 *records, rest = (rest + block).split(b"\0")
                 count += len(records)
@@ -223,15 +224,27 @@ class Repository:
     def _started(self, seconds: float, *arguments: str, given: str = "") -> Iterator[GuardedProcess]:
         """Start a command of Git. Raises UserError if it cannot be started, or exceeds the limits of time and output."""
         try:
-            with tempfile.TemporaryFile() as asked:
-                asked.write(given.encode("ascii"))
-                asked.seek(0)
-                with GuardedProcess([*self._command, *arguments], self._environment, seconds=seconds, given=asked) as process:
-                    yield process
+            with (
+                _input(given) as asked,
+                GuardedProcess([*self._command, *arguments], self._environment, seconds=seconds, given=asked) as process,
+            ):
+                yield process
         except (TimeLimitError, OutputLimitError) as error:
             raise UserError(f"`git {arguments[0]}` was stopped: {error}") from None
         except OSError as error:
             raise UserError(f"`git {arguments[0]}` failed: {error.strerror or error}") from None
+
+
+@contextmanager
+def _input(text: str) -> Iterator[IO[bytes] | None]:
+    """Give a file with a text as its content; None for an empty text."""
+    if not text:
+        yield None
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(text.encode("ascii"))
+        file.seek(0)
+        yield file
 
 
 def _first_line(process: GuardedProcess) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 
 from afflint.findings.errors import UserError
@@ -72,13 +73,20 @@ def _parts_elsewhere(folders: list[str], allowed: list[str]) -> Iterator[str]:
     for folder in folders:
         if not any(is_inside(folder, each) for each in allowed):
             yield folder
-        for name in _PARTS:
-            path = os.path.join(folder, name)
+        objects = os.path.join(folder, "objects")
+        for path in (*(os.path.join(folder, name) for name in _PARTS), *_links_in(objects), *_links_in(os.path.join(objects, "pack"))):
             if os.path.lexists(path) and not any(is_inside(os.path.realpath(path), each) for each in allowed):
                 yield path
-        borrows = borrows or os.path.lexists(os.path.join(folder, "objects", "info", "alternates"))
+        borrows = borrows or os.path.lexists(os.path.join(objects, "info", "alternates"))
     if borrows:
         yield from (link for folder in folders for link in islice(_links_below(os.path.join(folder, "refs")), _MOST_REFS))
+
+
+def _links_in(folder: str) -> list[str]:
+    """Return the links in a folder."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [each.path for each in entries if each.is_symlink()]
+    return []
 
 
 def _links_below(folder: str) -> Iterator[str]:

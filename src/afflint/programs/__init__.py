@@ -1,1 +1,1 @@
-"""Starts the user's own programs: Git, Helm, kustomize and kubectl. Nothing else of afflint does."""
+"""Starts the user's own Git, Helm and kustomize on what others wrote, with limits."""

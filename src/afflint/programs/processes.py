@@ -22,19 +22,17 @@ _MOST_COMPLAINT = 1 << 20
 
 
 class TimeLimitError(Exception):
-    """A program reached its time limit. ``seconds`` is the limit."""
+    """A program reached its time limit."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"it did not finish within {seconds:.0f} seconds")
-        self.seconds = seconds
 
 
 class OutputLimitError(Exception):
-    """A program wrote more than it may. ``size`` is the limit in bytes."""
+    """A program wrote more than ``size`` bytes, which is its limit."""
 
     def __init__(self, size: int) -> None:
         super().__init__(f"it wrote more than {size >> 20} MB")
-        self.size = size
 
 
 class GuardedProcess:
@@ -42,7 +40,7 @@ class GuardedProcess:
 
     ``command`` begins with an absolute path. The program starts in an empty folder, so that no file of the tree chooses what it does, with
     the variables of ``environment`` only, and without the network unless ``network`` is set. ``given`` is its standard input.
-    On Linux it ends with the thread that has started it. Raises OSError if it cannot be started.
+    On Linux it ends with the thread that has started it, if the system has `setpriv`. Raises OSError if it cannot be started.
     """
 
     def __init__(
@@ -70,7 +68,8 @@ class GuardedProcess:
         )
         limit_resources(self._process.pid, seconds)
         self._waiting = b""
-        self._blocks = self.blocks()
+        self.blocks = _blocks(self) if os.name == "posix" else _blocks_of_threads(self)
+        """The output, in blocks, until the program closes it. Raises TimeLimitError."""
 
     def __enter__(self) -> GuardedProcess:
         """Return the process."""
@@ -80,15 +79,11 @@ class GuardedProcess:
         """End the program and the processes that it has started."""
         self.end()
 
-    def blocks(self) -> Iterator[bytes]:
-        """Yield the output until the program closes it. Raises TimeLimitError."""
-        return _blocks(self) if os.name == "posix" else _blocks_of_threads(self)
-
     def read(self, size: int) -> bytes:
         """Return the next ``size`` bytes of the output, fewer at its end. Raises TimeLimitError."""
         pieces = [self._waiting]
         missing = size - len(self._waiting)
-        while missing > 0 and (block := next(self._blocks, b"")):
+        while missing > 0 and (block := next(self.blocks, b"")):
             pieces.append(block)
             missing -= len(block)
         data = b"".join(pieces)
@@ -97,7 +92,7 @@ class GuardedProcess:
 
     def read_line(self) -> bytes:
         """Return the output up to the next line break, with it, or to the end; at most 64 KB. Raises TimeLimitError."""
-        while b"\n" not in self._waiting and len(self._waiting) < _BLOCK and (block := next(self._blocks, b"")):
+        while b"\n" not in self._waiting and len(self._waiting) < _BLOCK and (block := next(self.blocks, b"")):
             self._waiting += block
         line, found, self._waiting = self._waiting.partition(b"\n")
         return line + found
@@ -105,7 +100,7 @@ class GuardedProcess:
     def output(self, most: int) -> bytes:
         """Return the whole output. Raises TimeLimitError, and OutputLimitError if it is more than ``most`` bytes."""
         data = bytearray()
-        for block in self._blocks:
+        for block in self.blocks:
             data += block
             if len(data) > most:
                 raise OutputLimitError(most)
