@@ -52,7 +52,7 @@ def test_a_signal_removes_the_files_of_the_commit_and_ends_git(tmp_path: Path, n
     run = started(tmp_path, temporary, "exec sleep 1000")
     assert list(temporary.iterdir())
     run.send_signal(number)
-    output, errors = run.communicate(timeout=60)
+    output, errors = run.communicate(timeout=300)
     assert run.returncode == 128 + number
     assert (output, errors.strip()) == (b"", b"")
     assert not list(temporary.iterdir())

@@ -42,7 +42,7 @@ def afflint(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Afflint
             input=stdin,
             capture_output=True,
             check=True,
-            timeout=120,
+            timeout=300,
         )
         code, seconds, taken = report.read_text().split()
         # Strictly: what is no UTF-8 must not come out either.

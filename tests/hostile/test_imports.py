@@ -31,7 +31,7 @@ def hostile(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_workers_import_nothing_of_the_current_folder(method: str, hostile: Path, tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT), method, "check", "--jobs", "2", "."]
-    done = subprocess.run(command, cwd=hostile, env=clean_environment(), capture_output=True, encoding="utf-8", check=False, timeout=120)
+    done = subprocess.run(command, cwd=hostile, env=clean_environment(), capture_output=True, encoding="utf-8", check=False, timeout=300)
     assert not (tmp_path / "trace").exists(), (tmp_path / "trace").read_text()
     assert (done.returncode, done.stderr) == (0, "")
 

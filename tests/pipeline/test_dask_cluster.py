@@ -152,7 +152,7 @@ def check(*words: str, code: str | None = None, **environment: str) -> subproces
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes, str]:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err.decode()
 
 

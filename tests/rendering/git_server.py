@@ -17,7 +17,7 @@ _AUTHOR = ("-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"
 
 def git(folder: Path, *words: str) -> str:
     """Run Git in a folder, and return what it prints."""
-    return subprocess.run(["git", *_AUTHOR, *words], cwd=folder, check=True, timeout=30, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(["git", *_AUTHOR, *words], cwd=folder, check=True, timeout=300, capture_output=True, text=True).stdout.strip()
 
 
 def commit(folder: Path, files: Mapping[str, str]) -> str:
@@ -63,7 +63,7 @@ def serving_git(top: Path) -> Iterator[GitServer]:
                 "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
                 "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
             }
-            answer = subprocess.run(["git", "http-backend"], input=self.rfile.read(length), env=variables, capture_output=True, timeout=30)
+            answer = subprocess.run(["git", "http-backend"], input=self.rfile.read(length), env=variables, capture_output=True, timeout=300)
             head, _, body = answer.stdout.partition(b"\r\n\r\n")
             fields = dict(line.split(": ", 1) for line in head.decode().splitlines())
             self.send_response(int(fields.pop("Status", "200").split()[0]))

@@ -147,7 +147,7 @@ def test_git_reads_no_path_and_starts_no_program_for_a_kustomization(
     top = tmp_path_factory.mktemp("outside")
     write({"app/kustomization.yaml": "resources: [pod.yaml]\n", "app/pod.yaml": POD}, top)
     for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
-        subprocess.run(["git", *words], cwd=top, check=True, timeout=20)
+        subprocess.run(["git", *words], cwd=top, check=True, timeout=300)
     write({".git/HEAD": "", "kustomization.yaml": f"resources: ['{address.replace('TOP', str(top))}']\n"})
     shown = checking("--render", "--render-network")
     assert "Not rendered: . (kustomize): " in shown
