@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 import rule_pages
@@ -12,7 +15,7 @@ from afflint.checks import registry
 from afflint.pipeline.map_step import Checker, FileResult, MapSettings, default_settings
 from afflint.yaml.composer import nodes_below
 from afflint.yaml.documents import Document, read, split
-from afflint.yaml.placeholders import is_placeholder, is_unfinished_name
+from afflint.yaml.placeholders import holds_control, is_placeholder, is_unfinished_name, masked, masked_action
 from linting import findings_of
 from rule_pages import Example
 
@@ -183,3 +186,22 @@ def test_a_good_example_stays_good_with_any_value_to_be_filled_in(example: Examp
             continue
         found = findings_of({"example.yaml": text.encode()}, settings, inline=True)
         assert [(each.rule, each.message) for each in found] == [], text
+
+
+# What is looked up without these expressions, because they take quadratic time where a placeholder does not end.
+ENCLOSED = r"(?s)\$\{[^}]*\}|\$\([^)]*\)|\{\{.*\}\}|#\{[^}]*\}"
+UNREADABLE = (
+    rb"\$?\{\{(?!\{)(?:\"[^\"\n]*\"|`[^`\n]*`|[^}\"`\n]|\}(?!\}))*\}\}"
+    rb"|\$\{[^}\n]*\}|\$\([^)\n]*\)|<%[^\n]*?%>|@[A-Z_][A-Z0-9_]*@|%[A-Z_][A-Z0-9_]*%|@@[\w.-]+@@|%%[\w.-]+%%"
+)
+pieces = st.lists(st.sampled_from(("{{", "}}", "{", "}", "${", "$", "$(", ")", "<%", "%>", "%", "@", "#{", '"', "`", " ", "a", "A_", "\n")))
+
+
+@settings(max_examples=1000)
+@given(pieces.map("".join))
+def test_placeholders_begin_and_end_as_the_expressions_say(text: str) -> None:
+    lone = text.replace("<", "").replace("@", "").replace("%", "").replace("A_", "a")
+    assert is_placeholder(lone) == (re.search(ENCLOSED, lone) is not None)
+    if not holds_control(text.encode()):
+        expected = re.sub(UNREADABLE, lambda match: masked_action(match[0].decode()).encode(), text.encode())
+        assert (masked(text.encode()) or text.encode()) == expected

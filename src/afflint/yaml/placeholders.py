@@ -6,9 +6,10 @@ import re
 
 # Each begins with one of these or with two underscores, or is in capitals.
 _BEGINNINGS = frozenset("$<{%@(")
+# Not expressions: where one does not end, the search would start again at each further beginning.
+_ENCLOSED = (("${", "}"), ("$(", ")"), ("{{", "}}"), ("#{", "}"))
 _PLACEHOLDER = (
-    r"(?s)\$\{[^}]*\}|\$\([^)]*\)|\{\{.*\}\}|<[^<>]+>|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|@[A-Z_][A-Z0-9_]*@|__[A-Z][A-Z0-9_]*__"
-    r"|%%[\w.-]+%%|@@[\w.-]+@@|#\{[^}]*\}"
+    r"(?s)<[^<>]+>|\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%|@[A-Z_][A-Z0-9_]*@|__[A-Z][A-Z0-9_]*__|%%[\w.-]+%%|@@[\w.-]+@@"
     r"|\A\(.*\)\Z"  # A Chainsaw expression.
     r"|\A(?:REPLACE|CHANGE|FILL|INSERT)[_-]?(?:ME|THIS|IN|HERE)\b|\A(?:REPLACE|INSERT|YOUR)[_-]\w|\ATODO\b|_TO_BE_"
 )
@@ -20,7 +21,13 @@ def is_placeholder(text: str) -> bool:
     """Whether the text contains a placeholder, so that its value is not known yet."""
     if _BEGINNINGS.isdisjoint(text) and "__" not in text and not text.isupper():
         return False
-    return re.search(_PLACEHOLDER, text) is not None
+    return any(_has_enclosed(text, *each) for each in _ENCLOSED) or re.search(_PLACEHOLDER, text) is not None
+
+
+def _has_enclosed(text: str, opening: str, closing: str) -> bool:
+    """Return whether a text has an opening that is closed later."""
+    start = text.find(opening)
+    return start >= 0 and text.find(closing, start + len(opening)) >= 0
 
 
 def is_unfinished_name(text: str) -> bool:
@@ -31,11 +38,11 @@ def is_unfinished_name(text: str) -> bool:
     return is_placeholder(text) or re.fullmatch(_UNFINISHED_NAME, text) is not None
 
 
-# Placeholders that YAML cannot read everywhere, on one line each. Quoted text within the braces can contain braces.
-_UNREADABLE = (
-    rb"\$?\{\{(?!\{)(?:\"[^\"\n]*\"|`[^`\n]*`|[^}\"`\n]|\}(?!\}))*\}\}"
-    rb"|\$\{[^}\n]*\}|\$\([^)\n]*\)|<%[^\n]*?%>|@[A-Z_][A-Z0-9_]*@|%[A-Z_][A-Z0-9_]*%|@@[\w.-]+@@|%%[\w.-]+%%"
-)
+# Placeholders that YAML cannot read everywhere, on one line each: how they begin, and how some of them end.
+_UNREADABLE = rb"(\$?\{\{(?!\{))|(\$\{|\$\(|<%)|@[A-Z_][A-Z0-9_]*@|%[A-Z_][A-Z0-9_]*%|@@[\w.-]+@@|%%[\w.-]+%%"
+_CLOSINGS = {b"${": b"}", b"$(": b")", b"<%": b"%>"}
+# A part of an action in braces. Quoted text in it can contain braces.
+_PART_OF_ACTION = rb"\"[^\"\n]*\"|`[^`\n]*`|[^{}\"`\n]+|\{|\}(?!\})"
 # A line that a tool replaces with a block.
 _BLOCK = r"\$\{[^}]*\}|(%%?|@@?|__)[A-Za-z_][\w.-]*\1"
 # Files with control structures or inserted blocks are templates, not manifests with placeholders.
@@ -68,8 +75,9 @@ def masked(raw_bytes: bytes) -> bytes | None:
         return None
     if any(each.encode() in raw_bytes for each in _SUBSTITUTES):
         return None
-    changed, count = re.subn(_UNREADABLE, _mask, raw_bytes)
-    return changed if count else None
+    lines = [_masked_line(line) if any(each in line for each in _BEGINNINGS_IN_BYTES) else line for line in raw_bytes.split(b"\n")]
+    changed = b"\n".join(lines)
+    return changed if changed != raw_bytes else None
 
 
 def unmasked(text: str) -> str:
@@ -82,5 +90,38 @@ def masked_action(text: str) -> str:
     return text.translate(_MASKED)
 
 
-def _mask(match: re.Match[bytes]) -> bytes:
-    return masked_action(match[0].decode("utf-8", "replace")).encode()
+def _masked_line(line: bytes) -> bytes:
+    """Mask the placeholders in a line; the time is linear, however many of them do not end."""
+    parts: list[bytes] = []
+    copied = position = 0
+    last = {opening: line.rfind(closing) for opening, closing in _CLOSINGS.items()}
+    without_end: set[int] = set()
+    while (found := re.compile(_UNREADABLE).search(line, position)) is not None:
+        start, end = found.span()
+        if found[1]:
+            end = _end_of_action(line, end, without_end)
+        opening = line[start : start + 2]
+        if end < 0 or found[2]:
+            closing = _CLOSINGS.get(opening, b"")
+            end = line.index(closing, start + 2) + len(closing) if start + 2 <= last.get(opening, -1) else -1
+        position = max(end, start + 1)
+        if end >= 0:
+            parts += (line[copied:start], masked_action(line[start:end].decode("utf-8", "replace")).encode())
+            copied = end
+    return b"".join([*parts, line[copied:]])
+
+
+def _end_of_action(line: bytes, start: int, without_end: set[int]) -> int:
+    """Return where an action in braces ends; -1 if it does not. ``without_end`` collects the positions from which none ends."""
+    part, position = re.compile(_PART_OF_ACTION), start
+    passed: list[int] = []
+    while position not in without_end:
+        passed.append(position)
+        if line.startswith(b"}}", position):
+            return position + 2
+        found = part.match(line, position)
+        if found is None:
+            break
+        position = found.end()
+    without_end.update(passed)
+    return -1
