@@ -1035,3 +1035,17 @@ def test_pods_of_a_priority_class_that_a_dump_lacks_are_rejected(place: Place) -
     assert gold["error"] == "the API server rejects its pods: PriorityClass gold does not exist"
     known = place("web.yaml", "--nodes", "nodes.yaml", "--format", "json", web=f"{BEFORE_BATCH}---\n{GOLD}{SYSTEM}", nodes=TWO_CPUS)
     assert known.nodes_of("Deployment default/z-gold") == ["w1"]
+
+
+def test_verbose_output_and_json_say_when_and_why_pods_move(place: Place) -> None:
+    nodes = NODES + "  - {name: w3, labels: {topology.kubernetes.io/zone: c, rack: r1}}\n"
+    asked = ("web.yaml", "--nodes", "nodes.yaml", "--lose", "w1")
+    lines = [" ".join(line.split()) for line in place(*asked, "-v", nodes=nodes).out.splitlines()]
+    start = lines.index("events 0 s w1 becomes unreachable")
+    assert lines[start + 1 : start + 3] == ["0 s web-0 stops on w1: w1 fails", "350 s web-0 is scheduled on w3"]
+    events = place(*asked, "--format", "json", nodes=nodes).plan["losses"][0]["events"]
+    assert events == [
+        {"at": 0, "what": "unreachable", "node": "w1", "pod": None, "cause": ""},
+        {"at": 0, "what": "stopped", "node": "w1", "pod": "shop/web-0", "cause": "w1 fails"},
+        {"at": 350, "what": "scheduled", "node": "w3", "pod": "shop/web-0", "cause": ""},
+    ]

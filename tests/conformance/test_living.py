@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from afflint.placement.failures import Disruption
-from afflint.placement.node_loss import FIRST_NODE
+from afflint.placement.node_lifecycle import FIRST_NODE
 from afflint.placement.plan import DisruptionEffect, Plan, RolloutEffect
 from afflint.placement.planner import NOTHING, make_plan
 from afflint.placement.rolling_states import OldPod, RollingStates
@@ -54,9 +54,9 @@ def rollout_of(case: Object, event: Object, before: Sequence[Object], most: int 
     target = event["target"]
     manifests = patched(case["manifests"], target, event.get("patch", {}))
     given = inputs(case["nodes"], manifests, before, before=case["manifests"]).simulation_input
-    arrangement = build_schedule(given.inventory, given.pod_sources)
-    rolled = next(each for each in arrangement.workloads if f"{each.pod_source.kind}/{each.pod_source.name}" == target)
-    return Rollouts(arrangement, ZONE, ClusterSettings(VERSION), most).roll(rolled)
+    schedule = build_schedule(given.inventory, given.pod_sources)
+    rolled = next(each for each in schedule.workloads if f"{each.pod_source.kind}/{each.pod_source.name}" == target)
+    return Rollouts(schedule, ZONE, ClusterSettings(VERSION), most).roll(rolled)
 
 
 def ends_as_foretold(effect: RolloutEffect, pods: Sequence[Object], zones: Mapping[str, str]) -> bool:
@@ -164,15 +164,15 @@ def test_as_many_pods_run_after_a_disruption(kind: str, monkeypatch: pytest.Monk
 def left_after_removal(case: Object, target: str, before: Sequence[Object], number: int) -> list[dict[str, int]]:
     """In which zones ``number`` pods of a workload may be left when its controller removes the others."""
     given = inputs(case["nodes"], case["manifests"], before).simulation_input
-    arrangement = build_schedule(given.inventory, given.pod_sources)
-    placed = next(each for each in arrangement.workloads if f"{each.pod_source.kind}/{each.pod_source.name}" == target)
-    zones, table = zones_of(case["nodes"]), arrangement.cluster.table
+    schedule = build_schedule(given.inventory, given.pod_sources)
+    placed = next(each for each in schedule.workloads if f"{each.pod_source.kind}/{each.pod_source.name}" == target)
+    zones, table = zones_of(case["nodes"]), schedule.cluster.table
     if placed.pod_source.kind == "StatefulSet":
         # The highest ordinals go first.
         kept = sorted(placed.nodes, key=lambda identity: int(identity[1].rpartition("-")[2]))[:number]
         return [dict(Counter(zones[placed.nodes[identity]] for identity in kept))]
     old = [OldPod(pod, table.numbers[placed.nodes[pod.key]]) for pod in placed.pods if pod.key in placed.nodes]
-    states = RollingStates(arrangement.cluster.copy(), old, placed.pods[0], len(old), None)
+    states = RollingStates(schedule.cluster.copy(), old, placed.pods[0], len(old), None)
     removals = [after() for event, after in states.next_steps(states.start._replace(old_wanted=number)) if event.what == "removed"]
     return [dict(Counter(zones[table.names[node]] for node in states.ready_nodes(state))) for state in removals]
 

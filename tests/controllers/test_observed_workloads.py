@@ -172,11 +172,11 @@ def cluster(random: Random) -> tuple[list[Object], list[PodSource], list[Object]
         name, kind = f"app{number}", random.choice(kinds)
         count = 1 if kind == "Pod" else random.randint(1, 4)
         sources.append(pod_source(name, kind, count, **named(random.choice(CONSTRAINTS), name)))
-    arrangement = build_schedule(inventory(nodes), sources)
+    schedule = build_schedule(inventory(nodes), sources)
     pods = []
-    for placed in arrangement.workloads:
+    for placed in schedule.workloads:
         for index, each in enumerate(placed.pods):
-            made = replicas.template_pod(placed.pod_source, arrangement.before, each.name, index=index)
+            made = replicas.template_pod(placed.pod_source, schedule.before, each.name, index=index)
             node = placed.nodes.get(each.key)
             pods.append({**made, "spec": {**made["spec"], **({"nodeName": node} if node else {})}, "status": {}})
     return nodes, sources, pods

@@ -62,8 +62,8 @@ def test_replicas_of_a_deployment_spread_by_default_as_in_a_cluster() -> None:
     cluster = inventory([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]).cluster([web])
     assert "PodTopologySpread" in cluster.evaluate(first).scores
     assert "PodTopologySpread" not in cluster.evaluate(plain).scores
-    arrangement = build_schedule(inventory([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]), [web])
-    assert sorted(arrangement.workloads[0].nodes.values()) == ["n1", "n2"]
+    schedule = build_schedule(inventory([node("n1", {HOST: "n1"}), node("n2", {HOST: "n2"})]), [web])
+    assert sorted(schedule.workloads[0].nodes.values()) == ["n1", "n2"]
 
 
 def test_a_stateful_set_numbers_its_pods() -> None:
@@ -278,6 +278,6 @@ def test_fragments_and_pod_templates_make_no_pods() -> None:
 
 def test_what_no_scheduler_could_read_is_an_error_of_that_workload_alone() -> None:
     broken: Any = {"nodeSelector": [1]}
-    arrangement = build_schedule(inventory([node("n1")]), [pod_source("broken", **broken), pod_source("web")])
-    assert arrangement.workloads[0].error == "Pod 'default/broken-0': spec.nodeSelector is not a map of labels"
-    assert list(arrangement.workloads[1].nodes.values()) == ["n1"]
+    schedule = build_schedule(inventory([node("n1")]), [pod_source("broken", **broken), pod_source("web")])
+    assert schedule.workloads[0].error == "Pod 'default/broken-0': spec.nodeSelector is not a map of labels"
+    assert list(schedule.workloads[1].nodes.values()) == ["n1"]

@@ -25,18 +25,16 @@ GPU = Taint("gpu", "", "NoSchedule")
 def judged(nodes: list[Object], pod_sources: list[PodSource], *classes: NodeClass) -> list[tuple[str, str]]:
     """What is claimed: the proof and the workload."""
     simulation_input = inventory(nodes, classes=classes)
-    arrangement = build_schedule(simulation_input, pod_sources)
-    survey = ScheduleBounds(arrangement.before, pod_sources, classes)
-    lost = [
-        failure for each in ("each:node", "each:zone") if arrangement.before.label(ZONE) for failure in failures(arrangement.before, each)
-    ]
+    schedule = build_schedule(simulation_input, pod_sources)
+    survey = ScheduleBounds(schedule.before, pod_sources, classes)
+    lost = [failure for each in ("each:node", "each:zone") if schedule.before.label(ZONE) for failure in failures(schedule.before, each)]
     found = [
         *(("unschedulable", each.pod_source.name) for each in proofs.unschedulable(survey)),
         *(("too few domains", each.pod_source.name) for each in proofs.too_few_domains(survey)),
-        *(("competing", pod_source.name) for each in contending_workloads(survey, arrangement) for pod_source in each.pod_sources),
-        *(("not failure tolerant", each.pod_source.name) for each in proofs.not_failure_tolerant(survey, arrangement, lost)),
-        *(("rollout", each.pod_source.name) for each in proofs.rollout_deadlock(survey, arrangement)),
-        *(("migration", each.pod_source.name) for each in proofs.migration_blocked(survey, arrangement)),
+        *(("competing", pod_source.name) for each in contending_workloads(survey, schedule) for pod_source in each.pod_sources),
+        *(("not failure tolerant", each.pod_source.name) for each in proofs.not_failure_tolerant(survey, schedule, lost)),
+        *(("rollout", each.pod_source.name) for each in proofs.rollout_deadlock(survey, schedule)),
+        *(("migration", each.pod_source.name) for each in proofs.migration_blocked(survey, schedule)),
         *(("min domains", each.pod_source.name) for each in proofs.min_domains_unreachable(survey)),
         *(("taints", each.pod_source.name) for each in proofs.spread_blocked_by_taints(survey)),
     ]

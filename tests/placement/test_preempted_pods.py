@@ -267,11 +267,11 @@ def test_a_plan_ends_where_no_pending_pod_can_preempt_and_has_a_move_for_each_vi
             running.append(runs(f"{name}-{place}", f"n{place % len(nodes)}", kind, cpu=cpu, priority=priority))
     budgets = [budget("w0", least)]
     priorities = priorities_of(workloads, running, budgets)
-    arrangement = build_schedule(inventory(nodes, pods=running, resources=True, priorities=priorities), workloads)
-    ranks = {each.key: Rank(placed.pod_source.priority or 0) for placed in arrangement.workloads for each in placed.pods}
-    for placed in arrangement.workloads:
+    schedule = build_schedule(inventory(nodes, pods=running, resources=True, priorities=priorities), workloads)
+    ranks = {each.key: Rank(placed.pod_source.priority or 0) for placed in schedule.workloads for each in placed.pods}
+    for placed in schedule.workloads:
         for waiting in [each for each in placed.pods if each.key in placed.pending and not placed.pod_source.daemon]:
-            assert preempt(arrangement.cluster, waiting, placed.pod_source.priority or 0, ranks.get).node is None
+            assert preempt(schedule.cluster, waiting, placed.pod_source.priority or 0, ranks.get).node is None
     for loss in planned(nodes, workloads, running, budgets, lose=["each:node"], drain=["each:node"], remove=["each:node"]).losses:
         moved = {(move.workload, move.pod): (move.source, move.target) for move in loss.moves}
         assert len(moved) == len(loss.moves)

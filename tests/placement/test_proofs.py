@@ -25,8 +25,8 @@ SOFT = "ScheduleAnyway"
 
 
 def survey_of(nodes: list[Object], *pod_sources: PodSource, pods: list[Object] | None = None) -> tuple[ScheduleBounds, Schedule]:
-    arrangement = build_schedule(inventory(nodes, pods=pods or []), pod_sources)
-    return ScheduleBounds(arrangement.before, pod_sources), arrangement
+    schedule = build_schedule(inventory(nodes, pods=pods or []), pod_sources)
+    return ScheduleBounds(schedule.before, pod_sources), schedule
 
 
 # --- unschedulable -----------------------------------------------------------------------------------------------------
@@ -174,9 +174,9 @@ def test_one_pod_per_physical_host() -> None:
     host = "node.cluster.x-k8s.io/esxi-host"
     nodes = [node(f"vm-{number}", {HOST: f"vm-{number}", host: f"esxi-{number % 2}"}) for number in range(4)]
     web = pod_source("web", replicas=2, topologySpreadConstraints=[spread(host, app("web"))])
-    _, arrangement = survey_of(nodes, web)
+    _, schedule = survey_of(nodes, web)
     labels = Cluster(nodes).label(host)
-    assert sorted(labels[where] for where in arrangement.workloads[0].nodes.values()) == ["esxi-0", "esxi-1"]
+    assert sorted(labels[where] for where in schedule.workloads[0].nodes.values()) == ["esxi-0", "esxi-1"]
 
 
 def test_a_dump_of_running_pods_takes_its_places() -> None:
@@ -196,9 +196,9 @@ def test_pods_of_another_workload_may_fill_the_domain_that_holds_the_others_down
     shared = [spread(ZONE, {"matchLabels": labels})]
     plain = pod_source("plain", replicas=2, labels=labels, topologySpreadConstraints=shared)
     tolerant = pod_source("tolerant", labels=labels, nodeSelector={ZONE: "b"}, tolerations=[{"operator": "Exists"}])
-    survey, arrangement = survey_of(nodes, tolerant, plain)
+    survey, schedule = survey_of(nodes, tolerant, plain)
     assert list(proofs.too_few_domains(survey)) == []
-    assert list(arrangement.workloads[1].nodes.values()) == ["a1", "a1"]
+    assert list(schedule.workloads[1].nodes.values()) == ["a1", "a1"]
     (found,) = proofs.too_few_domains(survey_of(nodes, plain)[0])
     assert found.most == 1
 
@@ -207,8 +207,8 @@ def test_pods_of_another_workload_may_fill_the_domain_that_holds_the_others_down
 
 
 def test_losing_a_fast_node_leaves_a_database_without_a_place_whatever_the_placement() -> None:
-    survey, arrangement = survey_of(three_zones(), *three_tiers())
-    found, *others = proofs.not_failure_tolerant(survey, arrangement, failures(arrangement.before, "each:node"))
+    survey, schedule = survey_of(three_zones(), *three_tiers())
+    found, *others = proofs.not_failure_tolerant(survey, schedule, failures(schedule.before, "each:node"))
     assert found.pod_source.name == "ledger"
     assert all(failed.passing for each in others for failed in each.failures), "the others wait for a pod that is being deleted"
     assert [each[:3] for each in found.failures] == [(f"node worker-{number}", 2, 2) for number in (2, 4, 6)]
@@ -225,9 +225,9 @@ BY_RACK_AND_ZONE = apart(term("rack", app("web")), term(ZONE, app("web")))
 
 def test_another_placement_may_run_more_replicas_after_a_failure_than_this_one() -> None:
     # The first replica on n0 excludes n1 (its zone) and n2 (its rack); without it, both run one.
-    survey, arrangement = survey_of(RACKS, pod_source("web", replicas=4, affinity=BY_RACK_AND_ZONE))
-    assert sorted(arrangement.workloads[0].nodes.values()) == ["n0", "n3"]
-    (found,) = proofs.not_failure_tolerant(survey, arrangement, [failures(arrangement.before, "each:node")[3]])
+    survey, schedule = survey_of(RACKS, pod_source("web", replicas=4, affinity=BY_RACK_AND_ZONE))
+    assert sorted(schedule.workloads[0].nodes.values()) == ["n0", "n3"]
+    (found,) = proofs.not_failure_tolerant(survey, schedule, [failures(schedule.before, "each:node")[3]])
     assert [each[:3] for each in found.failures] == [("node n3", 1, 2)]
 
 
@@ -303,9 +303,9 @@ def test_min_domains_beyond_what_there_is() -> None:
 
 def test_min_domains_limit_only_the_pods_that_the_constraint_selects() -> None:
     other = [spread(ZONE, app("other"), minDomains=3), spread(ZONE, app("web"), minDomains=3)]
-    survey, arrangement = survey_of(zoned(a1="a", b1="b"), pod_source("web", replicas=4, topologySpreadConstraints=other[:1]))
+    survey, schedule = survey_of(zoned(a1="a", b1="b"), pod_source("web", replicas=4, topologySpreadConstraints=other[:1]))
     assert [each.own for each in proofs.min_domains_unreachable(survey)] == [False]
-    assert len(arrangement.workloads[0].nodes) == 4
+    assert len(schedule.workloads[0].nodes) == 4
     survey, _ = survey_of(zoned(a1="a", b1="b"), pod_source("web", replicas=4, topologySpreadConstraints=other))
     assert [each.own for each in proofs.min_domains_unreachable(survey)] == [False, True]
 
@@ -332,9 +332,9 @@ def shy(name: str, other: str, replicas: int) -> PodSource:
 
 def test_two_workloads_that_exclude_each_other_share_the_nodes() -> None:
     nodes = zoned(n1="a", n2="a", n3="a")
-    survey, arrangement = survey_of(nodes, shy("one", "two", 2), shy("two", "one", 2), pod_source("three"))
+    survey, schedule = survey_of(nodes, shy("one", "two", 2), shy("two", "one", 2), pod_source("three"))
     assert coupled(survey) == [[0, 1], [2]]
-    (found,) = contending_workloads(survey, arrangement)
+    (found,) = contending_workloads(survey, schedule)
     assert (found.decision.answer, len(found.decision.placement), found.pending) == ("impossible", 3, ("two-1",))
     assert not found.until_moved, "anti-affinity separates pods whenever they are scheduled"
     assert decide(survey, [0, 1], steps=1).answer == "not decided"
@@ -345,8 +345,8 @@ def test_replicas_that_follow_each_other_may_all_run_once_one_has_moved() -> Non
     nodes = [*zoned(a1="a", b1="b"), *zoned(a2="a")]
     leader = pod_source("leader", nodeSelector={ZONE: "b"})
     follower = pod_source("follower", replicas=2, affinity={**together(term(ZONE, app("leader"))), **apart_by(ZONE, "follower")})
-    survey, arrangement = survey_of(nodes, replace(leader, pod={}), follower)
-    (found,) = contending_workloads(survey, arrangement)
+    survey, schedule = survey_of(nodes, replace(leader, pod={}), follower)
+    (found,) = contending_workloads(survey, schedule)
     assert (found.decision.answer, found.until_moved) == ("impossible", True)
 
 
@@ -354,9 +354,9 @@ def test_the_order_decides_and_a_good_one_is_named() -> None:
     # The follower may only use n1, the leader prefers it: first come, first served.
     leader = pod_source("leader", affinity=apart(term(HOST, app("follower"))))
     follower = pod_source("follower", nodeSelector={HOST: "n1"})
-    survey, arrangement = survey_of(zoned(n1="a", n2="a"), leader, follower)
-    assert arrangement.workloads[1].nodes == {}
-    (found,) = contending_workloads(survey, arrangement)
+    survey, schedule = survey_of(zoned(n1="a", n2="a"), leader, follower)
+    assert schedule.workloads[1].nodes == {}
+    (found,) = contending_workloads(survey, schedule)
     assert found.decision.answer == "placed"
     assert dict(found.decision.placement) == {"follower-0": "n1", "leader-0": "n2"}
 
@@ -459,8 +459,8 @@ class EveryOrder:
 @given(tiny_clusters())
 def test_what_is_proved_no_order_does_and_the_search_is_exact(drawn: tuple[list[Object], list[Object], list[PodSource]]) -> None:
     nodes, pods, pod_sources = drawn
-    survey, arrangement = survey_of(nodes, *pod_sources, pods=pods)
-    truth = EveryOrder(arrangement.before, pod_sources)
+    survey, schedule = survey_of(nodes, *pod_sources, pods=pods)
+    truth = EveryOrder(schedule.before, pod_sources)
     for found in proofs.unschedulable(survey):
         assert truth.most[pod_sources.index(found.pod_source)] == 0
     for few in proofs.too_few_domains(survey):
@@ -476,8 +476,8 @@ def test_what_is_proved_no_order_does_and_the_search_is_exact(drawn: tuple[list[
 @given(tiny_nodes(), st.lists(st.sampled_from(KEYS), min_size=1, max_size=2, unique=True), st.integers(1, 4))
 def test_anti_affinity_over_one_or_two_keys_is_counted_exactly(nodes: list[Object], keys: list[str], replicas: int) -> None:
     web = pod_source("x", replicas=replicas, affinity=apart(*[term(key, app("x")) for key in keys]))
-    survey, arrangement = survey_of(nodes, web)
-    truth = EveryOrder(arrangement.before, [web])
+    survey, schedule = survey_of(nodes, web)
+    truth = EveryOrder(schedule.before, [web])
     limit = survey.limit(0, survey.nodes_of(0))
     assert truth.most[0] == min(replicas, limit.most if limit is not None else replicas) * bool(survey.nodes_of(0))
 
@@ -490,8 +490,8 @@ def test_one_hard_spread_with_replicas_apart_by_host_is_counted_exactly(
     affinity = apart(term(HOST, app("x"))) if by_host else {}
     constraint = spread(key, app("x"), skew, minDomains=min_domains)
     web = pod_source("x", replicas=replicas, affinity=affinity, topologySpreadConstraints=[constraint])
-    survey, arrangement = survey_of(nodes, web)
-    truth = EveryOrder(arrangement.before, [web])
+    survey, schedule = survey_of(nodes, web)
+    truth = EveryOrder(schedule.before, [web])
     limit = survey.limit(0, survey.nodes_of(0))
     assert truth.most[0] == min(replicas, limit.most if limit is not None else replicas) * bool(survey.nodes_of(0))
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from afflint.controllers.pod_source import PodSource
 from afflint.placement import proofs
 from afflint.placement.bounds import ScheduleBounds
-from afflint.placement.draining import migration_target
+from afflint.placement.evictions import migration_target
 from afflint.placement.failures import Disruption, failures
 from afflint.placement.order_search import contending_workloads
 from afflint.placement.plan import RolloutEffect

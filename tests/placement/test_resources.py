@@ -19,13 +19,14 @@ from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Workload
 from afflint.placement import Cluster, InventoryError, read_pod
 from afflint.placement.bounds import ScheduleBounds
-from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.failures import failures
 from afflint.placement.order_search import decide
 from afflint.placement.plan import Plan
-from afflint.placement.planner import KUBEVIRT_OVERHEAD, make_plan
-from afflint.placement.removal import Removals
+from afflint.placement.plan_notes import KUBEVIRT_OVERHEAD
+from afflint.placement.planner import make_plan
+from afflint.placement.scenarios import scenarios_of
 from afflint.placement.schedule import build_schedule
+from afflint.placement.schedule_index import ScheduleIndex
 from afflint.scheduler.cluster import Verdict
 from afflint.yaml import documents
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, spread, term, together
@@ -389,9 +390,9 @@ def test_a_daemon_without_room_on_its_node_is_pending_there() -> None:
 def test_a_failure_leaves_those_without_a_place_that_no_node_has_room_for() -> None:
     nodes = [having("n1", cpu=2), having("n2", cpu=2)]
     big, small = pod_source("big", replicas=2, containers=[container(cpu="1500m")]), pod_source("small", containers=[container(cpu="500m")])
-    arrangement = build_schedule(inventory(nodes, resources=True), [big, small])
-    (failure,) = failures(arrangement.before, "n1")
-    loss = Removals(DisruptionState(arrangement)).remove(failure)
+    schedule = build_schedule(inventory(nodes, resources=True), [big, small])
+    (failure,) = failures(schedule.before, "n1")
+    loss = scenarios_of(ScheduleIndex(schedule)).remove(failure)
     assert [(move.pod, move.target, move.why) for move in loss.moves] == [
         ("big-0", None, "1 node has insufficient CPU"),
         ("small-0", "n2", ""),
@@ -406,11 +407,11 @@ def test_a_pending_pod_is_not_taken_for_a_larger_one_like_it() -> None:
     beside = together(term(HOST, app("anchor")))
     big = pod_source("big", "ReplicaSet", labels={"app": "x"}, affinity=beside, containers=[container(cpu=4)])
     small = pod_source("small", "ReplicaSet", 2, labels={"app": "x"}, affinity=beside, containers=[container(cpu=1)])
-    arrangement = build_schedule(inventory(nodes, resources=True), [anchor, big, small])
-    assert [len(placed.pending) for placed in arrangement.workloads] == [0, 1, 1]
+    schedule = build_schedule(inventory(nodes, resources=True), [anchor, big, small])
+    assert [len(placed.pending) for placed in schedule.workloads] == [0, 1, 1]
     # Beside the anchor on its new node there is room for both of the small ones, though for none of the big ones.
-    (failure,) = failures(arrangement.before, "n1")
-    outcomes = Removals(DisruptionState(arrangement)).remove(failure).outcomes
+    (failure,) = failures(schedule.before, "n1")
+    outcomes = scenarios_of(ScheduleIndex(schedule)).remove(failure).outcomes
     assert outcomes == dict.fromkeys(("ReplicaSet default/anchor", "ReplicaSet default/small"), "interrupted")
 
 

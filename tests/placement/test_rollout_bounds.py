@@ -35,11 +35,11 @@ def test_no_order_brings_more_replicas_together(seed: int) -> None:
     web = pod_source("web", replicas=random.randint(2, 4), strategy={"rollingUpdate": limits}, topologySpreadConstraints=[spread], **apart)
     others = [pod_source("other", replicas=2, labels={"app": random.choice(["web", "other"])})] if random.random() < 0.3 else []
     given = inventory(nodes)
-    arrangement = build_schedule(given, [web, *others])
-    survey = ScheduleBounds(arrangement.before, [web, *others])
+    schedule = build_schedule(given, [web, *others])
+    survey = ScheduleBounds(schedule.before, [web, *others])
     for key in (ZONE_KEY, ITSELF):
-        effect = Rollouts(arrangement, key, most=400).roll(arrangement.workloads[0])
-        most = RolloutBounds(survey, arrangement, key).most_together(0)
+        effect = Rollouts(schedule, key, most=400).roll(schedule.workloads[0])
+        most = RolloutBounds(survey, schedule, key).most_together(0)
         for placement in effect.placements:
             domains = Counter(node if key == ITSELF else node[0] for node in placement)
             assert max(domains.values()) <= most, (effect.strategy, placement)
@@ -55,15 +55,15 @@ def test_two_revisions_fill_a_small_zone_together_so_that_the_others_accept_more
     nodes = zoned(a1="a", a2="a", a3="a", b1="b", b2="b", b3="b", c1="c")
     strategy = {"rollingUpdate": limits}
     web = pod_source("web", replicas=6, strategy=strategy, affinity=apart_per_revision(), topologySpreadConstraints=[even()])
-    arrangement = build_schedule(inventory(nodes), [web])
-    assert len(arrangement.workloads[0].nodes) == 5
-    effect = Rollouts(arrangement, ZONE_KEY).roll(arrangement.workloads[0])
+    schedule = build_schedule(inventory(nodes), [web])
+    assert len(schedule.workloads[0].nodes) == 5
+    effect = Rollouts(schedule, ZONE_KEY).roll(schedule.workloads[0])
     assert {"a": 3, "b": 2, "c": 1} in (*effect.outcomes, *effect.rare)
-    survey = ScheduleBounds(arrangement.before, [web])
+    survey = ScheduleBounds(schedule.before, [web])
     assert list(too_few_domains(survey)) == []
     # Without pods of two revisions, or with anti-affinity between them, no more than five ever run.
     for bounded in (replace(web, strategy={"type": "Recreate"}), replace(web, pod={**web.pod, "affinity": apart_by(HOST, "web")})):
-        (found,) = too_few_domains(ScheduleBounds(arrangement.before, [bounded]))
+        (found,) = too_few_domains(ScheduleBounds(schedule.before, [bounded]))
         assert found.most == 5
 
 
@@ -77,9 +77,9 @@ def test_no_rollout_runs_more_replicas_than_the_bound_for_all_orders(seed: int) 
     limits = {"maxSurge": random.randint(0, 2), "maxUnavailable": random.randint(0, 1)}
     replicas, strategy = random.randint(3, 6), {"rollingUpdate": limits}
     web = pod_source("web", replicas=replicas, strategy=strategy, affinity=separated, topologySpreadConstraints=[spread])
-    arrangement = build_schedule(inventory(nodes), [web])
-    effect = Rollouts(arrangement, ZONE_KEY, most=2000).roll(arrangement.workloads[0])
-    for found in too_few_domains(ScheduleBounds(arrangement.before, [web])):
+    schedule = build_schedule(inventory(nodes), [web])
+    effect = Rollouts(schedule, ZONE_KEY, most=2000).roll(schedule.workloads[0])
+    for found in too_few_domains(ScheduleBounds(schedule.before, [web])):
         assert found.most < replicas
         assert (effect.outcomes, effect.rare) == ((), ()), "all replicas of the new revision run"
 
@@ -95,23 +95,23 @@ def test_a_rollout_of_another_workload_may_fill_the_domain_that_limits_the_other
         pod_source("gateway", labels=labels, nodeSelector={ZONE: "b"}, tolerations=exists),
         pod_source("gateway", labels=labels, nodeSelector={ZONE: "b"}, tolerations=exists, strategy={"type": "Recreate"}),
     ):
-        arrangement = build_schedule(inventory(nodes), [gateway, web])
-        found = [each.most for each in too_few_domains(ScheduleBounds(arrangement.before, [gateway, web]))]
+        schedule = build_schedule(inventory(nodes), [gateway, web])
+        found = [each.most for each in too_few_domains(ScheduleBounds(schedule.before, [gateway, web]))]
         assert found == ([2] if gateway.strategy else [])
 
 
 @pytest.mark.parametrize(("zones", "replicas", "most"), [("ab", 2, 2), ("abc", 2, 1), ("abc", 3, 2), ("abcd", 3, 1)])
 def test_as_many_zones_as_old_and_surge_pods_keep_all_apart(zones: str, replicas: int, most: int) -> None:
     web = pod_source("web", replicas=replicas, topologySpreadConstraints=[even()])
-    arrangement = build_schedule(inventory(zoned(**{zone: zone for zone in zones})), [web])
-    survey = ScheduleBounds(arrangement.before, [web])
-    assert RolloutBounds(survey, arrangement, ZONE_KEY).most_together(0) == most
-    assert max(max(each.values()) for each in Rollouts(arrangement, ZONE_KEY).roll(arrangement.workloads[0]).outcomes) == most
+    schedule = build_schedule(inventory(zoned(**{zone: zone for zone in zones})), [web])
+    survey = ScheduleBounds(schedule.before, [web])
+    assert RolloutBounds(survey, schedule, ZONE_KEY).most_together(0) == most
+    assert max(max(each.values()) for each in Rollouts(schedule, ZONE_KEY).roll(schedule.workloads[0]).outcomes) == most
 
 
 def test_a_constraint_that_counts_the_pods_of_others_bounds_nothing() -> None:
     web = pod_source("web", replicas=2, topologySpreadConstraints=[even()])
     other = pod_source("other", labels={"app": "web"})
-    arrangement = build_schedule(inventory(zoned(a="a", b="b", c="c")), [web, other])
-    survey = ScheduleBounds(arrangement.before, [web, other])
-    assert RolloutBounds(survey, arrangement, ZONE_KEY).most_together(0) == UNLIMITED
+    schedule = build_schedule(inventory(zoned(a="a", b="b", c="c")), [web, other])
+    survey = ScheduleBounds(schedule.before, [web, other])
+    assert RolloutBounds(survey, schedule, ZONE_KEY).most_together(0) == UNLIMITED

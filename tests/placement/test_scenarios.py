@@ -311,9 +311,9 @@ def test_a_machine_is_started_again_by_its_run_strategy_once_its_pod_is_gone() -
         "virt-launcher-set-0: recreated on n2",
     ]
     assert moves(loss.removed) == [
-        "virt-launcher-always: recreated on n2",
+        "virt-launcher-always: recreated on n3",
         "virt-launcher-manual: off",
-        "virt-launcher-rerun: recreated on n3",
+        "virt-launcher-rerun: recreated on n2",
         "virt-launcher-set-0: recreated on n2",
     ]
     assert moves(happens("drain", on_n1, machines, "n1"))[1:3] == ["virt-launcher-manual: off", "virt-launcher-rerun: off"]

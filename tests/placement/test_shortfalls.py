@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from afflint.controllers.pod_source import PodSource
-from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.failures import Disruption, failures
-from afflint.placement.node_loss import NodeLosses
 from afflint.placement.rejections import Rejections
-from afflint.placement.removal import Removals
+from afflint.placement.scenarios import Scenarios, scenarios_of
 from afflint.placement.schedule import Schedule, build_schedule
+from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.shortfalls import Shortfalls
 from cluster_objects import HOST, ZONE, Object, apart, app, node, pod, rather, spread, term, together, zoned
 from workload_objects import apart_by, inventory, pod_source
@@ -57,7 +56,7 @@ def workloads(draw: st.DrawFn) -> PodSource:
 
 
 @st.composite
-def arrangements(draw: st.DrawFn) -> Schedule:
+def schedules(draw: st.DrawFn) -> Schedule:
     count = draw(st.integers(2, 9))
     nodes = []
     for number in range(count):
@@ -71,43 +70,43 @@ def arrangements(draw: st.DrawFn) -> Schedule:
     return build_schedule(inventory(nodes, pods=running, resources=draw(st.booleans())), pod_sources)
 
 
-def simulated(arrangement: Schedule, failure: Disruption, action: str) -> dict[str, int]:
+def simulated(schedule: Schedule, failure: Disruption, action: str) -> dict[str, int]:
     """How many replicas of each workload lack a node when everything is simulated."""
-    situation = DisruptionState(arrangement)
-    loss = Removals(situation).remove(failure) if action == "remove" else NodeLosses(situation).out_of_reach(failure)
+    scenarios = scenarios_of(ScheduleIndex(schedule))
+    loss = scenarios.remove(failure) if action == "remove" else scenarios.fail(failure)
     return Counter(move.workload for move in loss.moves if move.target is None and move.fate not in ("off", "gone"))
 
 
-def everything(arrangement: Schedule) -> list[Disruption]:
-    zones = ["each:zone"] if arrangement.before.label(ZONE) else []
-    return [failure for what in ("each:node", *zones) for failure in failures(arrangement.before, what)]
+def everything(schedule: Schedule) -> list[Disruption]:
+    zones = ["each:zone"] if schedule.before.label(ZONE) else []
+    return [failure for what in ("each:node", *zones) for failure in failures(schedule.before, what)]
 
 
 @settings(max_examples=150)
-@given(arrangements())
-def test_what_is_certain_is_what_a_simulation_shows(arrangement: Schedule) -> None:
-    shortfalls = Shortfalls(DisruptionState(arrangement))
-    for failure in everything(arrangement):
-        assert shortfalls.removed(failure) == simulated(arrangement, failure, "remove"), f"{failure.what} is removed"
-        assert shortfalls.lost(failure) == simulated(arrangement, failure, "lose"), f"{failure.what} fails"
+@given(schedules())
+def test_what_is_certain_is_what_a_simulation_shows(schedule: Schedule) -> None:
+    shortfalls = Shortfalls(ScheduleIndex(schedule))
+    for failure in everything(schedule):
+        assert shortfalls.removed(failure) == simulated(schedule, failure, "remove"), f"{failure.what} is removed"
+        assert shortfalls.lost(failure) == simulated(schedule, failure, "lose"), f"{failure.what} fails"
 
 
 @settings(max_examples=50)
-@given(arrangements())
-def test_asking_changes_nothing(arrangement: Schedule) -> None:
-    shortfalls = Shortfalls(DisruptionState(arrangement))
-    asked = everything(arrangement)
+@given(schedules())
+def test_asking_changes_nothing(schedule: Schedule) -> None:
+    shortfalls = Shortfalls(ScheduleIndex(schedule))
+    asked = everything(schedule)
     before = [(shortfalls.removed(failure), shortfalls.lost(failure)) for failure in asked]
     assert [(shortfalls.removed(failure), shortfalls.lost(failure)) for failure in reversed(asked)] == before[::-1]
 
 
 @settings(max_examples=100)
-@given(arrangements())
-def test_a_summary_counts_the_phrases_of_all_nodes(arrangement: Schedule) -> None:
-    for placed in arrangement.workloads:
+@given(schedules())
+def test_a_summary_counts_the_phrases_of_all_nodes(schedule: Schedule) -> None:
+    for placed in schedule.workloads:
         if placed.template is not None:
-            reasons = arrangement.cluster.evaluate(placed.template).reason
-            rejections = Rejections(arrangement.cluster, placed.template)
+            reasons = schedule.cluster.evaluate(placed.template).reason
+            rejections = Rejections(schedule.cluster, placed.template)
             phrases = [rejections.phrase(node, plugin) for node, plugin in reasons.items()]
             counted = Counter((phrase.singular, phrase.plural) for phrase in phrases)
             ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
@@ -127,10 +126,10 @@ THIRTY = [each for index in range(30) for each in zoned(**{f"n{index:02}": "abc"
     {"topologySpreadConstraints": [spread(HOST, app("web"), 2)]},
 ])  # fmt: skip
 def test_common_workloads_on_many_nodes_are_not_simulated(monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]) -> None:
-    arrangement = build_schedule(inventory(THIRTY), [pod_source("web", replicas=3, **more), pod_source("db", "StatefulSet", replicas=3)])
-    single = failures(arrangement.before, "each:node")
-    expected = [(simulated(arrangement, each, "remove"), simulated(arrangement, each, "lose")) for each in single]
-    monkeypatch.delattr(Removals, "remove")
-    monkeypatch.delattr(NodeLosses, "out_of_reach")
-    shortfalls = Shortfalls(DisruptionState(arrangement))
+    schedule = build_schedule(inventory(THIRTY), [pod_source("web", replicas=3, **more), pod_source("db", "StatefulSet", replicas=3)])
+    single = failures(schedule.before, "each:node")
+    expected = [(simulated(schedule, each, "remove"), simulated(schedule, each, "lose")) for each in single]
+    monkeypatch.delattr(Scenarios, "remove")
+    monkeypatch.delattr(Scenarios, "fail")
+    shortfalls = Shortfalls(ScheduleIndex(schedule))
     assert [(shortfalls.removed(each), shortfalls.lost(each)) for each in single] == expected

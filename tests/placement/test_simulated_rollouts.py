@@ -138,10 +138,10 @@ def test_a_surge_pod_without_cpu_blocks_the_rollout() -> None:
 def test_orders_are_drawn_at_random_if_there_are_too_many_and_the_same_each_time() -> None:
     web = pod_source("web", replicas=6, **even())
     nodes = zoned(**{f"{zone}{number}": zone for zone in "abc" for number in range(1, 4)})
-    arrangement = build_schedule(inventory(nodes), [web])
-    first = Rollouts(arrangement, ZONE_KEY, most=100).roll(arrangement.workloads[0])
+    schedule = build_schedule(inventory(nodes), [web])
+    first = Rollouts(schedule, ZONE_KEY, most=100).roll(schedule.workloads[0])
     assert not first.exhaustive
-    assert first == Rollouts(arrangement, ZONE_KEY, most=100).roll(arrangement.workloads[0])
+    assert first == Rollouts(schedule, ZONE_KEY, most=100).roll(schedule.workloads[0])
     assert any(max(each.values()) == 3 for each in first.outcomes)
 
 
@@ -182,8 +182,8 @@ def test_a_partition_leaves_the_lower_ordinals() -> None:
 @pytest.mark.parametrize(("version", "gates", "least"), [((1, 36), (), 3), ((1, 36), ("MaxUnavailableStatefulSet",), 2), ((1, 37), (), 2)])
 def test_max_unavailable_of_a_stateful_set_depends_on_the_version(version: tuple[int, int], gates: tuple[str, ...], least: int) -> None:
     db = stateful(4, strategy={"rollingUpdate": {"maxUnavailable": "50%"}})
-    arrangement = build_schedule(inventory(THREE), [db])
-    effect = Rollouts(arrangement, ZONE_KEY, ClusterSettings(version, gates)).roll(arrangement.workloads[0])
+    schedule = build_schedule(inventory(THREE), [db])
+    effect = Rollouts(schedule, ZONE_KEY, ClusterSettings(version, gates)).roll(schedule.workloads[0])
     assert effect.least_ready == least
 
 

@@ -22,15 +22,16 @@ from afflint.kube.node_labels import HOSTNAME, ZONE, domain_noun
 from afflint.kube.selectors import Malformed, describe_briefly
 from afflint.pipeline.place_inputs import PlaceInputs
 from afflint.placement.bounds import ScheduleBounds
-from afflint.placement.disruption_state import DisruptionState
-from afflint.placement.draining import Drains
+from afflint.placement.evictions import Evictions
 from afflint.placement.failures import Disruption
-from afflint.placement.node_loss import NodeLosses
 from afflint.placement.plan import Outcome
-from afflint.placement.planner import make_plan, preferences_of
+from afflint.placement.planner import make_plan
 from afflint.placement.proofs import migration_blocked
 from afflint.placement.rejections import Rejections, running_pod_index
+from afflint.placement.scenarios import Scenarios
 from afflint.placement.schedule import Inventory, PlacedWorkload, Schedule, build_schedules, start
+from afflint.placement.schedule_index import ScheduleIndex
+from afflint.placement.workload_plans import preferences_of
 from afflint.report.changes.model import Direction, PlacementChanges, PlacementEffect, WorkloadChange
 
 _SEVERITY: Mapping[Outcome, int] = {"survives": 0, "interrupted": 1, "degraded": 2, "dead": 3}
@@ -123,39 +124,36 @@ class _Trial:
         self._inputs = inputs
         self.pod_sources = pod_sources
         self.start = start(inventory, pod_sources)
-        self.arrangement: Schedule = build_schedules(self.start)
-        self._placed = {placed.pod_source.key: placed for placed in self.arrangement.workloads}
+        self.schedule: Schedule = build_schedules(self.start)
+        self._placed = {placed.pod_source.key: placed for placed in self.schedule.workloads}
 
     @cached_property
     def survey(self) -> ScheduleBounds:
         return ScheduleBounds(self.start.before, self.pod_sources, (), self.start.compiled)
 
     @cached_property
-    def _state(self) -> DisruptionState:
-        return DisruptionState(self.arrangement)
+    def _scenarios(self) -> Scenarios:
+        given = self._inputs.simulation_input
+        return Scenarios(Evictions(ScheduleIndex(self.schedule), given.budgets, given.evictions))
 
     @cached_property
     def _failures(self) -> dict[str, list[tuple[str, Mapping[str, Outcome]]]]:
         """What each failure of a zone and of a node does to the workloads."""
-        losses = NodeLosses(self._state)
-        return {
-            word: [(each.what, losses.out_of_reach(each).outcomes) for each in found] for word, found in _failing(self.arrangement).items()
-        }
+        fail = self._scenarios.fail
+        return {word: [(each.what, fail(each).outcomes) for each in found] for word, found in _failing(self.schedule).items()}
 
     @cached_property
     def _blocked(self) -> dict[str, list[tuple[str, str]]]:
         """The nodes whose drain each workload blocks, with the reasons."""
-        given = self._inputs.simulation_input
-        drains = Drains(self._state, given.budgets, given.evictions)
         found: dict[str, list[tuple[str, str]]] = {}
-        for node in self.arrangement.before.nodes:
-            for each in drains.drain(Disruption(node, (node,))).blocked:
+        for node in self.schedule.before.nodes:
+            for each in self._scenarios.drain(Disruption(node, (node,))).blocked:
                 found.setdefault(each.workload, []).append((node, each.why))
         return found
 
     @cached_property
     def _held(self) -> dict[str, tuple[int, str]]:
-        return {each.pod_source.key: (each.blocked, each.excluded) for each in migration_blocked(self.survey, self.arrangement)}
+        return {each.pod_source.key: (each.blocked, each.excluded) for each in migration_blocked(self.survey, self.schedule)}
 
     def sample(self, key: str) -> Sample:
         """Return what this schedule shows of a workload."""
@@ -179,15 +177,15 @@ class _Trial:
         waiting = next((pod for pod in placed.pods if pod.key not in placed.nodes and pod.key not in placed.held), None)
         if waiting is None or placed.pod_source.node_name:
             return placed.error or ""
-        titles = {identity: each.pod_source.key for identity, each in self.arrangement.owners.items()}
-        cluster = self.arrangement.cluster
+        titles = {identity: each.pod_source.key for identity, each in self.schedule.owners.items()}
+        cluster = self.schedule.cluster
         rejections = Rejections(cluster, waiting, titles, placed.pod_source.key, running_pod_index(cluster))
         return rejections.summary(placed.pending.get(waiting.key, {}))
 
 
-def _failing(arrangement: Schedule) -> dict[str, list[Disruption]]:
+def _failing(schedule: Schedule) -> dict[str, list[Disruption]]:
     """Return the failures that leave a node: of each zone, if there are several, and of each node."""
-    cluster = arrangement.before
+    cluster = schedule.before
     nodes_of: dict[str, list[str]] = {}
     for node, value in cluster.label(ZONE).items():
         nodes_of.setdefault(value, []).append(node)

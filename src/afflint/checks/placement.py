@@ -118,7 +118,7 @@ def _over(keys: Iterable[str]) -> str:
 
 def competing_workloads(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report workloads that compete for the same nodes, so that replicas stay Pending in some or in every order of scheduling."""
-    for found in order_search.contending_workloads(view.survey, view.arrangement):
+    for found in order_search.contending_workloads(view.survey, view.schedule):
         names = summarize_names([pod_source.key for pod_source in found.pod_sources])
         names = f"the replicas of {names}" if len(found.pod_sources) == 1 else names
         stays = f"{summarize_names(list(found.pending))} {'stays' if len(found.pending) == 1 else 'stay'} Pending"
@@ -152,7 +152,7 @@ def _have_different_priorities(pod_sources: Iterable[PodSource]) -> bool:
 
 def _first_pending(view: ClusterView, pod_sources: Sequence[PodSource]) -> PodSource:
     """Return the first of some workloads with a Pending replica."""
-    pending = {placed.pod_source.key for placed in view.arrangement.workloads if placed.pending and not placed.pod_source.daemon}
+    pending = {placed.pod_source.key for placed in view.schedule.workloads if placed.pending and not placed.pod_source.daemon}
     return next((pod_source for pod_source in pod_sources if pod_source.key in pending), pod_sources[0])
 
 
@@ -162,8 +162,8 @@ def _name_of(pods: Pods, does: str) -> RelatedPlace:
 
 def not_failure_tolerant(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report failures that cost a workload more than one of several replicas."""
-    pending = {placed.pod_source.key for placed in view.arrangement.workloads if placed.pending}
-    for found in proofs.not_failure_tolerant(view.survey, view.arrangement, view.failures):
+    pending = {placed.pod_source.key for placed in view.schedule.workloads if placed.pending}
+    for found in proofs.not_failure_tolerant(view.survey, view.schedule, view.failures):
         pod_source = found.pod_source
         # A bare pod is never replaced, a Job ends soon, and Pending replicas are reported by other rules.
         if pod_source.bare or pod_source.kind in _FINITE or pod_source.key in pending:
@@ -299,7 +299,7 @@ def _running(failures: Sequence[FailedReplica], replicas: int, *, bound: bool) -
 
 def rollout_deadlock(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report rolling updates that must add a pod first, which no node accepts, not even that of the old pod."""
-    for found in proofs.rollout_deadlock(view.survey, view.arrangement):
+    for found in proofs.rollout_deadlock(view.survey, view.schedule):
         before = f"one of the {found.replicas} replicas" if found.replicas > 1 else "the only replica"
         message = f"a rolling update must add a pod before it removes {before} (maxUnavailable is 0), but no node accepts the new pod"
         message += f"{'' if found.proved else f' {AS_ORDERED}'}: {found.excluded}"
@@ -313,7 +313,7 @@ def rollout_deadlock(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 def migration_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report virtual machines that have no other node to migrate to."""
-    for found in proofs.migration_blocked(view.survey, view.arrangement):
+    for found in proofs.migration_blocked(view.survey, view.schedule):
         if has_assumed_strategy(found.pod_source) or eviction_of(found.pod_source).what not in ("migrates", "held"):
             continue
         some = f"{found.blocked} of the {found.placed} VMs have no node"
@@ -330,7 +330,7 @@ def migration_blocked(view: ClusterView) -> Iterator[CrossManifestMatch]:
 
 def single_domain_possible(view: ClusterView) -> Iterator[CrossManifestMatch]:
     """Report workloads that must be separated over something smaller than a zone, and may all be scheduled in one zone."""
-    for found in proofs.single_domain_possible(view.survey, view.arrangement):
+    for found in proofs.single_domain_possible(view.survey, view.schedule):
         if found.pod_source.kind in _FINITE:
             continue
         pods = view.pods_of(found.pod_source)

@@ -306,7 +306,7 @@ _SECTIONS = {
         flag("--summary", help_text="As text, show only the counts and what the simulation does not consider."),
         options.format_option(_FORMATS),
         option("--output", metavar="FILE", completion=options.file, help_text="Write the plan to a file. Default: standard output."),
-        flag("-v", "--verbose", help_text="Show the parts of each score, too."),
+        flag("-v", "--verbose", help_text="Show the parts of each score, and the events of each disruption, too."),
         flag("--exit-zero", help_text="Exit with 0 even if a replica cannot be scheduled."),
         options.color,
     ),

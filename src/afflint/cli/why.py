@@ -54,7 +54,7 @@ def why(args: WhyOptions) -> int:
     """
     from afflint.pipeline.options import Options
     from afflint.pipeline.session import Session
-    from afflint.placement.changes import Situation
+    from afflint.placement.changes import PlanInput
     from afflint.placement.planner import make_plan
     from afflint.placement.why import explain, selected_workload
     from afflint.report.coverage import coverage_lines
@@ -92,9 +92,9 @@ def why(args: WhyOptions) -> int:
     notes = [line[0].lower() + line[1:].removesuffix(".") for line in lines]
     left_out = [RESOURCES_LEFT_OUT] if args.no_resources else []
     plan = plan._replace(notes=(*notes, *inputs.notes, *plan.notes, *left_out), coverage=inputs.coverage)
-    situation = Situation(found.inventory, found.pod_sources, "", inputs.classes)
-    chosen = selected_workload(plan, situation, name)
-    explanation = explain(plan, situation._replace(key=chosen.key), chosen.pod, decidable=chosen.key not in found.undecidable)
+    plan_input = PlanInput(found.inventory, found.pod_sources, "", inputs.classes)
+    chosen = selected_workload(plan, plan_input, name)
+    explanation = explain(plan, plan_input._replace(key=chosen.key), chosen.pod, decidable=chosen.key not in found.undecidable)
     if inputs.problems:
         notify(f"afflint: {visible(inputs.problems[0])}")
     write_or_show(args.output, _chunks(explanation, args))

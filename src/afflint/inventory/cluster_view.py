@@ -20,12 +20,12 @@ from afflint.kube.selectors import NODE_NAME, Selector
 from afflint.kube.taints import first_untolerated
 from afflint.placement.bounds import ScheduleBounds
 from afflint.placement.disruption_budgets import Disruptions
-from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.failures import Disruption
 from afflint.placement.node_classes import NodeClass
-from afflint.placement.node_loss import NodeLosses
 from afflint.placement.plan import DisruptionEffect
+from afflint.placement.scenarios import Scenarios, scenarios_of
 from afflint.placement.schedule import Schedule, Start, build_schedules, start
+from afflint.placement.schedule_index import ScheduleIndex
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.pods import NodeRules
 
@@ -115,7 +115,7 @@ class ClusterView:
         return ScheduleBounds(self._start.before, self.pod_sources, self.simulation_input.inventory.classes, self._start.compiled)
 
     @cached_property
-    def arrangement(self) -> Schedule:
+    def schedule(self) -> Schedule:
         """The placement that the order of the manifests gives."""
         return build_schedules(self._start)
 
@@ -130,11 +130,11 @@ class ClusterView:
         """
         if self.classes or self._edits_left <= 0 or self._plans_left <= 0:
             return None
-        from afflint.placement.changes import Situation
+        from afflint.placement.changes import PlanInput
         from afflint.placement.remedies import smallest_edit
 
-        situation = Situation(self.simulation_input.inventory, self.pod_sources, pod_source.key)
-        found = smallest_edit(situation, self.arrangement, min(self._plans_left, _MOST_WORK // max(situation.work, 1)))
+        plan_input = PlanInput(self.simulation_input.inventory, self.pod_sources, pod_source.key)
+        found = smallest_edit(plan_input, self.schedule, min(self._plans_left, _MOST_WORK // max(plan_input.work, 1)))
         self._edits_left -= 1
         self._plans_left -= found.plans
         change = found.change
@@ -143,7 +143,7 @@ class ClusterView:
     @cached_property
     def disruptions(self) -> Disruptions:
         """The PodDisruptionBudgets, with what they cover in that placement."""
-        return Disruptions(self.arrangement.cluster, self.arrangement.pods_of_workloads, self.simulation_input.budgets)
+        return Disruptions(self.schedule.cluster, self.schedule.pods_of_workloads, self.simulation_input.budgets)
 
     def budgets_over(self, pod_source: PodSource) -> tuple[int, ...]:
         """Return the indexes of the budgets that cover a workload."""
@@ -153,7 +153,7 @@ class ClusterView:
     def _budgets_over(self) -> dict[str, tuple[int, ...]]:
         if not self.simulation_input.budgets:
             return {}
-        placed = self.arrangement.workloads
+        placed = self.schedule.workloads
         return {each.pod_source.key: self.disruptions.of(each.template) for each in placed if each.template is not None}
 
     # --- what may fail -------------------------------------------------------------------------------------------------
@@ -166,12 +166,12 @@ class ClusterView:
     def loss_of(self, failure: Disruption) -> DisruptionEffect:
         """Return the effect of a failure until the nodes recover or are removed, as in `place --lose`."""
         if failure not in self._lost:
-            self._lost[failure] = self._losses.out_of_reach(failure)
+            self._lost[failure] = self._scenarios.fail(failure)
         return self._lost[failure]
 
     @cached_property
-    def _losses(self) -> NodeLosses:
-        return NodeLosses(DisruptionState(self.arrangement))
+    def _scenarios(self) -> Scenarios:
+        return scenarios_of(ScheduleIndex(self.schedule))
 
     @property
     def failures(self) -> list[Disruption]:

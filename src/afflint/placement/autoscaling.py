@@ -64,12 +64,12 @@ class _PoolScaling:
             for _ in range(each.least):
                 self._make(number, None)
         kept = frozenset(self.nodes)
-        arrangement = build_schedule(self._now(), self.pod_sources)
+        schedule = build_schedule(self._now(), self.pod_sources)
         for _ in range(_MOST_ROUNDS):
-            if not self._answer(arrangement):
+            if not self._answer(schedule):
                 break
-            arrangement = build_schedule(self._now(), self.pod_sources)
-        return self._without_empty(arrangement, kept)
+            schedule = build_schedule(self._now(), self.pod_sources)
+        return self._without_empty(schedule, kept)
 
     def _now(self, names: Sequence[str] | None = None) -> Inventory:
         chosen = [node for name, (node, _) in self.nodes.items() if names is None or name in names]
@@ -89,13 +89,13 @@ class _PoolScaling:
             node = node._replace(labels={**dict.fromkeys(self.driver_zones, node.labels[ZONE]), **node.labels})
         self.nodes[name] = node, number
 
-    def _answer(self, arrangement: Schedule) -> bool:
+    def _answer(self, schedule: Schedule) -> bool:
         """Create nodes for the Pending pods; return whether more can be tried.
 
         Workloads with the same node requirements share the new nodes: at most as many at once as the workload that needs most.
         """
         groups: dict[_PendingPods, list[PlacedWorkload]] = {}
-        for placed in arrangement.workloads:
+        for placed in schedule.workloads:
             asked = self._pool_for(placed)
             if asked is not None:
                 groups.setdefault(asked, []).append(placed)
@@ -131,13 +131,13 @@ class _PoolScaling:
                 return asked
         return None
 
-    def _without_empty(self, arrangement: Schedule, kept: frozenset[str]) -> ScaledInventory:
+    def _without_empty(self, schedule: Schedule, kept: frozenset[str]) -> ScaledInventory:
         """Remove nodes that only run pods of DaemonSets, unless pods then stay Pending.
 
         If pods stay Pending in any case, each pool keeps a node, so that the report can say why.
         """
-        used = {node for placed in arrangement.workloads if not placed.pod_source.daemon for node in placed.nodes.values()}
-        waiting = _waiting(arrangement)
+        used = {node for placed in schedule.workloads if not placed.pod_source.daemon for node in placed.nodes.values()}
+        waiting = _waiting(schedule)
         shown = set(self._one_of_each(used | kept)) if waiting else set()
         names = [name for name in self.nodes if name in kept or name in used or name in shown]
         if len(names) < len(self.nodes) and _waiting(build_schedule(self._now(names), self.pod_sources)) > waiting:
@@ -170,8 +170,8 @@ def _driver_zones(nodes: Sequence[Node]) -> tuple[str, ...]:
     )
 
 
-def _waiting(arrangement: Schedule) -> int:
-    return sum(len(placed.pending) for placed in arrangement.workloads if not placed.pod_source.daemon)
+def _waiting(schedule: Schedule) -> int:
+    return sum(len(placed.pending) for placed in schedule.workloads if not placed.pod_source.daemon)
 
 
 def _repels_itself(pod: Pod) -> bool:

@@ -35,7 +35,7 @@ class SmallChange(NamedTuple):
     nodes: tuple[Node, ...] = ()
 
 
-class Situation(NamedTuple):
+class PlanInput(NamedTuple):
     """The input of a plan, and the key of the workload that is explained. ``classes`` are pools that create nodes for Pending pods."""
 
     inventory: Inventory
@@ -66,8 +66,8 @@ class Situation(NamedTuple):
             inventory = scale_pools(inventory, self.pod_sources, self.classes).inventory
         return build_schedule(inventory, self.pod_sources)
 
-    def changed(self, change: SmallChange) -> Situation:
-        """Return the situation after a change. Raises EditError for an edit that does not apply."""
+    def changed(self, change: SmallChange) -> PlanInput:
+        """Return the plan_input after a change. Raises EditError for an edit that does not apply."""
         inventory, pod_source = self.inventory, self.pod_source
         if change.nodes:
             by_name = {node.name: node for node in change.nodes}

@@ -13,6 +13,7 @@ from math import ceil
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import Malformed, matches
 from afflint.kube.taints import tolerated
+from afflint.placement.cluster_state import ClusterState
 from afflint.placement.descheduler_policy import (
     ANTI_AFFINITY,
     BALANCE,
@@ -29,9 +30,10 @@ from afflint.placement.descheduler_policy import (
     thresholds,
 )
 from afflint.placement.disruption_budgets import is_silent
-from afflint.placement.draining import Drains, Evacuation
-from afflint.placement.failures import Disruption
+from afflint.placement.effects import effect
+from afflint.placement.evictions import Evictions
 from afflint.placement.plan import DescheduledPod, DescheduleEffect
+from afflint.placement.pod_evictions import evict_or_migrate
 from afflint.scheduler.interpod_affinity import selects
 from afflint.scheduler.pods import Pod, PodKey, SpreadConstraint, parsed_terms
 from afflint.yaml.document import texts_at
@@ -53,52 +55,51 @@ class _PodOnNode(NamedTuple):
 class Descheduling:
     """The deschedulers that are simulated on one schedule."""
 
-    def __init__(self, drains: Drains) -> None:
-        self._drains = drains
-        self._situation = drains.situation
+    def __init__(self, evictions: Evictions) -> None:
+        self._evictions = evictions
+        self._schedule_index = evictions.schedule_index
 
     def simulate(self, policy: DeschedulerPolicy) -> DescheduleEffect:
         """Run the descheduler again and again, until it evicts no pod or the pods run as they did before an earlier round."""
-        evacuation = Evacuation(self._drains, self._situation.arrangement.cluster)
-        states = {self._state(evacuation): 0}
+        state = ClusterState(self._evictions)
+        states = {self._positions(state): 0}
         rounds: list[tuple[DescheduledPod, ...]] = []
         repeats: int | None = None
         while len(rounds) < MOST_ROUNDS:
-            evicted = _Round(evacuation, policy).run()
+            evicted = _Round(state, policy).run()
             if not evicted:
                 break
             rounds.append(evicted)
-            state = self._state(evacuation)
-            if state in states:
-                repeats = states[state]
+            positions = self._positions(state)
+            if positions in states:
+                repeats = states[positions]
                 break
-            states[state] = len(rounds)
-        effect = evacuation.effect(Disruption(policy.name, ()), "drain")
+            states[positions] = len(rounds)
         settled = len(rounds) < MOST_ROUNDS and repeats is None
         notes = (*policy.notes, *([_NO_UTILIZATION] if self._lacks_utilization(policy) else []))
-        return DescheduleEffect(policy.name, tuple(rounds), repeats, settled, effect.moves, notes)
+        return DescheduleEffect(policy.name, tuple(rounds), repeats, settled, effect(state, policy.name, (), "drain").moves, notes)
 
     def _lacks_utilization(self, policy: DeschedulerPolicy) -> bool:
         """Return whether a plugin measures utilization that nodes do not report."""
         asked = any(plugin.name == LOW_UTILIZATION and is_simulated(plugin) for profile in policy.profiles for plugin in profile.plugins)
-        nodes = self._situation.arrangement.cluster.table.nodes
+        nodes = self._schedule_index.schedule.cluster.table.nodes
         return asked and any(node.allocatable is None or not all(node.allocatable.get(each) for each in _RESOURCES) for node in nodes)
 
-    def _state(self, evacuation: Evacuation) -> frozenset[tuple[tuple[str, str], int]]:
+    def _positions(self, state: ClusterState) -> frozenset[tuple[tuple[str, str], int]]:
         """Return how many pods of each workload run on each node: pods of one workload are alike."""
-        titles, there = self._situation.titles, evacuation.cluster.pods
+        titles, there = self._schedule_index.titles, state.cluster.pods
         return frozenset(Counter((titles.get(key, f"{key}"), node) for key, node in there.items()).items())
 
 
 class _Round:
     """One run of the descheduler."""
 
-    def __init__(self, evacuation: Evacuation, policy: DeschedulerPolicy) -> None:
-        self._evacuation = evacuation
-        self._situation = evacuation.situation
+    def __init__(self, state: ClusterState, policy: DeschedulerPolicy) -> None:
+        self._state = state
+        self._schedule_index = state.schedule_index
         self._policy = policy
         self._evicted: list[DescheduledPod] = []
-        nodes = evacuation.cluster.table.nodes
+        nodes = state.cluster.table.nodes
         self._nodes = [
             node for node in nodes if not is_silent(node) and (policy.node_selector is None or matches(policy.node_selector, node.labels))
         ]
@@ -114,7 +115,7 @@ class _Round:
         return tuple(self._evicted)
 
     def _run(self, plugin: Plugin, rules: EvictionRules) -> None:
-        self._cluster = self._evacuation.cluster.copy()
+        self._cluster = self._state.cluster.copy()
         self._rules, self._plugin = rules, plugin
         self._on = {name: self._cluster.evicted((name,)) for name in self._names}
         find: Mapping[str, Callable[[], Iterator[_PodOnNode]]] = {
@@ -128,8 +129,8 @@ class _Round:
         start = len(self._evicted)
         for pod, node in list(find[plugin.name]()):
             self._evict(pod, node)
-        self._evacuation.replace_missing()
-        there = self._evacuation.cluster.pods
+        self._state.schedule_missing()
+        there = self._state.cluster.pods
         self._evicted[start:] = [each._replace(target=there.get(each.key)) for each in self._evicted[start:]]
 
     def _evict(self, pod: Pod, node: str) -> bool:
@@ -138,11 +139,11 @@ class _Round:
             return False
         if any(each.key == pod.key for each in self._evicted if each.plugin == self._plugin.name):
             return False
-        before = self._evacuation.migrated.get(pod.key)
-        if not self._evacuation.evict_or_migrate(pod, node):
+        before = self._state.migrated.get(pod.key)
+        if not evict_or_migrate(self._state, pod, node, f"the descheduler evicts it: {self._plugin.name}"):
             return False
-        migrated = self._evacuation.migrated.get(pod.key) not in (None, before)
-        workload = self._situation.titles.get(pod.key, "")
+        migrated = self._state.migrated.get(pod.key) not in (None, before)
+        workload = self._schedule_index.titles.get(pod.key, "")
         self._evicted.append(DescheduledPod(workload, pod.namespace, pod.name, self._plugin.name, node, None, migrated))
         return True
 
@@ -153,7 +154,7 @@ class _Round:
 
     def _is_evictable(self, pod: Pod) -> bool:
         """Return whether plugin and evictor consider a pod (`Filter` of DefaultEvictor)."""
-        placed, rules = self._situation.owners.get(pod.key), self._rules
+        placed, rules = self._schedule_index.owners.get(pod.key), self._rules
         if not self._plugin.covers(pod.namespace, pod.labels):
             return False
         if placed is None:
@@ -170,7 +171,7 @@ class _Round:
             return False
         if (source.has_local_storage and not rules.local_storage) or (source.volumes and not rules.claims):
             return False
-        if not rules.without_budget and not self._evacuation.disruptions.of(pod):
+        if not rules.without_budget and not self._state.disruptions.of(pod):
             return False
         return not (rules.min_replicas > 1 and len(placed.pods) < rules.min_replicas)
 
@@ -251,7 +252,7 @@ class _Round:
                         break
 
     def _priority(self, pod: Pod) -> int:
-        placed = self._situation.owners.get(pod.key)
+        placed = self._schedule_index.owners.get(pod.key)
         return (placed.pod_source.priority or 0) if placed is not None else 0
 
     def _against_spread(self) -> Iterator[_PodOnNode]:
@@ -333,7 +334,7 @@ class _Round:
         by_owner: dict[str, dict[str, list[Pod]]] = {}
         for node in self._names:
             for pod in self._candidates(node):
-                placed = self._situation.owners[pod.key]
+                placed = self._schedule_index.owners[pod.key]
                 if pod.controller is not None and pod.controller[1] not in spared and not placed.pod_source.kubevirt:
                     by_owner.setdefault(placed.pod_source.key, {}).setdefault(node, []).append(pod)
         for pods_on in by_owner.values():

@@ -8,13 +8,13 @@ from afflint.kube.node_labels import ZONE
 from afflint.kube.quantities import Quantity
 from afflint.kube.selectors import Selector, describe_briefly
 from afflint.kube.taints import first_untolerated
-from afflint.placement.disruption_state import DisruptionState
 from afflint.placement.failures import Disruption, failures
 from afflint.placement.node_changes import is_control_plane
-from afflint.placement.node_loss import NodeLosses
 from afflint.placement.plan import Outcome
 from afflint.placement.rejections import Rejections, kind_of_domain, port_words, unknown_node
+from afflint.placement.scenarios import scenarios_of
 from afflint.placement.schedule import PlacedWorkload, Schedule
+from afflint.placement.schedule_index import ScheduleIndex
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, Term, parsed_terms
 from afflint.scheduler.requests import CPU, MEMORY, PODS
@@ -180,10 +180,10 @@ def failure_effects(schedule: Schedule, placed: PlacedWorkload) -> Failures:
     found, notes = single_failures(schedule, placed)
     if not found:
         return Failures((), tuple(notes))
-    losses, key, running = NodeLosses(DisruptionState(schedule)), placed.pod_source.key, len(placed.running)
+    scenarios, key, running = scenarios_of(ScheduleIndex(schedule)), placed.pod_source.key, len(placed.running)
     effects = []
     for failure in found:
-        lost = losses.lose(failure)
+        lost = scenarios.lose(failure)
         outcome = lost.outcomes.get(key, "survives")
         why = next((move.why for move in lost.moves if move.workload == key and move.target is None and move.why), "")
         after = lost.removed.outcomes.get(key, "survives") if lost.removed is not None else outcome

@@ -11,8 +11,8 @@ from typing import Any
 
 from afflint.controllers.evictions import migration_obstacle
 from afflint.controllers.kubevirt_cluster import KubeVirtCluster
-from afflint.placement.draining import migration_target
-from afflint.placement.schedule import PlacedWorkload, Schedule, schedule
+from afflint.placement.evictions import migration_target
+from afflint.placement.schedule import PlacedWorkload, Schedule, schedule_pods
 from afflint.yaml.document import map_at
 
 LIVE_MIGRATE, EVICT = "LiveMigrate", "Evict"
@@ -27,18 +27,18 @@ def update_methods(kubevirt: Mapping[str, Any]) -> tuple[str, ...] | None:
     return tuple([each for each in methods if isinstance(each, str)]) if isinstance(methods, list) else ()
 
 
-def machine_update(placed: PlacedWorkload, arrangement: Schedule) -> str:
+def machine_update(placed: PlacedWorkload, schedule: Schedule) -> str:
     """Return in words when virtual machines take a changed template, and what an update of KubeVirt does to them."""
     methods = update_methods(placed.pod_source.virtualization.kubevirt)
     if methods is None:
         return ON_RESTART
-    return f"{ON_RESTART}; an update of KubeVirt {_effect(placed, arrangement, methods)}"
+    return f"{ON_RESTART}; an update of KubeVirt {_effect(placed, schedule, methods)}"
 
 
-def _effect(placed: PlacedWorkload, arrangement: Schedule, methods: tuple[str, ...]) -> str:
+def _effect(placed: PlacedWorkload, schedule: Schedule, methods: tuple[str, ...]) -> str:
     obstacle = migration_obstacle(placed.pod_source)
     if LIVE_MIGRATE in methods and obstacle is None:
-        stuck = _without_target(placed, arrangement)
+        stuck = _without_target(placed, schedule)
         return f"live-migrates it{f', but no node accepts the target pod of {stuck}' if stuck else ''} (workloadUpdateMethods: LiveMigrate)"
     why = f", because it cannot migrate: {obstacle.words}" if LIVE_MIGRATE in methods and obstacle is not None else ""
     if EVICT in methods:
@@ -46,11 +46,11 @@ def _effect(placed: PlacedWorkload, arrangement: Schedule, methods: tuple[str, .
     return f"leaves it as it is until it restarts{why or ' (no workloadUpdateMethods)'}"
 
 
-def _without_target(placed: PlacedWorkload, arrangement: Schedule) -> str:
+def _without_target(placed: PlacedWorkload, schedule: Schedule) -> str:
     """Return the first of the virtual machines without a node to migrate to; empty if each has one."""
-    cluster = arrangement.cluster
+    cluster = schedule.cluster
     for pod in placed.pods:
         node = placed.nodes.get(pod.key)
-        if node is not None and not schedule(cluster, [migration_target(pod, cluster, node)]).nodes:
+        if node is not None and not schedule_pods(cluster, [migration_target(pod, cluster, node)]).nodes:
             return pod.name
     return ""

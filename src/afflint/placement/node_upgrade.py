@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.taints import CORDON
-from afflint.placement.draining import Drains, Evacuation, Happening
-from afflint.placement.failures import Disruption
+from afflint.placement.cluster_state import ClusterState
+from afflint.placement.draining import Drain
+from afflint.placement.effects import effect
+from afflint.placement.evictions import Evictions
 from afflint.placement.plan import (
     Application,
     Blocked,
@@ -34,44 +36,45 @@ NEW = "-new"
 class NodeUpgrades:
     """The upgrades that are simulated on one schedule. ``key`` is the node label that the places of replicas are counted by."""
 
-    def __init__(self, drains: Drains, applications: Sequence[Application], key: str) -> None:
-        self._drains = drains
-        self._situation = drains.situation
+    def __init__(self, evictions: Evictions, applications: Sequence[Application], key: str) -> None:
+        self._evictions = evictions
+        self._schedule_index = evictions.schedule_index
         self._applications = applications
         self._key = key
 
     def upgrade(self, what: str, pools: Sequence[UpgradePool]) -> UpgradeEffect:
         """Upgrade pools one after another, each in the state that the one before it leaves."""
-        evacuation = Evacuation(self._drains, self._situation.arrangement.cluster, force=True)
-        outages = _Outages(self._applications, evacuation.running)
+        state = ClusterState(self._evictions)
+        outages = _Outages(self._applications, state)
         done = []
         for pool in pools:
-            upgrade = _PoolRun(evacuation, pool, outages)
+            upgrade = _PoolRun(state, pool, outages)
             done.append(upgrade.run())
         nodes = tuple(node for pool in pools for node in pool.nodes)
-        effect = evacuation.effect(Disruption(what, nodes), "drain")
-        replicas = tuple(_replicas(effect.moves, evacuation.happenings))
-        left_out = self._situation.unevaluated(frozenset(nodes))
+        found = effect(state, what, nodes, "drain")
+        replicas = tuple(_replicas(found.moves, state))
+        left_out = self._schedule_index.unevaluated(frozenset(nodes))
         unevaluated = tuple([f"{namespace}/{pod}" for namespace, pod in left_out])
-        unjudged = frozenset([f"{namespace}/{pod}" for namespace, pod in left_out if (namespace, pod) in self._situation.unjudged])
+        unjudged = frozenset([f"{namespace}/{pod}" for namespace, pod in left_out if (namespace, pod) in self._schedule_index.unjudged])
         return UpgradeEffect(
             what,
             tuple(done),
             replicas,
             tuple(outages.found.values()),
-            tuple(self._domain_changes(evacuation, replicas)),
+            tuple(self._domain_changes(state, replicas)),
             unevaluated,
-            effect.left,
+            found.left,
             unjudged=unjudged,
+            events=found.events,
         )
 
-    def _domain_changes(self, evacuation: Evacuation, replicas: Iterable[UpgradedReplica]) -> Iterable[DomainChange]:
+    def _domain_changes(self, state: ClusterState, replicas: Iterable[UpgradedReplica]) -> Iterable[DomainChange]:
         """Yield in which domains the replicas of each workload ran before, and run in the end, where that differs."""
-        start = self._situation.arrangement.cluster
-        before, after = start.label(self._key), evacuation.cluster.label(self._key)
-        there = evacuation.cluster.pods
+        start = self._schedule_index.schedule.cluster
+        before, after = start.label(self._key), state.cluster.label(self._key)
+        there = state.cluster.pods
         for key in dict.fromkeys(replica.workload for replica in replicas):
-            placed = self._situation.by_key[key]
+            placed = self._schedule_index.by_key[key]
             old = Counter(before.get(placed.nodes[pod], "") for pod in placed.running)
             new = Counter(after.get(there[pod.key], "") for pod in placed.pods if pod.key in there)
             if old != new:
@@ -84,7 +87,9 @@ class _Outages:
     A replica that is recreated at once does not count, unless no other one runs.
     """
 
-    def __init__(self, applications: Sequence[Application], running: Mapping[str, int]) -> None:
+    def __init__(self, applications: Sequence[Application], state: ClusterState) -> None:
+        self._titles, self._log, running = state.schedule_index.titles, state.log, state.running
+        self._read = 0
         members = {key: application.name for application in applications for key in application.workloads}
         self._group = {key: members.get(key, key) for key in running}
         self._running = self._sums(running)
@@ -97,17 +102,18 @@ class _Outages:
             sums[self._group[key]] += number
         return sums
 
-    def replay(self, happenings: Iterable[Happening], pool: str, nodes: Sequence[str]) -> None:
-        """Count what happened while ``nodes`` were drained; without nodes, what happened once they were upgraded."""
+    def count(self, pool: str, nodes: Sequence[str]) -> None:
+        """Count what the log got while ``nodes`` were drained; without nodes, what it got once they were upgraded."""
         touched: dict[str, None] = {}
-        for happening in happenings:
-            group = self._group[happening.workload]
-            if happening.what == "migrated":
+        for event in self._log[self._read :]:
+            if event.pod is None or event.what == "migrated":
                 continue
+            group = self._group[self._titles[event.pod]]
             touched[group] = None
-            self._running[group] += 1 if happening.what == "created" else -1
+            self._running[group] += 1 if event.what == "scheduled" else -1
             if not self._running[group]:
                 self._add(group, pool, nodes)
+        self._read = len(self._log)
         for group in touched:
             if self._running[group] < self._start[group]:
                 self._add(group, pool, nodes)
@@ -124,11 +130,12 @@ class _Outages:
 class _PoolRun:
     """The upgrade of one pool."""
 
-    def __init__(self, evacuation: Evacuation, pool: UpgradePool, outages: _Outages) -> None:
-        self._evacuation = evacuation
+    def __init__(self, state: ClusterState, pool: UpgradePool, outages: _Outages) -> None:
+        self._state = state
+        self._drain = Drain(state, force=True)
         self._pool = pool
         self._outages = outages
-        table = evacuation.cluster.table
+        table = state.cluster.table
         self._original = {name: table.nodes[table.numbers[name]] for name in pool.nodes}
         self._waiting = list(pool.nodes)
         self._to_create = list(pool.nodes)
@@ -142,7 +149,7 @@ class _PoolRun:
         usable = at_once
         why = strategy.held
         if strategy.counts_cordoned and not why:
-            unavailable = unavailable_before(self._evacuation.cluster, pool.nodes)
+            unavailable = unavailable_before(self._state.cluster, pool.nodes)
             usable -= len(unavailable)
             why = capacity_words(unavailable, at_once) if usable < 1 else ""
         blocked: list[Blocked] = []
@@ -162,30 +169,30 @@ class _PoolRun:
             draining += following
             if not draining:
                 return []
-            start = len(self._evacuation.happenings)
-            self._evacuation.cordon(following)
-            stuck = self._evacuation.empty(draining)
+            self._drain.cordon(following)
+            stuck = self._drain.empty(draining)
             occupied = {each.node for each in stuck}
             ready = [node for node in draining if node not in occupied]
-            self._outages.replay(self._evacuation.happenings[start:], self._pool.title, draining)
+            self._outages.count(self._pool.title, draining)
             if not ready:
                 return stuck
-            start = len(self._evacuation.happenings)
             self._return(ready, surge)
-            self._outages.replay(self._evacuation.happenings[start:], self._pool.title, ())
+            self._outages.count(self._pool.title, ())
             draining = [node for node in draining if node in occupied]
 
     def _return(self, nodes: Sequence[str], surge: int) -> None:
         """Let drained nodes come back, or replace them."""
-        evacuation = self._evacuation
+        state = self._state
         self._done += nodes
+        for node in nodes:
+            state.record("removed" if self._pool.strategy.replaces else "ready", node)
         if self._pool.strategy.replaces:
-            evacuation.cluster = evacuation.cluster.without(nodes)
+            state.cluster = state.cluster.without(nodes)
             self._create(len(self._done) + surge - (len(self._pool.nodes) - len(self._to_create)))
         else:
-            evacuation.cluster = evacuation.cluster.changed([self._original[node] for node in nodes])
-        evacuation.unavailable = tuple([node for node in evacuation.unavailable if node not in nodes])
-        evacuation.replace_missing()
+            state.cluster = state.cluster.changed([self._original[node] for node in nodes])
+        state.mark_available(nodes)
+        state.schedule_missing()
 
     def _create(self, number: int) -> None:
         """Create new nodes, each like the next one that it replaces, with the DaemonSet and static pods of that node."""
@@ -193,13 +200,14 @@ class _PoolRun:
         if not following or not self._pool.strategy.replaces:
             return
         del self._to_create[: len(following)]
-        evacuation = self._evacuation
-        cluster = self._evacuation.situation.arrangement.cluster
-        evacuation.cluster = evacuation.cluster.joined([_successor(self._original[name]) for name in following])
+        state = self._state
+        cluster = state.schedule_index.schedule.cluster
+        state.cluster = state.cluster.joined([_successor(self._original[name]) for name in following])
         for name in following:
+            state.record("added", f"{name}{NEW}")
             for pod in cluster.evicted((name,)):
-                if evacuation.situation.pod_replacement(pod).by_node:
-                    evacuation.cluster.bind(pod._replace(name=f"{pod.name}{NEW}"), f"{name}{NEW}")
+                if state.schedule_index.is_tied(pod):
+                    state.cluster.bind(pod._replace(name=f"{pod.name}{NEW}"), f"{name}{NEW}")
 
 
 def _successor(node: Node) -> Node:
@@ -214,13 +222,14 @@ class _Count(NamedTuple):
     migrated: int
 
 
-def _replicas(moves: Iterable[ReplicaMove], happenings: Sequence[Happening]) -> Iterable[UpgradedReplica]:
+def _replicas(moves: Iterable[ReplicaMove], state: ClusterState) -> Iterable[UpgradedReplica]:
     """Yield the replicas that lost their node, with how often they did."""
     counts: dict[tuple[str, str], _Count] = {}
-    for each in happenings:
-        key = each.workload, each.pod[1]
-        count = counts.get(key, _Count(0, 0))
-        counts[key] = _Count(count.evicted + (each.what == "evicted"), count.migrated + (each.what == "migrated"))
+    for event in state.log:
+        if event.pod is not None:
+            key = state.schedule_index.titles[event.pod], event.pod[1]
+            count = counts.get(key, _Count(0, 0))
+            counts[key] = _Count(count.evicted + (event.what == "stopped"), count.migrated + (event.what == "migrated"))
     for move in moves:
         count = counts.get((move.workload, move.pod), _Count(0, 0))
         if move.source and (count.evicted or count.migrated):

@@ -49,11 +49,11 @@ class ContendingWorkloads(NamedTuple):
     until_moved: bool
 
 
-def contending_workloads(survey: ScheduleBounds, arrangement: Schedule, steps: int = MOST_STEPS) -> Iterator[ContendingWorkloads]:
+def contending_workloads(survey: ScheduleBounds, schedule: Schedule, steps: int = MOST_STEPS) -> Iterator[ContendingWorkloads]:
     """Yield the groups of workloads with Pending replicas that no single workload explains, each decided by a search."""
     for group in coupled(survey):
         alone = [index for index in group if not _fits_alone(survey, index)]
-        pending = [name for index in group if not survey.pod_sources[index].daemon for (_, name) in arrangement.workloads[index].pending]
+        pending = [name for index in group if not survey.pod_sources[index].daemon for (_, name) in schedule.workloads[index].pending]
         # The order does not matter if nodes can be created.
         if pending and not alone and survey.elastic.isdisjoint(group):
             decision = decide(survey, group, steps)

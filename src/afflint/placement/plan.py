@@ -250,6 +250,20 @@ class Stage(NamedTuple):
     nodes: tuple[str, ...]
 
 
+EventKind = Literal["unreachable", "cordoned", "ready", "added", "removed", "stopped", "scheduled", "migrated"]
+"""What happens to a node (the first five) or to a pod."""
+
+
+class ClusterEvent(NamedTuple):
+    """What happens after how many seconds, on which node, to which pod (namespace and name), and because of what."""
+
+    at: int
+    what: EventKind
+    node: str
+    pod: tuple[str, str] | None = None
+    cause: str = ""
+
+
 class DisruptionEffect(NamedTuple):
     """A disruption and its effects: ``what`` names the nodes (``node worker-2``, ``zone=a``), ``action`` is what happens to them."""
 
@@ -280,6 +294,8 @@ class DisruptionEffect(NamedTuple):
     """The parts of a combined disruption, in order."""
     unjudged: frozenset[str] = frozenset()
     """Those of ``unevaluated`` whose controllers are known."""
+    events: tuple[ClusterEvent, ...] = ()
+    """What happens, in order."""
 
     @property
     def drained(self) -> frozenset[str]:
@@ -367,6 +383,8 @@ class UpgradeEffect(NamedTuple):
     """By workload key, how many replicas run in the end, for those that lose one."""
     unjudged: frozenset[str] = frozenset()
     """Those of ``unevaluated`` whose controllers are known."""
+    events: tuple[ClusterEvent, ...] = ()
+    """What happens, in order."""
 
     @property
     def completes(self) -> bool:

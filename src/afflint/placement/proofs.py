@@ -20,11 +20,11 @@ from afflint.kube.constraints import REQUIRED
 from afflint.kube.node_labels import HOSTNAME, ZONE
 from afflint.kube.selectors import matches
 from afflint.placement.bounds import UNLIMITED, CapacityLimit, ScheduleBounds, Variant
-from afflint.placement.disruption_state import DisruptionState
-from afflint.placement.draining import migration_target, own_separation
+from afflint.placement.evictions import migration_target, own_separation
 from afflint.placement.failures import Disruption
 from afflint.placement.rejections import Rejections, kind_of_domain, running_pod_index
 from afflint.placement.schedule import PlacedWorkload, Schedule
+from afflint.placement.schedule_index import ScheduleIndex
 from afflint.placement.shortfalls import Shortfalls
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.decoding import InventoryError
@@ -253,14 +253,14 @@ def _has(data: object, path: Path) -> bool:
 # --- failures ----------------------------------------------------------------------------------------------------------
 
 
-def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures: Iterable[Disruption]) -> Iterator[NotFailureTolerant]:
+def not_failure_tolerant(survey: ScheduleBounds, schedule: Schedule, failures: Iterable[Disruption]) -> Iterator[NotFailureTolerant]:
     """Yield the workloads that run fewer replicas after one of these failures than before it, with the failures.
 
     The objects of failed nodes stay. Workloads whose pods are replaced only after their node is removed (StatefulSets, virtual machines)
     are evaluated after the removal: before it they lack a replica whatever their constraints are. Counting the remaining domains may
     prove for every schedule that fewer run.
     """
-    shortfalls = Shortfalls(DisruptionState(arrangement))
+    shortfalls = Shortfalls(ScheduleIndex(schedule))
     failed: dict[str, list[FailedReplica]] = {}
     indexes = {pod_source.key: index for index, pod_source in _judged(survey)}
     for failure in failures:
@@ -277,7 +277,7 @@ def not_failure_tolerant(survey: ScheduleBounds, arrangement: Schedule, failures
                     missing[key] = (number, True)
         for key, (number, passing) in missing.items():
             if key in indexes:
-                placed = arrangement.workloads[indexes[key]]
+                placed = schedule.workloads[indexes[key]]
                 most = most_after(survey, indexes[key], failure)
                 proved = not passing and most < placed.pod_source.replicas
                 if proved or survey.bounded:
@@ -309,27 +309,27 @@ def most_after(survey: ScheduleBounds, index: int, failure: Disruption) -> int:
 # --- rolling updates ---------------------------------------------------------------------------------------------------
 
 
-def rollout_deadlock(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[RolloutDeadlock]:
+def rollout_deadlock(survey: ScheduleBounds, schedule: Schedule) -> Iterator[RolloutDeadlock]:
     """Yield the Deployments whose rolling update cannot begin: it may not remove a pod, and the new pod cannot be scheduled.
 
     The deadlock occurs in this schedule; it is proved if no complete placement leaves a node for the new pod.
     """
-    exclusions = _Exclusions(arrangement)
+    exclusions = _Exclusions(schedule)
     for index, pod_source in _judged(survey):
         rolling = rolling_update(pod_source.kind, pod_source.strategy, pod_source.replicas) if pod_source.kind == "Deployment" else None
-        placed = arrangement.workloads[index]
+        placed = schedule.workloads[index]
         if rolling is None or len(placed.nodes) < pod_source.replicas or not placed.pods:
             continue
         surge, unavailable = rolling
         if unavailable > 0 or surge == 0:
             continue
         try:
-            pod = replicas.compile_template(pod_source, arrangement.before, f"{pod_source.name}-surge", revision=1)
+            pod = replicas.compile_template(pod_source, schedule.before, f"{pod_source.name}-surge", revision=1)
         except InventoryError:
             continue
-        if arrangement.cluster.room(pod) != 0:
+        if schedule.cluster.room(pod) != 0:
             continue
-        verdict = arrangement.cluster.evaluate(pod)
+        verdict = schedule.cluster.evaluate(pod)
         excluded = exclusions.of(pod_source, pod, verdict.reason)
         limit = survey.limit(index, survey.nodes_of(index), [*survey.members(index), Variant(index, pod, 1)])
         proved = limit is not None and limit.most <= pod_source.replicas
@@ -352,10 +352,10 @@ def daemon_surge_on_port(survey: ScheduleBounds) -> Iterator[tuple[PodSource, Ho
 class _Exclusions:
     """The reasons why the nodes of a schedule reject a pod."""
 
-    def __init__(self, arrangement: Schedule) -> None:
-        self._cluster = arrangement.cluster
-        self._titles = {identity: placed.pod_source.key for identity, placed in arrangement.owners.items()}
-        self._running_pods = running_pod_index(arrangement.cluster)
+    def __init__(self, schedule: Schedule) -> None:
+        self._cluster = schedule.cluster
+        self._titles = {identity: placed.pod_source.key for identity, placed in schedule.owners.items()}
+        self._running_pods = running_pod_index(schedule.cluster)
 
     def of(self, pod_source: PodSource, pod: Pod, reasons: Mapping[str, str]) -> str:
         return Rejections(self._cluster, pod, self._titles, pod_source.key, self._running_pods).summary(reasons)
@@ -364,27 +364,27 @@ class _Exclusions:
 # --- migration ---------------------------------------------------------------------------------------------------------
 
 
-def migration_blocked(survey: ScheduleBounds, arrangement: Schedule) -> Iterator[MigrationBlocked]:
+def migration_blocked(survey: ScheduleBounds, schedule: Schedule) -> Iterator[MigrationBlocked]:
     """Yield the workloads with virtual machines that have no node to migrate to while they run on their own node.
 
     All virtual machines are evaluated; the caller decides whether their manifests request migration (``eviction_of``).
     """
-    exclusions = _Exclusions(arrangement)
+    exclusions = _Exclusions(schedule)
     for index, pod_source in _judged(survey):
-        placed = arrangement.workloads[index]
+        placed = schedule.workloads[index]
         if not pod_source.kubevirt or not placed.nodes:
             continue
         blocked, excluded, reasons = 0, "", {}
         for pod in placed.pods:
             if pod.key not in placed.nodes:
                 continue
-            target = migration_target(pod, arrangement.cluster, placed.nodes[pod.key])
-            verdict = arrangement.cluster.evaluate(target)
+            target = migration_target(pod, schedule.cluster, placed.nodes[pod.key])
+            verdict = schedule.cluster.evaluate(target)
             if not any(verdict.feasible.values()):
                 if not blocked:
                     reasons = verdict.reason
                     excluded = exclusions.of(pod_source, target, reasons)
-                    own = own_separation(pod, arrangement.cluster, placed.nodes[pod.key])
+                    own = own_separation(pod, schedule.cluster, placed.nodes[pod.key])
                     excluded += f"; {own}" if own else ""
                 blocked += 1
         if blocked:
@@ -409,18 +409,18 @@ def _never_migrates(survey: ScheduleBounds, index: int) -> bool:
 # --- domains -----------------------------------------------------------------------------------------------------------
 
 
-def single_domain_possible(survey: ScheduleBounds, arrangement: Schedule, key: str = ZONE) -> Iterator[SingleDomainPossible]:
+def single_domain_possible(survey: ScheduleBounds, schedule: Schedule, key: str = ZONE) -> Iterator[SingleDomainPossible]:
     """Yield the workloads with several replicas that may all run in one domain of the key, with a placement that shows it.
 
     All other pods are where the schedule has them. Only workloads that can reach two domains are evaluated.
     """
-    cluster = arrangement.cluster.copy()
+    cluster = schedule.cluster.copy()
     members: dict[str, set[int]] = {}
     for number, value in enumerate(cluster.table.column(key)):
         if value is not None:
             members.setdefault(value, set()).add(number)
     for index, pod_source in _judged(survey):
-        placed = arrangement.workloads[index]
+        placed = schedule.workloads[index]
         domains = survey.values(key, survey.nodes_of(index))
         if len(placed.pods) < 2 or len(placed.nodes) < len(placed.pods) or len(domains) < 2:
             continue

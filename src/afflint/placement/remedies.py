@@ -11,7 +11,7 @@ from itertools import combinations
 
 from afflint.findings.edits import EditError
 from afflint.findings.namedtuples import NamedTuple
-from afflint.placement.changes import NEW_NODE, REPLICAS, Situation, SmallChange
+from afflint.placement.changes import NEW_NODE, REPLICAS, PlanInput, SmallChange
 from afflint.placement.explanation import FailureEffect, failure_effects, pending_pods, single_failures
 from afflint.placement.manifest_changes import LowerRequest, lower_request, manifest_changes
 from afflint.placement.node_changes import node_changes
@@ -83,9 +83,9 @@ class Remedies(NamedTuple):
         return self.tried < self.possible
 
 
-def find_remedies(situation: Situation, schedule: Schedule) -> Remedies:
+def find_remedies(plan_input: PlanInput, schedule: Schedule) -> Remedies:
     """Return the changes that help a workload that does not run completely, or does not survive a failure, in this schedule."""
-    return _RemedySearch(situation, schedule, _plans(situation.work)).run()
+    return _RemedySearch(plan_input, schedule, _plans(plan_input.work)).run()
 
 
 class SmallestEdit(NamedTuple):
@@ -95,12 +95,12 @@ class SmallestEdit(NamedTuple):
     plans: int
 
 
-def smallest_edit(situation: Situation, schedule: Schedule, most_plans: int) -> SmallestEdit:
+def smallest_edit(plan_input: PlanInput, schedule: Schedule, most_plans: int) -> SmallestEdit:
     """Return the smallest edit with which all pods of a workload run, if it makes no pod of another workload Pending.
 
     If ``most_plans`` are too few to find it, the change is None.
     """
-    search = _RemedySearch(situation, schedule, most_plans)
+    search = _RemedySearch(plan_input, schedule, most_plans)
     found = search.smallest()
     best = found[0] if len(found) == 1 else None
     is_edit = best is not None and bool(best.changes[0].edits) and not best.makes_pending
@@ -130,14 +130,14 @@ def _measured(schedule: Schedule, key: str, *, failing: bool) -> Measured:
 class _RemedySearch:
     """The search for one workload, with the number of plans that it may still make."""
 
-    def __init__(self, situation: Situation, schedule: Schedule, plans: int) -> None:
-        self.situation = situation
+    def __init__(self, plan_input: PlanInput, schedule: Schedule, plans: int) -> None:
+        self.plan_input = plan_input
         self.schedule = schedule
         self.left = plans
-        self.placed = workload_in(schedule, situation.key)
+        self.placed = workload_in(schedule, plan_input.key)
         # What does not run now need not survive failures as well: that is the next question.
         self.failing = len(self.placed.running) == len(self.placed.pods)
-        self.before = _measured(schedule, situation.key, failing=self.failing)
+        self.before = _measured(schedule, plan_input.key, failing=self.failing)
         # A failure is simulated on a finished schedule, which takes less than another schedule.
         self.cost = 1 + (len(single_failures(schedule, self.placed)[0]) // 4 if self.failing else 0)
 
@@ -185,7 +185,7 @@ class _RemedySearch:
 
     def _changes(self) -> list[SmallChange]:
         """Return the changes that can help by themselves or together, smallest first."""
-        spec, nodes = self.situation.spec, self.schedule.before.table.nodes
+        spec, nodes = self.plan_input.spec, self.schedule.before.table.nodes
         changes = [*manifest_changes(spec, nodes), *node_changes(spec, nodes), *self._fewer_replicas()]
         if self.before.running < self.before.replicas:
             # The first plugin that rejects a node decides: a change that lifts no rejection changes nothing.
@@ -194,7 +194,7 @@ class _RemedySearch:
         return sorted(changes, key=lambda change: change.size)
 
     def _fewer_replicas(self) -> Iterator[SmallChange]:
-        pod_source, running = self.situation.pod_source, self.before.running
+        pod_source, running = self.plan_input.pod_source, self.before.running
         fewer = running - 1 if self.failing else running
         # A single replica survives failures only because there is nothing to lose.
         if fewer > self.failing and pod_source.kind not in _ONE_POD and not (pod_source.daemon or pod_source.observed):
@@ -203,15 +203,15 @@ class _RemedySearch:
     def _tried(self, changes: tuple[SmallChange, ...]) -> list[Remedy]:
         """Return the remedy that changes are, if a plan shows that they help."""
         self.left -= self.cost
-        situation = self.situation
+        plan_input = self.plan_input
         try:
             # An edit that removes an item of a list moves the later ones: these come first.
             for change in reversed(changes):
-                situation = situation.changed(change)
-            schedule = situation.schedule()
+                plan_input = plan_input.changed(change)
+            schedule = plan_input.schedule()
         except (EditError, InventoryError):
             return []
-        after = _measured(schedule, situation.key, failing=self.failing)
+        after = _measured(schedule, plan_input.key, failing=self.failing)
         if after.replicas == 0 or after.trouble >= self.before.trouble:
             return []
         more = [(key, number - self.before.pending.get(key, 0)) for key, number in after.pending.items()]
@@ -231,7 +231,7 @@ class _RemedySearch:
             for shortage in self.schedule.cluster.shortages(pod, node)
         )
         for resource in (CPU, MEMORY):
-            request = lower_request(self.situation.spec, resource) if resource in short else None
+            request = lower_request(self.plan_input.spec, resource) if resource in short else None
             if request is not None and request.amount > 1:
                 yield request
 

@@ -13,10 +13,10 @@ from afflint.scheduler.pods import Pod, SpreadConstraint
 class RolloutBounds:
     """Bounds for the rollouts of the workloads of one schedule. ``key`` is the label of the domains, or ITSELF for single nodes."""
 
-    def __init__(self, survey: ScheduleBounds, arrangement: Schedule, key: str) -> None:
+    def __init__(self, survey: ScheduleBounds, schedule: Schedule, key: str) -> None:
         self._survey = survey
-        self._cluster = arrangement.cluster
-        self._workloads = arrangement.workloads
+        self._cluster = schedule.cluster
+        self._workloads = schedule.workloads
         self._key = key
         self._inside: dict[str, bool] = {}
 

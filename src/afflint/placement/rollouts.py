@@ -84,13 +84,13 @@ def _is_rolled(pod_source: PodSource) -> bool:
 class Rollouts:
     """The rollouts that are simulated on one schedule. ``key`` is the label of the topology domains in the results."""
 
-    def __init__(self, arrangement: Schedule, key: str, settings: ClusterSettings = _DEFAULTS, most: int = MOST_STATES) -> None:
+    def __init__(self, schedule: Schedule, key: str, settings: ClusterSettings = _DEFAULTS, most: int = MOST_STATES) -> None:
         """``most`` is the number of states up to which all orders of a rollout are examined."""
-        self.arrangement = arrangement
+        self.schedule = schedule
         self._settings = settings
         self._most = most
-        self._titles = {pod: placed.pod_source.key for pod, placed in arrangement.owners.items()}
-        table = arrangement.cluster.table
+        self._titles = {pod: placed.pod_source.key for pod, placed in schedule.owners.items()}
+        table = schedule.cluster.table
         self._column = table.column(key)
         self._silent = frozenset([number for number, node in enumerate(table.nodes) if is_silent(node)])
 
@@ -106,7 +106,7 @@ class Rollouts:
         if pod_source.daemon and placed.template is not None:
             return self._daemon_set(placed)
         if pod_source.kubevirt:
-            return self._effect(placed, "", "manual", machine_update(placed, self.arrangement))
+            return self._effect(placed, "", "manual", machine_update(placed, self.schedule))
         return self._effect(placed, "", "manual", f"nothing replaces the pods of a {pod_source.kind}")
 
     def _effect(self, placed: PlacedWorkload, strategy: str, result: RolloutResult, why: str = "") -> RolloutEffect:
@@ -117,7 +117,7 @@ class Rollouts:
         return RolloutEffect(placed.pod_source.key, strategy, result, (), why, before, outcomes, len(before), ready)
 
     def _nodes(self, placed: PlacedWorkload) -> Nodes:
-        numbers = self.arrangement.cluster.table.numbers
+        numbers = self.schedule.cluster.table.numbers
         return tuple(sorted([numbers[node] for identity, node in placed.nodes.items() if identity in placed.running]))
 
     def _domains(self, nodes: Iterable[int]) -> dict[str, int]:
@@ -136,7 +136,7 @@ class Rollouts:
         if limits is None and own.strategy.get("type") != "Recreate":
             return self._effect(placed, "", "manual", "its strategy is unknown")
         strategy = "Recreate" if limits is None else f"maxSurge {limits.surge}, maxUnavailable {limits.unavailable}"
-        numbers, costs = self.arrangement.cluster.table.numbers, self._settings.costs
+        numbers, costs = self.schedule.cluster.table.numbers, self._settings.costs
         label = REVISION_LABELS[own.kind]
         nodes = placed.nodes
         old = [
@@ -144,7 +144,7 @@ class Rollouts:
                 previous_revision(pod, label),
                 numbers[nodes[pod.key]] if pod.key in nodes else None,
                 costs.get(pod.key, 0),
-                pod.key not in self.arrangement.unready,
+                pod.key not in self.schedule.unready,
             )
             for pod in placed.pods
             if pod.key not in placed.held
@@ -153,13 +153,13 @@ class Rollouts:
         new = placed.pods[0] if placed.template is None else placed.template._replace(volumes=placed.pods[0].volumes)
         if own.node_name:
             return self._effect(placed, strategy, "completes")
-        one_node = any(isinstance(each, PodClaim) and each.key in self.arrangement.exclusive for each in new.volumes)
+        one_node = any(isinstance(each, PodClaim) and each.key in self.schedule.exclusive for each in new.volumes)
         new = new._replace(name=f"{own.full_name}-new")
         states = RollingStates(self._cluster_without(placed), old, new, len(old), limits, self._silent, one_node=one_node)
         return self._explored(placed, strategy, states, [each.pod.name for each in old], [each.node for each in old])
 
     def _cluster_without(self, placed: PlacedWorkload) -> Cluster:
-        cluster = self.arrangement.cluster.copy()
+        cluster = self.schedule.cluster.copy()
         for pod in placed.pods:
             if pod.key in placed.nodes:
                 cluster.unbind(pod)
@@ -180,7 +180,7 @@ class Rollouts:
         why = self._reason(placed, states, stuck) if stuck is not None else ""
         outcomes = self._outcomes(found.finals)
         rare = [domains for domains, _ in self._outcomes(found.rare) if domains not in [each for each, _ in outcomes]]
-        table = self.arrangement.cluster.table
+        table = self.schedule.cluster.table
         between = [self._domains(each) for each in found.between]
         return RolloutEffect(
             placed.pod_source.key,
@@ -200,7 +200,7 @@ class Rollouts:
     def _has_rivals(self, placed: PlacedWorkload, states: RolloutStates[S]) -> bool:
         """Return whether a Pending pod of another workload can be scheduled on a node that a rollout leaves for a moment."""
         cluster = states.emptied()
-        others = [each for each in self.arrangement.workloads if each is not placed and not each.unjudged]
+        others = [each for each in self.schedule.workloads if each is not placed and not each.unjudged]
         return any(cluster.room(pod) != 0 for each in others for pod in each.pods if pod.key in each.pending)
 
     def _outcomes(self, finals: Iterable[Nodes]) -> list[tuple[dict[str, int], Nodes]]:
@@ -213,10 +213,10 @@ class Rollouts:
 
     def _reason(self, placed: PlacedWorkload, states: RolloutStates[S], stuck: S) -> str:
         """Return why nothing happens any more in a state: why no node accepts the next new pod, or which old pods never end."""
-        cluster, names = states.fill(stuck), self.arrangement.cluster.table.names
+        cluster, names = states.fill(stuck), self.schedule.cluster.table.names
         # Old pods have their volumes already.
         pods = [(pod, names[node]) for pod, node in states.pods(stuck).values()][::-1]
-        waits = attachment_waits(pods, self.arrangement.exclusive)
+        waits = attachment_waits(pods, self.schedule.exclusive)
         if waits:
             return f"the new pod is not ready: {next(iter(waits.values()))}"
         pod = states.next_pod(stuck)
@@ -246,7 +246,7 @@ class Rollouts:
             return self._effect(placed, strategy, "manual", f"its partition {start} leaves all pods as they are")
         if own.node_name:
             return self._effect(placed, strategy, "completes")
-        numbers = self.arrangement.cluster.table.numbers
+        numbers = self.schedule.cluster.table.numbers
         old = [(pod, numbers[placed.nodes[pod.key]] if pod.key in placed.nodes else None) for pod in placed.pods]
         states = OrderedStates(
             self._cluster_without(placed),
@@ -278,7 +278,7 @@ class Rollouts:
         unavailable = 0 if surge else max(1, unavailable or 0)
         strategy = f"maxSurge {surge}, maxUnavailable {unavailable}"
         effect = self._effect(placed, strategy, "completes")
-        table = self.arrangement.cluster.table
+        table = self.schedule.cluster.table
         down = [node for node in placed.nodes.values() if table.numbers[node] in self._silent]
         if down:
             one = len(down) == 1
@@ -287,7 +287,7 @@ class Rollouts:
             waits = f", and its pod{'s' * (not one)} already count{'s' * one} as {pluralize(len(down), 'unavailable pod')}"
             why = f"{which}{waits if len(down) >= allowed and not surge else ''}"
             return effect._replace(result="blocked", why=why, outcomes=())
-        cluster = self.arrangement.cluster if surge else self._cluster_without(placed)
+        cluster = self.schedule.cluster if surge else self._cluster_without(placed)
         verdict = cluster.evaluate(template)
         stuck = {node: verdict.reason[node] for node in placed.nodes.values() if not verdict.feasible.get(node) and node in verdict.reason}
         if stuck:

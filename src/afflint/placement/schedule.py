@@ -236,7 +236,7 @@ class Attempt(NamedTuple):
     victims: tuple[Victim, ...] = ()
 
 
-def schedule(cluster: Cluster, pods: Sequence[Pod], standings: Standings | None = None) -> Attempt:
+def schedule_pods(cluster: Cluster, pods: Sequence[Pod], standings: Standings | None = None) -> Attempt:
     """Schedule pods in their order, with retries until nothing changes, without changing the cluster.
 
     With ``standings``, they are scheduled in the order of their priorities, and may preempt others.
@@ -432,7 +432,7 @@ class _ScheduleBuilder:
             for compiled in daemons:
                 self._place_daemons(compiled)
             waiting = [pod for pod in others if not self._is_settled(pod)]
-            self._apply(waiting, schedule(self.cluster, waiting, self._standings()))
+            self._apply(waiting, schedule_pods(self.cluster, waiting, self._standings()))
             # New placements can only change the result for pods of a DaemonSet: the scheduler has retried all others.
             progress = self.changes > before and any(pod.key in self.pending for each in daemons for pod in each.pods)
 
@@ -464,7 +464,7 @@ class _ScheduleBuilder:
         numbers = self.cluster.table.numbers
         known = [pod for pod in pods if nodes[pod.key] in numbers]
         waiting = [pod for pod in known if self.cluster.static_rejections(pod)[numbers[nodes[pod.key]]] is None]
-        self._apply(waiting, schedule(self.cluster, [only_on(pod, nodes[pod.key]) for pod in waiting], self._standings()))
+        self._apply(waiting, schedule_pods(self.cluster, [only_on(pod, nodes[pod.key]) for pod in waiting], self._standings()))
 
     def _apply(self, waiting: Sequence[Pod], attempt: Attempt) -> None:
         """Take over the result of scheduling some pods."""

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager, contextmanager
 
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.selectors import matches
-from afflint.placement.disruption_state import DisruptionState, ReplicaEnd, terminating
 from afflint.placement.failures import Disruption
-from afflint.placement.node_loss import NodeLosses
+from afflint.placement.node_lifecycle import NodeLifecycle
 from afflint.placement.plan import DisruptionEffect, ReplicaMove
-from afflint.placement.removal import Removals
+from afflint.placement.scenarios import scenarios_of
+from afflint.placement.schedule_index import ReplicaEnd, ScheduleIndex, terminating
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey, SpreadConstraint, parsed_terms, scheduling_key
 
@@ -29,13 +29,13 @@ Displacing = Callable[[], AbstractContextManager[None]]
 class Shortfalls:
     """The shortfalls of one schedule, for each failure."""
 
-    def __init__(self, situation: DisruptionState) -> None:
-        self._situation = situation
-        self._removals, self._losses = Removals(situation), NodeLosses(situation)
+    def __init__(self, schedule_index: ScheduleIndex) -> None:
+        self._schedule_index = schedule_index
+        self._scenarios, self._nodes = scenarios_of(schedule_index), NodeLifecycle(schedule_index)
         self._simulated: dict[tuple[str, Disruption], dict[str, list[ReplicaMove]]] = {}
         self._widths: dict[str, int] = {}
         self._rooms: dict[object, int | None] = {}
-        cluster = situation.arrangement.cluster
+        cluster = schedule_index.schedule.cluster
         # Pods are removed from this copy and added again.
         self._cluster = cluster.copy()
         self._running = _by_node(cluster, cluster.evicted(cluster.nodes))
@@ -59,17 +59,17 @@ class Shortfalls:
         """Return by workload key the replicas that cannot be scheduled in a simulation."""
         asked = action, failure
         if asked not in self._simulated:
-            happens = self._removals.remove if action == "remove" else self._losses.out_of_reach
-            self._simulated[asked] = _missing(happens(failure))
+            simulate = self._scenarios.remove if action == "remove" else self._scenarios.fail
+            self._simulated[asked] = _missing(simulate(failure))
         return self._simulated[asked]
 
     # --- what is certain -----------------------------------------------------------------------------------------------
 
     def _certainly_removed(self, failure: Disruption) -> Missing | None:
-        if self._situation.held:
+        if self._schedule_index.held:
             return None
         displaced = self.displaced(failure)
-        recreated, ended = self._removals.sorted(displaced)
+        recreated, ended = self._schedule_index.sorted(displaced)
 
         @contextmanager
         def gone() -> Iterator[None]:
@@ -84,8 +84,8 @@ class Shortfalls:
 
     def _certainly_lost(self, failure: Disruption) -> Missing | None:
         displaced = self.displaced(failure)
-        deleted, recreated, ended = self._losses.sorted(failure, displaced)
-        if len(self._losses.batches(failure, deleted)) > 1:
+        deleted, recreated, ended = self._nodes.sorted(failure.nodes, displaced)
+        if len(self._nodes.batches(failure.nodes, deleted)) > 1:
             return None
         names = {pod.key for pod in deleted}
         staying = tuple([pod for pod in displaced if pod.key not in names])
@@ -96,7 +96,7 @@ class Shortfalls:
             going = [terminating(pod) for pod in deleted]
             for pod, instead in zip(deleted, going, strict=True):
                 self._cluster.unbind(pod)
-                self._cluster.bind(instead, self._situation.where[pod.key])
+                self._cluster.bind(instead, self._schedule_index.where[pod.key])
             yield
             for pod in going:
                 self._cluster.unbind(pod)
@@ -109,13 +109,13 @@ class Shortfalls:
 
     def _bind(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
-            self._cluster.bind(pod, self._situation.where[pod.key])
+            self._cluster.bind(pod, self._schedule_index.where[pod.key])
 
     def _judged(
         self, question: _Question, recreated: Mapping[PodKey, Pod], ended: Mapping[PodKey, ReplicaEnd], displacing: Displacing
     ) -> Missing | None:
         """Return the shortfalls; None if they are not certain. Within ``displacing``, the displaced pods are not on their nodes."""
-        owners = self._situation.owners
+        owners = self._schedule_index.owners
         lacking = [identity for identity, end in ended.items() if identity in owners and end.fate not in _NOT_MISSED]
         # The pods of no workload only take nodes away.
         pods = {identity: pod for identity, pod in recreated.items() if identity in owners}
@@ -138,7 +138,7 @@ class Shortfalls:
         return missing
 
     def _in_order(self, identity: PodKey) -> bool:
-        return self._situation.owners[identity].pod_source.pod_replacement.ordered
+        return self._schedule_index.owners[identity].pod_source.pod_replacement.ordered
 
     def _finds_node_at_once(self, question: _Question, pod: Pod) -> bool | None:
         """Return whether a pod finds a node, as far as that is certain while all displaced pods are still in their places.

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from afflint.controllers.evictions import Eviction
 from afflint.findings.namedtuples import NamedTuple
-from afflint.placement.draining import migration_target
+from afflint.placement.evictions import migration_target
 from afflint.placement.plan import Violation
 from afflint.placement.rejections import Rejections
-from afflint.placement.schedule import PlacedWorkload, Schedule, schedule
+from afflint.placement.schedule import PlacedWorkload, Schedule, schedule_pods
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.interpod_affinity import INTER_POD_AFFINITY
 from afflint.scheduler.node_fit import NODE_AFFINITY, TAINT_TOLERATION
@@ -44,21 +44,21 @@ class _Place(NamedTuple):
     plugin: str
 
 
-def violations(arrangement: Schedule, eviction_of: Callable[[Pod], Eviction]) -> Iterator[Violation]:
+def violations(schedule: Schedule, eviction_of: Callable[[Pod], Eviction]) -> Iterator[Violation]:
     """Yield the running pods that their own required rules, or the anti-affinity of others, keep from their node, in order.
 
     Cordons, the conditions of nodes and resources are not rules of a pod. Pods of DaemonSets are left out, whose controller names the
     node. ``eviction_of`` returns the effect of evicting a pod.
     """
-    workloads = [placed for placed in arrangement.workloads if placed.stays and not placed.pod_source.daemon]
+    workloads = [placed for placed in schedule.workloads if placed.stays and not placed.pod_source.daemon]
     if not workloads:
         return
     running = [(placed, pod) for placed in workloads for pod in placed.pods if pod.key in placed.stays]
-    real, titles = arrangement.cluster.copy(), dict[PodKey, str]()
+    real, titles = schedule.cluster.copy(), dict[PodKey, str]()
     nodes = real.table.nodes
     ready = [changed for node, changed in zip(nodes, map(_ready, nodes), strict=True) if node is not changed]
     cluster = real.changed(ready) if ready else real.copy()
-    for placed in arrangement.workloads:
+    for placed in schedule.workloads:
         for pod in placed.pods:
             if pod.key in placed.nodes and pod.key not in placed.stays:
                 cluster.unbind(pod)
@@ -67,8 +67,8 @@ def violations(arrangement: Schedule, eviction_of: Callable[[Pod], Eviction]) ->
         cluster.unbind(pod)
         plugin = cluster.rejection(pod, node)
         if plugin in _STRATEGIES:
-            titles = titles or {identity: each.pod_source.key for identity, each in arrangement.owners.items()}
-            restarts = _Restarts(real, arrangement.standings, eviction_of)
+            titles = titles or {identity: each.pod_source.key for identity, each in schedule.owners.items()}
+            restarts = _Restarts(real, schedule.standings, eviction_of)
             yield _violation(_Place(placed, pod, node, plugin), cluster, titles, restarts)
         cluster.bind(pod, node)
 
@@ -99,10 +99,10 @@ def _violation(place: _Place, cluster: Cluster, titles: Mapping[PodKey, str], re
         # The source of a live migration counts until the target runs.
         target = migration_target(pod, real, node)
         standings = restarts.standings(more={target.key: placed.pod_source})
-        migration = schedule(real, [target], standings).nodes.get(target.key)
+        migration = schedule_pods(real, [target], standings).nodes.get(target.key)
     if recreated:
         real.unbind(pod)
-        restart = schedule(real, [pod], restarts.standings((pod.key,))).nodes.get(pod.key)
+        restart = schedule_pods(real, [pod], restarts.standings((pod.key,))).nodes.get(pod.key)
         real.bind(pod, node)
     return Violation(pod.name, key, node, why, plugin, recreated, restart, migrates, migration, _strategy(place, cluster))
 

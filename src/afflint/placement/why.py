@@ -9,7 +9,7 @@ from afflint.findings.coverage import Coverage
 from afflint.findings.errors import UserError
 from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import nearest, summarize_names
-from afflint.placement.changes import Situation
+from afflint.placement.changes import PlanInput
 from afflint.placement.explanation import Failures, Reason, failure_effects, needs, other_reason, pending_pods, reasons
 from afflint.placement.plan import Plan, WorkloadPlan
 from afflint.placement.remedies import Remedies, find_remedies, workload_in
@@ -70,13 +70,13 @@ class Selected(NamedTuple):
     pod: str = ""
 
 
-def selected_workload(plan: Plan, situation: Situation, name: str) -> Selected:
+def selected_workload(plan: Plan, plan_input: PlanInput, name: str) -> Selected:
     """Return the workload with a name (``web``, ``shop/web``, ``deployment/web``, ``Deployment shop/web``), or with a pod of this name.
 
     Raises UserError, which names the nearest name, or all workloads if there are several.
     """
     found = {each.key: Selected(each.key) for each in plan.workloads if name == each.key or name.lower() in _names(each)}
-    pods = dict(_pods(plan, situation))
+    pods = dict(_pods(plan, plan_input))
     if not found:
         word = name.lower().removeprefix("pod/").removeprefix("po/")
         found = {selected.key: selected for key, selected in pods.items() if word in (key, key.partition("/")[2])}
@@ -96,29 +96,29 @@ def _names(workload: WorkloadPlan) -> set[str]:
     return {name, f"{workload.namespace.lower()}/{name}", *[f"{each}/{name}" for each in kinds]}
 
 
-def _pods(plan: Plan, situation: Situation) -> list[tuple[str, Selected]]:
+def _pods(plan: Plan, plan_input: PlanInput) -> list[tuple[str, Selected]]:
     """Return the workload of each pod by the namespace and the name of the pod: of the pods of the plan, and of all in a dump."""
     found = [
         (f"{workload.namespace}/{replica.pod}", Selected(workload.key, replica.pod))
         for workload in plan.workloads
         for replica in workload.replicas
     ]
-    for key, indexes in running_pods_of(situation.pod_sources, situation.inventory.pods).items():
+    for key, indexes in running_pods_of(plan_input.pod_sources, plan_input.inventory.pods).items():
         for index in indexes:
-            pod = situation.inventory.pods[index]
+            pod = plan_input.inventory.pods[index]
             name = name_of(pod)
             found.append((f"{text_at(pod, 'metadata', 'namespace') or 'default'}/{name}", Selected(key, name)))
     return found
 
 
-def explain(plan: Plan, situation: Situation, pod: str = "", *, decidable: bool = True) -> Explanation:
-    """Explain the workload of a situation in its plan, or one ``pod`` of it.
+def explain(plan: Plan, plan_input: PlanInput, pod: str = "", *, decidable: bool = True) -> Explanation:
+    """Explain the workload of a plan_input in its plan, or one ``pod`` of it.
 
     Without ``decidable``, its placement depends on something that the manifests do not contain: then no change is proved to help.
     """
-    workload = next(each for each in plan.workloads if each.key == situation.key)
-    schedule = situation.schedule()
-    placed = workload_in(schedule, situation.key)
+    workload = next(each for each in plan.workloads if each.key == plan_input.key)
+    schedule = plan_input.schedule()
+    placed = workload_in(schedule, plan_input.key)
     waiting = pending_pods(placed)
     first = _first(waiting, pod)
     running, replicas = len(placed.running), len(workload.replicas)
@@ -135,7 +135,7 @@ def explain(plan: Plan, situation: Situation, pod: str = "", *, decidable: bool 
         workload.error or (other_reason(placed, first) if first is not None else "") or ("" if runs else workload.unjudged),
         tuple(needs(placed.template)) if placed.template is not None else (),
         failure_effects(schedule, placed) if runs and replicas and not placed.unjudged else Failures(),
-        find_remedies(situation, schedule) if placed.pods and judged else Remedies(),
+        find_remedies(plan_input, schedule) if placed.pods and judged else Remedies(),
         (*workload.notes, *plan.notes),
         plan.coverage,
     )

@@ -289,6 +289,11 @@ class Cluster:
         """The node of every running pod, by the pod's namespace and name."""
         return {identity: self._table.names[entry.node] for identity, entry in self._occupancy.bound.items()}
 
+    def node_of(self, pod: tuple[str, str]) -> str | None:
+        """Return the node of a running pod; None if it does not run."""
+        entry = self._occupancy.bound.get(pod)
+        return None if entry is None else self._table.names[entry.node]
+
     def label(self, key: str) -> dict[str, str]:
         """Return the value of a label on each node that has it: its topology domain."""
         return {name: value for name, value in zip(self._table.names, self._table.column(key), strict=True) if value is not None}

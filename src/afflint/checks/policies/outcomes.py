@@ -44,7 +44,7 @@ def _simulated(cases: Sequence[PolicySubject], view: ClusterView) -> Iterator[_S
     by_key = {case.pods.key: case for case in cases}
     if not by_key:
         return
-    for index, (pod_source, placed) in enumerate(zip(view.pod_sources, view.arrangement.workloads, strict=True)):
+    for index, (pod_source, placed) in enumerate(zip(view.pod_sources, view.schedule.workloads, strict=True)):
         case = by_key.get(view.pods_of(pod_source).key)
         if case is not None and not (pod_source.daemon or pod_source.refused or placed.error):
             yield _SimulatedWorkload(case, pod_source, index, placed)
@@ -59,13 +59,13 @@ def fits(cases: Sequence[PolicySubject], _params: Fits, view: ClusterView) -> It
         never = _never_fitting(view, each)
         if not (never or view.survey.bounded):
             continue
-        cluster = view.arrangement.cluster
+        cluster = view.schedule.cluster
         why = _unknown_node_reason(each)
         if not why:
             running_pods = running_pods or running_pod_index(cluster)
             identity, reasons = next(iter(each.placed.pending.items()))
             pod = next(pod for pod in each.placed.pods if (pod.namespace, pod.name) == identity)
-            titles = {owned: placed.pod_source.key for owned, placed in view.arrangement.owners.items()}
+            titles = {owned: placed.pod_source.key for owned, placed in view.schedule.owners.items()}
             why = Rejections(cluster, pod, titles, each.pod_source.key, running_pods).summary(reasons)
         missing, replicas = never or len(each.placed.pending), each.pod_source.replicas
         some = "the only replica" if replicas == 1 else f"{missing} of {replicas} replicas"
@@ -95,12 +95,12 @@ def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView
     if not about or not view.survey.bounded:
         return
     try:
-        happening = failures(view.arrangement.before, f"each:{params.loss}")
+        happening = failures(view.schedule.before, f"each:{params.loss}")
     except UnknownLossError as error:
         raise UnevaluatedError(f"no failure to simulate: {error}") from error
     lost = [(failure, view.loss_of(failure)) for failure in happening]
     key = _failing_key(params.loss, view)
-    rollouts, bounds = Rollouts(view.arrangement, key, most=_MOST_STATES), RolloutBounds(view.survey, view.arrangement, key)
+    rollouts, bounds = Rollouts(view.schedule, key, most=_MOST_STATES), RolloutBounds(view.survey, view.schedule, key)
     for each in about:
         short = [(failure, loss) for failure, loss in lost if not _keeps(each, loss, params)]
         if short:
@@ -113,7 +113,7 @@ def survives(cases: Sequence[PolicySubject], params: Survives, view: ClusterView
 
 def _failing_key(loss: str, view: ClusterView) -> str:
     """Return the label whose values fail together; for single nodes the key ITSELF."""
-    return ITSELF if loss == "node" else label_key(view.arrangement.before, loss)
+    return ITSELF if loss == "node" else label_key(view.schedule.before, loss)
 
 
 def _rollout_match(each: _SimulatedWorkload, happening: Sequence[Disruption], params: Survives, rollouts: Rollouts) -> Match | None:
@@ -205,7 +205,7 @@ def migratable(cases: Sequence[PolicySubject], _params: Migratable, view: Cluste
         if hindrance is not None:
             del machines[each.pod_source.key]
             yield each.case.at(Match((*each.pod_source.pod_path, *hindrance.path), f"the VM cannot migrate: {hindrance.words}"))
-    for found in proofs.migration_blocked(view.survey, view.arrangement):
+    for found in proofs.migration_blocked(view.survey, view.schedule):
         case = machines.get(found.pod_source.key)
         if case is not None:
             who = "the VM has" if found.placed == 1 else f"{found.blocked} of {found.placed} VMs {'has' if found.blocked == 1 else 'have'}"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from afflint.placement.plan import (
     AnonymousVerdict,
     ApplicationEffect,
+    ClusterEvent,
     DescheduleEffect,
     DisruptionEffect,
     NodeRow,
@@ -118,6 +119,7 @@ def _loss(loss: DisruptionEffect) -> Iterator[str]:
     yield from _array((_flat(preempted._asdict()) for preempted in loss.preempted), 6)
     yield ',\n      "blocked": '
     yield from _array((_flat(pod._asdict()) for pod in loss.blocked), 6)
+    yield from _events(loss.events)
     yield f',\n      "notes": {_flat(loss.notes)},\n      "removed": {_flat(_removed(loss.removed))}\n    }}'
 
 
@@ -127,7 +129,13 @@ def _upgrade(upgrade: UpgradeEffect) -> Iterator[str]:
     for key in ("replicas", "outages", "domains"):
         yield f',\n      "{key}": '
         yield from _array((_flat(each._asdict()) for each in getattr(upgrade, key)), 6)
+    yield from _events(upgrade.events)
     yield f',\n      "left": {_flat(dict(upgrade.left))},\n      "unjudgedPods": {_flat(upgrade.unevaluated)}\n    }}'
+
+
+def _events(events: Iterable[ClusterEvent]) -> Iterator[str]:
+    yield ',\n      "events": '
+    yield from _array((_flat({**event._asdict(), "pod": None if event.pod is None else "/".join(event.pod)}) for event in events), 6)
 
 
 def _descheduling(effect: DescheduleEffect) -> Iterator[str]:

@@ -13,6 +13,7 @@ from afflint.findings.phrases import pluralize, visible
 from afflint.kube.node_labels import name_of_key
 from afflint.placement.plan import (
     ApplicationEffect,
+    ClusterEvent,
     DescheduleEffect,
     DisruptionEffect,
     NodeRow,
@@ -120,7 +121,7 @@ Row = tuple[Cell, ...]
 def render(plan: Plan, *, color: bool, width: int, verbose: bool = False, summary: bool = False) -> Iterator[str]:
     """Yield the text in chunks, ``width`` columns wide where the names allow it.
 
-    With ``verbose``, show the parts of each score; with ``summary``, only the notes and the counts.
+    With ``verbose``, show the parts of each score and the events of disruptions; with ``summary``, only the notes and the counts.
     """
     paint = _ansi if color else _plain
     if summary:
@@ -158,9 +159,9 @@ def _blocks(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[
     if plan.preempted:
         yield _preempted(plan, paint, width)
     for losses in by_action(plan.losses).values():
-        yield _losses(plan, losses, paint, width)
+        yield _losses(plan, losses, paint, width, verbose=verbose)
     for upgrade in plan.upgrades:
-        yield _upgrade(plan, upgrade, paint, width)
+        yield _upgrade(plan, upgrade, paint, width, verbose=verbose)
     for effect in plan.descheduling:
         yield _descheduler(plan, effect, paint, width)
     if plan.rollouts:
@@ -316,7 +317,7 @@ def _preempted(plan: Plan, paint: Paint, width: int) -> Iterator[str]:
     yield from _table([*rows, *_more(number)], paint, width)
 
 
-def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width: int) -> Iterator[str]:
+def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width: int, *, verbose: bool) -> Iterator[str]:
     """Describe each failure, drain or removal; ``losses`` are all of one kind."""
     fold = len(losses) > _LOSSES_SHOWN
     by_key = {workload.key: workload for workload in plan.workloads}
@@ -333,16 +334,27 @@ def _losses(plan: Plan, losses: Sequence[DisruptionEffect], paint: Paint, width:
     else:
         for loss in ranked(losses):
             rows += _loss(loss, context)
+            rows += _events(loss.events) if verbose else ()
     harmless = [loss for loss in losses if is_harmless(loss)]
     if fold and harmless:
         rows.append(_survived(harmless, context.titles, others=bool(rows)))
     yield from _table(rows, paint, width)
 
 
-def _upgrade(plan: Plan, upgrade: UpgradeEffect, paint: Paint, width: int) -> Iterator[str]:
+def _upgrade(plan: Plan, upgrade: UpgradeEffect, paint: Paint, width: int, *, verbose: bool) -> Iterator[str]:
     """Describe an upgrade of node pools."""
     yield f"{paint(Cell(visible(upgrade_title(upgrade)), 'strong'))} ({UPGRADE_NOTE})"
     yield from _table([(Cell(line.word, line.state), Cell(visible(line.text))) for line in upgrade_lines(plan, upgrade)], paint, width)
+    if verbose:
+        yield from _table(list(_events(upgrade.events)), paint, width)
+
+
+def _events(events: Sequence[ClusterEvent]) -> Iterator[Row]:
+    """Return a row for each event: after how many seconds, what happens, and because of what."""
+    from afflint.report.place.event_words import event_words
+
+    for number, event in enumerate(events):
+        yield Cell("" if number else "  events"), Cell(f"{event.at} s"), Cell(visible(event_words(event)))
 
 
 def _rollouts(plan: Plan, paint: Paint, width: int, *, verbose: bool) -> Iterator[str]:

@@ -8,25 +8,17 @@ controllers replace them at once; StatefulSets and virtual machines wait until t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from afflint.controllers.kubevirt_cluster import SCHEDULABLE
 from afflint.findings.namedtuples import NamedTuple
 from afflint.kube.node_labels import CONTROL_PLANE, DEPRECATED, MASTER, REGION, ZONE
 from afflint.kube.taints import UNREACHABLE, UNREACHABLE_NO_SCHEDULE
+from afflint.placement.cluster_state import ClusterState
 from afflint.placement.disruption_budgets import is_silent
-from afflint.placement.disruption_state import HELD, DisruptionState, ReplicaEnd, terminating
-from afflint.placement.failures import Disruption
-from afflint.placement.plan import DisruptionEffect
-from afflint.placement.removal import Removals
-from afflint.placement.schedule import Attempt
-from afflint.scheduler.cluster import Cluster
+from afflint.placement.schedule_index import ReplicaEnd, ScheduleIndex, terminating
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pod_volumes import PodClaim
 from afflint.scheduler.pods import Pod, PodKey
-
-if TYPE_CHECKING:
-    from afflint.scheduler.preemption import Victim
 
 OUTSTAYS = "it is not evicted: it tolerates the taint of an unreachable node without a time limit"
 NO_QUORUM = "the control plane loses its quorum: no pod is replaced until it recovers"
@@ -51,139 +43,91 @@ class Displaced(NamedTuple):
     ended: dict[PodKey, ReplicaEnd]
 
 
-class NodeLosses:
-    """The failures that are simulated on one schedule."""
+class NodeLifecycle:
+    """What the controllers of nodes do when nodes of one schedule fail."""
 
-    def __init__(self, situation: DisruptionState) -> None:
-        self.situation = situation
-        self._removals = Removals(situation)
-        nodes = situation.arrangement.cluster.table.nodes
+    def __init__(self, schedule_index: ScheduleIndex) -> None:
+        self._index = schedule_index
+        nodes = schedule_index.schedule.cluster.table.nodes
         self._planes = {node.name for node in nodes if CONTROL_PLANE in node.labels or MASTER in node.labels}
         self._zones = Zones(nodes)
 
-    def lose(self, failure: Disruption) -> DisruptionEffect:
-        """Simulate the failure, and the removal of the failed nodes after it."""
-        lost = self.out_of_reach(failure)
-        return lost._replace(removed=self._removals.remove(failure)) if lost.moves or lost.outcomes else lost
-
-    def out_of_reach(self, failure: Disruption) -> DisruptionEffect:
-        """Simulate the failure until the nodes recover or are removed."""
-        situation, cluster = self.situation, self.situation.arrangement.cluster
-        notes = self.notes(failure)
-        displaced = cluster.evicted(failure.nodes)
-        if not displaced:
-            return DisruptionEffect(failure.what, failure.nodes, (), {}, notes=notes)
-        deleted, recreated, ended = self.sorted(failure, displaced)
-        failed = cluster.changed([unreachable(cluster.table.nodes[cluster.table.numbers[node]]) for node in failure.nodes])
-        due = {
-            (situation.titles.get(identity), identity[1]): _SILENCE + (pod.toleration_seconds or 0) + self._detaching(pod)
-            for identity, pod in recreated.items()
-        }
-        attempt, frozen = self._replaced(failed, self.batches(failure, deleted), recreated, ended)
-        down = frozenset(failure.nodes)
-        moves = situation.moves(failed, recreated, ended, attempt, frozen, down)
-        moves = [move._replace(after=due.get((move.workload, move.pod), 0)) for move in moves]
-        came = situation.running_again(failed, attempt.nodes)
-        outcomes = situation.outcomes(moves, came, down)
-        left = situation.left(moves, came)
-        preempted = situation.preempted(attempt.victims, attempt.nodes)
-        return DisruptionEffect(failure.what, failure.nodes, tuple(moves), outcomes, notes=notes, left=left, preempted=preempted)
-
-    def _replaced(
-        self, failed: Cluster, batches: Iterable[Sequence[Pod]], recreated: dict[PodKey, Pod], ended: dict[PodKey, ReplicaEnd]
-    ) -> tuple[Attempt, dict[PodKey, str]]:
-        """Delete the pods and schedule their replacements, one batch after another; return where they are, and who waits.
-
-        Pods that are preempted are added to ``recreated`` or ``ended``.
-        """
-        situation = self.situation
-        placed: dict[PodKey, str] = {}
-        frozen: dict[PodKey, str] = {}
-        due: dict[PodKey, Pod] = {}
-        victims: list[Victim] = []
-        attempt = Attempt({}, {}, {})
-        for batch in batches:
+    def fail(self, state: ClusterState, nodes: Sequence[str]) -> None:
+        """Let nodes fail until they recover or are removed: their pods are deleted, and recreated elsewhere."""
+        state.notes += self.notes(nodes)
+        displaced = state.cluster.evicted(nodes)
+        where = {pod.key: state.cluster.node_of(pod.key) or "" for pod in displaced}
+        for node in nodes:
+            state.record("unreachable", node)
+        for pod in displaced:
+            if not state.is_silent(where[pod.key]):
+                state.stop(pod, f"{where[pod.key]} fails")
+        table = state.cluster.table
+        state.cluster = state.cluster.changed([unreachable(table.nodes[table.numbers[node]]) for node in nodes])
+        state.mark_unavailable(nodes)
+        deleted, recreated, ended = self.sorted(nodes, displaced)
+        for pod in displaced:
+            if pod.key in ended:
+                state.replace(pod, where[pod.key], ended[pod.key])
+        start = state.now
+        for second, batch in self.batches(nodes, deleted).items():
+            state.now = start + second
             for pod in batch:
-                failed.unbind(pod)
-                failed.bind(terminating(pod), situation.where[pod.key])
+                state.cluster.unbind(pod)
+                state.cluster.bind(terminating(pod), where[pod.key])
                 if pod.key in recreated:
-                    due[pod.key] = pod
-            frozen.clear()
-            missing = {identity: pod for identity, pod in due.items() if identity not in placed}
-            attempt = situation.again(failed, missing, frozen, placed)
-            situation.make_room(failed, attempt, recreated, ended)
-            for victim in attempt.victims:
-                placed.pop(victim.pod.key, None)
-                due.update({victim.pod.key: victim.pod} if victim.pod.key in recreated else {})
-            victims += attempt.victims
-            _bind_new(failed, [*due.values(), *situation.waiting], attempt)
-            placed.update(attempt.nodes)
-        return Attempt(placed, attempt.pending, attempt.errors, tuple(victims)), frozen
+                    state.replace(pod, where[pod.key], None)
+                    state.after[pod.key] = _SILENCE + (pod.toleration_seconds or 0) + self._detaching(pod)
+            state.schedule_missing(while_others_end=False)
 
-    def batches(self, failure: Disruption, deleted: Sequence[Pod]) -> list[list[Pod]]:
-        """Return the deleted pods in the order of their deletion: those of one node of a zone after those of another.
+    def batches(self, nodes: Sequence[str], deleted: Sequence[Pod]) -> dict[int, list[Pod]]:
+        """Return the deleted pods by the second of their deletion: those of one node of a zone after those of another.
 
         The order matters only to spread constraints, which count pods until they are deleted. Without any, all are one batch.
         """
         if not any(pod.hard_spread for pod in deleted):
-            return [list(deleted)]
-        at = self._zones.eviction_order(failure.nodes)
+            return {_SILENCE + min((pod.toleration_seconds or 0 for pod in deleted), default=0): list(deleted)} if deleted else {}
+        at, where = self._zones.eviction_order(nodes), self._index.where
         found: dict[int, list[Pod]] = {}
         for pod in deleted:
-            found.setdefault(at[self.situation.where[pod.key]] + (pod.toleration_seconds or 0), []).append(pod)
-        return [found[second] for second in sorted(found)] or [[]]
+            found.setdefault(_SILENCE + at[where[pod.key]] + (pod.toleration_seconds or 0), []).append(pod)
+        return {second: found[second] for second in sorted(found)}
 
     def _detaching(self, pod: Pod) -> int:
         """Return for how many seconds a volume of a deleted pod stays attached to the failed node."""
-        exclusive = self.situation.arrangement.exclusive
+        exclusive = self._index.schedule.exclusive
         return _FORCED_DETACH if any(isinstance(each, PodClaim) and each.key in exclusive for each in pod.volumes) else 0
 
-    def sorted(self, failure: Disruption, displaced: Sequence[Pod]) -> Displaced:
-        """Sort the pods on the failed nodes by what happens to them, without the pods of DaemonSets, which stay on their nodes."""
-        situation, where = self.situation, self.situation.where
-        suspended = self._zones.suspended(failure.nodes)
-        deleted: list[Pod] = []
-        recreated: dict[PodKey, Pod] = {}
-        ended: dict[PodKey, ReplicaEnd] = {}
+    def sorted(self, nodes: Sequence[str], displaced: Sequence[Pod]) -> Displaced:
+        """Sort the pods on failed nodes by what happens to them, without the pods of DaemonSets, which stay on their nodes."""
+        suspended, where = self._zones.suspended(nodes), self._index.where
+        found = Displaced([], {}, {})
         for pod in displaced:
-            identity, pod_replacement = pod.key, situation.pod_replacement(pod)
-            zone = suspended.get(where[identity])
-            if pod_replacement.by_node:
+            if self._index.is_tied(pod):
                 continue
-            if zone is not None:
-                ended[identity] = ReplicaEnd("stays", zone)
+            zone = suspended.get(where[pod.key])
+            if zone is not None or pod.toleration_seconds is None:
+                found.ended[pod.key] = ReplicaEnd("stays", zone or OUTSTAYS)
                 continue
-            if pod.toleration_seconds is None:
-                ended[identity] = ReplicaEnd("stays", OUTSTAYS)
-                continue
-            deleted.append(pod)
-            if pod_replacement.replaced == "never":
-                ended[identity] = situation.never_again(pod)
-            elif pod_replacement.replaced == "gone":
-                ended[identity] = ReplicaEnd("held", HELD)
-            elif situation.pinned(pod):
-                ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {situation.pinned(pod)}")
+            found.deleted.append(pod)
+            end = self._index.end_of(pod, remains=True)
+            if end is None:
+                found.recreated[pod.key] = pod
             else:
-                recreated[identity] = pod
-        return Displaced(deleted, recreated, ended)
+                found.ended[pod.key] = end
+        return found
 
-    def notes(self, failure: Disruption) -> tuple[str, ...]:
+    def notes(self, nodes: Sequence[str]) -> tuple[str, ...]:
         """Return what a failure does to the cluster as a whole."""
-        lost = len(self._planes.intersection(failure.nodes))
+        lost = len(self._planes.intersection(nodes))
         quorum = (NO_QUORUM,) if lost and 2 * lost >= len(self._planes) else ()
-        return (*quorum, *((FIRST_NODE,) if self._zones.spares_all_but_one(failure.nodes) else ()))
+        return (*quorum, *((FIRST_NODE,) if self._zones.spares_all_but_one(nodes) else ()))
 
 
 def unreachable(node: Node) -> Node:
     """Return the node with the taints of an unreachable one. virt-controller marks it as not schedulable for virtual machines."""
     labels = {**node.labels, SCHEDULABLE: "false"} if SCHEDULABLE in node.labels else node.labels
     return node._replace(taints=(*node.taints, UNREACHABLE_NO_SCHEDULE, UNREACHABLE), labels=labels)
-
-
-def _bind_new(cluster: Cluster, pods: Iterable[Pod], attempt: Attempt) -> None:
-    for pod in pods:
-        if pod.key in attempt.nodes:
-            cluster.bind(pod, attempt.nodes[pod.key])
 
 
 class Zones:

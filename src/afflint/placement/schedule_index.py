@@ -10,15 +10,15 @@ from afflint.findings.namedtuples import NamedTuple
 from afflint.findings.phrases import join_words
 from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.taints import UNREACHABLE
-from afflint.placement.plan import Fate, Outcome, Preempted, ReplicaMove
-from afflint.placement.rejections import Rejections, RunningPodIndex, running_pod_index
-from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule
+from afflint.placement.plan import Fate
+from afflint.placement.rejections import Rejections, RunningPodIndex
+from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule_pods
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
 
 if TYPE_CHECKING:
-    from afflint.scheduler.preemption import Victim
+    pass
 
 HELD = "the pod stays on its node until the node recovers or is removed"
 NOT_RECREATED = "the pod is not recreated: it has no controller"
@@ -35,34 +35,32 @@ class ReplicaEnd(NamedTuple):
     why: str
 
 
-class DisruptionState:
+class ScheduleIndex:
     """The pods of one schedule, indexed once for all disruptions of it."""
 
-    def __init__(self, arrangement: Schedule) -> None:
-        self.arrangement = arrangement
-        self.owners = {
-            identity: placed for identity, placed in arrangement.owners.items() if placed.pod_source.daemon or not placed.unjudged
-        }
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.owners = {identity: placed for identity, placed in schedule.owners.items() if placed.pod_source.daemon or not placed.unjudged}
         """The workload of each pod whose scheduler is known."""
-        self._has_priorities = any(placed.pod_source.priority for placed in arrangement.workloads)
+        self._has_priorities = any(placed.pod_source.priority for placed in schedule.workloads)
         self.ranks = {identity: number for number, identity in enumerate(self.owners)}
-        self.where = arrangement.cluster.pods
-        self.by_key = {placed.pod_source.key: placed for placed in arrangement.workloads}
+        self.where = schedule.cluster.pods
+        self.by_key = {placed.pod_source.key: placed for placed in schedule.workloads}
         self.daemons = {
             key: frozenset(placed.nodes.values()) for key, placed in self.by_key.items() if placed.pod_source.daemon and placed.nodes
         }
-        self.owned = {pod.key: pod for placed in arrangement.workloads for pod in placed.pods}
+        self.owned = {pod.key: pod for placed in schedule.workloads for pod in placed.pods}
         self.titles = {identity: placed.pod_source.key for identity, placed in self.owners.items()}
         self.waiting = [
             pod
-            for placed in arrangement.workloads
+            for placed in schedule.workloads
             if not (placed.pod_source.daemon or placed.pod_source.node_name)
             for pod in placed.pods
             if pod.key in placed.pending
         ]
-        self.held = [(placed, pod) for placed in arrangement.workloads if placed.held for pod in placed.pods if pod.key in placed.held]
-        before = arrangement.before
-        unjudged = [pod for placed in arrangement.workloads if placed.unjudged for pod in placed.pods if pod.key in placed.nodes]
+        self.held = [(placed, pod) for placed in schedule.workloads if placed.held for pod in placed.pods if pod.key in placed.held]
+        before = schedule.before
+        unjudged = [pod for placed in schedule.workloads if placed.unjudged for pod in placed.pods if pod.key in placed.nodes]
         self.unjudged = frozenset([pod.key for pod in unjudged])
         """The running pods whose schedulers make decisions that are unknown."""
         self._unowned = [
@@ -80,7 +78,36 @@ class DisruptionState:
             return pod_replacement_of_owner(None if pod.controller is None else pod.controller[1])
         return NEVER if placed.pod_source.bare else BY_NODE if placed.pod_source.daemon else placed.pod_source.pod_replacement
 
-    def never_again(self, pod: Pod) -> ReplicaEnd:
+    def is_tied(self, pod: Pod) -> bool:
+        """Return whether a pod belongs to its node: that of a DaemonSet, or a static pod."""
+        return self.pod_replacement(pod).by_node
+
+    def end_of(self, pod: Pod, *, is_shut_down: bool = False, remains: bool = False) -> ReplicaEnd | None:
+        """Return why no other pod is created for one that is gone or being deleted; None if its controller creates one.
+
+        ``is_shut_down``: the kubelet ends its containers. ``remains``: its object exists until its node recovers or is removed.
+        """
+        pod_replacement, pinned = self.pod_replacement(pod), self.pinned(pod)
+        if pod_replacement.replaced == "never" or (is_shut_down and not pod_replacement.after_shutdown):
+            return self._never_again(pod)
+        if remains and pod_replacement.replaced == "gone":
+            return ReplicaEnd("held", HELD)
+        return ReplicaEnd("waits", f"its spec.nodeName is {pinned}") if pinned else None
+
+    def sorted(self, pods: Iterable[Pod]) -> tuple[dict[PodKey, Pod], dict[PodKey, ReplicaEnd]]:
+        """Return the pods that are recreated once they are gone, and those that are not, without those that belong to their nodes."""
+        recreated: dict[PodKey, Pod] = {}
+        ended: dict[PodKey, ReplicaEnd] = {}
+        for pod in pods:
+            if not self.is_tied(pod):
+                end = self.end_of(pod)
+                if end is None:
+                    recreated[pod.key] = pod
+                else:
+                    ended[pod.key] = end
+        return recreated, ended
+
+    def _never_again(self, pod: Pod) -> ReplicaEnd:
         """Return why a pod is not recreated."""
         placed = self.owners.get(pod.key)
         if placed is None or placed.pod_source.bare:
@@ -133,29 +160,10 @@ class DisruptionState:
 
         def scheduled(waiting: Iterable[Pod]) -> Attempt:
             pods = self._queue([*made, *[pod for pod in waiting if pod.key not in settled]])
-            return schedule(cluster, pods, self.arrangement.standings(recreated, frozen))
+            return schedule_pods(cluster, pods, self.schedule.standings(recreated, frozen))
 
         attempt = scheduled(self.first_waiting)
         return scheduled(self.waiting) if any(pod.key in attempt.nodes for pod in self.first_waiting) else attempt
-
-    def make_room(self, cluster: Cluster, attempt: Attempt, recreated: dict[PodKey, Pod], ended: dict[PodKey, ReplicaEnd]) -> None:
-        """Remove the victims of preemption from a cluster, and sort them by whether they are recreated."""
-        if not attempt.victims:
-            return
-        from afflint.placement.preemption import comes_again
-
-        for victim in attempt.victims:
-            identity = victim.pod.key
-            cluster.unbind(victim.pod)
-            placed = self.owners.get(identity)
-            if placed is None or victim.pod.subject.terminating:
-                continue
-            if self.pinned(victim.pod):
-                ended[identity] = ReplicaEnd("waits", f"its spec.nodeName is {self.pinned(victim.pod)}")
-            elif placed.pod_source.daemon or comes_again(placed.pod_source):
-                recreated[identity] = victim.pod
-            else:
-                ended[identity] = self.never_again(victim.pod)
 
     def _queue(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         """Return the pods with those of higher priority first (PrioritySort)."""
@@ -163,12 +171,6 @@ class DisruptionState:
             return pods
         ranks = {pod.key: (placed.pod_source.priority or 0) if (placed := self.owners.get(pod.key)) else 0 for pod in pods}
         return sorted(pods, key=lambda pod: -ranks[pod.key])
-
-    def preempted(self, victims: Iterable[Victim], nodes: Mapping[PodKey, str]) -> tuple[Preempted, ...]:
-        """Return the victims of preemption that ran before the disruption; ``nodes`` has the nodes of pods that are scheduled again."""
-        owners = self.owners
-        ran = [each for each in victims if each.pod.key not in owners or each.pod.key in owners[each.pod.key].nodes]
-        return preempted_pods(ran, self.titles, nodes)
 
     def _waiting_in_order(
         self, recreated: Mapping[PodKey, Pod], nodes: Mapping[PodKey, str], frozen: Mapping[PodKey, str]
@@ -193,65 +195,25 @@ class DisruptionState:
 
     def running_again(self, cluster: Cluster, nodes: Mapping[PodKey, str]) -> Container[PodKey]:
         """Return the pods that run although they did not before, or not there, once the pods in ``nodes`` have been scheduled."""
-        if not self.arrangement.exclusive:
+        if not self.schedule.exclusive:
             return nodes
-        waits, there = self._waits(cluster, nodes), cluster.pods
-        waited = {identity for placed in self.arrangement.workloads for identity in placed.waits}
+        waits, there = self.waits(cluster, nodes), cluster.pods
+        waited = {identity for placed in self.schedule.workloads for identity in placed.waits}
         return (nodes.keys() | (waited & there.keys())) - waits.keys()
 
-    def _waits(self, cluster: Cluster, nodes: Mapping[PodKey, str]) -> Mapping[PodKey, str]:
+    def waits(self, cluster: Cluster, nodes: Mapping[PodKey, str]) -> Mapping[PodKey, str]:
         """Return the pods that wait for a volume after the pods in ``nodes`` have been scheduled, with the reason."""
-        if not self.arrangement.exclusive:
+        if not self.schedule.exclusive:
             return _NONE
         from afflint.placement.volumes import attachment_waits
 
         there = cluster.pods
         pods = [(pod, there[pod.key]) for pod in cluster.evicted(cluster.nodes) if pod.volumes]
-        waited = {identity for placed in self.arrangement.workloads for identity in placed.waits}
+        waited = {identity for placed in self.schedule.workloads for identity in placed.waits}
         pods.sort(key=lambda each: 2 if each[0].key in nodes else 1 if each[0].key in waited else 0)
-        return attachment_waits(pods, self.arrangement.exclusive)
+        return attachment_waits(pods, self.schedule.exclusive)
 
-    # --- results -------------------------------------------------------------------------------------------------------
-
-    def moves(
-        self,
-        cluster: Cluster,
-        recreated: Mapping[PodKey, Pod],
-        ended: Mapping[PodKey, ReplicaEnd],
-        attempt: Attempt,
-        frozen: Mapping[PodKey, str],
-        failed: Container[str] = (),
-        migrated: Mapping[PodKey, str] = _NONE,
-    ) -> list[ReplicaMove]:
-        """Return what happens to each displaced replica, in the order of the workloads.
-
-        `cluster` has all pods after the attempt. Explanations do not mention `failed` nodes.
-        """
-        running_pods = running_pod_index(cluster) if attempt.pending else None
-        waits = self._waits(cluster, attempt.nodes)
-        moves = []
-        for identity in sorted(self.ranks.keys() & (recreated.keys() | ended.keys() | migrated.keys()), key=self.ranks.__getitem__):
-            placed = self.owners[identity]
-            key, pod, source = placed.pod_source.key, identity[1], placed.nodes.get(identity, "")
-            if identity in placed.held:
-                # It did not run before: it is reported where the deletion of another pod allows it.
-                source = placed.held[identity].node
-                moves += [ReplicaMove(key, pod, source, attempt.nodes[identity])] if source and identity in attempt.nodes else []
-            elif identity in ended:
-                moves.append(ReplicaMove(key, pod, source, None, ended[identity].why, ended[identity].fate))
-            elif identity in migrated:
-                moves.append(ReplicaMove(key, pod, source, migrated[identity], "", "migrated"))
-            elif identity in frozen:
-                why = f"created only after {frozen[identity]} is ready"
-                moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
-            elif identity in waits:
-                moves.append(ReplicaMove(key, pod, source, None, waits[identity], "attaching"))
-            elif identity in attempt.nodes:
-                moves.append(ReplicaMove(key, pod, source, attempt.nodes[identity]))
-            else:
-                why = self.why(cluster, recreated[identity], key, attempt.pending.get(identity, {}), running_pods, failed)
-                moves.append(ReplicaMove(key, pod, source, None, why, "waits"))
-        return moves
+    # --- explanations -------------------------------------------------------------------------------------------------
 
     def why(
         self,
@@ -293,68 +255,10 @@ class DisruptionState:
         are = "is" if len(gone) == 1 else "are"
         return f"; its data is unreachable until {join_words(gone)} {are} back" if gone else ""
 
-    def outcomes(
-        self,
-        moves: Iterable[ReplicaMove],
-        came: Container[PodKey],
-        down: frozenset[str] = frozenset(),
-        gaps: Container[str] | None = None,
-    ) -> dict[str, Outcome]:
-        """Return the outcome for each workload that loses a pod.
-
-        `came` are the pods that are scheduled again, `down` the nodes whose DaemonSet pods stop. `gaps` are the workloads that had no
-        running replica for a time; if it is None, the workloads that lost all pods at once.
-        """
-        hit = _by_workload(moves)
-        found = {key: _outcome(self.by_key[key], each, came, gaps) for key, each in hit.items()}
-        found.update({key: "dead" for key, nodes in self.daemons.items() if nodes <= down and key not in hit})
-        return found
-
-    def left(self, moves: Iterable[ReplicaMove], came: Container[PodKey]) -> dict[str, int]:
-        """Return how many replicas run in the end, for each workload that loses a pod."""
-        return {key: _left(self.by_key[key], each, came) for key, each in _by_workload(moves).items()}
-
 
 def terminating(pod: Pod) -> Pod:
     """Return the pod in deletion, renamed so that its replacement can have its name."""
     return pod._replace(name=f"{pod.name} (deleted)", subject=pod.subject._replace(terminating=True))
-
-
-def preempted_pods(victims: Iterable[Victim], titles: Mapping[PodKey, str], nodes: Mapping[PodKey, str]) -> tuple[Preempted, ...]:
-    """Return the victims of preemption as a part of a plan, without those that were being deleted already.
-
-    ``titles`` has the keys of workloads, ``nodes`` the nodes of the pods that are scheduled again.
-    """
-    return tuple(
-        [
-            Preempted(pod.name, titles.get(pod.key, ""), node, by.name, titles.get(by.key, ""), nodes.get(pod.key))
-            for pod, node, by in victims
-            if not pod.subject.terminating
-        ]
-    )
-
-
-def _by_workload(moves: Iterable[ReplicaMove]) -> dict[str, list[ReplicaMove]]:
-    found: dict[str, list[ReplicaMove]] = {}
-    for move in moves:
-        found.setdefault(move.workload, []).append(move)
-    return found
-
-
-def _left(placed: PlacedWorkload, moves: Iterable[ReplicaMove], came: Container[PodKey]) -> int:
-    """Return how many replicas of a workload run in the end."""
-    names = {name for _, name in placed.running}
-    gained = sum(pod.key not in placed.running and pod.key in came for pod in placed.pods)
-    return len(placed.running) + gained - sum(move.target is None for move in moves if move.pod in names)
-
-
-def _outcome(placed: PlacedWorkload, moves: Sequence[ReplicaMove], came: Container[PodKey], gaps: Container[str] | None) -> Outcome:
-    before, after = len(placed.running), _left(placed, moves, came)
-    if after < before:
-        return "degraded" if after else "dead"
-    names = {name for _, name in placed.running}
-    displaced = sum(move.pod in names for move in moves)
-    return "interrupted" if (0 < before == displaced if gaps is None else placed.pod_source.key in gaps) else "survives"
 
 
 def _but_for_the_name(pod: Pod) -> tuple[object, ...]:

@@ -1,0 +1,90 @@
+"""What decides about evictions of the pods of a schedule, and the target pods of live migrations.
+
+Semantics: KubeVirt's admitter of pod evictions, and virt-controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from afflint.controllers.budgets import Budget
+from afflint.controllers.evictions import ALLOWED, Eviction, eviction_of
+from afflint.controllers.launcher_pod import OBSOLETE_HOST_MODEL, is_reported_by_nodes, target_labels
+from afflint.kube.added_labels import CREATED_BY
+from afflint.kube.node_labels import HOSTNAME, domain_word
+from afflint.kube.selectors import Requirement, Selector
+from afflint.placement.disruption_budgets import Disruptions
+from afflint.placement.schedule_index import ScheduleIndex
+from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.interpod_affinity import selects
+from afflint.scheduler.pods import Pod, PodKey, Term, parsed_terms
+
+_NOTHING_KNOWN: Mapping[PodKey, Eviction] = {}
+
+
+class Evictions:
+    """What decides about evictions of the pods of one schedule."""
+
+    def __init__(
+        self, schedule_index: ScheduleIndex, budgets: Iterable[Budget] = (), running: Mapping[PodKey, Eviction] = _NOTHING_KNOWN
+    ) -> None:
+        """Prepare evictions. ``running`` has the results of evictions that are known from running VirtualMachineInstances."""
+        self.schedule_index = schedule_index
+        schedule = schedule_index.schedule
+        self.disruptions = Disruptions(schedule.cluster, schedule.pods_of_workloads, budgets, schedule.unready)
+        self._running = running
+        self._known: dict[str, Eviction] = {}
+
+    def of(self, pod: Pod) -> Eviction:
+        """Return the result of evicting a pod, without its PodDisruptionBudgets."""
+        running = self._running.get(pod.key)
+        if running is not None:
+            return running
+        placed = self.schedule_index.owners.get(pod.key)
+        if placed is None:
+            return ALLOWED
+        known = self._known.get(placed.pod_source.key)
+        if known is None:
+            known = self._known[placed.pod_source.key] = eviction_of(placed.pod_source)
+        return known
+
+
+def migration_target(pod: Pod, cluster: Cluster, node: str) -> Pod:
+    """Return the target pod of a live migration: it must run on another host, with a compatible CPU.
+
+    Labels that no node has are not required.
+    """
+    selector = Selector((Requirement(CREATED_BY, "In", (pod.labels.get(CREATED_BY, ""),)),))
+    apart = Term(HOSTNAME, selector, frozenset((pod.namespace,)), None)
+    name = f"{pod.name}-target"
+    own = pod.rules.node_selector.requirements
+    source = cluster.table.nodes[cluster.table.numbers[node]].labels
+    asked = target_labels([each.key for each in own], source, host_model=OBSOLETE_HOST_MODEL in pod.added)
+    labels = [key for key in asked if is_reported_by_nodes(key, cluster.table.keys)]
+    selector = Selector((*own, *[Requirement(key, "In", ("true",)) for key in labels]))
+    return pod._replace(
+        name=name,
+        anti_affinity=(*parsed_terms(pod.anti_affinity), apart),
+        rules=pod.rules._replace(node_selector=selector),
+        added=pod.added.union(labels),
+    )
+
+
+def own_separation(pod: Pod, cluster: Cluster, node: str) -> str:
+    """Return advice if the required anti-affinity of a VM rejects the target of its migration because of the VM itself; else nothing.
+
+    The source pod runs until the migration ends, and the target pod has its labels and terms.
+    """
+    own = [term for term in parsed_terms(pod.anti_affinity) if term.key != HOSTNAME and selects(term, pod, cluster.directory)]
+    if not own:
+        return ""
+    without = cluster.copy()
+    without.unbind(pod)
+    feasible = without.evaluate(migration_target(pod, cluster, node)).feasible
+    column, numbers = cluster.table.column(HOSTNAME), cluster.table.numbers
+    elsewhere = (name for name, possible in feasible.items() if possible and name != node)
+    if all(column[numbers[name]] == column[numbers[node]] for name in elsewhere):
+        return ""
+    word = domain_word(own[0].key) or own[0].key
+    runs = f"the VM itself runs in its {word} until the migration ends, so its required anti-affinity rejects the target pod there"
+    return f"{runs}; require the anti-affinity over {HOSTNAME}, or prefer it over {own[0].key}"

@@ -1,0 +1,79 @@
+"""One eviction or live migration of a pod, and why a pod is not evicted.
+
+Semantics: the eviction subresource (pkg/registry/core/pod/storage/eviction.go).
+"""
+
+from __future__ import annotations
+
+from afflint.placement.cluster_state import ClusterState
+from afflint.placement.evictions import migration_target, own_separation
+from afflint.placement.plan import Blocked
+from afflint.placement.schedule import schedule_pods
+from afflint.placement.schedule_index import terminating
+from afflint.scheduler.pods import Pod
+
+TWO_BUDGETS = "its eviction fails because more than one PodDisruptionBudget selects it: "
+
+PENDING = "Pending"
+"""The phase of pods whose containers do not run yet: their eviction ignores PodDisruptionBudgets."""
+
+
+def evict_or_migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bool:
+    """Evict or live-migrate a pod; return whether this is possible now."""
+    eviction = state.evictions.of(pod)
+    if eviction.what != "allowed":
+        return eviction.what == "migrates" and _migrate(state, pod, node, cause)
+    if state.is_silent(node):
+        state.unready.setdefault(pod.key, "")
+    budgets = state.disruptions.of(pod)
+    phase = state.unready.get(pod.key)
+    if phase != PENDING and (len(budgets) > 1 or not all(state.allows(each, unready=phase is not None) for each in budgets)):
+        return False
+    remains = state.is_silent(node)
+    state.stop(pod, cause)
+    state.cluster.unbind(pod)
+    if remains:
+        state.cluster.bind(terminating(pod), node)
+    state.replace(pod, node, state.schedule_index.end_of(pod, is_shut_down=True, remains=remains))
+    return True
+
+
+def _migrate(state: ClusterState, pod: Pod, node: str, cause: str) -> bool:
+    wanted = migration_target(pod, state.cluster, node)
+    owner = state.schedule_index.owners.get(pod.key)
+    more = {wanted.key: owner.pod_source} if owner is not None else {}
+    recreated = {*state.recreated, *state.victims}
+    attempt = schedule_pods(state.cluster, [wanted], state.schedule_index.schedule.standings(recreated, state.behind, more))
+    target = attempt.nodes.get(wanted.key)
+    if target is None:
+        return False
+    state.preempt(attempt)
+    state.migrate(pod, target, cause)
+    return True
+
+
+def blocked(state: ClusterState, pod: Pod, node: str, why: str, *, refused: bool = False) -> Blocked:
+    """Return a pod that is not evicted, with the reason."""
+    return Blocked(state.schedule_index.titles.get(pod.key, ""), pod.name, node, why, refused)
+
+
+def why_blocked(state: ClusterState, pod: Pod, node: str) -> Blocked:
+    """Return why a pod does not leave its node."""
+    eviction = state.evictions.of(pod)
+    if eviction.why:
+        return blocked(state, pod, node, eviction.why)
+    if eviction.what == "migrates":
+        target = migration_target(pod, state.cluster, node)
+        reasons = next(iter(schedule_pods(state.cluster, [target]).pending.values()), {})
+        title = state.schedule_index.titles.get(pod.key, "")
+        why = state.schedule_index.why(state.cluster, target, title, reasons, failed=state.unavailable)
+        own = own_separation(pod, state.cluster, node)
+        return blocked(state, pod, node, f"it cannot be live-migrated to any node{f': {why}' if why else ''}{f'; {own}' if own else ''}")
+    numbers = state.disruptions.of(pod)
+    budgets = [state.disruptions.covered[each] for each in numbers]
+    if len(budgets) > 1:
+        return blocked(state, pod, node, TWO_BUDGETS + ", ".join(each.budget.name for each in budgets), refused=True)
+    why = budgets[0].arithmetic(state.healthy(numbers[0]))
+    if budgets[0].allowed() > 0:
+        why += ", until the evicted pods are scheduled"
+    return blocked(state, pod, node, why)

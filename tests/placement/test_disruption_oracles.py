@@ -1,0 +1,75 @@
+"""Two ways to ask one question about a disruption give one answer, on generated clusters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from afflint.controllers.budgets import read_budget
+from afflint.controllers.pod_source import PodSource
+from afflint.placement.plan import DisruptionEffect, Plan
+from afflint.placement.planner import DisruptionRequest, make_plan
+from afflint.placement.preemption import Priorities
+from afflint.scheduler.preemption import Rank
+from cluster_objects import Object, app
+from random_orders import drawn_cluster
+from workload_objects import inventory
+
+SEEDS = range(150)
+
+
+class Question:
+    """A generated cluster, with priorities and budgets in a part of the cases, and some nodes of it."""
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)
+        self.nodes, self.pod_sources = drawn_cluster(random)
+        names = [each["metadata"]["name"] for each in self.nodes]
+        self.names = random.sample(names, random.randint(1, len(names)))
+        self.budgets = [_budget(each, random) for each in self.pod_sources if random.random() < 0.3]
+        self.priorities: Priorities | None = None
+        if random.random() < 0.4:
+            self.pod_sources = [replace(each, priority=random.choice([0, 10, 100])) for each in self.pod_sources]
+            self.priorities = Priorities(dict[tuple[str, str], Rank](), self.budgets)
+
+    def plan(self, **asked: Any) -> Plan:
+        given = inventory(self.nodes, priorities=self.priorities)
+        return make_plan(given, self.pod_sources, asked=DisruptionRequest(**asked), budgets=self.budgets)
+
+    def effect(self, **asked: Any) -> DisruptionEffect:
+        (found,) = self.plan(**asked).losses
+        return found
+
+
+def _budget(pod_source: PodSource, random: Random) -> Any:
+    spec: Object = {"selector": app(pod_source.name), random.choice(["minAvailable", "maxUnavailable"]): random.randint(1, 2)}
+    metadata = {"name": pod_source.name, "namespace": "default"}
+    return read_budget({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec})
+
+
+def effects(found: DisruptionEffect) -> DisruptionEffect:
+    """The effects without the words of the request."""
+    return found._replace(what="", action="lose", nodes=tuple(sorted(found.nodes)), removed=None, stages=())
+
+
+@pytest.mark.parametrize("action", ["lose", "remove"])
+def test_one_disruption_alone_and_together_with_nothing_else_is_the_same(action: str) -> None:
+    different = []
+    for seed in SEEDS:
+        question = Question(seed)
+        alone, together = (question.effect(**{action: [",".join(question.names)]}, together=each) for each in (False, True))
+        if effects(alone) != effects(together):
+            different.append(seed)
+    assert different == []
+
+
+def test_the_removal_after_a_failure_is_that_of_both_together() -> None:
+    for seed in SEEDS:
+        question = Question(seed)
+        nodes = [",".join(question.names)]
+        removed = question.effect(lose=nodes).removed
+        if removed is not None:
+            assert effects(removed) == effects(question.effect(lose=nodes, remove=nodes, together=True))
