@@ -65,6 +65,8 @@ class ClusterState:
         """All of these, in order; a pod may be preempted several times."""
         self._waiting = {pod.key: pod for pod in schedule_index.waiting}
         self._healthy: dict[int, int] = {}
+        self._company: dict[PodKey, object] = {}
+        """The pods that required spread and affinity of Pending pods counted when these were last tried."""
 
     def record(self, what: EventKind, node: str, pod: PodKey | None = None, cause: str = "") -> None:
         """Add an event to the log."""
@@ -106,23 +108,33 @@ class ClusterState:
 
     # --- pods that are created -----------------------------------------------------------------------------------------
 
-    def schedule_missing(self, *, while_others_end: bool = True) -> None:
+    def schedule_missing(self, *, while_others_end: bool = True, again_later: bool = False) -> None:
         """Schedule the pods that are recreated, and those that were Pending before.
 
-        ``while_others_end``: the pods that they replace end in an orderly way, and count as long as that takes.
+        ``while_others_end``: the pods that they replace end in an orderly way, and count as long as that takes. ``again_later``: more pods
+        are deleted soon, so that pods may wait that nothing has helped since the last time.
         """
         missing = {identity: pod for identity, pod in self.recreated.items() if identity not in self.placed}
+        hopeless: dict[PodKey, Mapping[str, str]] = {}
+        if again_later and self.schedule_index.schedule.priorities is None:
+            hopeless = {each: why for each, why in self.pending.items() if each in missing and self._fails_again(missing[each])}
+            missing = {identity: pod for identity, pod in missing.items() if identity not in hopeless}
         if not missing:
             return
         self.behind = {}
-        attempt = self.schedule_index.again(self.cluster, missing, self.behind, self.placed)
-        self.pending = attempt.pending
+        # Whether a pod waits for a retry depends on the pods before it, so these must be bound one by one.
+        here = not (while_others_end and any(pod.affinity for pod in (*missing.values(), *self._waiting.values())))
+        attempt = self.schedule_index.again(self.cluster, missing, self.behind, self.placed, here=here, explain=not again_later)
+        self.pending = {**hopeless, **attempt.pending}
+        if again_later:
+            self._company.update({each: self.cluster.company(missing[each]) for each in self.pending if each in missing})
         self.preempt(attempt)
         for identity, node in attempt.nodes.items():
             pod = self.recreated.get(identity) or self._waiting[identity]
             if while_others_end and identity in self.recreated and self._waits_for_retry(pod):
                 self.late.add(identity)
-            self.cluster.bind(pod, node)
+            if self.cluster.node_of(identity) is None:
+                self.cluster.bind(pod, node)
             self.placed[identity] = node
             self._count_healthy(pod, 1)
             key = self.schedule_index.titles.get(identity)
@@ -152,6 +164,12 @@ class ClusterState:
         self.cluster.unbind(pod)
         self.cluster.bind(pod, node)
         self.migrated[pod.key] = node
+
+    def _fails_again(self, pod: Pod) -> bool:
+        """Return whether no pod has changed that a Pending pod depends on, and no others are created only after it."""
+        placed = self.schedule_index.owners.get(pod.key)
+        is_ordered = placed is not None and placed.pod_source.pod_replacement.ordered
+        return not (is_ordered or pod.volumes) and self._company.get(pod.key) == self.cluster.company(pod)
 
     def _waits_for_retry(self, pod: Pod) -> bool:
         """Return whether a new pod that is created during the drain stays Pending until the scheduler retries it.

@@ -69,8 +69,8 @@ class NodeLifecycle:
         for pod in displaced:
             if pod.key in ended:
                 state.replace(pod, where[pod.key], ended[pod.key])
-        start = state.now
-        for second, batch in self.batches(nodes, deleted).items():
+        start, batches = state.now, self.batches(nodes, deleted)
+        for number, (second, batch) in enumerate(batches.items(), 1):
             state.now = start + second
             for pod in batch:
                 state.cluster.unbind(pod)
@@ -78,7 +78,7 @@ class NodeLifecycle:
                 if pod.key in recreated:
                     state.replace(pod, where[pod.key], None)
                     state.after[pod.key] = _SILENCE + (pod.toleration_seconds or 0) + self._detaching(pod)
-            state.schedule_missing(while_others_end=False)
+            state.schedule_missing(while_others_end=False, again_later=number < len(batches))
 
     def batches(self, nodes: Sequence[str], deleted: Sequence[Pod]) -> dict[int, list[Pod]]:
         """Return the deleted pods by the second of their deletion: those of one node of a zone after those of another.

@@ -14,7 +14,7 @@ from afflint.controllers.running_pods import running_pods_of
 from afflint.findings.namedtuples import NamedTuple
 from afflint.placement.disruption_budgets import unready_pods
 from afflint.placement.node_classes import NodeClass
-from afflint.scheduler.cluster import Cluster
+from afflint.scheduler.cluster import Cluster, EvenSchedulingRun
 from afflint.scheduler.node_fit import SCHEDULER
 from afflint.scheduler.nodes import Node
 from afflint.scheduler.pods import Pod, PodKey, only_on, read_pod
@@ -236,10 +236,11 @@ class Attempt(NamedTuple):
     victims: tuple[Victim, ...] = ()
 
 
-def schedule_pods(cluster: Cluster, pods: Sequence[Pod], standings: Standings | None = None) -> Attempt:
+def schedule_pods(cluster: Cluster, pods: Sequence[Pod], standings: Standings | None = None, *, explain: bool = True) -> Attempt:
     """Schedule pods in their order, with retries until nothing changes, without changing the cluster.
 
-    With ``standings``, they are scheduled in the order of their priorities, and may preempt others.
+    With ``standings``, they are scheduled in the order of their priorities, and may preempt others. Without ``explain``, the result may not
+    show why pods stay Pending.
     """
     if not pods:
         return Attempt({}, {}, {})
@@ -247,11 +248,23 @@ def schedule_pods(cluster: Cluster, pods: Sequence[Pod], standings: Standings | 
         return Attempt(*standings.schedule(cluster, pods))
     # With names that no pod can have: the cluster would rename pods of the same name.
     named = {f"replica {number}": pod.key for number, pod in enumerate(pods)}
-    run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)], even=True)
+    run = cluster.schedule([pod._replace(name=name) for name, pod in zip(named, pods, strict=True)], even=True, explain=explain)
     return Attempt(
         {named[name]: node for name, node in run.settled.placements.items()},
         {named[name]: reasons for name, reasons in run.settled.unschedulable.items()},
         {named[name]: error for name, error in run.errors.items()},
+    )
+
+
+def schedule_here(cluster: Cluster, pods: Sequence[Pod], *, explain: bool = True) -> Attempt:
+    """Schedule pods as ``schedule_pods`` does without preemption, and bind them in the cluster itself: a copy takes longer."""
+    run = EvenSchedulingRun(cluster, list(pods), explain=explain)
+    keys = dict(zip(run.pods, [pod.key for pod in pods], strict=True))
+    run.run()
+    return Attempt(
+        {keys[name]: node for name, node in run.placements.items()},
+        {keys[name]: reasons for name, reasons in run.unschedulable.items()},
+        {keys[name]: error for name, error in run.errors.items()},
     )
 
 

@@ -12,7 +12,7 @@ from afflint.kube.node_labels import HOSTNAME
 from afflint.kube.taints import UNREACHABLE
 from afflint.placement.plan import Fate
 from afflint.placement.rejections import Rejections, RunningPodIndex
-from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule_pods
+from afflint.placement.schedule import Attempt, PlacedWorkload, Schedule, schedule_here, schedule_pods
 from afflint.scheduler.cluster import Cluster
 from afflint.scheduler.pods import Pod, PodKey
 from afflint.scheduler.topology_spread import POD_TOPOLOGY_SPREAD
@@ -88,6 +88,8 @@ class ScheduleIndex:
         ``is_shut_down``: the kubelet ends its containers. ``remains``: its object exists until its node recovers or is removed.
         """
         pod_replacement, pinned = self.pod_replacement(pod), self.pinned(pod)
+        if pod_replacement.by_node:
+            return None
         if pod_replacement.replaced == "never" or (is_shut_down and not pod_replacement.after_shutdown):
             return self._never_again(pod)
         if remains and pod_replacement.replaced == "gone":
@@ -136,34 +138,56 @@ class ScheduleIndex:
     # --- coming up again -----------------------------------------------------------------------------------------------
 
     def again(
-        self, cluster: Cluster, recreated: Mapping[PodKey, Pod], frozen: dict[PodKey, str], settled: Container[PodKey] = ()
+        self,
+        cluster: Cluster,
+        recreated: Mapping[PodKey, Pod],
+        behind: dict[PodKey, str],
+        settled: Container[PodKey] = (),
+        *,
+        here: bool = False,
+        explain: bool = True,
     ) -> Attempt:
-        """Schedule the recreated pods, then the pods that were Pending before and are not `settled`, without changing the cluster.
+        """Schedule the recreated pods, then the pods that were Pending before and are not `settled`.
 
-        A pod of an ordered StatefulSet is not created while an earlier one is Pending: it is added to `frozen` with the name of the
-        earlier one.
+        A pod of an ordered StatefulSet is not created while an earlier one is Pending: it is added to `behind` with the name of the
+        earlier one. With `here`, the cluster gets the pods, unless they may preempt others or have volumes; otherwise it does not change.
         """
         while True:
-            made = [pod for identity, pod in recreated.items() if identity not in frozen]
-            attempt = self._scheduled(cluster, made, settled, frozen)
+            made = [pod for identity, pod in recreated.items() if identity not in behind]
+            attempt = self._scheduled(cluster, made, settled, behind, here=here, explain=explain)
             # Victims of preemption are recreated, too.
             victims = {victim.pod.key: victim.pod for victim in attempt.victims if victim.pod.key in self.owners}
-            stuck = self._waiting_in_order({**recreated, **victims} if victims else recreated, attempt.nodes, frozen)
+            stuck = self._waiting_in_order({**recreated, **victims} if victims else recreated, attempt.nodes, behind)
             if not stuck:
                 return attempt
-            frozen.update(stuck)
+            self._undo(cluster, made, attempt)
+            behind.update(stuck)
 
-    def _scheduled(self, cluster: Cluster, made: Sequence[Pod], settled: Container[PodKey], frozen: Container[PodKey]) -> Attempt:
+    def _scheduled(
+        self, cluster: Cluster, made: Sequence[Pod], settled: Container[PodKey], behind: Container[PodKey], *, here: bool, explain: bool
+    ) -> Attempt:
         if not made:
             return Attempt({}, {}, {})
         recreated = {pod.key for pod in made}
 
         def scheduled(waiting: Iterable[Pod]) -> Attempt:
             pods = self._queue([*made, *[pod for pod in waiting if pod.key not in settled]])
-            return schedule_pods(cluster, pods, self.schedule.standings(recreated, frozen))
+            if here and self.schedule.priorities is None and not any(pod.volumes for pod in pods):
+                return schedule_here(cluster, pods, explain=explain)
+            return schedule_pods(cluster, pods, self.schedule.standings(recreated, behind), explain=explain)
 
         attempt = scheduled(self.first_waiting)
-        return scheduled(self.waiting) if any(pod.key in attempt.nodes for pod in self.first_waiting) else attempt
+        if all(pod.key not in attempt.nodes for pod in self.first_waiting):
+            return attempt
+        self._undo(cluster, made, attempt)
+        return scheduled(self.waiting)
+
+    def _undo(self, cluster: Cluster, made: Sequence[Pod], attempt: Attempt) -> None:
+        """Remove the pods again that an attempt has bound in the cluster itself."""
+        if self.schedule.priorities is None:
+            for pod in (*made, *self.waiting):
+                if pod.key in attempt.nodes and cluster.node_of(pod.key) is not None:
+                    cluster.unbind(pod)
 
     def _queue(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         """Return the pods with those of higher priority first (PrioritySort)."""

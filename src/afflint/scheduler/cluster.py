@@ -577,14 +577,15 @@ class Cluster:
                 count(ITSELF, tally, False)
         return totals
 
-    def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False) -> ScheduleResult:
+    def schedule(self, pods: Iterable[Mapping[str, object] | Pod], *, even: bool = False, explain: bool = True) -> ScheduleResult:
         """Schedule pods in their order, each on the best node (on a tie the first by name), then retry pending pods.
 
         This cluster does not change; the result has the changed copy. With ``even`` ties go to the node with the fewest pods, as in a
-        cluster whose pods request equal resources, and the result does not show which nodes tied.
+        cluster whose pods request equal resources, and the result does not show which nodes tied; without ``explain``, it does not show
+        why pods stay Pending.
         """
         compiled = [self._compiled(pod) for pod in pods]
-        return (EvenSchedulingRun if even else _SchedulingRun)(self.copy(), compiled).run()
+        return (EvenSchedulingRun(self.copy(), compiled, explain=explain) if even else _SchedulingRun(self.copy(), compiled)).run()
 
     def loads(self, nodes: Iterable[int]) -> list[object]:
         """Return what decides which resources are scarce on each node: equal values of nodes are equal shortages for every pod."""
@@ -607,6 +608,12 @@ class Cluster:
     def companions(self, terms: tuple[Term, ...], *, terminating: bool = True) -> frozenset[int]:
         """Return the numbers of the nodes with running pods that match all of these required affinity terms of an incoming pod."""
         return frozenset(self._occupancy.matching_terms(*terms, terminating=terminating))
+
+    def company(self, pod: Pod) -> object:
+        """Return how many pods run on which nodes that required spread and affinity of a pod count: a value to compare."""
+        tallies = [self._occupancy.matching_selector(each.selector, pod.namespace) for each in pod.hard_spread]
+        tallies += [self._occupancy.matching_terms(term) for term in parsed_terms(pod.affinity)]
+        return tuple([frozenset(tally.items()) for tally in tallies])
 
     def forbidding(self, pod: Pod) -> list[Term]:
         """Return the required anti-affinity terms of running pods that select the pod."""
@@ -869,8 +876,8 @@ class _SchedulingRun:
         self.unschedulable: dict[str, dict[str, str]] = {}
         self.best: dict[str, tuple[str, ...]] = {}
         self.errors: dict[str, str] = {}
-        # Until another pod is scheduled, a pending pod fails again, and so do pods that differ only by name.
-        self.failed: dict[object, tuple[int, dict[str, str], str | None]] = {}
+        # Until what it depends on changes, a pending pod fails again, and so do pods that differ only by name.
+        self.failed: dict[object, tuple[object, dict[str, str], str | None]] = {}
         self.reasons: dict[tuple[str | None, ...], dict[str, str]] = {}
 
     def run(self) -> ScheduleResult:
@@ -893,17 +900,25 @@ class _SchedulingRun:
     def _try(self, name: str, pod: Pod) -> None:
         cluster = self.cluster
         kind = scheduling_key(pod) if self.failed else None
-        placed, reasons, error = self.failed.get(kind, _NEVER)
-        if placed != len(self.placements):
+        known, reasons, error = self.failed.get(kind, _NEVER)
+        if known is None or known != self._depends_on(pod):
             filtered = cluster._filter(pod, every=False)
             best, error = self.best_of(pod, filtered)
             if best:
                 self._place(name, pod, best, filtered.picked, error)
                 return
-            reasons = {} if filtered.error is not None else self._shared(cluster._reasons(filtered))
-            self.failed[kind or scheduling_key(pod)] = len(self.placements), reasons, error
+            reasons = self._rejections(filtered)
+            self.failed[kind or scheduling_key(pod)] = self._depends_on(pod), reasons, error
         self.unschedulable[name] = reasons
         self._note(name, error)
+
+    def _depends_on(self, _pod: Pod) -> object:
+        """Return a value that changes when the result for a Pending pod, with its reasons, may change: with each pod that is bound."""
+        return len(self.placements)
+
+    def _rejections(self, filtered: _Filtered) -> dict[str, str]:
+        """Return the plugin that rejects each node; nothing after an error."""
+        return {} if filtered.error is not None else self._shared(self.cluster._reasons(filtered))
 
     def best_of(self, pod: Pod, filtered: _Filtered) -> tuple[list[int], str | None]:
         """Return the best of the representative nodes, and the error of a plugin, if any."""
@@ -943,14 +958,38 @@ class _SchedulingRun:
 
 
 class EvenSchedulingRun(_SchedulingRun):
-    """A run in which ties go to the node with the fewest pods."""
+    """A run in which ties go to the node with the fewest pods. Why pods stay Pending is only computed in the end."""
+
+    def __init__(self, cluster: Cluster, pods: list[Pod], *, explain: bool = True) -> None:
+        super().__init__(cluster, pods)
+        self._explain = explain
+
+    def run(self) -> ScheduleResult:
+        result = super().run()
+        if not self._explain:
+            return result
+        known: dict[object, dict[str, str]] = {}
+        for name in self.unschedulable:
+            pod = self.pods[name]
+            kind = scheduling_key(pod)
+            if kind not in known:
+                known[kind] = super()._rejections(self.cluster._filter(pod, every=False))
+            self.unschedulable[name] = known[kind]
+        return result
+
+    def _depends_on(self, pod: Pod) -> object:
+        # Pods that are bound only take room. The scheduler, too, retries a pod only when a pod has changed that matters to it.
+        return len(self.placements) if pod.volumes else self.cluster.company(pod)
+
+    def _rejections(self, _filtered: _Filtered) -> dict[str, str]:
+        return {}
 
     def _chosen(self, _name: str, best: list[int], picked: RepresentativeNodes) -> int:
         load = self.cluster._occupancy.pods()
         return min(picked.first_tied(best), key=lambda node: (load.get(node, 0), node))
 
 
-_NEVER: tuple[int, dict[str, str], str | None] = (-1, {}, None)
+_NEVER: tuple[object, dict[str, str], str | None] = (None, {}, None)
 
 
 def _run_names(pods: list[Pod]) -> list[str]:
