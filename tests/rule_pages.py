@@ -1,19 +1,30 @@
-"""The pages under rules/, for the tests.
-
-What afflint says of a bad example stands under it in a fence ```` ```said ````, made by ``python tests/test_rules.py``.
-"""
+"""The pages under rules/, and what a run reports for an example on one of them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
 
-from afflint.source.examples import REPORT_FENCE, Example, ExamplePage, parse
+import pytest
 
-__all__ = ["FOLDER", "Example", "ExamplePage", "examples", "names", "page", "parse", "with_messages"]
+from afflint import config
+from afflint.checks import registry
+from afflint.findings.finding import Finding
+from afflint.pipeline.map_step import MapSettings
+from afflint.pipeline.options import Options
+from afflint.pipeline.session import Session
+from afflint.source.examples import Example, ExamplePage, parse
+from linting import findings_of
+from rendering.real_tools import on_path, tool
+from rendering.rendered_trees import write
+
+__all__ = ["CHECKS", "FOLDER", "Example", "ExamplePage", "examples", "findings_in", "names", "page", "parse"]
 
 FOLDER = Path(__file__).parents[1] / "rules"
+CHECKS = {each.name: each for each in reversed(registry.bind_rules(registry.rules()))}
+"""Each rule as it is bound first; a rule may apply to several subjects."""
 
 
 def names() -> list[str]:
@@ -26,18 +37,41 @@ def page(name: str) -> ExamplePage:
     return parse(name, (FOLDER / f"{name}.md").read_text(encoding="utf-8"))
 
 
-def with_messages(name: str, text: str, said: Callable[[Example], str]) -> str:
-    """The text of a page with what afflint says of each bad example under it."""
-    text = re.sub(rf"\n```{REPORT_FENCE}\n(?:.*\n)*?```\n", "", text)
-    for example in reversed(parse(name, text).examples):
-        if example.bad:
-            lines = text.splitlines(keepends=True)
-            end = example.line + example.text.count("\n") + 1
-            lines.insert(end, f"\n```{REPORT_FENCE}\n{said(example)}```\n")
-            text = "".join(lines)
-    return text
-
-
 def examples() -> list[Example]:
     """Every example of every page."""
     return [example for name in names() for example in page(name).examples]
+
+
+def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> list[Finding]:
+    """What a run over one file reports with ``rule`` and all rules that are on by default, suppressions included.
+
+    With ``fix`` every rule offers the fixes that its check knows, whatever its page says.
+    """
+    if CHECKS[rule].subject == "charts":
+        return _findings_in_chart(text)
+    default = {each.name for each in registry.rules().values() if each.default}
+    data = text.encode()
+    # kustomize reads only files of that name. Node objects in an example are its inventory.
+    name = "kustomization.yaml" if "kind: Kustomization\n" in text else "example.yaml"
+    nodes = [name] if "kind: Node\n" in text else []
+    chosen = tuple(each._replace(rule=each.rule._replace(fix=fix or each.fix)) for each in registry.bind_rules({*default, rule}))
+    return findings_of({name: data}, MapSettings(chosen), nodes=nodes, inline=True)
+
+
+@cache
+def _findings_in_chart(text: str) -> list[Finding]:
+    """What a run with ``--render`` reports for a chart. Each file of it begins with ``# file: NAME``."""
+    tool("helm")
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
+        on_path(monkeypatch, "helm")
+        monkeypatch.chdir(folder)
+        files = {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n"}
+        line = 0
+        for part in text.split("---\n"):
+            first, _, _ = part.partition("\n")
+            files[first.removeprefix("# file: ")] = "\n" * line + part
+            line += part.count("\n") + 1
+        write(files)
+        session = Session(config.default()._replace(render=("helm",)))
+        sources, options = session.with_renders(session.sources(["."]), Options(), network=False)
+        return session.check(sources, options).findings

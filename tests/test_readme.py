@@ -1,7 +1,4 @@
-"""The README is correct: its reports are generated and compared, its commands are run, its snippets are tried.
-
-``python tests/test_readme.py`` rewrites what is generated.
-"""
+"""The commands of the README are run, and its snippets are tried."""
 
 from __future__ import annotations
 
@@ -12,8 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,15 +18,13 @@ import pytest
 from afflint.checks.registry import rules
 from checkout import ROOT, clean_environment, copy_to, run
 from git_history import History
-from pages import make_change, with_parts
-from rendering.real_tools import found_tool
 
 README = ROOT / "README.md"
 AFFLINT = (sys.executable, "-m", "afflint")
 
 
 PAGES = tuple(sorted((ROOT / "docs").glob("*.md")))
-"""Documentation besides the README. Commands in ```` ```console ```` fences are those of test_pages.py."""
+"""Documentation besides the README. Commands in ```` ```console ```` fences are generated."""
 
 
 def text() -> str:
@@ -50,50 +43,6 @@ def blocks(language: str) -> list[str]:
 def block(language: str, beginning: str) -> str:
     """The first fenced block in a language with this beginning, in the README or else in the pages."""
     return next(each for each in blocks(language) if each.startswith(beginning))
-
-
-def generated() -> dict[str, str]:
-    """The text between ``<!-- begin NAME -->`` and ``<!-- end NAME -->``, by name."""
-    manifest = "examples/shop/cart.yaml"
-    report = run((*AFFLINT, "check", "--no-config", manifest), ROOT, expect=1)
-    lost = ("place", "--no-config", "examples/customapp", "--drain", "each:node")
-    plan = run((*AFFLINT, *lost), ROOT, environment=clean_environment(COLUMNS="100"), expect=1)
-    losses = plan[plan.index("7 drains, worst first") :]
-    with tempfile.TemporaryDirectory() as folder:
-        make_change(Path(folder))
-        change = run((*AFFLINT, "diff", "--no-config"), Path(folder), expect=1)
-    return {
-        "change": f"```console\n$ afflint diff\n{change}```\n",
-        "losses": f"```console\n{losses}```\n",
-        "manifest": f"```yaml\n{(ROOT / manifest).read_text(encoding='utf-8')}```\n",
-        "report": f"```console\n$ afflint check {manifest}\n{report}```\n",
-    }
-
-
-def gitops() -> dict[str, str]:
-    """The part that needs kustomize and Helm, if they are installed."""
-    found = [found_tool(name) for name in ("kustomize", "helm")]
-    folders = [os.path.dirname(each) for each in found if each is not None]
-    if len(folders) < len(found):
-        return {}
-    words = ("check", "--render", "--format", "concise", "examples/gitops")
-    environment = clean_environment(PATH=os.pathsep.join([*folders, os.environ["PATH"]]))
-    report = run((*AFFLINT, *words, "--no-config"), ROOT, environment=environment, expect=1)
-    return {"gitops": f"```console\n$ afflint {' '.join(words)}\n{report}```\n"}
-
-
-def with_generated(readme: str) -> str:
-    """The README with its generated parts and the numbers of its table."""
-    readme = with_parts(readme, {**generated(), **gitops()})
-    shop = run((*AFFLINT, "check", "--no-config", "examples/shop"), ROOT, expect=1)
-    total = shop.rpartition("Found ")[2].partition(". Read")[0]
-    readme = re.sub(r"finds mistakes \([^)]*\)", f"finds mistakes ({total})", readme)
-    counts = Counter(rule.category for rule in rules().values())
-    return re.sub(r"^\| `([a-z-]+)` \| \d+ \|", lambda row: f"| `{row[1]}` | {counts[row[1]]} |", readme, flags=re.MULTILINE)
-
-
-def test_the_reports_and_numbers_are_those_of_this_afflint() -> None:
-    assert text() == with_generated(text()), "python tests/test_readme.py rewrites them"
 
 
 def test_every_category_that_has_rules_is_listed() -> None:
@@ -324,7 +273,3 @@ def test_a_copy_of_the_tree_has_all_that_the_readme_names(tmp_path: Path) -> Non
     tree = copy_to(tmp_path / "tree")
     for name in re.findall(r"`((?:examples|schemas|rules)/[^`]*)`|^(CONTRIBUTING\.md)", text(), re.MULTILINE):
         assert (tree / (name[0] or name[1])).exists(), name
-
-
-if __name__ == "__main__":
-    README.write_text(with_generated(text()), encoding="utf-8")

@@ -1,7 +1,4 @@
-"""docs/reference.md names every option and every key, in the words of the program and of the schema.
-
-``python tests/test_reference.py`` rewrites what is generated.
-"""
+"""The help of each command is complete, and short enough to read."""
 
 from __future__ import annotations
 
@@ -9,32 +6,10 @@ import sys
 
 import click
 import pytest
+from tools.generate.reference import COMMANDS
 
 from afflint.cli.click_app import SectionedCommand, cli
 from checkout import ROOT, clean_environment, run
-from pages import with_parts
-
-REFERENCE = ROOT / "docs" / "reference.md"
-COMMANDS = ("check", "merge", "place", "why", "report", "init", "rule", "config", "test", "lsp", "mcp")
-
-
-def _command(name: str) -> str:
-    from website import reference
-
-    return f"## `afflint {name}`\n\n{reference.about(name)}\n{''.join(reference.options(name))}"
-
-
-def with_generated(page: str) -> str:
-    """The page with its generated parts regenerated."""
-    from website import reference
-
-    options = "\n".join(map(_command, COMMANDS))
-    return with_parts(page, {"options": f"\n{options}\n", "keys": f"\n{''.join(reference.keys())}\n"})
-
-
-def test_it_says_what_the_program_says() -> None:
-    page = REFERENCE.read_text(encoding="utf-8")
-    assert page == with_generated(page), "python tests/test_reference.py rewrites it"
 
 
 def test_every_option_explains_itself() -> None:
@@ -88,8 +63,3 @@ def test_each_option_stands_in_one_section_of_the_help() -> None:
         if isinstance(command, SectionedCommand):
             named = [each.name for options in command.sections.values() for each in options]
             assert sorted(named) == sorted(each.name or "" for each in command.params if isinstance(each, click.Option))
-
-
-if __name__ == "__main__":
-    sys.path.append(str(ROOT))
-    REFERENCE.write_text(with_generated(REFERENCE.read_text(encoding="utf-8")), encoding="utf-8")

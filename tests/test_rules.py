@@ -3,74 +3,27 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from tempfile import TemporaryDirectory
-from typing import Literal
 
 import pytest
 
 import rule_pages
-from afflint import __version__, config
+from afflint import __version__
 from afflint.checks import registry
 from afflint.checks.match import Target
-from afflint.findings.finding import Finding
 from afflint.kube.constraints import NONE
 from afflint.kube.manifest_reader import manifests_in
 from afflint.kube.manifests import Workload
-from afflint.pipeline.map_step import MapSettings
-from afflint.pipeline.options import Options
-from afflint.pipeline.session import Session
 from afflint.yaml.documents import read, split
 from edited import edited
-from linting import findings_of
-from rendering.real_tools import on_path, tool
-from rendering.rendered_trees import write
-from rule_pages import Example
+from rule_pages import CHECKS, Example, findings_in
 
 EXAMPLES = rule_pages.examples()
 BAD = [example for example in EXAMPLES if example.info.startswith("yaml bad")]
-CHECKS = {each.name: each for each in reversed(registry.bind_rules(registry.rules()))}
-"""Each rule as it is bound first; a rule may apply to several subjects."""
 LONGEST_HELP = 200
 
 each_page = pytest.mark.parametrize("name", rule_pages.names())
 each_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
 each_bad_example = pytest.mark.parametrize("example", BAD, ids=str)
-
-
-def findings_in(text: str, rule: str, fix: Literal["unsafe"] | None = None) -> list[Finding]:
-    """What a run over one file says with ``rule`` and all rules that are on by default, suppressions included.
-
-    With ``fix`` every rule offers the fixes that its check knows, whatever its page says.
-    """
-    if CHECKS[rule].subject == "charts":
-        return findings_in_chart(text)
-    default = {each.name for each in registry.rules().values() if each.default}
-    data = text.encode()
-    # kustomize reads only files of that name. Node objects in an example are its inventory.
-    name = "kustomization.yaml" if "kind: Kustomization\n" in text else "example.yaml"
-    nodes = [name] if "kind: Node\n" in text else []
-    chosen = tuple(each._replace(rule=each.rule._replace(fix=fix or each.fix)) for each in registry.bind_rules({*default, rule}))
-    return findings_of({name: data}, MapSettings(chosen), nodes=nodes, inline=True)
-
-
-@cache
-def findings_in_chart(text: str) -> list[Finding]:
-    """What a run with ``--render`` says about a chart. Each file of it begins with ``# file: NAME``; its lines are those of the example."""
-    tool("helm")
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
-        on_path(monkeypatch, "helm")
-        monkeypatch.chdir(folder)
-        files = {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n"}
-        line = 0
-        for part in text.split("---\n"):
-            first, _, _ = part.partition("\n")
-            files[first.removeprefix("# file: ")] = "\n" * line + part
-            line += part.count("\n") + 1
-        write(files)
-        session = Session(config.default()._replace(render=("helm",)))
-        sources, options = session.with_renders(session.sources(["."]), Options(), network=False)
-        return session.check(sources, options).findings
 
 
 # The examples.
@@ -82,18 +35,6 @@ def test_an_example_gives_exactly_the_findings_that_it_marks(example: Example) -
     described = [f"{each.span.line}:{each.span.column} {each.rule}" for each in found]
     wanted = [f"{line}:{column} {rule}" for line, column, rule in example.expected()]
     assert described == wanted, [f"{each.span.line}:{each.span.column} {each.message}" for each in found]
-
-
-def said_of(example: Example) -> str:
-    """The findings that an example marks, a line each."""
-    found = findings_in(example.text, example.rule)
-    return "".join(f"{each.span.line}:{each.span.column}: {each.severity} {each.message}\n" for each in found if each.rule == example.rule)
-
-
-@each_page
-def test_a_page_shows_what_is_said_of_its_bad_examples(name: str) -> None:
-    text = (rule_pages.FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    assert text == rule_pages.with_messages(name, text, said_of), "python tests/test_rules.py rewrites it"
 
 
 @each_page
@@ -281,8 +222,3 @@ def test_checks_of_constraints_say_nothing_about_workloads_without_any() -> None
                     found = [match for check, asking in asked for match in (check(manifest, Target()) if asking else check(manifest))]
                     assert found == [], example
     assert unconstrained > 20
-
-
-if __name__ == "__main__":
-    for page in rule_pages.FOLDER.glob("*.md"):
-        page.write_text(rule_pages.with_messages(page.stem, page.read_text(encoding="utf-8"), said_of), encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from choose import CHOSEN, chosen, of_scheduling, of_selectors, of_sequence, of_validation
+from tools.conformance_sample import CHOSEN, chosen, of_scheduling, of_selectors, of_sequence, of_validation
 
 from shared_material import SAMPLE, recorded
 

@@ -260,7 +260,7 @@ REPOSITORIES = (
     "redhat-cop+gitops-catalog",
     "rook+rook",
 )
-# Of its 329 kustomizations few make workloads: for whoever measures by hand.
+# It has 329 kustomizations, and few of them render workloads.
 LONG = "redhat-cop+gitops-catalog"
 
 
@@ -278,15 +278,3 @@ def test_the_kustomizations_of_real_repositories() -> None:
 def test_the_charts_of_real_repositories() -> None:
     found = (charts(shared("corpus", "whole", name), blanked=2)[0] for name in REPOSITORIES)
     enough(sum(found, Counter()), "proved", 0.93)
-
-
-def measured() -> None:
-    """Prints the shares of all of them."""
-    for prove in (kustomizations, charts):
-        for name in REPOSITORIES:
-            shares, rendered, roots = prove(shared("corpus", "whole", name))
-            print(f"{name}: {rendered} of {roots} {prove.__name__}, {dict(shares)}", flush=True)
-
-
-if __name__ == "__main__":
-    measured()

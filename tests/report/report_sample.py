@@ -1,13 +1,10 @@
-"""The hand-made report behind the goldens, and makers of findings for the tests. Run it to write the goldens anew."""
+"""The report behind the goldens, and functions that create findings for the tests."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from afflint.findings.finding import NO_OBJECT, Edit, Finding, Fix, ObjectRef, Related, Span
 from afflint.report import Report, RuleInfo, Summary, render
 
-GOLDEN = Path(__file__).parent / "golden"
 GOLDENS = {
     "text": "report.txt",
     "concise": "report.concise.txt",
@@ -198,11 +195,11 @@ def finding(
     return Finding(rule, "admission", "error", message, help, file, 0, span, ref, field, related)
 
 
+def goldens() -> dict[str, str]:
+    """The reports in each format, by the name of their golden."""
+    return {golden: rendered(name, report(*FINDINGS)) for name, golden in GOLDENS.items()}
+
+
 def rendered(name: str, given: Report, *, color: bool = False) -> str:
     """The whole report in the format called ``name``."""
     return "".join(render(name, given, color=color))
-
-
-if __name__ == "__main__":
-    for name, golden in GOLDENS.items():
-        (GOLDEN / golden).write_bytes(rendered(name, report(*FINDINGS)).encode())

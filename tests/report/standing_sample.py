@@ -1,4 +1,4 @@
-"""A hand-made standing with policies and its trends, and its reports as goldens. Run it to write the goldens anew."""
+"""Compliance with policies, its trends, and their reports."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from afflint.report.compliance import Breach, Compliance, ComplianceVerdict, Eva
 from afflint.report.html_page import PageMetadata
 from afflint.report.policies import json_report, markdown, page, text
 from afflint.report.trends.model import Trend, TrendPoint
-
-GOLDEN = Path(__file__).parent / "golden"
+from report.html_page import Page
 
 
 def workload(name: str, namespace: str = "shop", owner: str = "storefront") -> EvaluatedWorkload:
@@ -120,8 +119,8 @@ def rendered(name: str) -> str:
     return "".join(renderers[Path(name).suffix](standing))
 
 
-GOLDENS = tuple(f"{stem}.{suffix}" for stem in ("policies", "trends") for suffix in ("txt", "json", "md", "html"))
-
-if __name__ == "__main__":
-    for each in GOLDENS:
-        (GOLDEN / each).write_text(rendered(each), encoding="utf-8")
+def goldens() -> dict[str, str]:
+    """The reports by the name of their golden; of a page the text."""
+    names = [f"{stem}.{suffix}" for stem in ("policies", "trends") for suffix in ("txt", "json", "md")]
+    pages = {f"{stem}.page.txt": Page(rendered(f"{stem}.html")).lines for stem in ("policies", "trends")}
+    return {name: rendered(name) for name in names} | pages

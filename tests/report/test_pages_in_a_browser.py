@@ -1,4 +1,4 @@
-"""What the one script of a page adds: a search, filters, and an address that keeps them. The pages are the goldens."""
+"""What the one script of a page adds: a search, filters, and an address that keeps them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from place_sample import large
+import report_sample
+import standing_sample
+from place_sample import BAKERY, large
 
 from afflint.report.place import page as place_page
 from browser import Browser, Page
 from rendering.real_tools import FOLDER
 
-GOLDEN = Path(__file__).parent / "golden"
-
+SAMPLES = {
+    "report.html": lambda: report_sample.rendered("html", report_sample.report(*report_sample.FINDINGS)),
+    "policies.html": lambda: standing_sample.rendered("policies.html"),
+    "trends.html": lambda: standing_sample.rendered("trends.html"),
+    "bakery.html": lambda: place_page.render(BAKERY),
+}
 TYPED = "words.value = {!r}; words.dispatchEvent(new Event('input', {{bubbles: true}}))"
 FOUND = "found.textContent"
 SHOWN = "[...document.querySelectorAll({!r})].filter((each) => each.checkVisibility()).length"
@@ -26,8 +32,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield browser
 
 
-def opened(browser: Browser, name: str, fragment: str = "") -> Page:
-    page = browser.page((GOLDEN / name).as_uri() + fragment)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the pages."""
+    folder = tmp_path_factory.mktemp("pages")
+    for name, render in SAMPLES.items():
+        (folder / name).write_bytes(render().encode())
+    return folder
+
+
+def opened(browser: Browser, page_file: Path, fragment: str = "") -> Page:
+    page = browser.page(page_file.as_uri() + fragment)
     page.until("location.protocol == 'file:' && document.readyState == 'complete'")
     return page
 
@@ -37,27 +52,27 @@ def opened(browser: Browser, name: str, fragment: str = "") -> Page:
     [("report.html", ".finding", "zone", "1 of 5 findings", 1, 5), ("policies.html", "tr[data-namespace]", "cart", "1 of 2", 1, 2)],
 )
 def test_a_search_leaves_what_it_finds_and_the_address_keeps_it(
-    browser: Browser, name: str, row: str, word: str, found: str, left: int, total: int
+    browser: Browser, folder: Path, name: str, row: str, word: str, found: str, left: int, total: int
 ) -> None:
-    page = opened(browser, name)
+    page = opened(browser, folder / name)
     assert (page.value("document.getElementById('find').hidden"), page.value(FOUND), page.value(SHOWN.format(row))) == (False, "", total)
     page.value(TYPED.format(word))
     assert (page.value(FOUND), page.value(SHOWN.format(row)), page.value("location.hash")) == (found, left, f"#find={word}")
-    again = opened(browser, name, f"#find={word}")
+    again = opened(browser, folder / name, f"#find={word}")
     assert (again.value("words.value"), again.value(FOUND)) == (word, found)
     page.value(TYPED.format(""))
     assert (page.value(FOUND), page.value("location.hash")) == ("", "")
     assert page.errors() == again.errors() == []
 
 
-def test_a_choice_is_in_the_address_too(browser: Browser) -> None:
-    assert opened(browser, "report.html", "#severity=error").value(FOUND) == "2 of 5 findings"
-    assert opened(browser, "policies.html", "#namespace==shop&find=zone").value(FOUND) == "1 of 2"
+def test_a_choice_is_in_the_address_too(browser: Browser, folder: Path) -> None:
+    assert opened(browser, folder / "report.html", "#severity=error").value(FOUND) == "2 of 5 findings"
+    assert opened(browser, folder / "policies.html", "#namespace==shop&find=zone").value(FOUND) == "1 of 2"
 
 
-@pytest.mark.parametrize("name, anchor", [("report.html", "n3"), ("policies.html", "p3"), ("place/bakery.html", "w1")])
-def test_an_address_opens_what_it_names(browser: Browser, name: str, anchor: str) -> None:
-    page = opened(browser, name)
+@pytest.mark.parametrize("name, anchor", [("report.html", "n3"), ("policies.html", "p3"), ("bakery.html", "w1")])
+def test_an_address_opens_what_it_names(browser: Browser, folder: Path, name: str, anchor: str) -> None:
+    page = opened(browser, folder / name)
     page.value(f"for (const each of document.querySelectorAll('details')) each.open = false; location.hash = '#{anchor}'")
     page.until(f"{anchor}.closest('details').open")
     assert page.errors() == []
@@ -69,8 +84,8 @@ CELL = "document.querySelector('table.matrix td a')"
 FAILURES = "[...document.querySelectorAll('label:has(> input[name=loss])')].filter((each) => each.firstChild.value)"
 
 
-def test_a_cell_of_the_resilience_table_opens_its_disruption(browser: Browser) -> None:
-    page = opened(browser, "place/bakery.html")
+def test_a_cell_of_the_resilience_table_opens_its_disruption(browser: Browser, folder: Path) -> None:
+    page = opened(browser, folder / "bakery.html")
     choice = f"document.getElementById('f' + {CELL}.dataset.loss)"
     assert not page.value(f"{choice}.checked")
     page.value(f"{CELL}.click()")
@@ -101,23 +116,22 @@ def test_the_page_of_a_large_cluster_finds_the_failures_that_harm_a_workload(
 
 # All pages: on a telephone, on paper, and without a mouse.
 
-GOLDENS = ("report.html", "policies.html", "trends.html", "place/bakery.html")
 HEADINGS = "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map((each) => Number(each.tagName[1]))"
 FOLDED = "for (const each of document.querySelectorAll('details')) each.open = {}"
 
 
 @pytest.mark.parametrize("unfolded", ["true", "false"])
-@pytest.mark.parametrize("name", GOLDENS)
-def test_on_a_telephone_no_page_scrolls_sideways(browser: Browser, name: str, unfolded: str) -> None:
-    page = browser.page((GOLDEN / name).as_uri(), 390, 844, phone=True)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_on_a_telephone_no_page_scrolls_sideways(browser: Browser, folder: Path, name: str, unfolded: str) -> None:
+    page = browser.page((folder / name).as_uri(), 390, 844, phone=True)
     page.until("document.readyState == 'complete'")
     page.value(FOLDED.format(unfolded))
     assert page.value("document.documentElement.scrollWidth") == 390
 
 
-@pytest.mark.parametrize("name", GOLDENS)
-def test_headings_are_in_order(browser: Browser, name: str) -> None:
-    levels = opened(browser, name).value(HEADINGS)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_headings_are_in_order(browser: Browser, folder: Path, name: str) -> None:
+    levels = opened(browser, folder / name).value(HEADINGS)
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels)), levels
@@ -127,9 +141,9 @@ CHOICES = ".find, .losses, .ones, .only, .choose, .tosee, .a0, .skip"
 """What a reader uses on the screen."""
 
 
-@pytest.mark.parametrize("name", GOLDENS)
-def test_paper_shows_what_is_folded_and_nothing_to_click(browser: Browser, name: str) -> None:
-    page = opened(browser, name)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_paper_shows_what_is_folded_and_nothing_to_click(browser: Browser, folder: Path, name: str) -> None:
+    page = opened(browser, folder / name)
     page.value(FOLDED.format("false"))
     inside = f"[...document.querySelectorAll('details > :not(summary)')].filter((each) => !each.closest({CHOICES!r}))"
     hidden = f"{inside}.filter((each) => !each.checkVisibility()).map((each) => each.outerHTML.slice(0, 80))"
@@ -153,10 +167,10 @@ VIOLATIONS = (
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: `.ci/tools` does so where npm is")
 @pytest.mark.parametrize(("width", "phone", "dark"), [(390, True, False), (1280, False, False), (1280, False, True)])
-@pytest.mark.parametrize("name", GOLDENS)
-def test_pages_are_accessible(browser: Browser, name: str, width: int, phone: bool, dark: bool) -> None:
+@pytest.mark.parametrize("name", SAMPLES)
+def test_pages_are_accessible(browser: Browser, folder: Path, name: str, width: int, phone: bool, dark: bool) -> None:
     """axe-core finds nothing: neither contrast below WCAG AA nor a field without a label nor a table that no key can scroll."""
-    page = browser.page((GOLDEN / name).as_uri(), width, phone=phone, dark=dark)
+    page = browser.page((folder / name).as_uri(), width, phone=phone, dark=dark)
     page.until("document.readyState == 'complete'")
     page.value(f"{AXE.read_text(encoding='utf-8')}; 0")
     page.value(FOLDED.format("true"))
@@ -166,9 +180,9 @@ def test_pages_are_accessible(browser: Browser, name: str, width: int, phone: bo
         assert page.value(VIOLATIONS) == []
 
 
-@pytest.mark.parametrize("name", GOLDENS)
-def test_the_first_stop_of_the_tab_key_skips_to_the_results(browser: Browser, name: str) -> None:
-    page = opened(browser, name)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_first_stop_of_the_tab_key_skips_to_the_results(browser: Browser, folder: Path, name: str) -> None:
+    page = opened(browser, folder / name)
     page.press("Tab", code="Tab", windowsVirtualKeyCode=9)
     assert page.value("document.activeElement.className") == "skip"
     assert page.value("document.activeElement.getBoundingClientRect().top >= 0"), "it is seen as soon as it has the focus"

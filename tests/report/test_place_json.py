@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from place_sample import BAKERY, LEDGER, TROUBLE, goldens, hostile, large, node, verdict, workload
+from place_sample import BAKERY, LEDGER, TROUBLE, hostile, large, node, verdict, workload
 
 from afflint.placement.plan import Plan
 from afflint.report.place import json_report
@@ -74,12 +74,6 @@ def test_the_schema_is_strict(spoil: Callable[[Any], object]) -> None:
     document = read(BAKERY)
     spoil(document)
     assert not VALIDATOR.is_valid(document)
-
-
-def test_golden() -> None:
-    """If a change is wanted: run tests/report/place_sample.py and read the difference."""
-    golden = Path(__file__).parent / "golden" / "place" / "bakery.json"
-    assert "".join(json_report.render(BAKERY)) == golden.read_bytes().decode() == goldens()["bakery.json"]
 
 
 def test_what_stands_in_the_plan_stands_in_the_document() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
-from place_sample import BAKERY, FULL, LEDGER, TROUBLE, goldens, hostile, large, node, table, verdict, workload
+from place_sample import BAKERY, FULL, LEDGER, TROUBLE, hostile, large, node, table, verdict, workload
 
 from afflint.kube.node_labels import ZONE
 from afflint.placement.plan import (
@@ -24,14 +23,6 @@ from afflint.placement.plan import (
 from afflint.report.place import table as place_table
 from afflint.report.place.digest import reason_words, short_titles
 from afflint.report.place.table import columns
-
-GOLDEN = Path(__file__).parent / "golden" / "place"
-
-
-@pytest.mark.parametrize("name", ["bakery.txt", "trouble.txt", "large.txt"])
-def test_golden(name: str) -> None:
-    """If a change is wanted: run tests/report/place_sample.py and read the difference."""
-    assert goldens()[name] == (GOLDEN / name).read_bytes().decode()
 
 
 def plan(*verdicts: str, replicas: tuple[Replica, ...] = (), **more: Any) -> Plan:

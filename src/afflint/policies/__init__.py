@@ -8,7 +8,7 @@ How to add a check:
    ``params.number`` and so on), a description, and the default. ``-`` in the configuration is ``_`` in the field. Schema, messages with the
    nearest valid word, and help are generated from it; the check receives an instance. A family of checks has its parameters in one module
    of this package (such as ``manifest_params.py``), which imports little more than ``params``.
-2. **Registry**: add an entry to ``registry.CHECKS``. Then ``python tests/policies/test_schema.py`` writes the schema of the configuration.
+2. **Registry**: add an entry to ``registry.CHECKS``. Then ``python -m tools.generate policies`` writes the schema of the configuration.
 3. **Function**: write it in ``checks/policies``, one module for each family. Its signature depends on the subject of the check:
 
    - ``policy``: ``check(subject, params)`` yields ``Match`` for one workload that the policy applies to. It is called twice. First in the

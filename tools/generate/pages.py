@@ -6,14 +6,19 @@ a shell runs them in a folder with the examples.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator
+from functools import cache, partial
 from pathlib import Path
+
+from tools.generate import GeneratedFile, missing_programs
 
 from checkout import ROOT, clean_environment
 from git_history import History
@@ -29,17 +34,28 @@ _FILE = re.compile(r"(<!-- file (\S+) -->\n```[a-z]*\n)(.*?)(?=^```$)", re.MULTI
 _CONSOLE = re.compile(r"(^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 
 
-def with_parts(page: str, parts: Mapping[str, str]) -> str:
-    """The page with the text between ``<!-- begin NAME -->`` and ``<!-- end NAME -->`` replaced, by name."""
-    for name, part in parts.items():
-        begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->\n"
-        before, rest = page.split(begin)
-        page = before + begin + part + end + rest.split(end)[1]
-    return page
+def files() -> Iterator[GeneratedFile]:
+    """Yield the pages in docs/ with files or output of commands."""
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        renders = any(_is_rendering(fence[2]) for fence in _CONSOLE.finditer(text))
+        yield GeneratedFile(path, partial(_page, path), _missing_shell() or (missing_programs(*RENDERERS) if renders else ""))
 
 
-def sandbox(folder: Path) -> Path:
-    """Create a folder with the examples and an ``afflint`` program for ``run_in``."""
+def _page(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    return text if _missing_shell() else regenerated(text, sandbox())
+
+
+def _missing_shell() -> str:
+    return "the commands are for bash on a POSIX system" if os.name == "nt" or shutil.which("bash") is None else ""
+
+
+@cache
+def sandbox() -> Path:
+    """Create a folder with the examples and an ``afflint`` program for ``run_in``; it is removed when the process ends."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     shutil.copytree(ROOT / "examples", folder / "examples")
     (folder / "bin").mkdir()
     (folder / "bin" / "afflint").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m afflint "$@"\n', encoding="utf-8")
@@ -62,13 +78,13 @@ DATABASE_IN_ONE_ZONE = b"{key: topology.kubernetes.io/zone, operator: In, values
 
 
 def commands_in(text: str) -> list[str]:
-    """The commands of a page whose output is shown."""
+    """Return the commands of a page whose output is shown."""
     fences = [fence[2] for fence in _CONSOLE.finditer(text)]
     return [line[2:] for fence in fences for line in fence.splitlines() if line.startswith("$ ") and not fence[2:].startswith(NOT_RUN)]
 
 
 def run_in(folder: Path, command: str) -> str:
-    """The output of a command, including errors. Raises RuntimeError unless it exits with 0 or 1."""
+    """Return the output of a command, including errors. Raises RuntimeError unless it exits with 0 or 1."""
     renderers = [os.path.dirname(path) for path in map(found_tool, RENDERERS) if path is not None]
     path = os.pathsep.join([str(folder / "bin"), *renderers, os.environ["PATH"]])
     environment = clean_environment(PATH=path, COLUMNS="100", LC_ALL="C.UTF-8")
@@ -87,13 +103,17 @@ def run_in(folder: Path, command: str) -> str:
     return done.stdout
 
 
-def made_anew(text: str, folder: Path) -> str:
-    """The text of a page with its fences generated again."""
+def regenerated(text: str, folder: Path) -> str:
+    """Return the text of a page with its fences generated again; without its programs, a fence that renders stays as it is."""
     text = _FILE.sub(lambda fence: fence[1] + (ROOT / fence[2]).read_text(encoding="utf-8"), text)
 
     def shown(fence: re.Match[str]) -> str:
-        if fence[2][2:].startswith(NOT_RUN) or ("--render" in fence[2] and None in map(found_tool, RENDERERS)):
+        if fence[2][2:].startswith(NOT_RUN) or (_is_rendering(fence[2]) and missing_programs(*RENDERERS)):
             return fence[0]
         return fence[1] + "".join(f"$ {command}\n{run_in(folder, command)}" for command in commands_in(f"{fence[0]}```\n"))
 
     return _CONSOLE.sub(shown, text)
+
+
+def _is_rendering(commands: str) -> bool:
+    return "--render" in commands

@@ -1,9 +1,9 @@
-"""Chooses the sample of the recorded cases that lies beside this file, out of all of them: ``python tests/conformance/choose.py``.
+"""Choose the recorded cases in `tests/conformance/sample`: `python tools/conformance_sample.py`.
 
-The recordings hold several thousand cases and lie beside the checkout where somebody has them. Here are those of them that every clone
-is tested against: chosen so that each family, mutation, kind, stage, layer, error, scheduler plugin and reason is there, in as many
-combinations as there is room for. First the case that shows most of what is still missing, then the next; of equals the shorter
-one, then the one with the lower id. So the same cases give the same sample, on every machine.
+The recordings have several thousand cases, in a folder `shared` next to the checkout. Every clone is tested against the sample,
+which has each family, mutation, kind, stage, layer, error, scheduler plugin and reason, in as many combinations as possible. The
+next case is always the one that adds most; of equals the shorter one, then the one with the lower id. So the same cases give the
+same sample on every machine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from shared_material import SAMPLE, SHARED
 
@@ -25,11 +25,11 @@ Case = dict[str, Any]
 
 
 def of_validation(case: Case) -> set[object]:
-    """What a manifest was changed in, of which kind it is, and who refused it for what."""
+    """Return how a manifest was changed, its kind, and which layer refused it with which error."""
     errors = case["errors"] or case.get("pod_errors") or []
     verdict = case["stage"], case["layer"], case["refused"], case.get("pod_accepted"), case.get("accepted_before_1_34")
     shown: set[object] = {verdict, (case["kind"], case["family"]), (case["kind"], *verdict), (case["family"], *verdict)}
-    # What is accepted names no errors: there the kinds tell more, and false alarms are the worse mistake.
+    # An accepted manifest has no errors. Its kind is recorded instead, since false alarms are the worse mistake.
     shown |= {(part, case["refused"], case["refused"] or case["kind"]) for part in mutations(case["mutation"])}
     if case["accepted"] and case["refused"]:
         shown |= {(case["kind"], "late", error["type"], error["field"].rpartition(".")[2]) for error in errors}
@@ -37,12 +37,12 @@ def of_validation(case: Case) -> set[object]:
 
 
 def mutations(text: str) -> list[str]:
-    """``nodeSelector: value`` of ``nodeSelector: value bare 1e3``: what was done, without the value that was put in."""
+    """Return ``nodeSelector: value`` for ``nodeSelector: value bare 1e3``: the change without the inserted value."""
     return [re.split(r' bare | ?["\[{(=]| \d', part)[0] for part in text.split(" + ")]
 
 
 def of_scheduling(case: Case) -> set[object]:
-    """What the objects use, which plugins refuse and score, and whether some, all or no nodes remain."""
+    """Return what the objects use, which plugins refuse and score, and whether some, all or no nodes remain."""
     answer, pod, tags = case["answer"], case["pod"]["spec"], case.get("tags", ())
     feasible = sorted(set(answer.get("feasible", {}).values()))
     special = tuple(name for name in ("api_invalid", "fixed", "error") if answer.get(name))
@@ -52,14 +52,14 @@ def of_scheduling(case: Case) -> set[object]:
 
 
 def of_comparisons(case: Case) -> set[object]:
-    """Beside what any scheduling case shows: the operators of the tolerations, and the plugins that refuse nodes beside each."""
+    """Return what any scheduling case shows, and the operators of the tolerations with the plugins that refuse nodes in the same case."""
     operators = {each.get("operator") for each in case["pod"]["spec"].get("tolerations") or ()} & {"Gt", "Lt"}
     reasons = sorted(set(case["answer"].get("reason", {}).values()))
     return {*of_scheduling(case), *((each, *reasons) for each in operators)}
 
 
 def of_sequence(case: Case) -> set[object]:
-    """What the pods use, and how it ended."""
+    """Return what the pods use, and the result."""
     answer = case["answer"]
     settled = answer.get("settled", {})
     reasons = {reason for nodes in answer["unschedulable"].values() for reason in nodes.values()} if answer["unschedulable"] else set()
@@ -69,19 +69,19 @@ def of_sequence(case: Case) -> set[object]:
 
 
 def of_selectors(case: Case) -> set[object]:
-    """What the machine and its cluster say, what the pod asks for, and whether there is one."""
+    """Return the fields of the machine and its cluster, the selectors of the pod, and whether it was created."""
     given = fields({name: case.get(name) for name in ("cluster_config", "instancetype", "preference")} | {"vmi": case["vmi"]["spec"]})
     asked = {re.sub(r"/.*", "", key) if ".node." in key else key for key in case["node_selector"]}
     return {*given, *asked, *fields(case["affinity"] or {}), case["kind"], "error" in case}
 
 
 def of_migratable(case: Case) -> set[object]:
-    """Why it does not migrate, and what follows when its node is drained."""
+    """Return why the machine cannot migrate, and what happens when its node is drained."""
     return {case["reason"], (case["eviction_strategy"], case["evict_allowed"]), *fields(case["vmi"]["spec"])}
 
 
 def fields(data: object, path: str = "") -> set[str]:
-    """The paths of the placement fields in a pod spec."""
+    """Return the paths of the placement fields in a pod spec."""
     if isinstance(data, list):
         return {found for each in data for found in fields(each, path)}
     if not isinstance(data, dict):
@@ -96,7 +96,7 @@ CHOSEN: dict[str, tuple[int, Callable[[Case], set[object]]]] = {
     "scheduling_gates_cases.jsonl.gz": (40, of_comparisons),
     "scheduling_resources_cases.jsonl.gz": (40, of_scheduling),
     "sequence_cases.jsonl.gz": (40, of_sequence),
-    # Each a class of its own, and few.
+    # They are few, and each is different.
     "edge_cases.jsonl.gz": (80, lambda _: set()),
     "kubevirt_selector_cases.jsonl.gz": (50, of_selectors),
     "kubevirt_migratable_cases.jsonl.gz": (20, of_migratable),
@@ -104,7 +104,7 @@ CHOSEN: dict[str, tuple[int, Callable[[Case], set[object]]]] = {
 
 
 def chosen(cases: Iterable[Case], count: int, shows: Callable[[Case], set[object]]) -> list[Case]:
-    """So many of the cases, in the order of their ids; each time the one that shows most of what none yet shows."""
+    """Return ``count`` of the cases in the order of their ids. The next case is always the one that adds most."""
     by_id = {case["id"]: case for case in cases}
     shown = {name: shows(case) for name, case in by_id.items()}
     seen: set[object] = set()
@@ -123,11 +123,12 @@ def chosen(cases: Iterable[Case], count: int, shows: Callable[[Case], set[object
 
 
 def main() -> None:
+    """Write the sample."""
     SAMPLE.mkdir(exist_ok=True)
     for name, (count, shows) in CHOSEN.items():
         with gzip.open(SHARED / "conformance" / name, "rt", encoding="utf-8") as lines:
             recorded = [json.loads(line) for line in lines]
-        # Where there is a choice, not what is judged by nobody.
+        # Cases out of scope are used only if there are not enough others.
         judged = [case for case in recorded if case.get("scope", True)]
         cases = chosen(judged if len(judged) > count else recorded, count, shows)
         text = "".join(json.dumps(case, ensure_ascii=False, separators=(",", ":")) + "\n" for case in cases)
