@@ -45,6 +45,11 @@ def test_on_the_network_of_the_host_every_port_of_a_container_is_one_of_the_host
     assert cluster.feasible_nodes(with_ports("new", {"containerPort": 9100})) == ["n1", "n2"]
 
 
+def test_on_the_network_of_the_host_a_port_without_a_number_is_not_requested() -> None:
+    cluster = Cluster(NODES, [with_ports("old", {"name": "web"}, {"hostPort": 1}, on="n1", hostNetwork=True)])
+    assert cluster.feasible_nodes(with_ports("new", {"name": "web"}, hostNetwork=True)) == ["n1", "n2"]
+
+
 def test_init_containers_count_if_they_keep_running() -> None:
     def starting(name: str, on: str = "", **more: str) -> Object:
         return pod(name, on=on, initContainers=[{"name": "i", "ports": [{"hostPort": 80}], **more}])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from afflint.scheduler.requests import read_rated
+from afflint.scheduler.requests import read_rated, read_requests
 
 
 def containers(*requests: dict[str, str]) -> dict[str, Any]:
@@ -27,3 +27,34 @@ def containers(*requests: dict[str, str]) -> dict[str, Any]:
 def test_for_scores_a_container_without_requests_has_those_of_a_small_one(spec: dict[str, Any], rated: tuple[int, int]) -> None:
     """0.1 CPU and 200 MiB: pkg/scheduler/util GetNonzeroRequests."""
     assert read_rated(spec, {}) == rated
+
+
+def pod_level(*containers: dict[str, str], requests: dict[str, str] | None = None, limits: dict[str, str] | None = None) -> dict[str, int]:
+    """The requests of a pod with pod-level resources, without the pod itself."""
+    resources = {name: amounts for name, amounts in (("requests", requests), ("limits", limits)) if amounts}
+    listed = [{"name": f"c{number}", "resources": {"requests": each}} for number, each in enumerate(containers)]
+    found = dict(read_requests({"containers": listed, "resources": resources}, {}))
+    return {resource: amount for resource, amount in found.items() if resource != "pods"}
+
+
+@pytest.mark.parametrize(
+    ("given", "counted"),
+    [
+        pytest.param(pod_level({"cpu": "1"}, {"cpu": "1"}, requests={"cpu": "3"}), {"cpu": 3000}, id="requests replace the sum"),
+        pytest.param(pod_level({"cpu": "2"}, requests={"cpu": "1"}), {"cpu": 1000}, id="requests below the sum"),
+        pytest.param(pod_level({"cpu": "1"}, requests={"memory": "1Ki"}), {"cpu": 1000, "memory": 1024}, id="another resource"),
+        pytest.param(pod_level({}, limits={"cpu": "2"}), {"cpu": 2000}, id="limits without requests"),
+        pytest.param(pod_level({"cpu": "1"}, limits={"cpu": "2"}), {"cpu": 1000}, id="limits with requests of a container"),
+        pytest.param(pod_level({}, requests={"cpu": "1"}, limits={"cpu": "2"}), {"cpu": 1000}, id="limits with requests of the pod"),
+        pytest.param(pod_level({"hugepages-2Mi": "2Mi"}, limits={"hugepages-2Mi": "4Mi"}), {"hugepages-2Mi": 4 << 20}, id="huge pages"),
+        pytest.param(
+            pod_level({"example.com/gpu": "1"}, requests={"example.com/gpu": "2"}, limits={"example.com/nic": "2"}),
+            {"example.com/gpu": 1},
+            id="other resources are those of containers",
+        ),
+        pytest.param(pod_level({}, requests={"ephemeral-storage": "1Ki"}, limits={"ephemeral-storage": "1Ki"}), {}, id="storage"),
+    ],
+)
+def test_pod_level_resources_count_instead_of_those_of_containers(given: dict[str, int], counted: dict[str, int]) -> None:
+    """pkg/api/v1/resource PodRequests: CPU, memory and huge pages."""
+    assert given == counted
